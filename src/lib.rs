@@ -1,0 +1,1 @@
+//! A Kubernetes admission webhook that gives pods their OpenTelemetry agent.

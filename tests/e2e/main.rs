@@ -1,0 +1,2 @@
+//! Tests against a real control plane.
+fn main() {}
