@@ -1,1 +1,5 @@
 //! A Kubernetes admission webhook that gives pods their OpenTelemetry agent.
+
+pub mod api;
+pub mod inject;
+pub mod store;

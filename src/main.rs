@@ -1,2 +1,4 @@
 //! The program; all of it is in the library.
-fn main() {}
+fn main() {
+    print!("{}", otel_webhook::api::crd::yaml());
+}

@@ -1,0 +1,25 @@
+//! The Instrumentation resource: its types, its defaults and its
+//! CustomResourceDefinition. No I/O, and nothing of the other modules.
+//!
+//! The types follow `opentelemetry.io/v1alpha1` as the OpenTelemetry Operator
+//! serves it, field by field, plus two of the product's own: `spec.selector`
+//! and `spec.priority`.
+
+pub mod crd;
+pub mod defaults;
+mod language;
+mod raw;
+mod spec;
+
+pub use language::{Agent, ApacheHttpd, Extension, Go, Java, Nginx, Settings};
+pub use raw::{Raw, is_hollow};
+pub use spec::{
+    Defaults, EnvVar, Exporter, Instrumentation, InstrumentationSpec, InstrumentationStatus,
+    ResourceAttributes, Sampler, Tls,
+};
+
+/// The prefix of every annotation that asks for injection or steers it.
+pub const ANNOTATION_PREFIX: &str = "instrumentation.opentelemetry.io/";
+
+/// The prefix of annotations that give one resource attribute each.
+pub const RESOURCE_PREFIX: &str = "resource.opentelemetry.io/";

@@ -1,0 +1,98 @@
+//! What holds where an Instrumentation does not say: images and resources.
+
+use std::collections::BTreeMap;
+
+use super::ANNOTATION_PREFIX;
+
+/// What is taken for a language whose settings are left open.
+#[derive(Debug)]
+pub struct LanguageDefaults {
+    /// The language's name, as on the command line and in annotations.
+    pub language: &'static str,
+    /// Image of the init container or sidecar.
+    pub image: &'static str,
+    /// CPU and memory that the init container asks for.
+    pub requests: [(&'static str, &'static str); 2],
+}
+
+/// CPU and memory limits of every language's init container.
+pub const LIMITS: [(&str, &str); 2] = [("cpu", "500m"), ("memory", "256Mi")];
+
+/// Size limit of the volume that holds an agent.
+pub const VOLUME_SIZE: &str = "200Mi";
+
+/// Java's defaults.
+pub const JAVA: LanguageDefaults = LanguageDefaults {
+    language: "java",
+    image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0",
+    requests: [("cpu", "50m"), ("memory", "64Mi")],
+};
+
+/// Node.js' defaults.
+pub const NODEJS: LanguageDefaults = LanguageDefaults {
+    language: "nodejs",
+    image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-nodejs:0.78.0",
+    requests: [("cpu", "50m"), ("memory", "128Mi")],
+};
+
+/// Python's defaults.
+pub const PYTHON: LanguageDefaults = LanguageDefaults {
+    language: "python",
+    image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-python:0.64b0",
+    requests: [("cpu", "50m"), ("memory", "64Mi")],
+};
+
+/// .NET's defaults.
+pub const DOTNET: LanguageDefaults = LanguageDefaults {
+    language: "dotnet",
+    image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-dotnet:1.16.0",
+    requests: [("cpu", "50m"), ("memory", "128Mi")],
+};
+
+/// Go's defaults.
+pub const GO: LanguageDefaults = LanguageDefaults {
+    language: "go",
+    image: "ghcr.io/open-telemetry/opentelemetry-go-instrumentation/autoinstrumentation-go:v0.24.0",
+    requests: [("cpu", "50m"), ("memory", "64Mi")],
+};
+
+/// Apache HTTPD's defaults.
+pub const APACHE_HTTPD: LanguageDefaults = LanguageDefaults {
+    language: "apache-httpd",
+    image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-apache-httpd:1.0.4",
+    requests: [("cpu", "1m"), ("memory", "128Mi")],
+};
+
+/// nginx' defaults; its module comes in the image of Apache HTTPD's.
+pub const NGINX: LanguageDefaults = LanguageDefaults {
+    language: "nginx",
+    image: APACHE_HTTPD.image,
+    requests: [("cpu", "1m"), ("memory", "128Mi")],
+};
+
+/// The annotation in which defaulting notes the default image it took.
+pub fn image_annotation(language: &str) -> String {
+    format!("{ANNOTATION_PREFIX}default-auto-instrumentation-{language}-image")
+}
+
+/// The default images of this installation.
+#[derive(Clone, Debug, Default)]
+pub struct DefaultImages {
+    /// Images that take the place of the built-in ones, by language.
+    pub overrides: BTreeMap<String, String>,
+    /// A registry, with or without a path, that takes the place of the default images' own.
+    pub registry: Option<String>,
+}
+
+impl DefaultImages {
+    /// The image of a language whose Instrumentation names none.
+    pub fn image(&self, defaults: &LanguageDefaults) -> String {
+        if let Some(image) = self.overrides.get(defaults.language) {
+            return image.clone();
+        }
+        match (&self.registry, defaults.image.split_once('/')) {
+            (Some(registry), Some((_, path))) => format!("{}/{path}", registry.trim_end_matches('/')),
+            _ => defaults.image.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The core: which agent goes into which container of a pod, and the patch
+//! that puts it there.
+//!
+//! ```text
+//! pod + namespace + Instrumentations + settings
+//!    └─ decide ──> which Instrumentation for which container, owners to ask for
+//!          └─ build (+ owners) ──> patch operations, findings
+//! ```
+//!
+//! Pure and synchronous: no I/O, no clock, no environment, no logging. The
+//! webhook, the command line and the tests are doors to this one core.
+
+mod agent;
+pub mod annotation;
+pub mod catalogue;
+pub mod compiled;
+mod container;
+mod containers;
+mod decide;
+mod edit;
+pub mod env;
+mod exporter;
+mod image;
+pub mod job;
+mod json;
+pub mod language;
+mod note;
+mod patch;
+pub mod pod;
+pub mod reason;
+mod resource;
+mod select;
+mod selector;
+mod stamp;
+mod target;
+pub mod text;
+pub mod workload;
+
+pub use decide::{Decision, decide};
+pub use job::{Finding, Note};
+pub use stamp::{LABEL, STATUS};
+
+use catalogue::Catalogue;
+use edit::PodEdit;
+use job::Job;
+use language::LanguageSet;
+use pod::Pod;
+use reason::ObjectName;
+use resource::PodFacts;
+use workload::Owners;
+
+/// What an installation decides for all pods.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Languages that may be injected.
+    pub languages: LanguageSet,
+    /// Whether injected pods carry a label and an annotation that say so.
+    pub stamp: bool,
+    /// The Instrumentation for namespaces that have none.
+    pub default_instrumentation: Option<ObjectName>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { languages: LanguageSet::default(), stamp: true, default_instrumentation: None }
+    }
+}
+
+/// Everything that a decision depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'p> {
+    /// The pod.
+    pub pod: &'p Pod<'p>,
+    /// Namespace of the request.
+    pub namespace: &'p str,
+    /// Namespaces and their Instrumentations.
+    pub catalogue: &'p Catalogue,
+    /// What the installation decides.
+    pub settings: &'p Settings,
+}
+
+/// What came of a pod.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// RFC 6902 operations as JSON text; none where the pod stays as it is.
+    pub patch: Option<String>,
+    /// What came of each language that was asked for, by container.
+    pub findings: Vec<Finding>,
+}
+
+impl Outcome {
+    /// The patch as operations.
+    pub fn operations(&self) -> json_patch::Patch {
+        let parse = |text: &String| serde_json::from_str(text).expect("the patch is written as operations");
+        self.patch.as_ref().map(parse).unwrap_or_default()
+    }
+
+    /// Sentences for whoever sent the pod: what was asked for and did not come.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let trouble = self.findings.iter().filter(|finding| finding.reason.is_trouble());
+        trouble.map(|finding| match &finding.container {
+            Some(container) => format!("{} in {container}: {}", finding.language, finding.reason),
+            None => format!("{}: {}", finding.language, finding.reason),
+        })
+    }
+}
+
+/// Carries a decision out.
+pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
+    let Decision { input, annotations, plans, mut findings } = decision;
+    if plans.is_empty() {
+        return Outcome { patch: None, findings };
+    }
+    let with_uids = plans.iter().any(|plan| plan.instrumentation.resource.with_uids);
+    let facts = PodFacts {
+        pod: input.pod,
+        namespace: input.namespace,
+        workload: workload::chain(input.pod, input.namespace, with_uids, owners),
+    };
+    let mut edit = PodEdit::new(input.pod);
+    for plan in &plans {
+        let mut job = Job {
+            plan,
+            annotations: &annotations,
+            namespace: input.catalogue.namespace(input.namespace),
+            facts: &facts,
+            edit: &mut edit,
+            findings: &mut findings,
+        };
+        (plan.language.inject_into)(&mut job);
+    }
+    let (labels, status) = stamp::of(&findings, input.settings.stamp);
+    Outcome { patch: patch::operations(&edit, &labels, &status), findings }
+}

@@ -1,0 +1,85 @@
+//! All that is known of namespaces and their Instrumentations, as one snapshot.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{compiled::Compiled, reason::ObjectName};
+
+/// An Instrumentation as it is stored: ready for use, or with what is wrong with it.
+#[derive(Clone, Debug)]
+pub enum Stored {
+    /// It can be used.
+    Ready(Arc<Compiled>),
+    /// It exists, but cannot be used.
+    Invalid {
+        /// Its namespace and name.
+        name: ObjectName,
+        /// A sentence that names the field.
+        problem: Arc<str>,
+    },
+}
+
+/// What is known of a namespace.
+#[derive(Clone, Debug, Default)]
+pub struct Namespace {
+    /// Its annotations under the prefix, each by what follows it.
+    pub annotations: Vec<(Box<str>, Box<str>)>,
+    /// The pod security level that it enforces.
+    pub enforced_level: Option<Box<str>>,
+    /// Its Instrumentations, by name.
+    pub instrumentations: Vec<Stored>,
+}
+
+/// A snapshot of everything that a decision depends on, but for the pod.
+#[derive(Clone, Debug, Default)]
+pub struct Catalogue {
+    /// Namespaces by name; those that say nothing of use may be absent.
+    pub namespaces: HashMap<Box<str>, Arc<Namespace>>,
+}
+
+impl Stored {
+    /// Its namespace and name.
+    pub fn name(&self) -> &ObjectName {
+        match self {
+            Self::Ready(ready) => &ready.name,
+            Self::Invalid { name, .. } => name,
+        }
+    }
+}
+
+impl Namespace {
+    /// The Instrumentation of a name.
+    pub fn instrumentation(&self, name: &str) -> Option<&Stored> {
+        let found = self.instrumentations.binary_search_by(|stored| (*stored.name().name).cmp(name));
+        found.ok().map(|at| &self.instrumentations[at])
+    }
+
+    /// Puts an Instrumentation in its place, instead of the one of the same name.
+    pub fn store(&mut self, stored: Stored) {
+        match self.instrumentations.binary_search_by(|known| known.name().name.cmp(&stored.name().name)) {
+            Ok(at) => self.instrumentations[at] = stored,
+            Err(at) => self.instrumentations.insert(at, stored),
+        }
+    }
+
+    /// Takes an Instrumentation out.
+    pub fn forget(&mut self, name: &str) {
+        self.instrumentations.retain(|stored| *stored.name().name != *name);
+    }
+
+    /// Whether nothing is known that a decision could depend on.
+    pub fn is_empty(&self) -> bool {
+        self.annotations.is_empty() && self.enforced_level.is_none() && self.instrumentations.is_empty()
+    }
+}
+
+impl Catalogue {
+    /// A namespace, if anything is known of it.
+    pub fn namespace(&self, name: &str) -> Option<&Namespace> {
+        self.namespaces.get(name).map(|namespace| &**namespace)
+    }
+
+    /// How many Instrumentations there are.
+    pub fn instrumentation_count(&self) -> usize {
+        self.namespaces.values().map(|namespace| namespace.instrumentations.len()).sum()
+    }
+}

@@ -1,0 +1,90 @@
+//! Which containers a language is put into (contract, section 3).
+
+use super::{annotation::Annotations, edit::Place, language::Language, pod::Pod, reason::Reason};
+use crate::api::ANNOTATION_PREFIX;
+
+/// The annotation whose list counts for every language.
+const COMMON: &str = "container-names";
+
+/// The annotation by which `kubectl` and others find the main container (D24).
+const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
+
+/// The containers that a language's lists name.
+#[derive(Debug, Default)]
+pub struct Listed<'p> {
+    /// Names in the order of the lists, without the empty ones.
+    pub names: Vec<&'p str>,
+    /// Whether there is a list at all.
+    pub is_listed: bool,
+}
+
+impl<'p> Listed<'p> {
+    /// Reads the common list and the language's own.
+    pub fn of(language: &Language, annotations: &Annotations<'p>) -> Self {
+        let lists = [COMMON, language.containers].map(|name| annotations.effective(name));
+        let names = lists.iter().flat_map(|list| list.split(',')).map(str::trim);
+        Self {
+            names: names.filter(|name| !name.is_empty()).collect(),
+            is_listed: lists.iter().any(|list| !list.is_empty()),
+        }
+    }
+
+    /// Whether the list can be used.
+    ///
+    /// # Errors
+    /// A name that stands twice, or no name at all.
+    pub fn check(&self, language: &Language) -> Result<(), Reason> {
+        let repeated = |(index, name): &(usize, &&str)| self.names[..*index].contains(name);
+        if let Some((_, name)) = self.names.iter().enumerate().find(repeated) {
+            return Err(Reason::ContainerNamedTwice { container: (*name).to_owned() });
+        }
+        if self.is_listed && self.names.is_empty() {
+            return Err(Reason::NoContainerNamed {
+                annotation: format!("{ANNOTATION_PREFIX}{}", language.containers),
+            });
+        }
+        Ok(())
+    }
+
+    /// The places of the names: init containers in the pod's order, then
+    /// regular ones in the list's. Names that the pod does not have come second.
+    pub fn places(&self, pod: &Pod<'_>) -> (Vec<Place>, Vec<&'p str>) {
+        if !self.is_listed {
+            return (vec![default_place(pod)], Vec::new());
+        }
+        let mut unknown = Vec::new();
+        let mut places = Vec::with_capacity(self.names.len());
+        for name in &self.names {
+            match place(pod, name) {
+                Some(place) => places.push(place),
+                None => unknown.push(*name),
+            }
+        }
+        let (mut init, regular): (Vec<_>, Vec<_>) = places.into_iter().partition(|place: &Place| place.init);
+        init.sort_unstable();
+        init.extend(regular);
+        (init, unknown)
+    }
+}
+
+/// The names of all containers, for a sentence about one that is not there.
+pub fn known(pod: &Pod<'_>) -> Vec<String> {
+    let all = pod.spec.containers.iter().chain(pod.spec.init_containers.iter());
+    all.map(|container| container.name.to_string()).collect()
+}
+
+fn place(pod: &Pod<'_>, name: &str) -> Option<Place> {
+    let find = |init: bool| {
+        let list = if init { &pod.spec.init_containers } else { &pod.spec.containers };
+        let index = list.iter().position(|container| *container.name == *name)?;
+        Some(Place { init, index })
+    };
+    find(false).or_else(|| find(true))
+}
+
+/// The container that is meant when none is named.
+fn default_place(pod: &Pod<'_>) -> Place {
+    let name = pod.metadata.annotations.get(DEFAULT_CONTAINER);
+    let named = name.and_then(|name| place(pod, name)).filter(|place| !place.init);
+    named.unwrap_or(Place { init: false, index: 0 })
+}

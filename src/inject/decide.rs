@@ -1,0 +1,230 @@
+//! From what is asked for to what will be done, language by language.
+
+use super::{
+    Input,
+    annotation::{Annotations, Ask},
+    compiled::Compiled,
+    containers::{self, Listed},
+    job::{Finding, Plan},
+    language::{LANGUAGES, Language},
+    pod::Pod,
+    reason::Reason,
+    select::Search,
+    workload::{self, OwnerQuery},
+};
+
+/// What will be done to a pod.
+#[derive(Debug)]
+pub struct Decision<'p> {
+    /// What it depends on.
+    pub(super) input: Input<'p>,
+    /// The annotations of pod and namespace.
+    pub(super) annotations: Annotations<'p>,
+    /// One plan for each language that goes in.
+    pub(super) plans: Vec<Plan<'p>>,
+    /// What came of the languages that do not.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// A language that is asked for and has its Instrumentation.
+struct Wanted<'p> {
+    language: &'static Language,
+    instrumentation: &'p Compiled,
+    listed: Listed<'p>,
+    by_pod: bool,
+}
+
+/// Decides what will be done to a pod.
+pub fn decide(input: Input<'_>) -> Decision<'_> {
+    let known = input.catalogue.namespace(input.namespace);
+    let annotations = Annotations::new(input.pod, known.map_or(&[], |known| &known.annotations));
+    let mut decision = Decision { input, annotations, plans: Vec::new(), findings: Vec::new() };
+    if !decision.annotations.is_empty() {
+        let asked = decision.asked();
+        let wanted = decision.select(asked);
+        let wanted = decision.tell_apart(wanted);
+        for language in wanted {
+            decision.plan(language);
+        }
+    }
+    decision
+}
+
+impl<'p> Decision<'p> {
+    /// Whether anything was asked for.
+    pub fn asks(&self) -> bool {
+        !self.plans.is_empty() || !self.findings.is_empty()
+    }
+
+    /// The owners that have to be known, and that nothing but a look-up tells.
+    pub fn queries(&self) -> Vec<OwnerQuery<'p>> {
+        let Some(_) = self.plans.first() else {
+            return Vec::new();
+        };
+        let with_uids = self.plans.iter().any(|plan| plan.instrumentation.resource.with_uids);
+        workload::queries(self.input.pod, self.input.namespace, with_uids)
+    }
+
+    /// The languages that are asked for and may be injected into such a pod.
+    fn asked(&mut self) -> Vec<(&'static Language, Ask<'p>)> {
+        let mut asked = Vec::new();
+        let unfit = unfit(self.input.pod);
+        for language in LANGUAGES {
+            let ask = Ask::parse(self.annotations.effective(language.inject));
+            let reason = match ask {
+                Ask::Nothing => continue,
+                Ask::No => Some(Reason::SwitchedOff { annotation: language.inject }),
+                _ if !self.input.settings.languages.has(language) => {
+                    Some(Reason::LanguageDisabled { language: language.name })
+                }
+                _ => unfit.clone(),
+            };
+            match reason {
+                Some(reason) => self.leave_out(language, None, reason),
+                None => asked.push((language, ask)),
+            }
+        }
+        asked
+    }
+
+    /// Finds the Instrumentation of each; a language without one stands alone with its reason (D21).
+    fn select(&mut self, asked: Vec<(&'static Language, Ask<'p>)>) -> Vec<Wanted<'p>> {
+        let search = Search {
+            catalogue: self.input.catalogue,
+            namespace: self.input.namespace,
+            pod: self.input.pod,
+            default: self.input.settings.default_instrumentation.as_ref(),
+        };
+        let mut wanted = Vec::with_capacity(asked.len());
+        for (language, ask) in asked {
+            match search.find(ask) {
+                None => {}
+                Some(Err(reason)) => self.leave_out(language, None, reason),
+                Some(Ok(instrumentation)) => wanted.push(Wanted {
+                    language,
+                    instrumentation,
+                    listed: Listed::of(language, &self.annotations),
+                    by_pod: self.annotations.of_pod(language.inject).is_some_and(|value| !value.is_empty()),
+                }),
+            }
+        }
+        wanted
+    }
+
+    /// With several languages each needs a list of its containers. What only
+    /// the namespace asks for steps back before the pod's own request (D8).
+    fn tell_apart(&mut self, wanted: Vec<Wanted<'p>>) -> Vec<Wanted<'p>> {
+        if is_clear(&wanted) {
+            return wanted;
+        }
+        let own: Vec<String> = names(wanted.iter().filter(|one| one.by_pod));
+        if own.is_empty() || own.len() == wanted.len() {
+            return self.leave_all_out(wanted);
+        }
+        let (stay, back): (Vec<_>, Vec<_>) =
+            wanted.into_iter().partition(|one| one.by_pod || one.listed.is_listed);
+        for one in back {
+            let reason = Reason::NamespaceSteppedBack { languages: own.clone() };
+            self.leave_out(one.language, Some(one.instrumentation), reason);
+        }
+        if is_clear(&stay) { stay } else { self.leave_all_out(stay) }
+    }
+
+    fn leave_all_out(&mut self, wanted: Vec<Wanted<'p>>) -> Vec<Wanted<'p>> {
+        let languages = names(wanted.iter());
+        for one in wanted {
+            let reason = Reason::ContainerListMissing { languages: languages.clone() };
+            self.leave_out(one.language, Some(one.instrumentation), reason);
+        }
+        Vec::new()
+    }
+
+    fn plan(&mut self, wanted: Wanted<'p>) {
+        let Wanted { language, instrumentation, listed, .. } = wanted;
+        if let Err(reason) = listed.check(language) {
+            return self.leave_out(language, Some(instrumentation), reason);
+        }
+        let (places, unknown) = listed.places(self.input.pod);
+        for container in unknown {
+            let reason = Reason::ContainerNotFound {
+                container: container.to_owned(),
+                known: containers::known(self.input.pod),
+            };
+            self.leave_out(language, Some(instrumentation), reason);
+        }
+        let (fit, unfit): (Vec<_>, Vec<_>) =
+            places.into_iter().partition(|place| language.in_init_containers || !place.init);
+        for place in unfit {
+            let container = super::edit::container_at(self.input.pod, place).name.to_string();
+            self.leave_out(language, Some(instrumentation), Reason::InitContainer { container });
+        }
+        self.plans.push(Plan { language, instrumentation, targets: fit, names: listed.names });
+    }
+
+    fn leave_out(&mut self, language: &Language, instrumentation: Option<&Compiled>, reason: Reason) {
+        let container = match &reason {
+            Reason::ContainerNotFound { container, .. } | Reason::InitContainer { container } => {
+                Some(container.clone())
+            }
+            _ => None,
+        };
+        self.findings.push(Finding {
+            language: language.name,
+            container,
+            instrumentation: instrumentation.map(|one| one.name.clone()),
+            reason,
+            notes: Vec::new(),
+        });
+    }
+}
+
+/// Whether it is clear which container is whose.
+fn is_clear(wanted: &[Wanted<'_>]) -> bool {
+    wanted.len() < 2 || wanted.iter().all(|one| one.listed.is_listed)
+}
+
+fn names<'w, 'p: 'w>(wanted: impl Iterator<Item = &'w Wanted<'p>>) -> Vec<String> {
+    wanted.map(|one| one.language.name.to_owned()).collect()
+}
+
+/// The containers that mark a pod as injected, by the operator or by the
+/// product, whichever language is asked for now.
+const MARKS: [&str; 8] = [
+    "opentelemetry-auto-instrumentation-java",
+    "opentelemetry-auto-instrumentation-nodejs",
+    "opentelemetry-auto-instrumentation-python",
+    "opentelemetry-auto-instrumentation-dotnet",
+    "opentelemetry-auto-instrumentation-extension-",
+    "otel-agent-source-container-clone",
+    "otel-agent-attach-apache",
+    "otel-agent-attach-nginx",
+];
+
+/// The container of the Go agent.
+const GO_SIDECAR: &str = "opentelemetry-auto-instrumentation";
+
+/// Why nothing can be injected into a pod, whatever it asks for.
+fn unfit(pod: &Pod<'_>) -> Option<Reason> {
+    if pod.spec.containers.is_empty() {
+        return Some(Reason::NoContainers);
+    }
+    if let Some(container) = mark(pod) {
+        return Some(Reason::AlreadyInjected { container });
+    }
+    pod.is_windows().then_some(Reason::WindowsPod)
+}
+
+fn mark(pod: &Pod<'_>) -> Option<String> {
+    let is_mark = |name: &str| {
+        MARKS.iter().any(|mark| match name.strip_prefix(mark) {
+            Some(number) if mark.ends_with('-') => {
+                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+            }
+            rest => rest == Some(""),
+        })
+    };
+    let mut init = pod.spec.init_containers.iter();
+    let found = init.find(|container| is_mark(&container.name));
+    let found = found.or_else(|| pod.spec.containers.iter().find(|container| &*container.name == GO_SIDECAR));
+    found.map(|container| container.name.to_string())
+}

@@ -1,0 +1,334 @@
+//! The variables of a container while they are edited: precedence, extension
+//! and order (contract, section 5).
+//!
+//! What the container has itself comes before what the Instrumentation says,
+//! and that before what is derived. Only a few variables are extended; nothing
+//! else of the container's own is ever changed.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::{
+    json,
+    pod::Variable,
+    reason::{Reason, Taken},
+};
+
+/// What the original of an extended variable is renamed to begin with (D1).
+pub const ORIGINAL_PREFIX: &str = "OTEL_INJECT_ORIGINAL_";
+
+/// One variable in the list.
+#[derive(Clone, Debug)]
+pub struct Entry<'p> {
+    /// Name; renamed only when the original has to make room.
+    pub name: Cow<'p, str>,
+    /// Value; empty where `from` gives it.
+    pub value: Cow<'p, str>,
+    /// The JSON of `valueFrom`.
+    pub from: Option<&'p str>,
+    /// Where it stood in the container's own list, if it did.
+    pub origin: Option<usize>,
+    /// Whether name or value differ from the container's own.
+    pub change: Change,
+}
+
+/// What was done to a container's own variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing.
+    None,
+    /// It has a new value.
+    Value,
+    /// It has a new name.
+    Name,
+}
+
+/// A variable that an Instrumentation sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Name of the variable.
+    pub name: String,
+    /// Its value; empty where `from` gives it.
+    pub value: String,
+    /// The JSON of `valueFrom`.
+    pub from: Option<String>,
+}
+
+/// The list of a container's variables.
+#[derive(Clone, Debug, Default)]
+pub struct Env<'p> {
+    entries: Vec<Entry<'p>>,
+    own: usize,
+    /// How often it was changed; tells whether a language had anything to add.
+    edits: usize,
+}
+
+impl<'p> Entry<'p> {
+    /// A variable that was not there before.
+    pub fn new(name: impl Into<Cow<'p, str>>, value: impl Into<Cow<'p, str>>) -> Self {
+        Self { name: name.into(), value: value.into(), from: None, origin: None, change: Change::None }
+    }
+
+    /// A variable that takes a field of the pod.
+    pub fn field(name: &'static str, reference: &'static str) -> Self {
+        Self { from: Some(reference), ..Self::new(name, "") }
+    }
+
+    /// Appends the variable as JSON.
+    pub fn write(&self, out: &mut String) {
+        out.push('{');
+        json::member(out, "name", &self.name);
+        if let Some(from) = self.from {
+            out.push_str(",\"valueFrom\":");
+            out.push_str(from);
+        } else {
+            out.push(',');
+            json::member(out, "value", &self.value);
+        }
+        out.push('}');
+    }
+}
+
+impl<'p> From<&'p Setting> for Entry<'p> {
+    fn from(setting: &'p Setting) -> Self {
+        Self { from: setting.from.as_deref(), ..Self::new(setting.name.as_str(), setting.value.as_str()) }
+    }
+}
+
+impl<'p> Env<'p> {
+    /// The container's own variables.
+    pub fn new(own: Vec<Variable<'p>>) -> Self {
+        let entries: Vec<_> = own.into_iter().enumerate().map(own_entry).collect();
+        Self { own: entries.len(), entries, edits: 0 }
+    }
+
+    /// The variables in order.
+    pub fn entries(&self) -> &[Entry<'p>] {
+        &self.entries
+    }
+
+    /// How many edits there were so far.
+    pub fn edits(&self) -> usize {
+        self.edits
+    }
+
+    /// How many the container had itself.
+    pub fn own_count(&self) -> usize {
+        self.own
+    }
+
+    /// The value of a variable that is set by a value.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let entry = &self.entries[self.position(name)?];
+        entry.from.is_none().then_some(&*entry.value)
+    }
+
+    /// Whether a variable is in the list.
+    pub fn has(&self, name: &str) -> bool {
+        self.position(name).is_some()
+    }
+
+    /// The variable as it counts.
+    pub fn get(&self, name: &str) -> Option<&Entry<'p>> {
+        self.position(name).map(|at| &self.entries[at])
+    }
+
+    /// Adds a variable at the end, unless it is there.
+    pub fn set_default(&mut self, entry: Entry<'p>) {
+        if !self.has(&entry.name) {
+            self.push(entry);
+        }
+    }
+
+    /// Adds variables of an Instrumentation at the end, each unless it is there.
+    pub fn set_defaults(&mut self, settings: &'p [Setting]) {
+        for setting in settings {
+            self.set_default(setting.into());
+        }
+    }
+
+    /// Adds a variable before all others, unless it is there.
+    pub fn set_default_first(&mut self, entry: Entry<'p>) {
+        if !self.has(&entry.name) {
+            self.insert(0, entry);
+        }
+    }
+
+    /// Extends a variable, or sets it at the end where it is not there.
+    ///
+    /// A value that comes from elsewhere cannot be seen here. Its entry is
+    /// renamed and keeps its place; the variable then stands right behind it
+    /// and refers to it (D1).
+    pub fn extend(&mut self, name: &'static str, text: impl FnOnce(Option<&str>) -> String) {
+        let Some(at) = self.position(name) else {
+            return self.push(Entry::new(name, text(None)));
+        };
+        if self.entries[at].from.is_some() {
+            let reference = self.rename(at, name);
+            let value = text(Some(&reference));
+            self.insert(at + 1, Entry::new(name, value));
+        } else {
+            let value = text(Some(&self.entries[at].value));
+            self.revalue(at, value);
+        }
+    }
+
+    /// Extends a variable like [`Env::extend`] and brings it to the end of the list.
+    pub fn extend_last(&mut self, name: &'static str, text: impl FnOnce(Option<&str>, bool) -> String) {
+        let Some(at) = self.position(name) else {
+            return self.push(Entry::new(name, text(None, false)));
+        };
+        if self.entries[at].from.is_some() {
+            let reference = self.rename(at, name);
+            self.push(Entry::new(name, text(Some(&reference), true)));
+        } else {
+            let value = text(Some(&self.entries[at].value), false);
+            self.revalue(at, value);
+            self.move_last(name);
+        }
+    }
+
+    /// Brings a variable to the end of the list.
+    pub fn move_last(&mut self, name: &str) {
+        if let Some(at) = self.position(name) {
+            let entry = self.entries.remove(at);
+            self.entries.push(entry);
+        }
+    }
+
+    /// Whether a variable can be extended, looking at what an Instrumentation
+    /// would set as well.
+    ///
+    /// # Errors
+    /// The reason why extending it would lose something.
+    pub fn check_extensible(&self, name: &str, settings: &[&[Setting]]) -> Result<(), Reason> {
+        let own = self.get(name).map(|entry| entry.from);
+        let from = own.unwrap_or_else(|| {
+            let set = settings.iter().copied().flatten().find(|setting| setting.name == name);
+            set.and_then(|setting| setting.from.as_deref())
+        });
+        let Some(from) = from else { return Ok(()) };
+        if is_optional(from) {
+            return Err(Reason::OptionalReference { variable: name.to_owned() });
+        }
+        let original = format!("{ORIGINAL_PREFIX}{name}");
+        if self.has(&original) {
+            return Err(Reason::taken(Taken::Variable, &original));
+        }
+        Ok(())
+    }
+
+    /// Where the variable stands. Of several the last one counts (D26), as for the kubelet.
+    fn position(&self, name: &str) -> Option<usize> {
+        self.entries.iter().rposition(|entry| entry.name == name)
+    }
+
+    fn push(&mut self, entry: Entry<'p>) {
+        self.insert(self.entries.len(), entry);
+    }
+
+    fn insert(&mut self, at: usize, entry: Entry<'p>) {
+        self.entries.insert(at, entry);
+        self.edits += 1;
+    }
+
+    fn rename(&mut self, at: usize, name: &str) -> String {
+        let entry = &mut self.entries[at];
+        entry.name = Cow::Owned(format!("{ORIGINAL_PREFIX}{name}"));
+        if entry.origin.is_some() {
+            entry.change = Change::Name;
+        }
+        format!("$({ORIGINAL_PREFIX}{name})")
+    }
+
+    fn revalue(&mut self, at: usize, value: String) {
+        self.edits += 1;
+        let entry = &mut self.entries[at];
+        entry.value = Cow::Owned(value);
+        if entry.origin.is_some() {
+            entry.change = Change::Value;
+        }
+    }
+}
+
+fn own_entry((index, variable): (usize, Variable<'_>)) -> Entry<'_> {
+    Entry {
+        name: variable.name.0,
+        value: variable.value.0,
+        from: variable.value_from.map(serde_json::value::RawValue::get),
+        origin: Some(index),
+        change: Change::None,
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Source {
+    #[serde(rename = "secretKeyRef")]
+    secret: Option<KeyRef>,
+    #[serde(rename = "configMapKeyRef")]
+    config_map: Option<KeyRef>,
+    #[serde(rename = "fileKeyRef")]
+    file: Option<KeyRef>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct KeyRef {
+    optional: Option<bool>,
+}
+
+/// Whether the variable may end up unset because its source need not exist.
+fn is_optional(from: &str) -> bool {
+    let source: Source = serde_json::from_str(from).unwrap_or_default();
+    [source.secret, source.config_map, source.file]
+        .into_iter()
+        .flatten()
+        .any(|reference| reference.optional == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(json: &str) -> Env<'_> {
+        Env::new(serde_json::from_str(json).expect("variables"))
+    }
+
+    fn shown(env: &Env<'_>) -> Vec<String> {
+        let show = |entry: &Entry<'_>| match entry.from {
+            Some(_) => format!("{} from", entry.name),
+            None => format!("{}={}", entry.name, entry.value),
+        };
+        env.entries().iter().map(show).collect()
+    }
+
+    #[test]
+    fn a_value_from_elsewhere_is_kept_under_another_name() {
+        let mut env = env(
+            r#"[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"m","key":"k"}}},{"name":"B","value":"$(A)"}]"#,
+        );
+        env.extend("A", |old| format!("{} more", old.unwrap_or_default()));
+        assert_eq!(
+            shown(&env),
+            ["OTEL_INJECT_ORIGINAL_A from", "A=$(OTEL_INJECT_ORIGINAL_A) more", "B=$(A)"]
+        );
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_variable_is_extended() {
+        let mut env = env(r#"[{"name":"A","value":"1"},{"name":"A","value":"2"}]"#);
+        env.extend("A", |old| format!("{}+", old.unwrap_or_default()));
+        assert_eq!(shown(&env), ["A=1", "A=2+"]);
+    }
+
+    #[test]
+    fn an_optional_reference_is_not_extended() {
+        for kind in ["secretKeyRef", "configMapKeyRef", "fileKeyRef"] {
+            let json = format!(r#"[{{"name":"A","valueFrom":{{"{kind}":{{"key":"k","optional":true}}}}}}]"#);
+            let refused = env(&json).check_extensible("A", &[]).expect_err("optional");
+            assert_eq!(refused.code(), "OptionalReference");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! One language's work on one pod.
+
+use super::{
+    annotation::Annotations,
+    catalogue::Namespace,
+    compiled::{Compiled, Prepared},
+    edit::{ContainerEdit, Place, PodEdit, container_at},
+    language::Language,
+    reason::{ObjectName, Reason},
+    resource::PodFacts,
+};
+
+/// What came of a request: one language in one container, or in none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The language, as on the command line.
+    pub language: &'static str,
+    /// The container; none where the language as a whole is meant.
+    pub container: Option<String>,
+    /// The Instrumentation that was used.
+    pub instrumentation: Option<ObjectName>,
+    /// Why it went in, or why not.
+    pub reason: Reason,
+    /// What else there is to know.
+    pub notes: Vec<Note>,
+}
+
+/// Something that cannot be seen from here and may matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A variable that is extended may be set by `envFrom` as well; the container's list hides it then.
+    MayBeSetByEnvFrom {
+        /// The variable.
+        variable: &'static str,
+        /// Where the others come from.
+        sources: Vec<String>,
+    },
+    /// Nobody has looked whether the exporter's certificates are there (D20).
+    CertificateNotChecked {
+        /// Secret or ConfigMap.
+        object: String,
+    },
+}
+
+impl std::fmt::Display for Note {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::MayBeSetByEnvFrom { variable, sources } => {
+                let sources = sources.join(", ");
+                write!(
+                    f,
+                    "{variable} may come from envFrom ({sources}) as well; its value there is hidden by the injected one"
+                )
+            }
+            Self::CertificateNotChecked { object } => {
+                write!(f, "{object} is mounted as optional; whether it is there was not looked at")
+            }
+        }
+    }
+}
+
+/// Which containers a language is put into, by which Instrumentation.
+#[derive(Debug)]
+pub struct Plan<'p> {
+    /// The language.
+    pub language: &'static Language,
+    /// The Instrumentation.
+    pub instrumentation: &'p Compiled,
+    /// Init containers in the pod's order, then regular ones in the list's.
+    pub targets: Vec<Place>,
+    /// The names that were listed, known or not.
+    pub names: Vec<&'p str>,
+}
+
+/// A plan with all it takes to carry it out.
+pub struct Job<'j, 'p> {
+    /// The plan.
+    pub plan: &'j Plan<'p>,
+    /// The annotations of pod and namespace.
+    pub annotations: &'j Annotations<'p>,
+    /// What is known of the namespace.
+    pub namespace: Option<&'p Namespace>,
+    /// What all containers of the pod have in common.
+    pub facts: &'j PodFacts<'p>,
+    /// The edits.
+    pub edit: &'j mut PodEdit<'p>,
+    /// What comes of it.
+    pub findings: &'j mut Vec<Finding>,
+}
+
+impl<'p> Job<'_, 'p> {
+    /// The Instrumentation.
+    pub fn instrumentation(&self) -> &'p Compiled {
+        self.plan.instrumentation
+    }
+
+    /// The language's part of the Instrumentation.
+    pub fn prepared(&self) -> &'p Prepared {
+        &self.plan.instrumentation.languages[self.plan.language.index()]
+    }
+
+    /// The edits on a target.
+    ///
+    /// # Errors
+    /// The reason why the container cannot be read.
+    pub fn target(&mut self, place: Place) -> Result<&mut ContainerEdit<'p>, Reason> {
+        let at = self.edit.open(place)?;
+        Ok(&mut self.edit.containers[at])
+    }
+
+    /// The name of a container of the pod.
+    pub fn name(&self, place: Place) -> &'p str {
+        &container_at(self.facts.pod, place).name
+    }
+
+    /// Notes what came of a container.
+    pub fn report(&mut self, place: Place, reason: Reason, notes: Vec<Note>) {
+        let container = Some(self.name(place).to_owned());
+        self.push(container, reason, notes);
+    }
+
+    /// Notes what came of the language as a whole.
+    pub fn report_all(&mut self, reason: Reason) {
+        self.push(None, reason, Vec::new());
+    }
+
+    fn push(&mut self, container: Option<String>, reason: Reason, notes: Vec<Note>) {
+        self.findings.push(Finding {
+            language: self.plan.language.name,
+            container,
+            instrumentation: Some(self.plan.instrumentation.name.clone()),
+            reason,
+            notes,
+        });
+    }
+}

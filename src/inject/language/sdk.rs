@@ -1,0 +1,49 @@
+//! SDK only: the variables, for applications that bring their own SDK.
+
+use super::Language;
+use crate::{
+    api::Settings,
+    inject::{
+        edit::Place,
+        job::{Job, Note},
+        note,
+        reason::Reason,
+        target,
+    },
+};
+
+/// The row of SDK-only injection in the language table.
+pub const ROW: Language = Language {
+    name: "sdk",
+    inject: "inject-sdk",
+    containers: "sdk-container-names",
+    defaults: None,
+    enabled_by_default: true,
+    in_init_containers: true,
+    settings: |_| Settings::default(),
+    inject_into: inject,
+};
+
+fn inject(job: &mut Job<'_, '_>) {
+    if let Err(reason) = job.instrumentation().exporter.check_pod(job.facts.pod) {
+        return job.report_all(reason);
+    }
+    for &place in &job.plan.targets {
+        match inject_target(job, place) {
+            Ok((reason, notes)) => job.report(place, reason, notes),
+            Err(reason) => job.report(place, reason, Vec::new()),
+        }
+    }
+}
+
+fn inject_target(job: &mut Job<'_, '_>, place: Place) -> Result<(Reason, Vec<Note>), Reason> {
+    let before = job.target(place)?.edits();
+    target::check(job, place, &[])?;
+    target::instrument(job, place, &target::Own::NOTHING)?;
+    // Nothing marks a pod that was given variables alone. Doing it again
+    // changes nothing, which is what makes a second review harmless.
+    if job.target(place)?.edits() == before {
+        return Ok((Reason::NothingToAdd, Vec::new()));
+    }
+    Ok((Reason::Injected, note::certificates(job).collect()))
+}

@@ -1,0 +1,39 @@
+//! What cannot be seen from here, and is said instead.
+
+use super::{
+    edit::{Place, container_at},
+    job::{Job, Note},
+    pod::EnvFrom,
+};
+
+/// The notes on a target whose variables are extended.
+pub fn of_target(job: &mut Job<'_, '_>, place: Place, extended: &[&'static str]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let sources = container_at(job.facts.pod, place).sources().unwrap_or_default();
+    if let Ok(target) = job.target(place) {
+        for variable in extended {
+            let able: Vec<_> =
+                sources.iter().filter(|source| variable.starts_with(&*source.prefix)).map(name).collect();
+            // An entry of the container's own list hides what envFrom gives,
+            // with the webhook and without it.
+            if !target.env.has(variable) && !able.is_empty() {
+                notes.push(Note::MayBeSetByEnvFrom { variable, sources: able });
+            }
+        }
+    }
+    notes.extend(certificates(job));
+    notes
+}
+
+/// The notes on the exporter's certificates.
+pub fn certificates(job: &Job<'_, '_>) -> impl Iterator<Item = Note> {
+    job.instrumentation().exporter.objects().map(|object| Note::CertificateNotChecked { object })
+}
+
+fn name(source: &EnvFrom<'_>) -> String {
+    match (&source.config_map_ref, &source.secret_ref) {
+        (Some(map), _) => format!("ConfigMap {}", map.name),
+        (None, Some(secret)) => format!("Secret {}", secret.name),
+        (None, None) => "a source".to_owned(),
+    }
+}

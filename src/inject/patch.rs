@@ -1,0 +1,234 @@
+//! From the edits to the RFC 6902 operations, written as JSON text.
+//!
+//! The operations come from the edits themselves, never from comparing two
+//! documents, so every byte of the pod that no edit names survives. Lists are
+//! edited entry by entry: own entries stay where they are, removed ones go
+//! first, and new ones are put in by their final position in ascending order.
+
+use super::{
+    edit::{ContainerEdit, Mounts, NewMount, PodEdit},
+    env::{Change, Entry},
+    json,
+    pod::Pod,
+};
+
+/// Patch operations as JSON text, ready to be sent.
+#[derive(Debug, Default)]
+pub struct Operations {
+    text: String,
+}
+
+impl Operations {
+    /// The JSON text; none where there is no operation.
+    pub fn finish(mut self) -> Option<String> {
+        if self.text.is_empty() {
+            return None;
+        }
+        self.text.push(']');
+        Some(self.text)
+    }
+
+    fn begin(&mut self, op: &str, path: std::fmt::Arguments<'_>) {
+        use std::fmt::Write;
+        self.text.push(if self.text.is_empty() { '[' } else { ',' });
+        // Paths consist of field names, positions and escaped keys; none of
+        // them has a character that JSON would have to escape.
+        write!(self.text, "{{\"op\":\"{op}\",\"path\":\"{path}\"").expect("a String takes any text");
+    }
+
+    fn add(&mut self, path: std::fmt::Arguments<'_>, write: impl FnOnce(&mut String)) {
+        self.begin("add", path);
+        self.text.push_str(",\"value\":");
+        write(&mut self.text);
+        self.text.push('}');
+    }
+
+    fn replace(&mut self, path: std::fmt::Arguments<'_>, text: &str) {
+        self.begin("replace", path);
+        self.text.push_str(",\"value\":");
+        json::string(&mut self.text, text);
+        self.text.push('}');
+    }
+
+    fn remove(&mut self, path: std::fmt::Arguments<'_>) {
+        self.begin("remove", path);
+        self.text.push('}');
+    }
+
+    fn move_to_end(&mut self, list: std::fmt::Arguments<'_>, index: usize) {
+        use std::fmt::Write;
+        self.begin("move", format_args!("{list}/-"));
+        write!(self.text, ",\"from\":\"{list}/{index}\"}}").expect("a String takes any text");
+    }
+
+    /// Appends items to a list, which is made where it is missing or empty.
+    fn append<T>(
+        &mut self,
+        list: std::fmt::Arguments<'_>,
+        present: usize,
+        items: &mut dyn Iterator<Item = T>,
+        write: impl Fn(&mut String, T) + Copy,
+    ) {
+        let mut items = items.peekable();
+        if items.peek().is_none() {
+            return;
+        }
+        if present == 0 {
+            self.add(list, |out| json::list(out, items, write));
+        } else {
+            for item in items {
+                self.add(format_args!("{list}/-"), |out| write(out, item));
+            }
+        }
+    }
+}
+
+/// The operations of all edits, and of the annotations and labels of the stamp.
+pub fn operations(
+    edit: &PodEdit<'_>,
+    labels: &[(&str, String)],
+    annotations: &[(&str, String)],
+) -> Option<String> {
+    let mut out = Operations::default();
+    let pod = edit.pod;
+    // Containers are named by their position as the pod came, so they are
+    // edited before any other is put among them.
+    for container in &edit.containers {
+        edit_container(&mut out, container);
+    }
+    insert_init_containers(&mut out, edit);
+    let sidecars = &mut edit.sidecars.iter();
+    out.append(format_args!("/spec/containers"), pod.spec.containers.len(), sidecars, |out, one| {
+        out.push_str(&one.json);
+    });
+    let volumes = &mut edit.volumes.iter();
+    out.append(format_args!("/spec/volumes"), pod.spec.volumes.len(), volumes, |out, volume| {
+        out.push('{');
+        json::member(out, "name", &volume.name);
+        out.push(',');
+        out.push_str(&volume.source);
+        out.push('}');
+    });
+    if edit.share_process_namespace {
+        out.add(format_args!("/spec/shareProcessNamespace"), |out| out.push_str("true"));
+    }
+    if !out.text.is_empty() {
+        set_metadata(&mut out, pod, labels, annotations);
+    }
+    out.finish()
+}
+
+fn edit_container(out: &mut Operations, edit: &ContainerEdit<'_>) {
+    let list = if edit.place.init { "initContainers" } else { "containers" };
+    let index = edit.place.index;
+    edit_env(out, format_args!("/spec/{list}/{index}/env"), edit);
+    edit_mounts(out, format_args!("/spec/{list}/{index}/volumeMounts"), &edit.mounts);
+}
+
+fn edit_env(out: &mut Operations, list: std::fmt::Arguments<'_>, edit: &ContainerEdit<'_>) {
+    let entries = edit.env.entries();
+    if edit.env.own_count() == 0 {
+        return out.append(list, 0, &mut entries.iter(), |out, entry| entry.write(out));
+    }
+    for (index, entry) in own_entries(entries) {
+        change_entry(out, list, index, entry);
+    }
+    move_late_entries(out, list, entries);
+    for (position, entry) in entries.iter().enumerate() {
+        if entry.origin.is_none() {
+            out.add(format_args!("{list}/{position}"), |out| entry.write(out));
+        }
+    }
+}
+
+fn own_entries<'e, 'p>(entries: &'e [Entry<'p>]) -> impl Iterator<Item = (usize, &'e Entry<'p>)> {
+    entries.iter().filter_map(|entry| entry.origin.map(|index| (index, entry)))
+}
+
+fn change_entry(out: &mut Operations, list: std::fmt::Arguments<'_>, index: usize, entry: &Entry<'_>) {
+    match entry.change {
+        Change::None => {}
+        Change::Name => out.replace(format_args!("{list}/{index}/name"), &entry.name),
+        // `add` sets the member, whether it was there or not.
+        Change::Value => out.add(format_args!("{list}/{index}/value"), |out| json::string(out, &entry.value)),
+    }
+}
+
+/// Brings own entries that were moved to the end there, so that the own ones
+/// stand in their final order before new ones are put among them.
+fn move_late_entries(out: &mut Operations, list: std::fmt::Arguments<'_>, entries: &[Entry<'_>]) {
+    let finals: Vec<usize> = own_entries(entries).map(|(index, _)| index).collect();
+    let mut present: Vec<usize> = (0..finals.len()).collect();
+    while let Some(at) = (0..finals.len()).find(|&at| finals[at] != present[at]) {
+        out.move_to_end(list, at);
+        let moved = present.remove(at);
+        present.push(moved);
+    }
+}
+
+fn edit_mounts(out: &mut Operations, list: std::fmt::Arguments<'_>, mounts: &Mounts<'_>) {
+    if let Some(index) = mounts.removed {
+        out.remove(format_args!("{list}/{index}"));
+    }
+    let present = mounts.own.len() - usize::from(mounts.removed.is_some());
+    out.append(list, present, &mut mounts.added.iter(), |out, mount| write_mount(out, mount));
+}
+
+/// Appends a mount as JSON.
+pub fn write_mount(out: &mut String, mount: &NewMount<'_>) {
+    out.push('{');
+    json::member(out, "name", &mount.volume);
+    out.push(',');
+    json::member(out, "mountPath", &mount.path);
+    if mount.read_only {
+        out.push_str(",\"readOnly\":true");
+    }
+    out.push('}');
+}
+
+fn insert_init_containers(out: &mut Operations, edit: &PodEdit<'_>) {
+    let present = edit.pod.spec.init_containers.len();
+    let mut added: Vec<_> = edit.init_containers.iter().collect();
+    added.sort_by_key(|init| init.before);
+    if present == 0 {
+        let all = &mut added.iter();
+        return out.append(format_args!("/spec/initContainers"), 0, all, |out, init| {
+            out.push_str(&init.container.json);
+        });
+    }
+    for (already, init) in added.iter().enumerate() {
+        let position = init.before + already;
+        out.add(format_args!("/spec/initContainers/{position}"), |out| out.push_str(&init.container.json));
+    }
+}
+
+fn set_metadata(
+    out: &mut Operations,
+    pod: &Pod<'_>,
+    labels: &[(&str, String)],
+    annotations: &[(&str, String)],
+) {
+    let metadata = &pod.metadata;
+    for (field, present, entries) in [
+        ("labels", metadata.labels.is_empty(), labels),
+        ("annotations", metadata.annotations.is_empty(), annotations),
+    ] {
+        if present && !entries.is_empty() {
+            out.add(format_args!("/metadata/{field}"), |out| {
+                out.push('{');
+                for (index, (key, value)) in entries.iter().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    json::member(out, key, value);
+                }
+                out.push('}');
+            });
+        } else {
+            for (key, value) in entries {
+                let key = key.replace('~', "~0").replace('/', "~1");
+                out.add(format_args!("/metadata/{field}/{key}"), |out| json::string(out, value));
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The part of a pod that injection reads: a slim view of the raw JSON.
+//!
+//! What is not named here is skipped by the parser and never touched. The
+//! lists of a container are kept as raw text until the container turns out to
+//! be a target.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::text::{List, Map, Text};
+
+/// A pod, or the template of one.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Pod<'a> {
+    /// The pod's metadata.
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub metadata: Metadata<'a>,
+    /// The pod's specification.
+    #[serde(deserialize_with = "or_default")]
+    pub spec: Spec<'a>,
+}
+
+/// The metadata that injection reads.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Metadata<'a> {
+    /// Name; empty for a pod whose name the API server makes up.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    /// What a made-up name begins with.
+    pub generate_name: Text<'a>,
+    /// Namespace; the request's counts where they differ.
+    pub namespace: Text<'a>,
+    /// UID; set by the API server after admission.
+    pub uid: Text<'a>,
+    /// Labels.
+    pub labels: Map<'a>,
+    /// Annotations.
+    pub annotations: Map<'a>,
+    /// Owners, the controller among them.
+    pub owner_references: List<OwnerReference<'a>>,
+}
+
+/// One owner reference.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerReference<'a> {
+    /// Group and version of the owner.
+    #[serde(borrow)]
+    pub api_version: Text<'a>,
+    /// Kind of the owner.
+    pub kind: Text<'a>,
+    /// Name of the owner.
+    pub name: Text<'a>,
+    /// UID of the owner.
+    pub uid: Text<'a>,
+    /// Whether this owner is the controller.
+    pub controller: Option<bool>,
+}
+
+/// The specification that injection reads.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Spec<'a> {
+    /// Regular containers.
+    #[serde(borrow)]
+    pub containers: List<Container<'a>>,
+    /// Init containers and native sidecars.
+    pub init_containers: List<Container<'a>>,
+    /// Volumes.
+    pub volumes: List<Volume<'a>>,
+    /// Whether the containers see each other's processes.
+    pub share_process_namespace: Option<bool>,
+    /// Whether the pod sees the processes of its node.
+    #[serde(rename = "hostPID")]
+    pub host_pid: Option<bool>,
+    /// The node, where it is known already.
+    pub node_name: Text<'a>,
+    /// Labels that the node must have.
+    pub node_selector: Map<'a>,
+    /// The operating system the pod is for.
+    pub os: Option<Os<'a>>,
+    /// Resources of the pod as a whole.
+    #[serde(borrow)]
+    pub resources: Option<&'a RawValue>,
+    /// Resource claims that the containers may refer to.
+    pub resource_claims: List<Named<'a>>,
+}
+
+/// `spec.os`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Os<'a> {
+    /// `linux` or `windows`.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+}
+
+/// Anything of which only the name is read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Named<'a> {
+    /// Its name.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+}
+
+/// A container of the pod.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Container<'a> {
+    /// Name, unique in the pod.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    /// Image reference.
+    pub image: Text<'a>,
+    /// Pull policy.
+    pub image_pull_policy: Text<'a>,
+    /// `Always` makes an init container a native sidecar.
+    pub restart_policy: Text<'a>,
+    /// Variables; see [`Container::variables`].
+    #[serde(borrow)]
+    pub env: Option<&'a RawValue>,
+    /// Where further variables come from.
+    #[serde(borrow)]
+    pub env_from: Option<&'a RawValue>,
+    /// Mounts; see [`Container::mounts`].
+    #[serde(borrow)]
+    pub volume_mounts: Option<&'a RawValue>,
+    /// Security context.
+    #[serde(borrow)]
+    pub security_context: Option<&'a RawValue>,
+    /// Requests, limits and claims.
+    #[serde(borrow)]
+    pub resources: Option<&'a RawValue>,
+}
+
+/// A variable of a container.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Variable<'a> {
+    /// Name.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    /// Value; absent reads as empty.
+    pub value: Text<'a>,
+    /// Where the value comes from, if not from `value`.
+    #[serde(borrow)]
+    pub value_from: Option<&'a RawValue>,
+}
+
+/// A mount of a container.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Mount<'a> {
+    /// The volume's name.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    /// Where it is mounted.
+    pub mount_path: Text<'a>,
+}
+
+/// A volume of the pod.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Volume<'a> {
+    /// Name, unique in the pod.
+    #[serde(borrow)]
+    pub name: Text<'a>,
+    /// The Secret that it shows.
+    pub secret: Option<SecretSource<'a>>,
+    /// The ConfigMap that it shows.
+    pub config_map: Option<Named<'a>>,
+}
+
+/// `volumes[].secret`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SecretSource<'a> {
+    /// The Secret's name.
+    #[serde(borrow)]
+    pub secret_name: Text<'a>,
+}
+
+/// One entry of `envFrom`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EnvFrom<'a> {
+    /// What is put before each name.
+    #[serde(borrow)]
+    pub prefix: Text<'a>,
+    /// The ConfigMap whose keys become variables.
+    pub config_map_ref: Option<Named<'a>>,
+    /// The Secret whose keys become variables.
+    pub secret_ref: Option<Named<'a>>,
+}
+
+/// A list of a container that is not what the API server would send.
+pub type Unreadable = serde_json::Error;
+
+impl<'a> Container<'a> {
+    /// The container's variables.
+    ///
+    /// # Errors
+    /// When `env` is no list of variables.
+    pub fn variables(&self) -> Result<Vec<Variable<'a>>, Unreadable> {
+        list(self.env)
+    }
+
+    /// The container's mounts.
+    ///
+    /// # Errors
+    /// When `volumeMounts` is no list of mounts.
+    pub fn mounts(&self) -> Result<Vec<Mount<'a>>, Unreadable> {
+        list(self.volume_mounts)
+    }
+
+    /// Where further variables come from.
+    ///
+    /// # Errors
+    /// When `envFrom` is no list of sources.
+    pub fn sources(&self) -> Result<Vec<EnvFrom<'a>>, Unreadable> {
+        list(self.env_from)
+    }
+
+    /// Whether this is a native sidecar: an init container that goes on running.
+    pub fn is_sidecar(&self) -> bool {
+        &*self.restart_policy == "Always"
+    }
+}
+
+impl<'a> Pod<'a> {
+    /// Reads a pod from its JSON.
+    ///
+    /// # Errors
+    /// When the text is not a pod as the API server would send it.
+    pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    /// Whether the pod runs on Windows nodes only.
+    pub fn is_windows(&self) -> bool {
+        let by_os = self.spec.os.as_ref().is_some_and(|os| &*os.name == "windows");
+        by_os || self.spec.node_selector.get("kubernetes.io/os") == Some("windows")
+    }
+}
+
+fn list<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<Vec<T>, Unreadable> {
+    match raw {
+        None => Ok(Vec::new()),
+        Some(raw) => serde_json::from_str::<List<T>>(raw.get()).map(|list| list.0),
+    }
+}
+
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

@@ -1,0 +1,106 @@
+//! Which Instrumentation is used, or the reason why none is.
+
+use std::sync::Arc;
+
+use super::{
+    annotation::Ask,
+    catalogue::{Catalogue, Namespace, Stored},
+    compiled::Compiled,
+    pod::Pod,
+    reason::{ObjectName, Reason},
+};
+
+/// Where to look, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'p> {
+    /// Everything that is stored.
+    pub catalogue: &'p Catalogue,
+    /// Namespace of the request.
+    pub namespace: &'p str,
+    /// The pod, for its labels.
+    pub pod: &'p Pod<'p>,
+    /// What is used where the namespace has none.
+    pub default: Option<&'p ObjectName>,
+}
+
+impl<'p> Search<'p> {
+    /// The Instrumentation that an annotation asks for. None where it asks for nothing.
+    pub fn find(&self, ask: Ask<'p>) -> Option<Result<&'p Arc<Compiled>, Reason>> {
+        match ask {
+            Ask::Nothing | Ask::No => None,
+            Ask::Any => Some(self.best()),
+            Ask::Named { namespace, name } => Some(self.named(namespace.unwrap_or(self.namespace), name)),
+        }
+    }
+
+    /// A named one is used whatever its selector.
+    fn named(&self, namespace: &str, name: &str) -> Result<&'p Arc<Compiled>, Reason> {
+        let known = self.catalogue.namespace(namespace);
+        match known.and_then(|known| known.instrumentation(name)) {
+            Some(stored) => usable(stored),
+            None => Err(Reason::InstrumentationNotFound {
+                name: ObjectName { namespace: namespace.into(), name: name.into() },
+                known: names(known.into_iter().flat_map(|known| &known.instrumentations)),
+            }),
+        }
+    }
+
+    /// Those without a selector and those whose selector matches are in the
+    /// choice; a matching selector beats none, then the higher priority (D9).
+    fn best(&self) -> Result<&'p Arc<Compiled>, Reason> {
+        let empty: &'p [Stored] = &[];
+        let namespace: Option<&'p Namespace> = self.catalogue.namespace(self.namespace);
+        let stored = namespace.map_or(empty, |namespace| &namespace.instrumentations);
+        let ready = stored.iter().filter_map(|stored| match stored {
+            Stored::Ready(ready) => Some(ready),
+            Stored::Invalid { .. } => None,
+        });
+        let labels = &self.pod.metadata.labels;
+        let rank = |ready: &Compiled| match &ready.selector {
+            None => Some((false, ready.priority)),
+            Some(selector) => selector.matches(labels).then_some((true, ready.priority)),
+        };
+        let ranked: Vec<_> = ready.filter_map(|ready| Some((rank(ready)?, ready))).collect();
+        let Some(highest) = ranked.iter().map(|(rank, _)| *rank).max() else {
+            return self.fall_back(stored);
+        };
+        let best: Vec<_> =
+            ranked.iter().filter(|(rank, _)| *rank == highest).map(|(_, ready)| *ready).collect();
+        match best[..] {
+            [only] => Ok(only),
+            _ => Err(Reason::AmbiguousInstrumentation {
+                namespace: self.namespace.to_owned(),
+                names: best.iter().map(|ready| ready.name.name.to_string()).collect(),
+            }),
+        }
+    }
+
+    fn fall_back(&self, stored: &'p [Stored]) -> Result<&'p Arc<Compiled>, Reason> {
+        if let Some(default) = self.default {
+            return self.named(&default.namespace, &default.name);
+        }
+        let invalid = stored.iter().find(|stored| matches!(stored, Stored::Invalid { .. }));
+        if let Some(invalid) = invalid {
+            return usable(invalid);
+        }
+        let namespace = self.namespace.to_owned();
+        Err(if stored.is_empty() {
+            Reason::NoInstrumentation { namespace }
+        } else {
+            Reason::NoneSelectsPod { namespace, names: names(stored) }
+        })
+    }
+}
+
+fn usable(stored: &Stored) -> Result<&Arc<Compiled>, Reason> {
+    match stored {
+        Stored::Ready(ready) => Ok(ready),
+        Stored::Invalid { name, problem } => {
+            Err(Reason::InstrumentationInvalid { name: name.clone(), problem: problem.to_string() })
+        }
+    }
+}
+
+fn names<'s>(stored: impl IntoIterator<Item = &'s Stored>) -> Vec<String> {
+    stored.into_iter().map(|stored| stored.name().name.to_string()).collect()
+}

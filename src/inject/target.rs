@@ -1,0 +1,159 @@
+//! What every target gets, whatever its language (contract, section 5).
+
+use super::{
+    compiled::Compiled,
+    edit::{ContainerEdit, Mounts, Place},
+    env::{Change, Entry, Env},
+    job::Job,
+    reason::Reason,
+    resource::{Attributes, Keys, NODE_NAME, POD_NAME, POD_UID},
+};
+
+/// The variable that gives the resource its attributes.
+pub const RESOURCE_ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
+
+/// The variables that tell a container the addresses of its pod and node.
+pub fn addresses<'p>() -> [Entry<'p>; 2] {
+    [
+        Entry::field("OTEL_POD_IP", r#"{"fieldRef":{"fieldPath":"status.podIP"}}"#),
+        Entry::field("OTEL_NODE_IP", r#"{"fieldRef":{"fieldPath":"status.hostIP"}}"#),
+    ]
+}
+
+/// Whether a target can be given what every target gets, and have variables extended.
+///
+/// # Errors
+/// The reason why not; nothing has been changed then.
+pub fn check(job: &mut Job<'_, '_>, place: Place, extended: &[&str]) -> Result<(), Reason> {
+    let settings = [&job.prepared().env[..], &job.instrumentation().env[..]];
+    let exporter = &job.instrumentation().exporter;
+    let target = job.target(place)?;
+    for name in extended.iter().chain(&[RESOURCE_ATTRIBUTES]) {
+        target.env.check_extensible(name, &settings)?;
+    }
+    exporter.check_mounts(&target.mounts)
+}
+
+/// What a language adds to a target of its own accord.
+pub struct Own<'f, 'p> {
+    /// Before the variables of every language.
+    pub first: &'f dyn Fn(&mut Env<'p>),
+    /// After them, but before what is derived.
+    pub last: &'f dyn Fn(&mut Env<'p>),
+}
+
+impl Own<'_, '_> {
+    /// Nothing.
+    pub const NOTHING: Self = Self { first: &|_| (), last: &|_| () };
+}
+
+/// Adds all variables, and the mounts of certificates, to a target.
+///
+/// # Errors
+/// The reason why the container cannot be read; nothing has been changed then.
+pub fn instrument<'p>(job: &mut Job<'_, 'p>, place: Place, own: &Own<'_, 'p>) -> Result<(), Reason> {
+    let instrumentation = job.instrumentation();
+    let prepared = job.prepared();
+    let facts = job.facts;
+    let at = job.edit.open(place)?;
+    let edit = &mut *job.edit;
+    let ContainerEdit { env, mounts, container, .. } = &mut edit.containers[at];
+    let mut attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
+    env.set_defaults(&prepared.env);
+    (own.first)(env);
+    add_common(instrumentation, env);
+    (own.last)(env);
+    let present = own_keys(env);
+    configure(instrumentation, env, &mut attributes, &present);
+    instrumentation.exporter.mount(facts.pod, &mut edit.volumes, mounts);
+    Ok(())
+}
+
+/// The keys of the variable's present value.
+pub fn own_keys(env: &Env<'_>) -> Keys {
+    Keys::of(env.value(RESOURCE_ATTRIBUTES))
+}
+
+/// Adds the addresses and the variables of every target.
+pub fn add_common<'p>(instrumentation: &'p Compiled, env: &mut Env<'p>) {
+    for address in addresses() {
+        // What the Instrumentation sets comes before what is derived (D13).
+        if !instrumentation.env.iter().any(|setting| setting.name == address.name) {
+            env.set_default_first(address);
+        }
+    }
+    env.set_defaults(&instrumentation.env);
+}
+
+/// Adds what is derived: the service's name, the exporter, propagators,
+/// sampler and resource attributes.
+pub fn configure<'p>(
+    instrumentation: &'p Compiled,
+    env: &mut Env<'p>,
+    attributes: &mut Attributes<'_>,
+    present: &Keys,
+) {
+    env.set_default(Entry::new("OTEL_SERVICE_NAME", attributes.service_name.clone()));
+    instrumentation.exporter.set(env);
+    env.set_default(Entry::field(POD_NAME, r#"{"fieldRef":{"fieldPath":"metadata.name"}}"#));
+    if attributes.uid_open && !present.has("k8s.pod.uid") {
+        env.set_default(Entry::field(POD_UID, r#"{"fieldRef":{"fieldPath":"metadata.uid"}}"#));
+    }
+    if attributes.node_name_open && !present.has("k8s.node.name") {
+        env.set_default(Entry::field(NODE_NAME, r#"{"fieldRef":{"fieldPath":"spec.nodeName"}}"#));
+    }
+    if let Some(propagators) = &instrumentation.propagators {
+        env.set_default(Entry::new("OTEL_PROPAGATORS", propagators.as_str()));
+    }
+    add_sampler(instrumentation, env);
+    add_attributes(env, &attributes.missing_from(present));
+}
+
+/// The sampler goes in only where neither it nor its argument is set.
+fn add_sampler<'p>(instrumentation: &'p Compiled, env: &mut Env<'p>) {
+    const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
+    const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
+    let Some((sampler, argument)) = &instrumentation.sampler else {
+        return;
+    };
+    if env.has(SAMPLER) || env.has(ARGUMENT) {
+        return;
+    }
+    env.set_default(Entry::new(SAMPLER, sampler.as_str()));
+    if let Some(argument) = argument {
+        env.set_default(Entry::new(ARGUMENT, argument.as_str()));
+    }
+}
+
+/// Adds attributes to those that are there, and brings the variable to the
+/// end: it refers to the others with `$(NAME)`, which the kubelet resolves
+/// only for variables that stand before.
+fn add_attributes(env: &mut Env<'_>, missing: &str) {
+    if missing.is_empty() {
+        // Nothing was added for this language, but another one may have put
+        // it there, and variables of this one behind it.
+        let ours = |entry: &Entry<'_>| entry.origin.is_none() || entry.change != Change::None;
+        if env.get(RESOURCE_ATTRIBUTES).is_some_and(ours) {
+            env.move_last(RESOURCE_ATTRIBUTES);
+        }
+        return;
+    }
+    env.extend_last(RESOURCE_ATTRIBUTES, |present, is_reference| match present {
+        None | Some("") => missing.to_owned(),
+        // Nobody can see its keys; standing last, it wins where they meet (D6).
+        Some(reference) if is_reference => format!("{missing},{reference}"),
+        Some(own) if own.ends_with(',') => format!("{own}{missing}"),
+        Some(own) => format!("{own},{missing}"),
+    });
+}
+
+/// Whether something is mounted where a target's mount would go.
+///
+/// # Errors
+/// The path that is taken.
+pub fn check_path(mounts: &Mounts<'_>, path: &str) -> Result<(), Reason> {
+    if mounts.has_path(path) {
+        return Err(Reason::taken(super::reason::Taken::MountPath, path));
+    }
+    Ok(())
+}

@@ -1,0 +1,139 @@
+//! What is known of Instrumentations, namespaces and owners.
+//!
+//! One writer, any number of readers. A source (a directory, a stream of
+//! documents or a watch) puts objects in and publishes; readers take the last
+//! snapshot without a lock and keep it for one review.
+
+pub mod dir;
+mod object;
+pub mod owners;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use serde_json::Value;
+
+pub use object::{Kind, kind_of};
+use owners::OwnerBook;
+
+use crate::{
+    api::defaults::DefaultImages,
+    inject::catalogue::{Catalogue, Namespace},
+};
+
+/// The reading side.
+#[derive(Clone, Debug, Default)]
+pub struct Store(Arc<ArcSwap<Snapshot>>);
+
+/// All that is known at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Namespaces and their Instrumentations.
+    pub catalogue: Catalogue,
+    /// Owners that the source holds itself; a watch holds none and asks instead.
+    pub owners: OwnerBook,
+}
+
+impl Store {
+    /// The last published snapshot.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.0.load_full()
+    }
+}
+
+/// The writing side.
+#[derive(Debug)]
+pub struct Writer {
+    store: Store,
+    images: DefaultImages,
+    working: Snapshot,
+}
+
+impl Writer {
+    /// An empty store. `images` are taken where an Instrumentation names none.
+    pub fn new(images: DefaultImages) -> Self {
+        Self { store: Store::default(), images, working: Snapshot::default() }
+    }
+
+    /// The reading side.
+    pub fn store(&self) -> Store {
+        self.store.clone()
+    }
+
+    /// Takes an object in, or the newer state of one. False for a kind that is of no use.
+    pub fn put(&mut self, object: &Value) -> bool {
+        let Some(kind) = kind_of(object) else {
+            return false;
+        };
+        match kind {
+            Kind::Instrumentation => self.put_instrumentation(object),
+            Kind::Namespace => self.put_namespace(object),
+            Kind::Owner(kind) => self.working.owners.put(kind, object),
+        }
+        true
+    }
+
+    /// Takes an Instrumentation out.
+    pub fn forget_instrumentation(&mut self, namespace: &str, name: &str) {
+        self.edit(namespace, |known| known.forget(name));
+    }
+
+    /// Forgets what a namespace says itself; its Instrumentations go one by one.
+    pub fn forget_namespace(&mut self, name: &str) {
+        self.edit(name, |known| {
+            known.annotations = Vec::new();
+            known.enforced_level = None;
+        });
+    }
+
+    /// Forgets all Instrumentations, before a source tells them anew.
+    pub fn forget_instrumentations(&mut self) {
+        self.edit_all(|known| known.instrumentations = Vec::new());
+    }
+
+    /// Forgets what all namespaces say, before a source tells them anew.
+    pub fn forget_namespaces(&mut self) {
+        self.edit_all(|known| {
+            known.annotations = Vec::new();
+            known.enforced_level = None;
+        });
+    }
+
+    /// Shows readers what was taken in.
+    pub fn publish(&self) {
+        self.store.0.store(Arc::new(self.working.clone()));
+    }
+
+    fn put_instrumentation(&mut self, object: &Value) {
+        let stored = object::instrumentation(object, &self.images);
+        let namespace = stored.name().namespace.clone();
+        self.edit(&namespace, |known| known.store(stored));
+    }
+
+    fn put_namespace(&mut self, object: &Value) {
+        let (name, read) = object::namespace(object);
+        self.edit(&name, |known| {
+            known.annotations = read.annotations;
+            known.enforced_level = read.enforced_level;
+        });
+    }
+
+    /// Changes what is known of one namespace. A reader's snapshot shares the
+    /// entries, so only the one that changes is copied.
+    fn edit(&mut self, name: &str, change: impl FnOnce(&mut Namespace)) {
+        let namespaces = &mut self.working.catalogue.namespaces;
+        let entry = Arc::make_mut(namespaces.entry(name.into()).or_default());
+        change(entry);
+        if entry.is_empty() {
+            namespaces.remove(name);
+        }
+    }
+
+    fn edit_all(&mut self, change: impl Fn(&mut Namespace)) {
+        self.working.catalogue.namespaces.retain(|_, namespace| {
+            let entry = Arc::make_mut(namespace);
+            change(entry);
+            !entry.is_empty()
+        });
+    }
+}

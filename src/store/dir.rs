@@ -1,0 +1,1 @@
+//! A directory of YAML and JSON files as the source.

@@ -1,0 +1,84 @@
+//! From a Kubernetes object, untyped, to what the store keeps of it.
+//!
+//! Objects are read one by one: one that cannot be used is kept with its
+//! problem, and the others go on.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    api::{ANNOTATION_PREFIX, InstrumentationSpec, defaults::DefaultImages},
+    inject::{
+        catalogue::{Namespace, Stored},
+        compiled::Compiled,
+        reason::ObjectName,
+        workload::OwnerKind,
+    },
+};
+
+/// The kinds of which anything is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An Instrumentation.
+    Instrumentation,
+    /// A Namespace.
+    Namespace,
+    /// An object that owns pods and has an owner itself.
+    Owner(OwnerKind),
+}
+
+/// The label by which a namespace enforces a pod security level.
+const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
+
+/// The kind of an object, if anything of it is kept.
+pub fn kind_of(object: &Value) -> Option<Kind> {
+    match (object["apiVersion"].as_str()?, object["kind"].as_str()?) {
+        ("opentelemetry.io/v1alpha1", "Instrumentation") => Some(Kind::Instrumentation),
+        ("v1", "Namespace") => Some(Kind::Namespace),
+        ("apps/v1", "ReplicaSet") => Some(Kind::Owner(OwnerKind::ReplicaSet)),
+        ("batch/v1", "Job") => Some(Kind::Owner(OwnerKind::Job)),
+        _ => None,
+    }
+}
+
+/// Makes an Instrumentation ready, or keeps what is wrong with it.
+pub fn instrumentation(object: &Value, images: &DefaultImages) -> Stored {
+    let metadata = &object["metadata"];
+    let text = |field: &str| metadata[field].as_str().unwrap_or_default().into();
+    let name = ObjectName { namespace: text("namespace"), name: text("name") };
+    let annotations = strings(&metadata["annotations"]);
+    let spec = read_spec(&object["spec"]);
+    let compiled = spec.and_then(|spec| Compiled::new(name.clone(), &annotations, &spec, images));
+    match compiled {
+        Ok(compiled) => Stored::Ready(Arc::new(compiled)),
+        Err(problem) => Stored::Invalid { name, problem: problem.into() },
+    }
+}
+
+/// What a Namespace says of use, and its name.
+pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
+    let metadata = &object["metadata"];
+    let annotations = strings(&metadata["annotations"]).into_iter();
+    let ours = annotations
+        .filter_map(|(key, value)| Some((key.strip_prefix(ANNOTATION_PREFIX)?.into(), value.into())));
+    let namespace = Namespace {
+        annotations: ours.collect(),
+        enforced_level: metadata["labels"][ENFORCE].as_str().map(Into::into),
+        instrumentations: Vec::new(),
+    };
+    (metadata["name"].as_str().unwrap_or_default().into(), namespace)
+}
+
+/// Reads a specification. The message of a failure begins with the field's path.
+fn read_spec(spec: &Value) -> Result<InstrumentationSpec, String> {
+    let spec = if spec.is_null() { &Value::Object(serde_json::Map::new()) } else { spec };
+    InstrumentationSpec::deserialize(spec).map_err(|error| format!("spec: {error}"))
+}
+
+fn strings(map: &Value) -> BTreeMap<String, String> {
+    let entries = map.as_object().into_iter().flatten();
+    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    entries.filter_map(text).collect()
+}

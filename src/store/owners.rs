@@ -1,0 +1,44 @@
+//! Owners that a source holds itself: of a directory or a stream of documents.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::inject::workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners};
+
+/// ReplicaSets and Jobs with the owners that they have.
+#[derive(Clone, Debug, Default)]
+pub struct OwnerBook(HashMap<(OwnerKind, Box<str>, Box<str>), Vec<Owner>>);
+
+impl OwnerBook {
+    /// Takes an object in.
+    pub fn put(&mut self, kind: OwnerKind, object: &Value) {
+        let metadata = &object["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default().into();
+        self.0.insert((kind, text("namespace"), text("name")), owners_of(object));
+    }
+}
+
+impl Owners for OwnerBook {
+    /// What is not in the book does not exist: the source is all there is.
+    fn look_up(&self, query: OwnerQuery<'_>) -> Lookup {
+        let key = (query.kind, query.namespace.into(), query.name.into());
+        self.0.get(&key).map_or(Lookup::Absent, |owners| Lookup::Known(owners.clone()))
+    }
+}
+
+/// The owners of an object, as its metadata has them.
+pub fn owners_of(object: &Value) -> Vec<Owner> {
+    let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    references
+        .map(|reference| {
+            let text = |field: &str| reference[field].as_str().unwrap_or_default().into();
+            Owner {
+                kind: text("kind"),
+                name: text("name"),
+                uid: text("uid"),
+                controller: reference["controller"].as_bool().unwrap_or_default(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,298 @@
+//! A real Kubernetes control plane on loopback: etcd, the API server and the
+//! controller manager, without nodes and without a scheduler.
+
+use std::fs::{self, File};
+use std::io::{Seek as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+/// A start takes a few seconds; a machine busy with other builds may need more.
+const START_LIMIT: Duration = Duration::from_secs(120);
+const STOP_LIMIT: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
+const LOG_TAIL_LINES: usize = 20;
+
+/// A kube-apiserver with its etcd and controller manager on loopback, for one test run.
+pub struct ControlPlane {
+    /// In the order of their start.
+    programs: Vec<Program>,
+    binaries: PathBuf,
+    server: String,
+    kubeconfig: PathBuf,
+    dir: TempDir,
+}
+
+/// What a finished command left.
+pub struct Ran {
+    pub ok: bool,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl ControlPlane {
+    /// Starts etcd, kube-apiserver and kube-controller-manager and waits until
+    /// pods can be created in the namespace `default`: the API server refuses
+    /// them before the namespace has its service account.
+    ///
+    /// Panics with the failed step and the end of each program's log.
+    pub fn start() -> Self {
+        let binaries = std::env::var_os("OTEL_WEBHOOK_CONTROL_PLANE")
+            .expect("OTEL_WEBHOOK_CONTROL_PLANE names no folder of binaries: run `make e2e`");
+        let [client_port, peer_port, secure_port] = free_ports();
+        let dir = scratch_folder();
+        let mut plane = Self {
+            programs: Vec::new(),
+            binaries: binaries.into(),
+            server: format!("https://127.0.0.1:{secure_port}"),
+            kubeconfig: dir.path().join("kubeconfig"),
+            dir,
+        };
+        plane.write_credentials();
+        plane.start_etcd(client_port, peer_port);
+        plane.start_api_server(client_port, secure_port);
+        plane.start_controller_manager();
+        plane
+    }
+
+    /// For the administrator `admin`, by token.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// `https://127.0.0.1:PORT`
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The scratch folder of this run, with the programs' logs.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// What the API server was asked, one JSON object a line.
+    pub fn audit_log(&self) -> PathBuf {
+        self.dir().join("audit.log")
+    }
+
+    pub fn kubectl(&self, args: &[&str]) -> Ran {
+        self.kubectl_in(args, "")
+    }
+
+    /// Runs kubectl with `stdin` as its standard input.
+    pub fn kubectl_in(&self, args: &[&str], stdin: &str) -> Ran {
+        // A file, not a pipe: nobody has to feed it while kubectl runs.
+        let mut input = tempfile::tempfile().expect("a temporary file");
+        input.write_all(stdin.as_bytes()).expect("a writable file");
+        input.rewind().expect("a seekable file");
+        let output = Command::new(self.binaries.join("kubectl"))
+            .args(args)
+            .env("KUBECONFIG", &self.kubeconfig)
+            // Neither the preferences nor the cache of whoever runs the tests.
+            .env("HOME", self.dir())
+            .stdin(input)
+            .output()
+            .expect("kubectl can be started");
+        Ran {
+            ok: output.status.success(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Applies manifests and panics with kubectl's complaint if it has one.
+    pub fn apply(&self, yaml: &str) -> Ran {
+        let ran = self.kubectl_in(&["apply", "--filename", "-"], yaml);
+        assert!(ran.ok, "kubectl apply failed: {}", ran.stderr);
+        ran
+    }
+
+    fn write_credentials(&self) {
+        let key = rcgen::KeyPair::generate().expect("a key for service accounts");
+        self.write("sa.key", &key.serialize_pem());
+        self.write("sa.pub", &key.public_key_pem());
+        let random = fs::read_to_string("/proc/sys/kernel/random/uuid");
+        let token = random
+            .as_deref()
+            .map(str::trim_end)
+            .expect("a random token");
+        self.write("tokens.csv", &format!("{token},admin,admin,system:masters"));
+        // One entry for each request, when it is answered, without bodies.
+        let policy = json!({
+            "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+            "omitStages": ["RequestReceived"], "rules": [{ "level": "Metadata" }],
+        });
+        self.write("audit-policy.yaml", &policy.to_string());
+        // The API server makes its certificate when it starts and puts the
+        // authority that signed it into the same file.
+        let authority = self.dir().join("certs/apiserver.crt");
+        let cluster = json!({ "server": self.server, "certificate-authority": authority });
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{ "name": "test", "cluster": cluster }],
+            "users": [{ "name": "admin", "user": { "token": token } }],
+            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "admin" } }],
+        });
+        self.write("kubeconfig", &kubeconfig.to_string());
+    }
+
+    /// Not waited for: the API server does that. Without synced writes: nothing
+    /// here has to outlive a power cut.
+    fn start_etcd(&mut self, client_port: u16, peer_port: u16) {
+        let options = format!(
+            "--data-dir=etcd
+            --listen-client-urls=http://127.0.0.1:{client_port}
+            --advertise-client-urls=http://127.0.0.1:{client_port}
+            --listen-peer-urls=http://127.0.0.1:{peer_port}
+            --initial-advertise-peer-urls=http://127.0.0.1:{peer_port}
+            --initial-cluster=default=http://127.0.0.1:{peer_port}
+            --unsafe-no-fsync"
+        );
+        self.run("etcd", &options);
+    }
+
+    /// Without endpoints of the service `kubernetes`: loopback is refused there.
+    fn start_api_server(&mut self, etcd_port: u16, secure_port: u16) {
+        let options = format!(
+            "--etcd-servers=http://127.0.0.1:{etcd_port}
+            --bind-address=127.0.0.1
+            --advertise-address=127.0.0.1
+            --secure-port={secure_port}
+            --endpoint-reconciler-type=none
+            --cert-dir=certs
+            --service-account-issuer=https://127.0.0.1:{secure_port}
+            --service-account-key-file=sa.pub
+            --service-account-signing-key-file=sa.key
+            --service-cluster-ip-range=10.96.0.0/16
+            --token-auth-file=tokens.csv
+            --authorization-mode=RBAC
+            --allow-privileged
+            --audit-policy-file=audit-policy.yaml
+            --audit-log-path=audit.log"
+        );
+        self.run("kube-apiserver", &options);
+        self.wait("the API server's start", &["get", "--raw", "/readyz"]);
+    }
+
+    /// Without a port: nobody asks it for its health or its metrics.
+    fn start_controller_manager(&mut self) {
+        let options = "--kubeconfig=kubeconfig
+            --service-account-private-key-file=sa.key
+            --use-service-account-credentials=false
+            --leader-elect=false
+            --secure-port=0";
+        self.run("kube-controller-manager", options);
+        let account = ["get", "serviceaccount", "default"];
+        self.wait("the wait for the default service account", &account);
+    }
+
+    /// Starts a program in the scratch folder, with one option on each line.
+    fn run(&mut self, name: &str, options: &str) {
+        let log = self.dir().join(format!("{name}.log"));
+        let stdout = File::create(&log).expect("a log in the scratch folder");
+        let stderr = stdout.try_clone().expect("a second handle of the log");
+        let binary = self.binaries.join(name);
+        let child = Command::new(&binary)
+            .args(options.lines().map(str::trim_start))
+            .current_dir(self.dir())
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .stderr(stderr)
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
+        self.programs.push(Program { child, log });
+    }
+
+    /// Waits until kubectl succeeds, but not longer than all programs run. Tells
+    /// of all: what one of them stumbles over is often in the log of another.
+    fn wait(&mut self, step: &str, kubectl: &[&str]) {
+        let args = [&["--request-timeout=10s"], kubectl].concat();
+        let ready = poll(START_LIMIT, || {
+            let ended = self.programs.iter_mut().any(Program::has_ended);
+            (ended || self.kubectl(&args).ok).then_some(!ended)
+        });
+        let reports: String = self.programs.iter_mut().map(Program::report).collect();
+        assert!(ready == Some(true), "{step} failed\n{reports}");
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.dir().join(name), text).expect("the scratch folder is writable");
+    }
+}
+
+impl Drop for ControlPlane {
+    /// In the reverse order: without its etcd, an API server does not end for minutes.
+    fn drop(&mut self) {
+        self.programs.iter_mut().rev().for_each(Program::stop);
+    }
+}
+
+struct Program {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Program {
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn report(&mut self) -> String {
+        let ended = self.child.try_wait().ok().flatten();
+        let state = ended.map_or("still running".to_owned(), |status| status.to_string());
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let skipped = log.lines().count().saturating_sub(LOG_TAIL_LINES);
+        let tail: Vec<&str> = log.lines().skip(skipped).collect();
+        format!("== {}, {state}:\n{}\n", self.log.display(), tail.join("\n"))
+    }
+
+    /// Never panics: it also runs while a test that failed is unwinding.
+    fn stop(&mut self) {
+        if self.has_ended() {
+            return;
+        }
+        // The standard library sends nothing but SIGKILL; every shell has `kill`.
+        let terminate = format!("kill -TERM {}", self.child.id());
+        let _ = Command::new("sh").args(["-c", &terminate]).status();
+        if poll(STOP_LIMIT, || self.has_ended().then_some(())).is_none() {
+            let _ = self.child.kill();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// Polls until `probe` has an answer, and panics naming `what` when `limit` is over.
+pub fn until<T>(what: &str, limit: Duration, probe: impl FnMut() -> Option<T>) -> T {
+    poll(limit, probe).unwrap_or_else(|| panic!("not within {limit:?}: {what}"))
+}
+
+fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let late = Instant::now() >= deadline;
+        match probe() {
+            None if !late => thread::sleep(PAUSE),
+            answer => return answer,
+        }
+    }
+}
+
+fn scratch_folder() -> TempDir {
+    let mut dir = TempDir::with_prefix("otel-webhook-").expect("a scratch folder");
+    if std::env::var_os("OTEL_WEBHOOK_KEEP_LOGS").is_some() {
+        dir.disable_cleanup(true);
+        eprintln!("logs of the control plane: {}", dir.path().display());
+    }
+    dir
+}
+
+/// All are held until the last is found, so that they differ.
+fn free_ports() -> [u16; 3] {
+    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    listeners.map(|listener| listener.local_addr().expect("a bound port").port())
+}
