@@ -1,1 +1,3 @@
 //! Tests of the whole, in one program.
+
+mod server;
