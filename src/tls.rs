@@ -44,3 +44,22 @@ pub fn server_config(resolver: Arc<dyn ResolvesServerCert>) -> Result<ServerConf
     config.ticketer = ring::Ticketer::new()?;
     Ok(config)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::Metrics;
+
+    #[test]
+    fn sessions_are_kept_by_clients_in_tickets() {
+        let serving = SelfSigned::generate(&DEFAULT_NAMES)
+            .expect("a pair")
+            .serving()
+            .expect("a good pair");
+        let current = CurrentCertificate::new(serving, Arc::new(Metrics::new()));
+        let config = server_config(Arc::new(current)).expect("a configuration");
+        // rustls resumes without tickets too, from a cache that sessions of other clients push out.
+        assert!(config.ticketer.enabled());
+        assert_eq!(config.alpn_protocols, [b"http/1.1"]);
+    }
+}
