@@ -1,5 +1,10 @@
 //! A Kubernetes admission webhook that gives pods their OpenTelemetry agent.
 
+pub mod admission;
 pub mod api;
+pub mod cli;
 pub mod inject;
+pub mod server;
 pub mod store;
+pub mod telemetry;
+pub mod tls;

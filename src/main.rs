@@ -1,4 +1,5 @@
 //! The program; all of it is in the library.
-fn main() {
-    print!("{}", otel_webhook::api::crd::yaml());
+
+fn main() -> std::process::ExitCode {
+    otel_webhook::cli::run()
 }

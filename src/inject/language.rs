@@ -96,6 +96,12 @@ impl LanguageSet {
     }
 }
 
+impl std::fmt::Display for LanguageSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.names())
+    }
+}
+
 impl Default for LanguageSet {
     /// The languages that the operator's default installation has on.
     fn default() -> Self {

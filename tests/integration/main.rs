@@ -1,3 +1,4 @@
 //! Tests of the whole, in one program.
 
 mod conformance;
+mod server;

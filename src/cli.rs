@@ -1,0 +1,76 @@
+//! The command line: one file a subcommand.
+//!
+//! Flags are parsed first, each with an environment variable, and resolved
+//! once into typed settings; `main` maps the result to an exit code.
+
+mod flags;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+pub use flags::InjectionFlags;
+
+use crate::api::crd;
+
+/// Gives Kubernetes pods their OpenTelemetry agent.
+#[derive(Debug, Parser)]
+#[command(name = "otel-webhook", version, propagate_version = true, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the CustomResourceDefinition of Instrumentation
+    Crd,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What a subcommand fails with: the sentence for people, and the exit code.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What went wrong, where, and what would be right.
+    pub message: String,
+    /// 1 for a failure of the work, 2 for input that cannot be read.
+    pub code: u8,
+}
+
+impl Failure {
+    /// The work failed.
+    pub fn failed(error: impl std::fmt::Display) -> Self {
+        Self { message: error.to_string(), code: 1 }
+    }
+
+    /// The input cannot be read.
+    pub fn unreadable(error: impl std::fmt::Display) -> Self {
+        Self { message: error.to_string(), code: 2 }
+    }
+}
+
+/// Runs the program.
+pub fn run() -> ExitCode {
+    match dispatch(Cli::parse().command) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("otel-webhook: {failure}");
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Crd => print!("{}", crd::yaml()),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "otel-webhook", &mut std::io::stdout());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,25 @@
+//! The two ports: the webhook by HTTPS, and health and metrics by HTTP.
+//!
+//! ```text
+//! Listening::bind ─> Listening::serve ─ a task for each connection: handshake ─> HTTP/1.1 ─> router
+//!                          ^                                          webhook_router | admin_router
+//!                       Shutdown: drain (keep accepting) ─> stop (finish what is in flight)
+//! ```
+//! Architecture invariant: nothing here knows what a review says. Bodies go to `admission` as bytes
+//! and come back as bytes.
+
+mod admin;
+mod connection;
+mod health;
+mod listen;
+mod review;
+mod router;
+mod shutdown;
+
+pub use admin::admin_router;
+pub use connection::Transport;
+pub use health::{Condition, Health};
+pub use listen::{ListenError, Listening};
+pub use review::{BODY_LIMIT, MUTATE_POD_PATH};
+pub use router::webhook_router;
+pub use shutdown::{Phases, Shutdown, TerminationSignals};

@@ -1,0 +1,92 @@
+//! Health and metrics, on a port of their own: probes and scrapes have no certificate to check.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::health::Health;
+use super::router::with_routes;
+use crate::telemetry::Metrics;
+
+#[derive(Clone)]
+struct Admin {
+    health: Arc<Health>,
+    metrics: Arc<Metrics>,
+}
+
+/// The routes of the admin port: `GET /healthz`, `/readyz` and `/metrics`.
+pub fn admin_router(health: Arc<Health>, metrics: Arc<Metrics>) -> Router {
+    with_routes(vec![
+        ("/healthz", "GET", get(healthz)),
+        ("/readyz", "GET", get(readyz)),
+        ("/metrics", "GET", get(show_metrics)),
+    ])
+    .with_state(Admin { health, metrics })
+}
+
+/// A process that can answer this is alive; a restart would not bring a missing API server back.
+async fn healthz() -> &'static str {
+    "alive\n"
+}
+
+async fn readyz(State(admin): State<Admin>) -> Response {
+    let unmet = admin.health.unmet();
+    if unmet.is_empty() {
+        return "ready\n".into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, unmet.join("\n") + "\n").into_response()
+}
+
+async fn show_metrics(State(admin): State<Admin>) -> Response {
+    ([(header::CONTENT_TYPE, Metrics::CONTENT_TYPE)], admin.metrics.encode()).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::{Body, to_bytes};
+    use axum::http::Request;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn get_text(router: &Router, path: &str) -> (StatusCode, String) {
+        let request = Request::get(path).body(Body::empty()).expect("a request");
+        let response = router.clone().oneshot(request).await.expect("an answer");
+        let status = response.status();
+        let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+        (status, String::from_utf8(body.to_vec()).expect("text"))
+    }
+
+    #[tokio::test]
+    async fn readiness_lists_what_is_not_met_and_follows_it() {
+        let health = Arc::new(Health::new());
+        let store = health.condition("store", "Instrumentations are not listed yet");
+        let certificate = health.condition("certificate", "there is none yet");
+        let router = admin_router(Arc::clone(&health), Arc::new(Metrics::new()));
+
+        let (status, text) = get_text(&router, "/readyz").await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(text, "store: Instrumentations are not listed yet\ncertificate: there is none yet\n");
+
+        store.set(true);
+        certificate.set(true);
+        assert_eq!(get_text(&router, "/readyz").await, (StatusCode::OK, "ready\n".to_owned()));
+
+        health.shut_down();
+        let (status, text) = get_text(&router, "/readyz").await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(text, "shutdown: the process is ending\n");
+    }
+
+    #[tokio::test]
+    async fn a_process_that_is_not_ready_is_alive() {
+        let health = Arc::new(Health::new());
+        health.condition("store", "never");
+        let router = admin_router(health, Arc::new(Metrics::new()));
+        assert_eq!(get_text(&router, "/healthz").await, (StatusCode::OK, "alive\n".to_owned()));
+    }
+}

@@ -1,0 +1,208 @@
+//! A port: bound first, served later, so that readiness is never claimed for a port that is not open.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use socket2::{Domain, Protocol, Socket, Type};
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time;
+use tracing::{debug, error, info, warn};
+
+use super::connection::{self, Transport};
+use super::shutdown::Phases;
+
+/// Beyond these, connections wait in the backlog: memory stays bounded whatever comes.
+const MAX_CONNECTIONS: usize = 4096;
+
+const BACKLOG: i32 = 1024;
+
+/// After an error that the next accept would meet again, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Why a port is not open.
+#[derive(Debug, Error)]
+#[error("cannot listen on {address} for {name}: {source}")]
+pub struct ListenError {
+    /// What the port is for.
+    pub name: &'static str,
+    /// The address that was asked for.
+    pub address: SocketAddr,
+    /// What the system says.
+    pub source: io::Error,
+}
+
+/// A port that is open. Connections wait until it is served.
+#[derive(Debug)]
+pub struct Listening {
+    /// The address with the port that the system chose, where port 0 was asked for.
+    pub address: SocketAddr,
+    name: &'static str,
+    listener: TcpListener,
+    max_connections: usize,
+}
+
+impl Listening {
+    /// Opens a port; `name` says what for, in logs and errors. `[::]` is IPv4 too, and becomes
+    /// `0.0.0.0` on a machine without IPv6. Has to be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// When the address is taken, not allowed, or not one of this machine.
+    pub fn bind(name: &'static str, address: SocketAddr) -> Result<Self, ListenError> {
+        let failed = |source| ListenError { name, address, source };
+        let listener = open_or_fall_back(address).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        info!(%address, "listening for {name}");
+        Ok(Self { address, name, listener, max_connections: MAX_CONNECTIONS })
+    }
+
+    /// Serves at most so many connections at a time, instead of 4096.
+    #[must_use]
+    pub fn with_max_connections(mut self, max_connections: usize) -> Self {
+        self.max_connections = max_connections;
+        self
+    }
+
+    /// Serves until `phases` say stop; then finishes the requests in flight, for `grace` at most.
+    /// When the future is dropped, all its connections end.
+    pub async fn serve(self, router: Router, transport: Transport, mut phases: Phases, grace: Duration) {
+        let permits = Arc::new(Semaphore::new(self.max_connections));
+        let mut connections = JoinSet::new();
+        let watched = phases.clone();
+        loop {
+            tokio::select! {
+                () = phases.stopping() => break,
+                Some(ended) = connections.join_next() => report(ended),
+                (permit, stream, peer) = self.accept(&permits) => {
+                    let serving =
+                        connection::serve(stream, peer, transport.clone(), router.clone(), watched.clone());
+                    connections.spawn(async move {
+                        serving.await;
+                        drop(permit);
+                    });
+                }
+            }
+        }
+        // Closed before the waiting, so that new clients go elsewhere at once.
+        drop(self.listener);
+        finish(self.name, connections, grace).await;
+    }
+
+    /// The next connection, once there is room for it. Never fails: a server that stops accepting
+    /// because of one bad moment would have to be noticed and restarted by somebody.
+    async fn accept(
+        &self,
+        permits: &Arc<Semaphore>,
+    ) -> (Option<OwnedSemaphorePermit>, TcpStream, SocketAddr) {
+        // The semaphore is never closed, so that there always is a permit.
+        let permit = Arc::clone(permits).acquire_owned().await.ok();
+        loop {
+            match self.listener.accept().await {
+                Ok((stream, peer)) => return (permit, stream, peer),
+                Err(error) if concerns_one_connection(&error) => {
+                    debug!(%error, "a connection ended in the backlog");
+                }
+                Err(error) => {
+                    warn!(%error, "cannot accept connections for {}; trying again", self.name);
+                    time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+fn concerns_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
+}
+
+fn report(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        error!(%error, "a connection's task panicked");
+    }
+}
+
+async fn finish(name: &str, mut connections: JoinSet<()>, grace: Duration) {
+    let all = async {
+        while let Some(ended) = connections.join_next().await {
+            report(ended);
+        }
+    };
+    if time::timeout(grace, all).await.is_err() {
+        let left = connections.len();
+        warn!(left, ?grace, "connections for {name} are cut off: their requests took too long");
+    }
+}
+
+fn open_or_fall_back(address: SocketAddr) -> io::Result<TcpListener> {
+    match open(address) {
+        Err(error) if may_lack_ipv6(address, &error) => {
+            info!(%error, "no IPv6 on this machine, listening on IPv4 alone");
+            open(SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port())))
+        }
+        opened => opened,
+    }
+}
+
+fn may_lack_ipv6(address: SocketAddr, error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrInUse, PermissionDenied};
+    // The errors of a missing IPv6 differ by how it was turned off; these two never mean it.
+    address.is_ipv6()
+        && address.ip().is_unspecified()
+        && !matches!(error.kind(), AddrInUse | PermissionDenied)
+}
+
+fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    // Or a restart within a minute would find the port taken by connections that are long closed.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv6Addr;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_unspecified_address_takes_ipv4_too() {
+        let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
+        let listening = Listening::bind("tests", any).expect("a port");
+        assert_ne!(listening.address.port(), 0);
+        let client = TcpStream::connect((Ipv4Addr::LOCALHOST, listening.address.port()));
+        let (connected, _) = tokio::join!(client, listening.listener.accept());
+        connected.expect("a connection by IPv4");
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_named_in_the_error() {
+        let first = Listening::bind("the first", SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a port");
+        let error = Listening::bind("the second", first.address).expect_err("taken");
+        assert_eq!(error.source.kind(), io::ErrorKind::AddrInUse);
+        let begin = format!("cannot listen on {} for the second: ", first.address);
+        assert!(error.to_string().starts_with(&begin), "{error}");
+    }
+
+    #[test]
+    fn only_a_lack_of_ipv6_falls_back() {
+        let any: SocketAddr = "[::]:443".parse().expect("an address");
+        let unsupported = io::Error::from_raw_os_error(97);
+        assert!(may_lack_ipv6(any, &unsupported));
+        assert!(!may_lack_ipv6(any, &io::Error::from(io::ErrorKind::AddrInUse)));
+        assert!(!may_lack_ipv6(any, &io::Error::from(io::ErrorKind::PermissionDenied)));
+        assert!(!may_lack_ipv6("[::1]:443".parse().expect("an address"), &unsupported));
+        assert!(!may_lack_ipv6("0.0.0.0:443".parse().expect("an address"), &unsupported));
+    }
+}

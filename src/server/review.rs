@@ -1,0 +1,237 @@
+//! One review by HTTP: everything between the head of a request and `admission`, and back.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use thiserror::Error;
+use tokio::time;
+
+use crate::admission::{Admission, MalformedReview};
+use crate::telemetry::{Metrics, ReviewOutcome};
+
+/// Where the API server sends pods.
+pub const MUTATE_POD_PATH: &str = "/mutate-v1-pod";
+
+/// Bytes. etcd takes objects of 1.5 MiB; a review has the object twice at most, and JSON escapes.
+pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
+
+/// The API server waits for 30 s at most, body included, so that nobody reads a later answer.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// What the handlers of reviews share.
+#[derive(Clone)]
+pub struct Reviews {
+    admission: Arc<Admission>,
+    metrics: Arc<Metrics>,
+}
+
+impl Reviews {
+    /// Shows the endpoints in the metrics from the start.
+    pub fn new(admission: Arc<Admission>, metrics: Arc<Metrics>) -> Self {
+        metrics.expect_reviews(MUTATE_POD_PATH);
+        Self { admission, metrics }
+    }
+}
+
+/// Why a request got no review for an answer.
+#[derive(Debug, Error)]
+enum Refusal {
+    #[error("expected the content type application/json, found {0}")]
+    WrongContentType(String),
+    #[error("the body is larger than {BODY_LIMIT} bytes")]
+    TooLarge,
+    #[error("the body ended early: {0}")]
+    Broken(Box<dyn std::error::Error + Send + Sync>),
+    #[error("the body did not arrive within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    #[error(transparent)]
+    Malformed(#[from] MalformedReview),
+    #[error("the review could not be handled: {0}")]
+    Panicked(String),
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::WrongContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Broken(_) | Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::TimedOut(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Panicked(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn outcome(&self) -> ReviewOutcome {
+        match self {
+            Self::WrongContentType(_) => ReviewOutcome::WrongContentType,
+            Self::TooLarge => ReviewOutcome::TooLarge,
+            Self::Broken(_) | Self::TimedOut(_) => ReviewOutcome::Incomplete,
+            Self::Malformed(_) => ReviewOutcome::Malformed,
+            Self::Panicked(_) => ReviewOutcome::Panicked,
+        }
+    }
+}
+
+impl Refusal {
+    /// Faults of clients are for the metrics: anyone in the cluster could fill the log with them.
+    fn log(&self) {
+        if matches!(self, Self::Panicked(_)) {
+            tracing::error!(error = %self, "a review was not answered");
+        } else {
+            tracing::debug!(error = %self, "a request was refused");
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.status(), format!("{self}\n")).into_response()
+    }
+}
+
+/// `POST /mutate-v1-pod`.
+pub async fn mutate_pod(State(reviews): State<Reviews>, request: Request) -> Response {
+    let started = Instant::now();
+    let (outcome, response) = match answer(&reviews.admission, request).await {
+        Ok(review) => (ReviewOutcome::Answered, ([(header::CONTENT_TYPE, JSON)], review).into_response()),
+        Err(refusal) => {
+            refusal.log();
+            (refusal.outcome(), refusal.into_response())
+        }
+    };
+    reviews.metrics.count_review(MUTATE_POD_PATH, outcome, started.elapsed());
+    response
+}
+
+async fn answer(admission: &Admission, request: Request) -> Result<Vec<u8>, Refusal> {
+    let (head, body) = request.into_parts();
+    check_content_type(&head.headers)?;
+    let body = read_body(&head.headers, body, BODY_TIMEOUT).await?;
+    Ok(caught(admission.mutate_pod(&body)).await??)
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let Some(value) = headers.get(header::CONTENT_TYPE) else {
+        return Err(Refusal::WrongContentType("none".to_owned()));
+    };
+    let text = String::from_utf8_lossy(value.as_bytes());
+    let essence = text.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    Err(Refusal::WrongContentType(text.into_owned()))
+}
+
+async fn read_body(headers: &HeaderMap, body: Body, patience: Duration) -> Result<Bytes, Refusal> {
+    // A client that says how much it will send is refused before it does.
+    if declared_length(headers).is_some_and(|length| length > BODY_LIMIT) {
+        return Err(Refusal::TooLarge);
+    }
+    match time::timeout(patience, Limited::new(body, BODY_LIMIT).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge),
+        Ok(Err(error)) => Err(Refusal::Broken(error)),
+        Err(_) => Err(Refusal::TimedOut(patience)),
+    }
+}
+
+fn declared_length(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// Awaits `handling`; should it panic, that is an answer too. Without this the connection would
+/// just end, and the API server could only tell of a broken connection.
+async fn caught<F: Future>(handling: F) -> Result<F::Output, Refusal> {
+    // Nothing is seen half changed: what the handling borrows is replaced whole, never edited.
+    AssertUnwindSafe(handling).catch_unwind().await.map_err(|payload| {
+        let message = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned());
+        Refusal::Panicked(message.unwrap_or_else(|| "panicked".to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declaring(content_type: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))])
+    }
+
+    #[test]
+    fn json_is_taken_with_parameters_and_in_any_case() {
+        for value in ["application/json", "application/json; charset=utf-8", "Application/JSON"] {
+            assert!(check_content_type(&declaring(value)).is_ok(), "{value}");
+        }
+    }
+
+    #[test]
+    fn other_content_types_are_named_in_the_refusal() {
+        let cases = [
+            (declaring("application/yaml"), "application/yaml"),
+            (declaring("application/json-patch+json"), "application/json-patch+json"),
+            (HeaderMap::new(), "none"),
+        ];
+        for (headers, found) in cases {
+            let refusal = check_content_type(&headers).expect_err(found);
+            let expected = format!("expected the content type application/json, found {found}");
+            assert_eq!(refusal.to_string(), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_of_the_limit_is_read_and_one_byte_more_is_not() {
+        let body = |length| Body::from(vec![b' '; length]);
+        let read =
+            read_body(&HeaderMap::new(), body(BODY_LIMIT), BODY_TIMEOUT).await.expect("within the limit");
+        assert_eq!(read.len(), BODY_LIMIT);
+        let refusal = read_body(&HeaderMap::new(), body(BODY_LIMIT + 1), BODY_TIMEOUT).await;
+        assert!(matches!(refusal, Err(Refusal::TooLarge)), "{refusal:?}");
+    }
+
+    #[tokio::test]
+    async fn a_declared_length_beyond_the_limit_is_refused_unread() {
+        let headers = HeaderMap::from_iter([(header::CONTENT_LENGTH, HeaderValue::from(BODY_LIMIT + 1))]);
+        let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
+        let refusal = read_body(&headers, never, BODY_TIMEOUT).await;
+        assert!(matches!(refusal, Err(Refusal::TooLarge)), "{refusal:?}");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_incomplete() {
+        let broken =
+            futures::stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("gone"))]);
+        let refusal =
+            read_body(&HeaderMap::new(), Body::from_stream(broken), BODY_TIMEOUT).await.expect_err("no end");
+        assert_eq!(refusal.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(refusal.outcome(), ReviewOutcome::Incomplete);
+        assert!(refusal.to_string().contains("gone"), "{refusal}");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_is_given_up() {
+        let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
+        let refusal = read_body(&HeaderMap::new(), never, Duration::ZERO).await.expect_err("no body");
+        assert_eq!(refusal.status(), StatusCode::REQUEST_TIMEOUT);
+        assert_eq!(refusal.to_string(), "the body did not arrive within 0 s");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_with_its_message() {
+        let refusal = caught(async { panic!("the core was wrong") }).await.expect_err("a panic");
+        assert_eq!(refusal.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(refusal.outcome(), ReviewOutcome::Panicked);
+        assert!(refusal.to_string().ends_with("the core was wrong"), "{refusal}");
+    }
+}

@@ -1,0 +1,130 @@
+//! What the process tells about itself: log lines to standard error, and metrics.
+//!
+//! Uses nothing else of this crate, so that everything else may use it.
+
+mod metrics;
+mod process;
+
+pub use metrics::{Metrics, ReviewOutcome};
+
+use std::io::{self, IsTerminal};
+
+use thiserror::Error;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, ParseError};
+use tracing_subscriber::util::TryInitError;
+use tracing_subscriber::{Layer, layer::SubscriberExt, util::SubscriberInitExt};
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people, coloured on a terminal.
+    #[default]
+    Text,
+    /// One JSON object a line, for log collectors.
+    Json,
+}
+
+/// Why logging could not be set up.
+#[derive(Debug, Error)]
+pub enum LoggingError {
+    /// A part of the level is neither a level nor `target=level`.
+    #[error(
+        "log level {value:?}: {part:?} is not a level; valid are off, error, warn, info, debug and trace, \
+         each alone or for a target (`info,kube=debug`)"
+    )]
+    UnknownLevel {
+        /// The level as given.
+        value: String,
+        /// The part of it that is not understood.
+        part: String,
+    },
+    /// The level is not a list of filter directives.
+    #[error(
+        "log level {value:?} is not a filter such as `info` or `info,kube=debug`, with the levels \
+         off, error, warn, info, debug and trace"
+    )]
+    BadFilter {
+        /// The level as given.
+        value: String,
+        /// What the parser of filters says.
+        source: ParseError,
+    },
+    /// Logging was set up before, in the same process.
+    #[error("logging is already set up")]
+    AlreadySet(#[from] TryInitError),
+}
+
+/// Sends the process's log lines of `level` and above to standard error.
+///
+/// `level` is a level (`info`) or a list of levels by target (`info,kube=debug`). Lines of the
+/// `log` crate are taken too.
+///
+/// # Errors
+/// When `level` is not understood, or logging was set up before.
+pub fn init_logging(format: LogFormat, level: &str) -> Result<(), LoggingError> {
+    let filter = parse_level(level)?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    };
+    tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;
+    Ok(())
+}
+
+fn parse_level(value: &str) -> Result<EnvFilter, LoggingError> {
+    // A filter takes a bare word that is no level for the name of a target, and then logs nothing
+    // but that target: `--log-level=verbose` would silence the program.
+    let unknown = value
+        .split(',')
+        .map(str::trim)
+        .find(|part| part.is_empty() || !part.contains(['=', '[']) && part.parse::<LevelFilter>().is_err());
+    if let Some(part) = unknown {
+        return Err(LoggingError::UnknownLevel { value: value.to_owned(), part: part.to_owned() });
+    }
+    EnvFilter::builder()
+        .parse(value)
+        .map_err(|source| LoggingError::BadFilter { value: value.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_targets_are_understood() {
+        for value in ["off", "error", "WARN", "info", "debug", "trace", "info,kube=debug,hyper=off"] {
+            assert!(parse_level(value).is_ok(), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused_by_name() {
+        for value in ["verbose", "info,verbose"] {
+            let error = parse_level(value).expect_err(value).to_string();
+            assert!(error.contains(value), "{error}");
+            assert!(error.contains("\"verbose\" is not a level"), "{error}");
+            assert!(error.contains("off, error, warn, info, debug and trace"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_empty_level_is_refused() {
+        assert!(matches!(parse_level(""), Err(LoggingError::UnknownLevel { .. })));
+    }
+
+    #[test]
+    fn a_level_that_no_target_can_have_is_refused() {
+        let error = parse_level("kube=loud").expect_err("loud is no level");
+        assert!(matches!(error, LoggingError::BadFilter { .. }), "{error}");
+        assert!(error.to_string().contains("\"kube=loud\""), "{error}");
+    }
+
+    #[test]
+    fn logging_is_set_up_once() {
+        init_logging(LogFormat::Json, "off").expect("the first time");
+        let again = init_logging(LogFormat::Text, "off");
+        assert!(matches!(again, Err(LoggingError::AlreadySet(_))));
+    }
+}

@@ -1,0 +1,47 @@
+//! Metrics that the operating system keeps for the process.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::gauge::ConstGauge;
+
+/// Memory of the process, read when metrics are asked for. Says nothing where there is no procfs.
+#[derive(Debug)]
+pub struct ProcessCollector;
+
+impl Collector for ProcessCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        // procfs answers from memory: a blocking read is as fast as an asynchronous one.
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let Some(bytes) = resident_bytes(&status) else {
+            return Ok(());
+        };
+        let gauge = ConstGauge::new(bytes);
+        let metric = encoder.encode_descriptor(
+            "process_resident_memory_bytes",
+            "Resident memory of the process",
+            None,
+            gauge.metric_type(),
+        )?;
+        gauge.encode(metric)
+    }
+}
+
+/// `VmRSS` of a `/proc/PID/status`. `statm` counts pages, whose size is not to be had safely.
+fn resident_bytes(status: &str) -> Option<i64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resident_memory_is_read_from_the_status() {
+        assert_eq!(resident_bytes("Name:\tx\nVmRSS:\t    1234 kB\n"), Some(1234 * 1024));
+        assert_eq!(resident_bytes("Name:\tx\n"), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! A certificate that can be served, and the one that is.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use rustls::{Error as RustlsError, InconsistentKeys};
+use thiserror::Error;
+
+use crate::telemetry::Metrics;
+
+/// Why a certificate and its key cannot be served.
+#[derive(Debug, Error)]
+pub enum CertificateError {
+    /// A file cannot be read.
+    #[error("{name}: cannot be read: {source}")]
+    Read {
+        /// Path of the file.
+        name: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A text is not PEM, or ends in the middle of a section.
+    #[error("{name}: not PEM: {source}")]
+    Pem {
+        /// Where the text came from.
+        name: String,
+        /// What is wrong with it.
+        source: pem::Error,
+    },
+    /// There is no `BEGIN CERTIFICATE` section.
+    #[error("{name}: has no certificate")]
+    NoCertificate {
+        /// Where the text came from.
+        name: String,
+    },
+    /// The first certificate is not an X.509 certificate.
+    #[error("{name}: the first certificate is not X.509: {reason}")]
+    NotX509 {
+        /// Where the text came from.
+        name: String,
+        /// What the parser says.
+        reason: String,
+    },
+    /// There is no `BEGIN … PRIVATE KEY` section.
+    #[error("{name}: has no private key (PKCS#8, SEC1 or PKCS#1)")]
+    NoKey {
+        /// Where the text came from.
+        name: String,
+    },
+    /// The key is of a kind that ring cannot sign with, or is damaged.
+    #[error("{name}: the private key cannot be used: {source}")]
+    UnusableKey {
+        /// Where the text came from.
+        name: String,
+        /// What rustls says.
+        source: RustlsError,
+    },
+    /// The key is not the one of the first certificate.
+    #[error("{key}: is not the private key of the first certificate of {certificate}")]
+    KeyMismatch {
+        /// Where the certificate came from.
+        certificate: String,
+        /// Where the key came from.
+        key: String,
+    },
+    /// rustls cannot compare the key to the certificate.
+    #[error("{name}: the first certificate cannot be used: {source}")]
+    UnusableCertificate {
+        /// Where the certificate came from.
+        name: String,
+        /// What rustls says.
+        source: RustlsError,
+    },
+}
+
+/// A PEM text and the name by which errors speak of it, such as its path.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedPem<'a> {
+    /// For errors only.
+    pub name: &'a str,
+    /// The text.
+    pub pem: &'a [u8],
+}
+
+/// A certificate chain with its key, checked: it can be served.
+#[derive(Clone, Debug)]
+pub struct ServingCertificate {
+    key: Arc<CertifiedKey>,
+    not_after: i64,
+}
+
+impl ServingCertificate {
+    /// Reads a chain (the leaf first) and its key: PKCS#8, SEC1 or PKCS#1.
+    ///
+    /// An expired certificate is taken: whether to trust it is the client's decision, and refusing
+    /// it would leave an older one in place.
+    ///
+    /// # Errors
+    /// When either is missing or cannot be read, or they do not belong together.
+    pub fn from_pem(certificate: NamedPem<'_>, key: NamedPem<'_>) -> Result<Self, CertificateError> {
+        let chain = read_chain(certificate)?;
+        let not_after = read_not_after(certificate.name, &chain)?;
+        let key_der = read_key(key)?;
+        let signing_key = ring::default_provider()
+            .key_provider
+            .load_private_key(key_der)
+            .map_err(|source| CertificateError::UnusableKey { name: key.name.to_owned(), source })?;
+        let certified = CertifiedKey::new(chain, signing_key);
+        check_match(&certified, certificate.name, key.name)?;
+        Ok(Self { key: Arc::new(certified), not_after })
+    }
+
+    /// When the leaf expires, in seconds since 1970.
+    pub fn not_after(&self) -> i64 {
+        self.not_after
+    }
+
+    /// The chain as it is served, the leaf first.
+    pub fn chain(&self) -> &[CertificateDer<'static>] {
+        &self.key.cert
+    }
+}
+
+fn read_chain(certificate: NamedPem<'_>) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let chain = CertificateDer::pem_slice_iter(certificate.pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|source| CertificateError::Pem { name: certificate.name.to_owned(), source })?;
+    if chain.is_empty() {
+        return Err(CertificateError::NoCertificate { name: certificate.name.to_owned() });
+    }
+    Ok(chain)
+}
+
+fn read_not_after(name: &str, chain: &[CertificateDer<'_>]) -> Result<i64, CertificateError> {
+    let leaf = chain.first().map_or(&[][..], |leaf| leaf.as_ref());
+    let (_, parsed) = x509_parser::parse_x509_certificate(leaf)
+        .map_err(|error| CertificateError::NotX509 { name: name.to_owned(), reason: error.to_string() })?;
+    Ok(parsed.validity().not_after.timestamp())
+}
+
+fn read_key(key: NamedPem<'_>) -> Result<PrivateKeyDer<'static>, CertificateError> {
+    PrivateKeyDer::from_pem_slice(key.pem).map_err(|error| match error {
+        pem::Error::NoItemsFound => CertificateError::NoKey { name: key.name.to_owned() },
+        source => CertificateError::Pem { name: key.name.to_owned(), source },
+    })
+}
+
+fn check_match(certified: &CertifiedKey, certificate: &str, key: &str) -> Result<(), CertificateError> {
+    certified.keys_match().map_err(|error| match error {
+        RustlsError::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
+            CertificateError::KeyMismatch { certificate: certificate.to_owned(), key: key.to_owned() }
+        }
+        source => CertificateError::UnusableCertificate { name: certificate.to_owned(), source },
+    })
+}
+
+/// The certificate that handshakes are answered with from now on. Read without a lock.
+pub struct CurrentCertificate {
+    key: ArcSwap<CertifiedKey>,
+    metrics: Arc<Metrics>,
+}
+
+impl CurrentCertificate {
+    /// Begins with `certificate`. The metric of its expiry is kept in step.
+    pub fn new(certificate: ServingCertificate, metrics: Arc<Metrics>) -> Self {
+        metrics.set_certificate_expiry(certificate.not_after);
+        Self { key: ArcSwap::new(certificate.key), metrics }
+    }
+
+    /// Serves `certificate` to handshakes from now on; connections that exist are left alone.
+    pub fn replace(&self, certificate: ServingCertificate) {
+        self.metrics.set_certificate_expiry(certificate.not_after);
+        self.key.store(certificate.key);
+    }
+}
+
+impl ResolvesServerCert for CurrentCertificate {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        // Whatever name the client asks for: there is one certificate, and clients that come by
+        // address ask for no name.
+        Some(self.key.load_full())
+    }
+}
+
+impl fmt::Debug for CurrentCertificate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("CurrentCertificate").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Tests of certificates: each format that is taken, and each reason to refuse.
+
+use super::*;
+use crate::tls::SelfSigned;
+
+const EC_CERTIFICATE: &[u8] = include_bytes!("../../../tests/data/tls/ec.crt");
+const EC_SEC1_KEY: &[u8] = include_bytes!("../../../tests/data/tls/ec-sec1.key");
+/// Of `ec.crt`, as `openssl x509 -enddate` tells it.
+const EC_NOT_AFTER: i64 = 4_948_847_434;
+const RSA_CERTIFICATE: &[u8] = include_bytes!("../../../tests/data/tls/rsa.crt");
+const RSA_PKCS1_KEY: &[u8] = include_bytes!("../../../tests/data/tls/rsa-pkcs1.key");
+
+fn parse(certificate: &[u8], key: &[u8]) -> Result<ServingCertificate, CertificateError> {
+    ServingCertificate::from_pem(
+        NamedPem { name: "tls.crt", pem: certificate },
+        NamedPem { name: "tls.key", pem: key },
+    )
+}
+
+fn refusal(certificate: &[u8], key: &[u8]) -> String {
+    parse(certificate, key).expect_err("must be refused").to_string()
+}
+
+fn self_signed() -> SelfSigned {
+    SelfSigned::generate(&["localhost"]).expect("a pair")
+}
+
+#[test]
+fn keys_of_every_format_are_taken() {
+    let made = self_signed();
+    assert!(made.key_pem.starts_with("-----BEGIN PRIVATE KEY-----"), "PKCS#8");
+    parse(made.certificate_pem.as_bytes(), made.key_pem.as_bytes()).expect("PKCS#8");
+    parse(EC_CERTIFICATE, EC_SEC1_KEY).expect("SEC1");
+    parse(RSA_CERTIFICATE, RSA_PKCS1_KEY).expect("PKCS#1");
+}
+
+#[test]
+fn the_whole_chain_is_served_and_the_leaf_says_when_it_expires() {
+    let made = self_signed();
+    let chain = [EC_CERTIFICATE, made.ca_pem.as_bytes()].concat();
+    let certificate = parse(&chain, EC_SEC1_KEY).expect("a chain");
+    assert_eq!(certificate.chain().len(), 2);
+    assert_eq!(certificate.not_after(), EC_NOT_AFTER);
+}
+
+#[test]
+fn a_file_without_certificate_is_refused() {
+    assert_eq!(refusal(b"", EC_SEC1_KEY), "tls.crt: has no certificate");
+    assert_eq!(refusal(EC_SEC1_KEY, EC_SEC1_KEY), "tls.crt: has no certificate");
+}
+
+#[test]
+fn a_file_without_key_is_refused() {
+    let expected = "tls.key: has no private key (PKCS#8, SEC1 or PKCS#1)";
+    assert_eq!(refusal(EC_CERTIFICATE, b""), expected);
+    assert_eq!(refusal(EC_CERTIFICATE, EC_CERTIFICATE), expected);
+}
+
+#[test]
+fn half_written_files_are_refused() {
+    let half = &EC_CERTIFICATE[..EC_CERTIFICATE.len() / 2];
+    assert!(refusal(half, EC_SEC1_KEY).starts_with("tls.crt: not PEM: "));
+    let half = &EC_SEC1_KEY[..EC_SEC1_KEY.len() / 2];
+    assert!(refusal(EC_CERTIFICATE, half).starts_with("tls.key: not PEM: "));
+}
+
+#[test]
+fn the_key_of_another_certificate_is_refused() {
+    assert_eq!(
+        refusal(EC_CERTIFICATE, RSA_PKCS1_KEY),
+        "tls.key: is not the private key of the first certificate of tls.crt"
+    );
+}
+
+#[test]
+fn sections_that_hold_something_else_are_refused() {
+    let nonsense = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    assert!(refusal(nonsense, EC_SEC1_KEY).starts_with("tls.crt: the first certificate is not X.509: "));
+    let nonsense = b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+    assert!(refusal(EC_CERTIFICATE, nonsense).starts_with("tls.key: the private key cannot be used: "));
+}
+
+#[test]
+fn the_expiry_metric_follows_the_certificate() {
+    let metrics = Arc::new(Metrics::new());
+    let made = self_signed().serving().expect("a pair");
+    let current = CurrentCertificate::new(made.clone(), Arc::clone(&metrics));
+    let line = |seconds: i64| format!("otel_webhook_certificate_expiry_timestamp_seconds {seconds}\n");
+    assert!(metrics.encode().contains(&line(made.not_after())));
+
+    current.replace(parse(EC_CERTIFICATE, EC_SEC1_KEY).expect("a pair"));
+
+    assert!(metrics.encode().contains(&line(EC_NOT_AFTER)));
+}

@@ -1,0 +1,146 @@
+//! What is answered to which request.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::{Request, StatusCode};
+use otel_webhook::server::{BODY_LIMIT, Health, Listening, Shutdown, Transport, admin_router};
+use otel_webhook::telemetry::Metrics;
+
+use super::harness::{Server, send_plain, soon};
+
+const REVIEW: &[u8] = include_bytes!("review.json");
+
+#[tokio::test]
+async fn reviews_are_answered_one_after_the_other_on_one_connection() {
+    let server = Server::webhook();
+    let mut client = server.client().await;
+    for _ in 0..3 {
+        let answer = client.review(REVIEW).await.expect("an answer");
+        assert_eq!(answer.status, StatusCode::OK, "{}", answer.text);
+        assert_eq!(answer.headers[CONTENT_TYPE], "application/json");
+        let review: serde_json::Value = serde_json::from_str(&answer.text).expect("JSON");
+        assert_eq!(review["response"]["uid"], "0df28fbd-5f5f-11e8-bc74-36e6bb280816");
+    }
+    let text = server.metrics.encode();
+    let line = "otel_webhook_reviews_total{endpoint=\"/mutate-v1-pod\",outcome=\"Answered\"} 3\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[tokio::test]
+async fn a_body_that_is_no_review_is_refused_and_the_connection_goes_on() {
+    let server = Server::webhook();
+    let mut client = server.client().await;
+    let answer = client.review(b"{").await.expect("an answer");
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+    assert!(!answer.text.trim().is_empty());
+    let answer = client.review(REVIEW).await.expect("an answer");
+    assert_eq!(answer.status, StatusCode::OK);
+    let text = server.metrics.encode();
+    assert!(text.contains("outcome=\"Malformed\"} 1\n"), "{text}");
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_json_is_told_what_is_expected() {
+    let server = Server::webhook();
+    let mut client = server.client().await;
+    let request = Request::post("/mutate-v1-pod")
+        .header(CONTENT_TYPE, "application/yaml")
+        .body(Full::from("a: b"))
+        .expect("a request");
+    let answer = client.send(request).await.expect("an answer");
+    assert_eq!(answer.status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_eq!(answer.text, "expected the content type application/json, found application/yaml\n");
+}
+
+#[tokio::test]
+async fn a_body_beyond_the_limit_is_refused() {
+    let server = Server::webhook();
+    let mut client = server.client().await;
+    let request = Request::post("/mutate-v1-pod")
+        .header(CONTENT_TYPE, "application/json")
+        .body(Full::from(vec![b' '; BODY_LIMIT + 1]))
+        .expect("a request");
+    let answer = client.send(request).await.expect("an answer");
+    assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(answer.text, format!("the body is larger than {BODY_LIMIT} bytes\n"));
+}
+
+#[tokio::test]
+async fn other_paths_and_methods_are_told_what_there_is() {
+    let server = Server::webhook();
+    let mut client = server.client().await;
+    let answer = client.get("/").await.expect("an answer");
+    assert_eq!(answer.status, StatusCode::NOT_FOUND);
+    assert_eq!(answer.text, "nothing is at /; there is: POST /mutate-v1-pod\n");
+    let answer = client.get("/mutate-v1-pod").await.expect("an answer");
+    assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(answer.headers[ALLOW], "POST");
+    assert_eq!(answer.text, "GET is not allowed on /mutate-v1-pod; there is: POST /mutate-v1-pod\n");
+}
+
+#[tokio::test]
+async fn a_panic_ends_nothing_but_its_own_connection() {
+    let router = Router::new()
+        .route("/panic", get(async || -> () { panic!("on purpose") }))
+        .route("/", get(async || "fine"));
+    let server = Server::of(router);
+    let (mut one, mut other) = (server.client().await, server.client().await);
+    assert!(one.get("/panic").await.is_err());
+    assert_eq!(other.get("/").await.expect("an answer").text, "fine");
+    assert_eq!(server.client().await.get("/").await.expect("an answer").text, "fine");
+}
+
+#[tokio::test]
+async fn the_admin_port_speaks_plain_http() {
+    let metrics = Arc::new(Metrics::new());
+    metrics.count_injection("java", "Injected");
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listening = Listening::bind("admin", any).expect("a port");
+    let address = listening.address;
+    let shutdown = Shutdown::new();
+    let router = admin_router(Arc::new(Health::new()), metrics);
+    let served = tokio::spawn(listening.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO));
+
+    let request = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let text = send_plain(address, request).await;
+
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    assert!(
+        text.contains("content-type: application/openmetrics-text; version=1.0.0; charset=utf-8\r\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("otel_webhook_injections_total{language=\"java\",outcome=\"Injected\"} 1\n"),
+        "{text}"
+    );
+    shutdown.stop();
+    soon(served).await.expect("an end without panic");
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait_for_one_to_end() {
+    let router = Router::new().route("/", get(async || "fine"));
+    let one_only = |listening: Listening| listening.with_max_connections(1);
+    let server = Server::start(router, Arc::default(), one_only, Duration::ZERO);
+    let mut first = server.client().await;
+    {
+        let second = server.client();
+        tokio::pin!(second);
+        for _ in 0..20 {
+            tokio::select! {
+                biased;
+                answer = first.get("/") => assert_eq!(answer.expect("an answer").text, "fine"),
+                _ = &mut second => panic!("there was room for a second connection"),
+            }
+        }
+    }
+    drop(first);
+    let mut next = server.client().await;
+    assert_eq!(next.get("/").await.expect("an answer").text, "fine");
+}
