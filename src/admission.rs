@@ -1,32 +1,139 @@
-//! Stands in for the admission of pods until it is there: allows every pod unchanged.
+//! AdmissionReview in, AdmissionReview out.
+//!
+//! Architecture invariant: a pod is never refused. Whatever goes wrong after
+//! the request's uid is known, the answer allows the pod as it came and says
+//! why nothing was injected.
 
-use thiserror::Error;
+mod answer;
+mod request;
 
-/// Why a body could not be read as a review.
-#[derive(Debug, Error)]
-pub enum MalformedReview {
-    /// The body is not JSON.
-    #[error("the body is not an AdmissionReview: {0}")]
-    NotJson(#[from] serde_json::Error),
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Instant,
+};
+
+use answer::Answer;
+pub use request::MalformedReview;
+use request::{Request, Skip};
+
+use crate::{
+    inject::{self, Input, Outcome, Settings, pod::Pod},
+    store::{Store, cluster::ClusterOwners},
+    telemetry::Metrics,
+};
+
+/// Answers reviews of pods.
+pub struct Admission {
+    store: Store,
+    settings: Settings,
+    cluster: Option<ClusterOwners>,
+    metrics: Arc<Metrics>,
 }
 
-/// Answers reviews.
-#[derive(Debug, Default)]
-pub struct Admission;
-
 impl Admission {
-    /// Answers one review of a pod.
+    /// Decides by what `store` knows. Owners that it does not know are asked
+    /// for in the cluster, where there is one.
+    pub fn new(
+        store: Store,
+        settings: Settings,
+        cluster: Option<ClusterOwners>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self { store, settings, cluster, metrics }
+    }
+
+    /// Answers one review.
     ///
     /// # Errors
-    /// When `body` is not a review.
-    #[allow(clippy::unused_async)] // What stands in for it will wait.
+    /// When `body` is not a review, so that there is no uid to answer to.
     pub async fn mutate_pod(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
-        let review: serde_json::Value = serde_json::from_slice(body)?;
-        let answer = serde_json::json!({
-            "apiVersion": "admission.k8s.io/v1",
-            "kind": "AdmissionReview",
-            "response": { "uid": review["request"]["uid"], "allowed": true },
-        });
-        Ok(serde_json::to_vec(&answer)?)
+        let started = Instant::now();
+        let request = Request::parse(body)?;
+        let answer = match &request.pod {
+            Ok(pod) => {
+                let outcome = self.review(&request, pod).await;
+                self.record(&request, pod, &outcome, started);
+                Answer::of(&request.uid, &outcome)
+            }
+            Err(skip) => {
+                if let Skip::Unreadable { .. } = skip {
+                    tracing::warn!(namespace = %request.namespace, reason = %skip, "a pod was not injected");
+                }
+                Answer::allowed(&request.uid, skip.warning())
+            }
+        };
+        Ok(answer.write())
+    }
+
+    /// The core's result for a pod; a panic in it costs this pod its agent, and nothing else.
+    async fn review<'p>(&self, request: &'p Request<'p>, pod: &'p Pod<'p>) -> Result<Outcome, Panicked> {
+        let snapshot = self.store.snapshot();
+        let input = Input {
+            pod,
+            namespace: &request.namespace,
+            catalogue: &snapshot.catalogue,
+            settings: &self.settings,
+        };
+        let decision = caught(|| inject::decide(input))?;
+        match &self.cluster {
+            Some(cluster) => {
+                let learned = cluster.learn(&decision.queries()).await;
+                caught(|| inject::build(decision, &learned))
+            }
+            None => caught(|| inject::build(decision, &snapshot.owners)),
+        }
+    }
+
+    /// Counts and logs what was asked for: who, where, what and why; never a variable's value.
+    fn record(
+        &self,
+        request: &Request<'_>,
+        pod: &Pod<'_>,
+        outcome: &Result<Outcome, Panicked>,
+        started: Instant,
+    ) {
+        let micros = started.elapsed().as_micros();
+        let namespace = &*request.namespace;
+        let owner = Owner(pod);
+        match outcome {
+            Err(Panicked) => {
+                tracing::error!(namespace, %owner, "the core panicked; the pod goes on without an agent");
+            }
+            Ok(outcome) if outcome.findings.is_empty() => {}
+            Ok(outcome) => {
+                for finding in &outcome.findings {
+                    self.metrics.count_injection(finding.language, finding.reason.code());
+                }
+                let injected = outcome.patch.is_some();
+                let findings = answer::summary(outcome);
+                tracing::info!(namespace, %owner, injected, %findings, micros, "reviewed");
+            }
+        }
+    }
+}
+
+/// The core panicked. Its message is in the log by the panic hook.
+#[derive(Clone, Copy, Debug)]
+pub struct Panicked;
+
+/// Calls the core. It is pure, so nothing is left half done when it panics.
+fn caught<T>(core: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(core)).map_err(|_| Panicked)
+}
+
+/// Whose pod it is, for the log: its controller, or its own name.
+struct Owner<'p>(&'p Pod<'p>);
+
+impl fmt::Display for Owner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let metadata = &self.0.metadata;
+        let controller = metadata.owner_references.iter().find(|owner| owner.controller == Some(true));
+        match controller.or(metadata.owner_references.first()) {
+            Some(owner) => write!(f, "{}/{}", owner.kind, owner.name),
+            None if metadata.name.is_empty() => write!(f, "Pod/{}", metadata.generate_name),
+            None => write!(f, "Pod/{}", metadata.name),
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! once into typed settings; `main` maps the result to an exit code.
 
 mod flags;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Answer the reviews of an API server
+    Serve(Box<serve::ServeFlags>),
     /// Print the CustomResourceDefinition of Instrumentation
     Crd,
     /// Print a completion script for a shell
@@ -56,7 +59,7 @@ impl Failure {
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    match dispatch(Cli::parse().command) {
+    match dispatch(&Cli::parse().command) {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("otel-webhook: {failure}");
@@ -65,11 +68,12 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn dispatch(command: Command) -> Result<ExitCode, Failure> {
+fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
     match command {
+        Command::Serve(flags) => return serve::run(flags),
         Command::Crd => print!("{}", crd::yaml()),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "otel-webhook", &mut std::io::stdout());
+            clap_complete::generate(*shell, &mut Cli::command(), "otel-webhook", &mut std::io::stdout());
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -4,9 +4,11 @@
 //! documents or a watch) puts objects in and publishes; readers take the last
 //! snapshot without a lock and keep it for one review.
 
+pub mod cluster;
 pub mod dir;
 mod object;
 pub mod owners;
+pub mod watch;
 
 use std::sync::Arc;
 
@@ -86,17 +88,26 @@ impl Writer {
         });
     }
 
-    /// Forgets all Instrumentations, before a source tells them anew.
-    pub fn forget_instrumentations(&mut self) {
-        self.edit_all(|known| known.instrumentations = Vec::new());
+    /// Takes out every Instrumentation that is not to be kept, by namespace and name.
+    pub fn keep_instrumentations(&mut self, keep: impl Fn(&str, &str) -> bool) {
+        self.edit_all(|namespace, known| {
+            known.instrumentations.retain(|stored| keep(namespace, &stored.name().name));
+        });
     }
 
-    /// Forgets what all namespaces say, before a source tells them anew.
-    pub fn forget_namespaces(&mut self) {
-        self.edit_all(|known| {
-            known.annotations = Vec::new();
-            known.enforced_level = None;
+    /// Forgets what namespaces say that are not to be kept.
+    pub fn keep_namespaces(&mut self, keep: impl Fn(&str) -> bool) {
+        self.edit_all(|namespace, known| {
+            if !keep(namespace) {
+                known.annotations = Vec::new();
+                known.enforced_level = None;
+            }
         });
+    }
+
+    /// How many Instrumentations were taken in.
+    pub fn instrumentation_count(&self) -> usize {
+        self.working.catalogue.instrumentation_count()
     }
 
     /// Shows readers what was taken in.
@@ -129,10 +140,10 @@ impl Writer {
         }
     }
 
-    fn edit_all(&mut self, change: impl Fn(&mut Namespace)) {
-        self.working.catalogue.namespaces.retain(|_, namespace| {
+    fn edit_all(&mut self, change: impl Fn(&str, &mut Namespace)) {
+        self.working.catalogue.namespaces.retain(|name, namespace| {
             let entry = Arc::make_mut(namespace);
-            change(entry);
+            change(name, entry);
             !entry.is_empty()
         });
     }

@@ -1,0 +1,129 @@
+//! The AdmissionReview that goes back.
+
+use std::fmt;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::Serialize;
+
+use super::Panicked;
+use crate::inject::Outcome;
+
+/// The longest warning, in bytes: the API server cuts at 256 characters.
+const LONGEST_WARNING: usize = 250;
+
+/// The answer to one request; always `allowed`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer<'a> {
+    uid: &'a str,
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit_annotations: Option<Audit>,
+}
+
+/// What the API server's audit log keeps of the decision, under the webhook's name.
+#[derive(Debug, Serialize)]
+struct Audit {
+    injection: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    response: &'a Answer<'a>,
+}
+
+impl<'a> Answer<'a> {
+    /// The pod as it came.
+    pub fn allowed(uid: &'a str, warning: Option<String>) -> Self {
+        Self {
+            uid,
+            allowed: true,
+            patch_type: None,
+            patch: None,
+            warnings: warning.into_iter().map(cut).collect(),
+            audit_annotations: None,
+        }
+    }
+
+    /// What the core decided.
+    pub fn of(uid: &'a str, outcome: &Result<Outcome, Panicked>) -> Self {
+        let Ok(outcome) = outcome else {
+            return Self::allowed(
+                uid,
+                Some("otel-webhook failed; the pod goes on without an agent".to_owned()),
+            );
+        };
+        let asked = !outcome.findings.is_empty();
+        Self {
+            patch_type: outcome.patch.as_ref().map(|_| "JSONPatch"),
+            patch: outcome.patch.as_ref().map(|patch| BASE64_STANDARD.encode(patch)),
+            warnings: outcome.warnings().map(|warning| cut(format!("otel-webhook: {warning}"))).collect(),
+            audit_annotations: asked.then(|| Audit { injection: summary(outcome).to_string() }),
+            ..Self::allowed(uid, None)
+        }
+    }
+
+    /// The whole review as JSON.
+    pub fn write(&self) -> Vec<u8> {
+        let review = Review { api_version: "admission.k8s.io/v1", kind: "AdmissionReview", response: self };
+        serde_json::to_vec(&review).expect("strings are JSON")
+    }
+}
+
+/// `java/order=Injected python=NoInstrumentation`: each language and container with its code.
+pub fn summary(outcome: &Outcome) -> impl fmt::Display {
+    fmt::from_fn(|f| {
+        for (index, finding) in outcome.findings.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" ")?;
+            }
+            f.write_str(finding.language)?;
+            if let Some(container) = &finding.container {
+                write!(f, "/{container}")?;
+            }
+            write!(f, "={}", finding.reason.code())?;
+        }
+        Ok(())
+    })
+}
+
+fn cut(mut warning: String) -> String {
+    if warning.len() > LONGEST_WARNING {
+        let end = (0..=LONGEST_WARNING - 3).rev().find(|&end| warning.is_char_boundary(end));
+        warning.truncate(end.unwrap_or_default());
+        warning.push('…');
+    }
+    warning
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_is_cut_between_characters() {
+        let cut = cut("ü".repeat(300));
+        assert!(cut.len() <= LONGEST_WARNING && cut.ends_with("ü…"), "{cut}");
+    }
+
+    #[test]
+    fn the_answer_to_a_panic_allows_the_pod_and_says_so() {
+        let text = Answer::of("u", &Err(Panicked)).write();
+        let review: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        assert_eq!(review["response"]["allowed"], true);
+        assert_eq!(
+            review["response"]["warnings"][0],
+            "otel-webhook failed; the pod goes on without an agent"
+        );
+        assert!(review["response"].get("patch").is_none());
+    }
+}
