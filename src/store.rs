@@ -19,6 +19,7 @@ use owners::OwnerBook;
 use crate::{
     api::defaults::DefaultImages,
     inject::catalogue::{Catalogue, Namespace},
+    manifest,
 };
 
 /// The reading side.
@@ -73,6 +74,18 @@ impl Writer {
         true
     }
 
+    /// Takes in what a document of a stream holds: the object itself, or the items of a list.
+    ///
+    /// `namespace` is that of objects which name none.
+    pub fn put_document(&mut self, document: &Value, namespace: &str) {
+        match manifest::items(document) {
+            Some(items) => items.for_each(|item| self.put_document(&item, namespace)),
+            None => {
+                self.put(&object::located(document, namespace));
+            }
+        }
+    }
+
     /// Takes an Instrumentation out.
     pub fn forget_instrumentation(&mut self, namespace: &str, name: &str) {
         self.edit(namespace, |known| known.forget(name));
@@ -97,6 +110,11 @@ impl Writer {
             known.annotations = Vec::new();
             known.enforced_level = None;
         });
+    }
+
+    /// Forgets everything, before a source tells it anew.
+    pub fn forget_all(&mut self) {
+        self.working = Snapshot::default();
     }
 
     /// Shows readers what was taken in.
