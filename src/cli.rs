@@ -3,7 +3,12 @@
 //! Flags are parsed first, each with an environment variable, and resolved
 //! once into typed settings; `main` maps the result to an exit code.
 
+pub mod diff;
+mod explain;
 mod flags;
+mod inject;
+mod stream;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -23,6 +28,12 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Inject the pods of YAML or JSON documents as a cluster would
+    #[command(after_help = inject::EXAMPLES)]
+    Inject(inject::InjectArgs),
+    /// Tell what would be injected into the pods of YAML or JSON documents, and why
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::ExplainArgs),
     /// Print the CustomResourceDefinition of Instrumentation
     Crd,
     /// Print a completion script for a shell
@@ -67,6 +78,8 @@ pub fn run() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<ExitCode, Failure> {
     match command {
+        Command::Inject(args) => return inject::run(&args),
+        Command::Explain(args) => return explain::run(&args),
         Command::Crd => print!("{}", crd::yaml()),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "otel-webhook", &mut std::io::stdout());
