@@ -209,6 +209,9 @@ fn set_metadata(
     annotations: &[(&str, String)],
 ) {
     let metadata = &pod.metadata;
+    if !metadata.is_there && !(labels.is_empty() && annotations.is_empty()) {
+        out.add(format_args!("/metadata"), |out| out.push_str("{}"));
+    }
     for (field, present, entries) in [
         ("labels", metadata.labels.is_empty(), labels),
         ("annotations", metadata.annotations.is_empty(), annotations),

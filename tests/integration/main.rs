@@ -1,5 +1,7 @@
 //! Tests of the whole, in one program.
 
+mod binary;
+mod captured;
 mod conformance;
 mod generated;
 mod modules;
