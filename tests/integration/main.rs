@@ -1,4 +1,5 @@
 //! Tests of the whole, in one program.
 
+mod cli;
 mod conformance;
 mod server;
