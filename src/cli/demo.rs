@@ -79,7 +79,10 @@ async fn show(flags: &DemoFlags) -> Result<ExitCode, Failure> {
     // The first review pays for cold caches; the API server keeps its connection.
     let began = Instant::now();
     connection.post(MUTATE_POD_PATH, REVIEW).await?;
-    println!("TLS handshake {handshake:.1?}, first review {first:.1?}, the same again {:.1?}.\n", began.elapsed());
+    println!(
+        "TLS handshake {handshake:.1?}, first review {first:.1?}, the same again {:.1?}.\n",
+        began.elapsed()
+    );
     if flags.serve {
         demo.keep_serving(&mut signals).await?;
     } else {
@@ -167,7 +170,7 @@ fn report(answer: &str) -> Result<String, Failure> {
         text(&request["namespace"]),
     );
     let name = format!("pod {}", text(&before["metadata"]["generateName"]));
-    out.push_str(&diff::unified(&yaml(before)?, &yaml(&after)?, &name, diff::colour_wanted()));
+    out.push_str(&diff::unified(&yaml(before), &yaml(&after), &name, diff::colour_wanted()));
     out.push_str("\nCONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION\n");
     for entry in status(&after) {
         let part = |key: &str| text(&entry[key]).to_owned();
@@ -202,8 +205,8 @@ fn status(pod: &Value) -> Vec<Value> {
     serde_json::from_str(stamp).unwrap_or_default()
 }
 
-fn yaml(value: &Value) -> Result<String, Failure> {
-    manifest::write(value, manifest::Style::default()).map_err(Failure::failed)
+fn yaml(value: &Value) -> String {
+    manifest::write(value, manifest::Style { indented_lists: true })
 }
 
 fn text(value: &Value) -> &str {

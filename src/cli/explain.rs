@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use super::{
     Failure, InjectionFlags,
-    stream::{Review, StreamFlags, World},
+    stream::{Review, StreamFlags, World, one_line},
 };
 use crate::{
     api::ANNOTATION_PREFIX,
-    inject::{Finding, Outcome, language::LANGUAGES},
+    inject::{Finding, language::LANGUAGES},
 };
 
 /// What `explain` is told.
@@ -66,7 +66,9 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let reviews: Vec<Review> = documents.iter_mut().flat_map(|document| world.inject(document)).collect();
     let text = match args.output {
         Format::Table => table_of_all(&reviews, &args.injection.languages.names()),
-        Format::Json => reviews.iter().map(|review| format!("{}\n", object(review))).collect(),
+        Format::Json => {
+            reviews.iter().flat_map(|review| [object(review).to_string(), "\n".to_owned()]).collect()
+        }
     };
     match io::stdout().lock().write_all(text.as_bytes()) {
         // Whoever reads the output has seen enough.
@@ -86,35 +88,39 @@ fn table_of_all(reviews: &[Review], languages: &str) -> String {
 }
 
 fn table(review: &Review, languages: &str) -> String {
-    let mut out = format!("{} in namespace {}\n", review.title(), review.namespace);
+    let mut lines = vec![format!("{} in namespace {}", review.title(), review.namespace)];
     match &review.outcome {
-        Err(problem) => out.push_str(&format!("  the pod cannot be read: {problem}\n")),
-        Ok(outcome) if outcome.findings.is_empty() => out.push_str(&format!(
+        Err(problem) => lines.push(format!("  the pod cannot be read: {problem}")),
+        Ok(outcome) if outcome.findings.is_empty() => lines.push(format!(
             "  asks for nothing; the annotation {ANNOTATION_PREFIX}inject-{}: \"true\" on the pod, or on its \
-             namespace, would ask (languages that are enabled: {languages})\n",
+             namespace, would ask (languages that are enabled: {languages})",
             LANGUAGES[0].name,
         )),
-        Ok(outcome) => rows(&mut out, outcome),
-    }
-    out
-}
-
-fn rows(out: &mut String, outcome: &Outcome) {
-    let rows: Vec<[String; 5]> =
-        std::iter::once(COLUMNS.map(str::to_owned)).chain(outcome.findings.iter().map(row)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-    for row in &rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
-        out.push_str(&format!("  {}\n", cells.join("  ").trim_end()));
-    }
-    for finding in &outcome.findings {
-        for note in &finding.notes {
-            let container = finding.container.as_deref().unwrap_or("-");
-            out.push_str(&format!("  note on {} in {container}: {note}\n", finding.language));
+        Ok(outcome) => {
+            lines.extend(rows(&outcome.findings));
+            lines.extend(outcome.findings.iter().flat_map(notes));
         }
     }
+    lines.iter().flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
+}
+
+/// The heads and the findings, each cell as wide as the widest of its column.
+fn rows(findings: &[Finding]) -> Vec<String> {
+    let heads = COLUMNS.map(str::to_owned);
+    let rows: Vec<[String; 5]> = std::iter::once(heads).chain(findings.iter().map(row)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+    let padded = |row: &[String; 5]| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+        format!("  {}", cells.join("  ").trim_end())
+    };
+    rows.iter().map(padded).collect()
+}
+
+fn notes(finding: &Finding) -> impl Iterator<Item = String> {
+    let container = finding.container.as_deref().unwrap_or("-");
+    finding.notes.iter().map(move |note| format!("  note on {} in {container}: {note}", finding.language))
 }
 
 fn row(finding: &Finding) -> [String; 5] {

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::{
     Failure, InjectionFlags, diff,
-    stream::{Review, StreamFlags, World},
+    stream::{Review, StreamFlags, World, one_line},
 };
 use crate::{
     inject::Finding,
@@ -107,10 +107,9 @@ fn sentence(finding: &Finding) -> String {
     }
 }
 
-/// Writes one line, whatever the names in it hold.
 fn say(text: &str) {
-    let line: String = text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
-    eprintln!("{line}");
+    // Whoever read the reasons has gone; the documents still matter.
+    let _ = writeln!(io::stderr(), "{}", one_line(text));
 }
 
 /// Where documents go.

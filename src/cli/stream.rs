@@ -78,8 +78,8 @@ impl Stream {
         };
         read.map_err(|error| Failure::unreadable(format!("{name}: {error}")))?;
         let text = String::from_utf8(bytes).map_err(|error| {
-            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let good = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+            let line = good.matches('\n').count() + 1;
             Failure::unreadable(format!("{name}: line {line}: this is not text in UTF-8"))
         })?;
         Ok(Self { name: name.to_owned(), text })
@@ -155,4 +155,9 @@ impl Review {
     pub fn title(&self) -> String {
         format!("{}/{}", self.kind, self.name)
     }
+}
+
+/// A sentence as one line, whatever the names in it hold.
+pub fn one_line(text: &str) -> String {
+    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }

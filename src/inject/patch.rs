@@ -209,7 +209,8 @@ fn set_metadata(
     annotations: &[(&str, String)],
 ) {
     let metadata = &pod.metadata;
-    if !metadata.is_there && !(labels.is_empty() && annotations.is_empty()) {
+    let has_entries = !labels.is_empty() || !annotations.is_empty();
+    if has_entries && !metadata.is_there {
         out.add(format_args!("/metadata"), |out| out.push_str("{}"));
     }
     for (field, present, entries) in [

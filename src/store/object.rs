@@ -48,10 +48,11 @@ pub fn located<'o>(object: &'o Value, namespace: &str) -> Cow<'o, Value> {
     let is_namespaced = kind_of(object).is_some_and(|kind| kind != Kind::Namespace);
     let names_one = object["metadata"]["namespace"].as_str().is_some_and(|name| !name.is_empty());
     let mut object = Cow::Borrowed(object);
-    if is_namespaced && !names_one {
-        if let Some(metadata) = object.to_mut().get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.insert("namespace".to_owned(), namespace.into());
-        }
+    if is_namespaced
+        && !names_one
+        && let Some(metadata) = object.to_mut().get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        metadata.insert("namespace".to_owned(), namespace.into());
     }
     object
 }

@@ -69,8 +69,8 @@ impl Binary {
         until(async || {
             assert!(self.child.try_wait().expect("a child").is_none(), "it ended: {:?}", self.log());
             let lines = self.log();
-            let line = lines.iter().find(|line| line["fields"]["message"] == wanted.as_str());
-            found = line.and_then(|line| line["fields"]["address"].as_str()?.parse().ok());
+            let line = lines.iter().find(|line| line["message"] == wanted.as_str());
+            found = line.and_then(|line| line["address"].as_str()?.parse().ok());
             found.is_some()
         })
         .await;

@@ -2,6 +2,7 @@
 
 mod binary;
 mod captured;
+mod cli;
 mod conformance;
 mod generated;
 mod modules;

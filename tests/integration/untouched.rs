@@ -159,7 +159,7 @@ fn own_part(before: &Value, after: &Value) -> Value {
                 .filter_map(|(key, value)| Some((key.clone(), own_part(before.get(key)?, value))));
             Value::Object(kept.collect())
         }
-        (Value::Array(before), Value::Array(after)) if after.iter().all(|item| item.is_object()) => {
+        (Value::Array(before), Value::Array(after)) if after.iter().all(Value::is_object) => {
             let unmarked = before.iter().all(|item| item.get(MARK).is_none());
             let own = after.iter().filter(|item| unmarked && !before.is_empty() || item.get(MARK).is_some());
             Value::Array(before.iter().zip(own).map(|(before, after)| own_part(before, after)).collect())
