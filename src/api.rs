@@ -6,11 +6,13 @@
 //! and `spec.priority`.
 
 pub mod crd;
+mod defaulting;
 pub mod defaults;
 mod language;
 mod raw;
 mod spec;
 
+pub use defaulting::defaulting;
 pub use language::{Agent, ApacheHttpd, Extension, Go, Java, Nginx, Settings};
 pub use raw::{Raw, is_hollow};
 pub use spec::{

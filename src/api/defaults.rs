@@ -9,11 +9,20 @@ use super::ANNOTATION_PREFIX;
 pub struct LanguageDefaults {
     /// The language's name, as on the command line and in annotations.
     pub language: &'static str,
+    /// Its field in the specification.
+    pub field: &'static str,
+    /// The field in it that holds limits and requests.
+    pub resources: &'static str,
     /// Image of the init container or sidecar.
     pub image: &'static str,
     /// CPU and memory that the init container asks for.
     pub requests: [(&'static str, &'static str); 2],
+    /// The language's own fields and what they are by default.
+    pub others: &'static [(&'static str, &'static str)],
 }
+
+/// Every language that has an image.
+pub static LANGUAGES: [&LanguageDefaults; 7] = [&JAVA, &NODEJS, &PYTHON, &DOTNET, &GO, &APACHE_HTTPD, &NGINX];
 
 /// CPU and memory limits of every language's init container.
 pub const LIMITS: [(&str, &str); 2] = [("cpu", "500m"), ("memory", "256Mi")];
@@ -24,50 +33,71 @@ pub const VOLUME_SIZE: &str = "200Mi";
 /// Java's defaults.
 pub const JAVA: LanguageDefaults = LanguageDefaults {
     language: "java",
+    field: "java",
+    resources: "resources",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0",
     requests: [("cpu", "50m"), ("memory", "64Mi")],
+    others: &[],
 };
 
 /// Node.js' defaults.
 pub const NODEJS: LanguageDefaults = LanguageDefaults {
     language: "nodejs",
+    field: "nodejs",
+    resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-nodejs:0.78.0",
     requests: [("cpu", "50m"), ("memory", "128Mi")],
+    others: &[],
 };
 
 /// Python's defaults.
 pub const PYTHON: LanguageDefaults = LanguageDefaults {
     language: "python",
+    field: "python",
+    resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-python:0.64b0",
     requests: [("cpu", "50m"), ("memory", "64Mi")],
+    others: &[],
 };
 
 /// .NET's defaults.
 pub const DOTNET: LanguageDefaults = LanguageDefaults {
     language: "dotnet",
+    field: "dotnet",
+    resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-dotnet:1.16.0",
     requests: [("cpu", "50m"), ("memory", "128Mi")],
+    others: &[],
 };
 
 /// Go's defaults.
 pub const GO: LanguageDefaults = LanguageDefaults {
     language: "go",
+    field: "go",
+    resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-go-instrumentation/autoinstrumentation-go:v0.24.0",
     requests: [("cpu", "50m"), ("memory", "64Mi")],
+    others: &[],
 };
 
 /// Apache HTTPD's defaults.
 pub const APACHE_HTTPD: LanguageDefaults = LanguageDefaults {
     language: "apache-httpd",
+    field: "apacheHttpd",
+    resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-apache-httpd:1.0.4",
     requests: [("cpu", "1m"), ("memory", "128Mi")],
+    others: &[("version", "2.4"), ("configPath", "/usr/local/apache2/conf")],
 };
 
 /// nginx' defaults; its module comes in the image of Apache HTTPD's.
 pub const NGINX: LanguageDefaults = LanguageDefaults {
     language: "nginx",
+    field: "nginx",
+    resources: "resourceRequirements",
     image: APACHE_HTTPD.image,
     requests: [("cpu", "1m"), ("memory", "128Mi")],
+    others: &[("configFile", "/etc/nginx/nginx.conf")],
 };
 
 /// The annotation in which defaulting notes the default image it took.

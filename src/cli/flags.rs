@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::{
-    api::defaults::DefaultImages,
+    api::defaults::{DefaultImages, LANGUAGES},
     inject::{Settings, language::LanguageSet, reason::ObjectName},
 };
 
@@ -31,10 +31,21 @@ pub struct InjectionFlags {
         value_parser = object_name)]
     pub default_instrumentation: Option<ObjectName>,
 
+    #[command(flatten)]
+    images: ImageFlags,
+}
+
+/// Which images are taken where an Instrumentation names none.
+#[derive(Clone, Debug, Args)]
+pub struct ImageFlags {
     /// Default image of a language, in place of the built-in one; may be given several times
     #[arg(long, env = "OTEL_WEBHOOK_DEFAULT_IMAGE", value_name = "LANGUAGE=IMAGE", value_delimiter = ',',
         value_parser = language_image)]
-    pub default_image: Vec<(String, String)>,
+    default_image: Vec<(String, String)>,
+
+    /// Registry in place of the built-in default images' own; other images are left alone
+    #[arg(long, env = "OTEL_WEBHOOK_IMAGE_REGISTRY", value_name = "HOST[/PATH]", value_parser = registry)]
+    image_registry: Option<String>,
 }
 
 /// How the resources of init containers are set.
@@ -56,8 +67,15 @@ impl InjectionFlags {
 
     /// The images where an Instrumentation names none.
     pub fn images(&self) -> DefaultImages {
+        self.images.images()
+    }
+}
+
+impl ImageFlags {
+    /// The images where an Instrumentation names none.
+    pub fn images(&self) -> DefaultImages {
         let overrides: BTreeMap<_, _> = self.default_image.iter().cloned().collect();
-        DefaultImages { overrides, registry: None }
+        DefaultImages { overrides, registry: self.image_registry.clone() }
     }
 }
 
@@ -76,6 +94,44 @@ fn language_image(text: &str) -> Result<(String, String), String> {
     if image.is_empty() {
         return Err(format!("no image is given for \"{language}\""));
     }
-    let set = LanguageSet::parse(language)?;
-    Ok((set.names(), image.to_owned()))
+    let names = LANGUAGES.map(|language| language.language);
+    if !names.contains(&language) {
+        return Err(format!("\"{language}\" has no image; valid: {}", names.join(", ")));
+    }
+    Ok((language.to_owned(), image.to_owned()))
+}
+
+fn registry(text: &str) -> Result<String, String> {
+    let text = text.trim_end_matches('/');
+    if text.is_empty() || text.contains("://") || text.contains(char::is_whitespace) {
+        return Err("expected HOST[/PATH], such as registry.example.com/mirror".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_given_for_a_language_that_has_one() {
+        let given = language_image("apache-httpd=own:1").expect("valid");
+        assert_eq!(given, ("apache-httpd".to_owned(), "own:1".to_owned()));
+        for (text, problem) in [
+            ("java", "expected LANGUAGE=IMAGE"),
+            ("java=", "no image is given for \"java\""),
+            ("sdk=own:1", "\"sdk\" has no image; valid: java, nodejs"),
+        ] {
+            let found = language_image(text).expect_err(text);
+            assert!(found.contains(problem), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_registry_is_a_host_with_or_without_a_path() {
+        assert_eq!(registry("mirror.example.com/otel/").as_deref(), Ok("mirror.example.com/otel"));
+        for text in ["", "/", "https://mirror.example.com", "a b"] {
+            assert!(registry(text).is_err(), "{text}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{binary::Binary, server::harness::Client};
 
-fn captured(name: &str) -> String {
+pub fn captured(name: &str) -> String {
     let path = format!("{}/tests/data/captured/{name}.json", env!("CARGO_MANIFEST_DIR"));
     fs::read_to_string(path).expect("a captured review")
 }

@@ -1,0 +1,181 @@
+//! What an Instrumentation leaves open, filled in when it is stored.
+//!
+//! The result is a list of patch operations, made while the object is walked
+//! beside the defaults. Nothing that the object says itself is named by them,
+//! so it comes out as it went in, fields that nobody knows included.
+
+use json_patch::{AddOperation, Patch, PatchOperation, jsonptr::PointerBuf};
+use serde_json::{Map, Value};
+
+use super::defaults::{DefaultImages, LANGUAGES, LIMITS, LanguageDefaults, image_annotation};
+
+/// The operations that complete an Instrumentation. There are none for one that is complete.
+///
+/// What cannot be completed, such as a `spec` that is no object, is left to validation.
+pub fn defaulting(object: &Value, images: &DefaultImages) -> Patch {
+    let recorded = |language: &LanguageDefaults| {
+        object["metadata"]["annotations"][image_annotation(language.language)].as_str()
+    };
+    let spec = LANGUAGES.map(|language| (language.field, of_language(language, images, recorded(language))));
+    let annotations = LANGUAGES.map(|language| {
+        let image = Fill::Always(images.image(language));
+        (image_annotation(language.language), image)
+    });
+    let mut operations = Operations::default();
+    if object.is_object() {
+        let metadata = Fill::group([("annotations", Fill::group(annotations))]);
+        let whole = Fill::group([("metadata", metadata), ("spec", Fill::group(spec))]);
+        operations.fill(&PointerBuf::root(), Some(object), &whole);
+    }
+    Patch(operations.0)
+}
+
+/// What is filled in at one place of the object.
+enum Fill {
+    /// An object whose members are looked at one by one.
+    Group(Vec<(String, Fill)>),
+    /// A value that is taken as a whole where there is none.
+    Whole(Value),
+    /// Text that is taken where there is none, or only what an earlier defaulting put there.
+    Text { default: String, earlier: Option<String> },
+    /// Text that is always taken.
+    Always(String),
+}
+
+fn of_language(language: &LanguageDefaults, images: &DefaultImages, recorded: Option<&str>) -> Fill {
+    // An image that equals the recorded default is nobody's choice (D28).
+    // Were it left while the record is renewed, it would look like one.
+    let earlier = recorded.map(str::to_owned);
+    let image = Fill::Text { default: images.image(language), earlier };
+    let resources = Fill::group([
+        ("limits", Fill::Whole(quantities(&LIMITS))),
+        ("requests", Fill::Whole(quantities(&language.requests))),
+    ]);
+    let mut members = vec![("image".to_owned(), image), (language.resources.to_owned(), resources)];
+    members.extend(language.others.iter().map(|(field, default)| {
+        ((*field).to_owned(), Fill::Text { default: (*default).to_owned(), earlier: None })
+    }));
+    Fill::Group(members)
+}
+
+fn quantities(list: &[(&str, &str)]) -> Value {
+    list.iter()
+        .map(|(name, quantity)| ((*name).to_owned(), Value::from(*quantity)))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+impl Fill {
+    fn group<K: Into<String>>(members: impl IntoIterator<Item = (K, Self)>) -> Self {
+        Self::Group(members.into_iter().map(|(key, fill)| (key.into(), fill)).collect())
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Self::Group(members) => {
+                let members = members.iter().map(|(key, fill)| (key.clone(), fill.value()));
+                members.collect::<Map<_, _>>().into()
+            }
+            Self::Whole(value) => value.clone(),
+            Self::Text { default: text, .. } | Self::Always(text) => text.clone().into(),
+        }
+    }
+
+    /// Whether what is there makes room for the default. A null is as good as
+    /// nothing; an empty object is a decision.
+    fn replaces(&self, present: &Value) -> bool {
+        match (self, present) {
+            (Self::Always(text), Value::String(present)) => text != present,
+            (Self::Text { default, earlier }, Value::String(present)) => {
+                let is_open = present.is_empty() || earlier.as_ref() == Some(present);
+                is_open && present != default
+            }
+            (_, present) => present.is_null(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Operations(Vec<PatchOperation>);
+
+impl Operations {
+    fn fill(&mut self, path: &PointerBuf, present: Option<&Value>, fill: &Fill) {
+        match (fill, present) {
+            (Fill::Group(members), Some(Value::Object(object))) => {
+                for (key, fill) in members {
+                    let mut path = path.clone();
+                    path.push_back(key);
+                    self.fill(&path, object.get(key), fill);
+                }
+            }
+            (fill, present) => {
+                if present.is_none_or(|present| fill.replaces(present)) {
+                    // `add` sets a member, whether it was there or not.
+                    let operation = AddOperation { path: path.clone(), value: fill.value() };
+                    self.0.push(PatchOperation::Add(operation));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn defaulted(object: &Value, images: &DefaultImages) -> Value {
+        let mut after = object.clone();
+        json_patch::patch(&mut after, &defaulting(object, images)).expect("the operations fit");
+        after
+    }
+
+    const RECORD: &str = "instrumentation.opentelemetry.io/default-auto-instrumentation-java-image";
+
+    #[test]
+    fn what_is_no_object_is_left_alone() {
+        let images = DefaultImages::default();
+        for object in [json!(null), json!("text"), json!([{}])] {
+            assert_eq!(defaulting(&object, &images), Patch(Vec::new()));
+        }
+        let odd = json!({"metadata": "m", "spec": {"java": 3, "go": {"resourceRequirements": []}}});
+        let after = defaulted(&odd, &images);
+        assert_eq!(after["metadata"], "m");
+        assert_eq!(after["spec"]["java"], 3);
+        assert_eq!(after["spec"]["go"]["resourceRequirements"], json!([]));
+        assert_eq!(after["spec"]["nginx"]["configFile"], "/etc/nginx/nginx.conf");
+    }
+
+    #[test]
+    fn the_record_follows_the_installation_and_takes_the_unpinned_image_along() {
+        let old = defaulted(&json!({"metadata": {}}), &DefaultImages::default());
+        let images =
+            DefaultImages { registry: Some("mirror.example.com".into()), ..DefaultImages::default() };
+        let new = defaulted(&old, &images);
+        let image =
+            "mirror.example.com/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0";
+        assert_eq!(new["metadata"]["annotations"][RECORD], image);
+        assert_eq!(new["spec"]["java"]["image"], image);
+
+        let mut pinned = old;
+        pinned["spec"]["java"]["image"] = json!("own:1");
+        assert_eq!(defaulted(&pinned, &images)["spec"]["java"]["image"], "own:1");
+    }
+
+    #[test]
+    fn overrides_are_defaults_too() {
+        let overrides = [("java".to_owned(), "own:1".to_owned())].into();
+        let images = DefaultImages { overrides, registry: Some("mirror.example.com".into()) };
+        let after = defaulted(&json!({}), &images);
+        assert_eq!(after["metadata"]["annotations"][RECORD], "own:1");
+        assert_eq!(after["spec"]["java"]["image"], "own:1");
+    }
+
+    #[test]
+    fn what_is_complete_has_no_operations() {
+        let images = DefaultImages::default();
+        let once = defaulted(&json!({"metadata": {"name": "a"}}), &images);
+        assert_eq!(defaulting(&once, &images), Patch(Vec::new()));
+    }
+}

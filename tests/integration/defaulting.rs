@@ -1,0 +1,106 @@
+//! Defaulting, by the operator's own results.
+
+use otel_webhook::api::{defaulting, defaults::DefaultImages};
+use serde_json::Value;
+
+use crate::{captured::captured, conformance::cases};
+
+/// How many cases there are: a file that was cut short must not pass.
+const CASES: usize = 87;
+
+/// An object as defaulting leaves it.
+pub fn defaulted(object: &Value) -> Value {
+    let mut after = object.clone();
+    let patch = defaulting(object, &DefaultImages::default());
+    json_patch::patch(&mut after, &patch).expect("the operations fit");
+    after
+}
+
+/// Compares as the README of the cases says: quantities by value, an empty
+/// object or null as nothing, unless the input has it.
+fn difference(path: &str, got: &Value, expected: &Value) -> Option<String> {
+    match (got, expected) {
+        (Value::Object(got), Value::Object(expected)) => {
+            let keys: std::collections::BTreeSet<_> = got.keys().chain(expected.keys()).collect();
+            keys.into_iter().find_map(|key| {
+                let side =
+                    |members: &serde_json::Map<String, Value>| members.get(key).cloned().unwrap_or_default();
+                difference(&format!("{path}/{key}"), &side(got), &side(expected))
+            })
+        }
+        (Value::Array(got), Value::Array(expected)) if got.len() == expected.len() => got
+            .iter()
+            .zip(expected)
+            .enumerate()
+            .find_map(|(index, (got, expected))| difference(&format!("{path}/{index}"), got, expected)),
+        _ if got == expected || is_nothing(got) && is_nothing(expected) => None,
+        _ if number(got).is_some() && number(got) == number(expected) => None,
+        _ => Some(format!("{path}: got {got}, expected {expected}")),
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(|members| members.values().all(is_nothing))
+}
+
+/// The quantities of the cases are small enough to be compared in thousandths.
+fn number(value: &Value) -> Option<i128> {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let text = text.trim_start_matches('+');
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let (digits, factor) = match &text[digits.len()..] {
+        _ if text.contains('e') => {
+            let (digits, exponent) = text.split_once('e')?;
+            (digits, 1000 * 10_i128.pow(exponent.parse().ok()?))
+        }
+        "m" => (digits, 1),
+        "" => (digits, 1000),
+        "M" => (digits, 1_000_000_000),
+        "Mi" => (digits, 1000 << 20),
+        "Gi" => (digits, 1000 << 30),
+        "G" => (digits, 1_000_000_000_000),
+        "k" => (digits, 1_000_000),
+        _ => return None,
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let scale = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
+    Some(format!("{whole}{fraction}").parse::<i128>().ok()? * factor / scale)
+}
+
+#[test]
+fn every_case_is_met_and_stable() {
+    let cases = cases("defaulting.jsonl.gz");
+    assert!(cases.len() >= CASES, "only {} of {CASES} cases are there", cases.len());
+    let mut failures = Vec::new();
+    for case in cases {
+        let once = defaulted(&case["input"]);
+        if let Some(difference) = difference("", &once, &case["expect"]) {
+            failures.push(format!("{}: {difference}", case["id"]));
+        }
+        assert!(defaulting(&once, &DefaultImages::default()).is_empty(), "{} is not stable", case["id"]);
+        assert_eq!(kept(&case["input"], &once), None, "{}", case["id"]);
+    }
+    assert!(failures.is_empty(), "{} cases differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// Where an object lost something that it had, but for what counted as open.
+fn kept(before: &Value, after: &Value) -> Option<String> {
+    match (before, after) {
+        (Value::Null, _) => None,
+        (Value::String(before), _) if before.is_empty() => None,
+        (Value::Object(before), Value::Object(after)) => before.iter().find_map(|(key, value)| {
+            let lost = || Some(format!("{key} is gone"));
+            after.get(key).map_or_else(lost, |after| kept(value, after))
+        }),
+        _ => (before != after).then(|| format!("{before} became {after}")),
+    }
+}
+
+#[test]
+fn what_the_operator_stored_comes_out_as_it_was_but_for_defaults() {
+    for name in ["instrumentation-create", "instrumentation-update"] {
+        let review: Value = serde_json::from_str(&captured(name)).expect("JSON");
+        let stored = &review["request"]["object"];
+        assert_eq!(kept(stored, &defaulted(stored)), None, "{name}");
+    }
+}
