@@ -1,5 +1,5 @@
-//! The Instrumentation resource: its types, its defaults and its
-//! CustomResourceDefinition. No I/O, and nothing of the other modules.
+//! The Instrumentation resource: its types, its defaults, its rules
+//! and its CustomResourceDefinition. No I/O, and nothing of the other modules.
 //!
 //! The types follow `opentelemetry.io/v1alpha1` as the OpenTelemetry Operator
 //! serves it, field by field, plus two of the product's own: `spec.selector`
@@ -11,6 +11,7 @@ pub mod defaults;
 mod language;
 mod raw;
 mod spec;
+pub mod validation;
 
 pub use defaulting::defaulting;
 pub use language::{Agent, ApacheHttpd, Extension, Go, Java, Nginx, Settings};

@@ -9,3 +9,4 @@ mod generated;
 mod modules;
 mod server;
 mod untouched;
+mod validation;

@@ -1,0 +1,78 @@
+use serde_json::json;
+
+use super::*;
+
+fn object(spec: &Value) -> Value {
+    json!({"metadata": {"name": "a"}, "spec": spec})
+}
+
+fn bad() -> Value {
+    object(&json!({"sampler": {"type": "sometimes"}, "env": [{"name": "A"}, {"value": "x"}]}))
+}
+
+fn fields(verdict: &Verdict) -> Vec<&str> {
+    verdict.errors.iter().map(|error| &*error.field).collect()
+}
+
+#[test]
+fn all_errors_are_found_in_the_order_of_the_fields() {
+    assert_eq!(fields(&validate(&bad(), None)), ["spec.sampler.type", "spec.env[1].name"]);
+}
+
+#[test]
+fn what_was_wrong_before_is_only_warned_of() {
+    let mut new = bad();
+    new["metadata"]["annotations"] = json!({"a": "b"});
+    let verdict = validate(&new, Some(&bad()));
+    assert!(verdict.is_allowed());
+    let kept: Vec<_> = verdict.warnings.iter().filter(|one| one.kind == "was-there-before").collect();
+    assert_eq!(
+        kept.iter().map(|one| &*one.field).collect::<Vec<_>>(),
+        ["spec.sampler.type", "spec.env[1].name"]
+    );
+}
+
+#[test]
+fn positions_may_shift_but_a_second_mistake_of_a_kind_is_new() {
+    let mut new = bad();
+    new["spec"]["env"] = json!([{"value": "x"}, {"name": "A"}, {"value": "y"}]);
+    assert_eq!(fields(&validate(&new, Some(&bad()))), ["spec.env[2].name"]);
+}
+
+#[test]
+fn another_wrong_value_is_a_new_error() {
+    let mut new = bad();
+    new["spec"]["sampler"]["type"] = json!("never");
+    assert_eq!(fields(&validate(&new, Some(&bad()))), ["spec.sampler.type"]);
+}
+
+#[test]
+fn what_is_being_deleted_is_never_refused() {
+    let mut new = bad();
+    new["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    assert_eq!(validate(&new, Some(&object(&json!({})))), Verdict::default());
+}
+
+#[test]
+fn objects_have_names() {
+    let error = |metadata: Value| validate(&json!({"metadata": metadata}), None).errors;
+    assert!(error(json!({"generateName": "a-"})).is_empty());
+    assert_eq!(error(json!({}))[0].to_string(), "metadata.name: is missing; every object needs a name");
+    let message = "metadata.name: \"A_b\" is not a name; valid: lower-case letters, digits, - and .";
+    assert_eq!(error(json!({"name": "A_b"}))[0].to_string(), message);
+}
+
+#[test]
+fn warnings_never_repeat_the_value_of_a_variable() {
+    let spec = json!({
+        "exporter": {"endpoint": "http://user:hunter2@c:4317"},
+        "env": [
+            {"name": "DB_PASSWORD", "value": "hunter2"},
+            {"name": "OTEL_EXPORTER_OTLP_PROTOCOL", "value": "http/protobuf"},
+            {"name": "JAVA_TOOL_OPTIONS", "value": "-Dpassword=hunter2", "valueFrom": {"fieldRef": {"fieldPath": "a"}}},
+        ],
+    });
+    let verdict = validate(&object(&spec), None);
+    assert!(verdict.warnings.len() > 4 && verdict.errors.len() == 1, "{verdict:?}");
+    assert!(!format!("{verdict:?}").contains("hunter2"), "{verdict:?}");
+}

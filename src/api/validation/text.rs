@@ -1,0 +1,97 @@
+//! Values and names in messages.
+
+use serde_json::Value;
+
+/// The longest part of a value that a message repeats, in characters.
+const SHOWN: usize = 80;
+
+/// A text in quotes, cut where it is long.
+pub fn quoted(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= SHOWN {
+        return format!("{text:?}");
+    }
+    let start: String = text.chars().take(SHOWN).collect();
+    format!("{:?} ({length} characters)", format!("{start}…"))
+}
+
+/// A value as a message shows it.
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Object(_) => "an object".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        plain => plain.to_string(),
+    }
+}
+
+/// ` (did you mean "…"?)`, where one of the valid words is close to what was written; else nothing.
+pub fn suggestion<'v>(written: &str, valid: impl IntoIterator<Item = &'v str>) -> String {
+    nearest(written, valid).map(|word| format!(" (did you mean {word:?}?)")).unwrap_or_default()
+}
+
+/// The word that is closest, if it is close: a third of its letters may differ.
+fn nearest<'v>(written: &str, valid: impl IntoIterator<Item = &'v str>) -> Option<&'v str> {
+    // Distances take the product of the lengths; nobody means a word by a page.
+    if written.len() > SHOWN {
+        return None;
+    }
+    let plain = |word: &str| word.trim().to_lowercase().replace('-', "_");
+    let written = plain(written);
+    let distance = |word: &str| strsim::levenshtein(&written, &plain(word));
+    let candidates = valid.into_iter().filter(|word| !word.is_empty()).map(|word| (distance(word), word));
+    let (distance, word) = candidates.min_by_key(|(distance, _)| *distance)?;
+    (distance * 3 <= word.chars().count()).then_some(word)
+}
+
+/// Words parted by commas.
+pub fn list<'v>(words: impl IntoIterator<Item = &'v str>) -> String {
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a text can be the name of an object.
+pub fn is_dns_name(name: &str) -> bool {
+    let is_label = |label: &str| {
+        let is_end = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+        let is_inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+        label.chars().all(is_inner) && is_end(label.chars().next()) && is_end(label.chars().last())
+    };
+    name.len() <= 253 && name.split('.').all(is_label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_suggested_if_it_is_near() {
+        let words = ["always_on", "always_off", "traceidratio"];
+        for (written, expected) in [
+            ("always-on", Some("always_on")),
+            (" always_on", Some("always_on")),
+            ("ALWAYS_OFF", Some("always_off")),
+            ("traceidration", Some("traceidratio")),
+            ("sometimes", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(written, words), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn long_values_are_cut() {
+        assert_eq!(quoted("a\"b"), r#""a\"b""#);
+        let long = quoted(&"ü".repeat(100));
+        assert!(long.ends_with("ü…\" (100 characters)"), "{long}");
+    }
+
+    #[test]
+    fn names_are_those_of_objects() {
+        for name in ["a", "my-inst", "a.b-c.0"] {
+            assert!(is_dns_name(name), "{name}");
+        }
+        for name in ["", "A", "-a", "a-", "a..b", "a_b", &"a".repeat(254)] {
+            assert!(!is_dns_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Lists of variables.
+
+use serde_json::Value;
+
+use super::{Cause, Verdict, secret, text};
+use crate::api::is_hollow;
+
+/// Variables that injection extends in place of setting them.
+const EXTENDED: [&str; 7] = [
+    "JAVA_TOOL_OPTIONS",
+    "NODE_OPTIONS",
+    "PYTHONPATH",
+    "DOTNET_STARTUP_HOOKS",
+    "DOTNET_ADDITIONAL_DEPS",
+    "DOTNET_SHARED_STORE",
+    "LD_LIBRARY_PATH",
+];
+
+/// Checks variables of targets.
+pub fn check(verdict: &mut Verdict, field: &str, list: &Value) {
+    each(list, |index, name, variable| {
+        let field = format!("{field}[{index}]");
+        check_one(verdict, &field, name, variable);
+        if EXTENDED.contains(&name) {
+            let message = format!(
+                "{name} is extended by injection; a target that sets it itself keeps its own value and loses this one"
+            );
+            verdict.warn("extended-variable", field, message);
+        }
+    });
+}
+
+/// Checks directives of a web server's module, which are written as variables are.
+pub fn check_attrs(verdict: &mut Verdict, field: &str, list: &Value) {
+    each(list, |index, name, variable| check_one(verdict, &format!("{field}[{index}]"), name, variable));
+}
+
+fn each(list: &Value, mut visit: impl FnMut(usize, &str, &Value)) {
+    for (index, variable) in list.as_array().into_iter().flatten().enumerate() {
+        visit(index, variable["name"].as_str().unwrap_or_default(), variable);
+    }
+}
+
+fn check_one(verdict: &mut Verdict, field: &str, name: &str, variable: &Value) {
+    let value = variable["value"].as_str().unwrap_or_default();
+    let sources = variable["valueFrom"].as_object().into_iter().flatten();
+    let sources: Vec<_> =
+        sources.filter(|(_, source)| !is_hollow(source)).map(|(source, _)| source.as_str()).collect();
+    let from = format!("{field}.valueFrom");
+    if !value.is_empty() && !sources.is_empty() {
+        let message = "cannot stand beside value; valid: one of the two";
+        verdict.refuse(Cause::Invalid, from, message);
+    } else if sources.len() > 1 {
+        let message = format!("names {} sources ({}); valid: one", sources.len(), text::list(sources));
+        verdict.refuse(Cause::Invalid, from, message);
+    }
+    if secret::is_credential(name, value) {
+        let shown = text::quoted(name);
+        let message = format!(
+            "the value of {shown} looks like a credential, for everyone to read who may see Instrumentations or pods; \
+             take it from a Secret by valueFrom"
+        );
+        verdict.warn("plain-credential", field, message);
+    }
+}
