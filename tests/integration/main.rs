@@ -4,6 +4,7 @@ mod binary;
 mod captured;
 mod cli;
 mod conformance;
+mod demo;
 mod generated;
 mod modules;
 mod server;
