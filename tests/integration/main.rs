@@ -6,6 +6,11 @@ mod cli;
 mod conformance;
 mod demo;
 mod generated;
+#[path = "../support/generator.rs"]
+mod generator;
+#[path = "../support/invariants.rs"]
+mod invariants;
 mod modules;
+mod properties;
 mod server;
 mod untouched;
