@@ -12,5 +12,7 @@ mod generator;
 mod invariants;
 mod modules;
 mod properties;
+#[path = "../support/secret_volume.rs"]
+mod secret_volume;
 mod server;
 mod untouched;
