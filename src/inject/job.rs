@@ -6,7 +6,7 @@ use super::{
     compiled::{Compiled, Prepared},
     edit::{ContainerEdit, Place, PodEdit, container_at},
     language::Language,
-    reason::{ObjectName, Reason},
+    reason::{ObjectName, Reason, Taken},
     resource::PodFacts,
 };
 
@@ -68,8 +68,8 @@ pub struct Plan<'p> {
     pub instrumentation: &'p Compiled,
     /// Init containers in the pod's order, then regular ones in the list's.
     pub targets: Vec<Place>,
-    /// The names that were listed, known or not.
-    pub names: Vec<&'p str>,
+    /// The place of the first name on the list that the pod has, whether the language fits it or not.
+    pub first_listed: Option<Place>,
 }
 
 /// A plan with all it takes to carry it out.
@@ -111,6 +111,45 @@ impl<'p> Job<'_, 'p> {
     /// The name of a container of the pod.
     pub fn name(&self, place: Place) -> &'p str {
         &container_at(self.facts.pod, place).name
+    }
+
+    /// Whether the pod has room for volumes and containers of these names,
+    /// and for the volumes of certificates.
+    ///
+    /// # Errors
+    /// The name that is taken (D17).
+    pub fn check_names<'n>(
+        &self,
+        volumes: &[&str],
+        containers: impl IntoIterator<Item = &'n str>,
+    ) -> Result<(), Reason> {
+        self.instrumentation().exporter.check_pod(self.facts.pod)?;
+        if let Some(name) = volumes.iter().find(|name| self.edit.has_volume(name)) {
+            return Err(Reason::taken(Taken::Volume, name));
+        }
+        match containers.into_iter().find(|name| self.edit.has_container(name)) {
+            Some(name) => Err(Reason::taken(Taken::Container, name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Works on each target in order, and notes what came of it. The work is
+    /// told whether a target was injected before. Returns those that were.
+    pub fn each_target(
+        &mut self,
+        mut work: impl FnMut(&mut Self, Place, bool) -> Result<Vec<Note>, Reason>,
+    ) -> Vec<Place> {
+        let mut injected = Vec::with_capacity(self.plan.targets.len());
+        for &place in &self.plan.targets {
+            match work(self, place, !injected.is_empty()) {
+                Ok(notes) => {
+                    injected.push(place);
+                    self.report(place, Reason::Injected, notes);
+                }
+                Err(reason) => self.report(place, reason, Vec::new()),
+            }
+        }
+        injected
     }
 
     /// Notes what came of a container.

@@ -20,6 +20,7 @@ pub const ROW: Language = Language {
     defaults: None,
     enabled_by_default: true,
     in_init_containers: true,
+    marks: &[],
     settings: |_| Settings::default(),
     inject_into: inject,
 };
