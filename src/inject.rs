@@ -12,6 +12,7 @@
 
 mod agent;
 pub mod annotation;
+mod autoscaler;
 pub mod catalogue;
 pub mod compiled;
 mod container;
@@ -56,13 +57,20 @@ pub struct Settings {
     pub languages: LanguageSet,
     /// Whether injected pods carry a label and an annotation that say so.
     pub stamp: bool,
+    /// Whether added emptyDir volumes are named to the cluster autoscaler as no reason to keep a node.
+    pub safe_to_evict: bool,
     /// The Instrumentation for namespaces that have none.
     pub default_instrumentation: Option<ObjectName>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { languages: LanguageSet::default(), stamp: true, default_instrumentation: None }
+        Self {
+            languages: LanguageSet::default(),
+            stamp: true,
+            safe_to_evict: true,
+            default_instrumentation: None,
+        }
     }
 }
 
@@ -129,6 +137,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         };
         (plan.language.inject_into)(&mut job);
     }
-    let (labels, status) = stamp::of(&findings, input.settings.stamp);
-    Outcome { patch: patch::operations(&edit, &labels, &status), findings }
+    let (labels, mut entries) = stamp::of(&findings, input.settings.stamp);
+    entries.extend(autoscaler::annotation(&edit).filter(|_| input.settings.safe_to_evict));
+    Outcome { patch: patch::operations(&edit, &labels, &entries), findings }
 }

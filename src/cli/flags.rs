@@ -22,6 +22,10 @@ pub struct InjectionFlags {
     #[arg(long, env = "OTEL_WEBHOOK_STAMP", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub stamp: bool,
 
+    /// Name added volumes to the cluster autoscaler as no reason to keep a node; as --stamp where not given
+    #[arg(long, env = "OTEL_WEBHOOK_SAFE_TO_EVICT", value_name = "BOOL", action = ArgAction::Set)]
+    pub safe_to_evict: Option<bool>,
+
     /// Resources of the init containers: "exact" as the Instrumentation has them
     #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Exact)]
     pub init_resources: InitResources,
@@ -50,6 +54,8 @@ impl InjectionFlags {
         Settings {
             languages: self.languages,
             stamp: self.stamp,
+            // Without the stamp a pod gets nothing but what injection takes.
+            safe_to_evict: self.safe_to_evict.unwrap_or(self.stamp),
             default_instrumentation: self.default_instrumentation.clone(),
         }
     }

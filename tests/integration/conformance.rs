@@ -43,7 +43,8 @@ fn injected(case: &Value) -> Value {
     }
     writer.publish();
     let snapshot = writer.store().snapshot();
-    let settings = Settings { languages: languages(case), stamp: false, ..Settings::default() };
+    let settings =
+        Settings { languages: languages(case), stamp: false, safe_to_evict: false, ..Settings::default() };
     let text = case["pod"].to_string();
     let pod = Pod::parse(&text).expect("a pod");
     let input = Input {
