@@ -26,6 +26,7 @@ mod json;
 pub mod language;
 mod note;
 mod patch;
+mod path;
 pub mod pod;
 pub mod reason;
 mod resource;
@@ -34,6 +35,7 @@ mod selector;
 mod stamp;
 mod target;
 pub mod text;
+mod web_server;
 pub mod workload;
 
 pub use decide::{Decision, decide};
