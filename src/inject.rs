@@ -27,6 +27,7 @@ mod json;
 pub mod language;
 mod note;
 mod patch;
+mod path;
 pub mod pod;
 pub mod reason;
 mod resource;
@@ -35,6 +36,7 @@ mod selector;
 mod stamp;
 mod target;
 pub mod text;
+mod web_server;
 pub mod workload;
 
 pub use decide::{Decision, decide};

@@ -44,6 +44,12 @@ impl Exporter {
         ready
     }
 
+    /// The endpoint, if there is one.
+    pub fn endpoint(&self) -> Option<&str> {
+        let found = self.settings.iter().find(|setting| setting.name == ENDPOINT);
+        found.map(|setting| setting.value.as_str())
+    }
+
     /// The objects that hold certificates, of which nobody looks whether they are there (D20).
     pub fn objects(&self) -> impl Iterator<Item = String> {
         self.volumes.iter().map(|volume| {

@@ -3,11 +3,14 @@
 //! A language is its file and its row. Nothing outside the table asks which
 //! language it has before it.
 
+mod apache_httpd;
 mod dotnet;
 mod go;
 mod java;
+mod nginx;
 mod nodejs;
 mod python;
+pub mod scripts;
 mod sdk;
 
 use super::job::Job;
@@ -47,8 +50,16 @@ pub enum Mark {
 }
 
 /// The table.
-pub static LANGUAGES: [&Language; 6] =
-    [&java::ROW, &nodejs::ROW, &python::ROW, &dotnet::ROW, &go::ROW, &sdk::ROW];
+pub static LANGUAGES: [&Language; 8] = [
+    &java::ROW,
+    &nodejs::ROW,
+    &python::ROW,
+    &dotnet::ROW,
+    &go::ROW,
+    &apache_httpd::ROW,
+    &nginx::ROW,
+    &sdk::ROW,
+];
 
 impl Mark {
     /// Whether a container of the pod is this one.

@@ -12,7 +12,10 @@ mod generator;
 mod invariants;
 mod modules;
 mod properties;
+mod sanity;
+mod scripts;
 #[path = "../support/secret_volume.rs"]
 mod secret_volume;
 mod server;
+mod support;
 mod untouched;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{
     generator::{NAMESPACE, generate},
-    invariants,
+    invariants, sanity,
 };
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
@@ -36,7 +36,10 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
     let outcome = review(&snapshot, &generated.pod);
     let mut after = generated.pod.clone();
     json_patch::patch(&mut after, &outcome.operations()).map_err(|error| error.to_string())?;
-    invariants::check(&generated.pod, &after)?;
+    let faults = sanity::faults(&generated.pod, &after);
+    if !faults.is_empty() {
+        return Err(faults.join("; "));
+    }
     invariants::unrelated(&generated.pod, &after)?;
     let again = review(&snapshot, &after);
     if let Some(patch) = again.patch {
