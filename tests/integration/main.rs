@@ -5,11 +5,13 @@ mod captured;
 mod cli;
 mod conformance;
 mod demo;
+mod differences;
 mod generated;
 #[path = "../support/generator.rs"]
 mod generator;
 #[path = "../support/invariants.rs"]
 mod invariants;
+mod languages;
 mod modules;
 mod properties;
 mod sanity;
