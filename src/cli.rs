@@ -3,8 +3,14 @@
 //! Flags are parsed first, each with an environment variable, and resolved
 //! once into typed settings; `main` maps the result to an exit code.
 
+mod demo;
+pub mod diff;
+mod explain;
 mod flags;
+mod inject;
 mod serve;
+mod stream;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -24,8 +30,16 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show one review over TLS: the pod as a diff, and the reasons
+    Demo(demo::DemoFlags),
     /// Answer the reviews of an API server
     Serve(Box<serve::ServeFlags>),
+    /// Inject the pods of YAML or JSON documents as a cluster would
+    #[command(after_help = inject::EXAMPLES)]
+    Inject(inject::InjectArgs),
+    /// Tell what would be injected into the pods of YAML or JSON documents, and why
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(explain::ExplainArgs),
     /// Print the CustomResourceDefinition of Instrumentation
     Crd,
     /// Print a completion script for a shell
@@ -70,7 +84,10 @@ pub fn run() -> ExitCode {
 
 fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
     match command {
+        Command::Demo(flags) => return demo::run(flags),
         Command::Serve(flags) => return serve::run(flags),
+        Command::Inject(args) => return inject::run(args),
+        Command::Explain(args) => return explain::run(args),
         Command::Crd => print!("{}", crd::yaml()),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Cli::command(), "otel-webhook", &mut std::io::stdout());

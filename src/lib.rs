@@ -4,6 +4,7 @@ pub mod admission;
 pub mod api;
 pub mod cli;
 pub mod inject;
+pub mod manifest;
 pub mod server;
 pub mod store;
 pub mod telemetry;

@@ -21,6 +21,8 @@ use owners::OwnerBook;
 use crate::{
     api::defaults::DefaultImages,
     inject::catalogue::{Catalogue, Namespace},
+    manifest,
+    telemetry::Metrics,
 };
 
 /// The reading side.
@@ -49,12 +51,19 @@ pub struct Writer {
     store: Store,
     images: DefaultImages,
     working: Snapshot,
+    metrics: Option<Arc<Metrics>>,
 }
 
 impl Writer {
     /// An empty store. `images` are taken where an Instrumentation names none.
     pub fn new(images: DefaultImages) -> Self {
-        Self { store: Store::default(), images, working: Snapshot::default() }
+        Self { store: Store::default(), images, working: Snapshot::default(), metrics: None }
+    }
+
+    /// Shows in the metrics how many Instrumentations are published.
+    #[must_use]
+    pub fn counted(self, metrics: Arc<Metrics>) -> Self {
+        Self { metrics: Some(metrics), ..self }
     }
 
     /// The reading side.
@@ -73,6 +82,18 @@ impl Writer {
             Kind::Owner(kind) => self.working.owners.put(kind, object),
         }
         true
+    }
+
+    /// Takes in what a document of a stream holds: the object itself, or the items of a list.
+    ///
+    /// `namespace` is that of objects which name none.
+    pub fn put_document(&mut self, document: &Value, namespace: &str) {
+        match manifest::items(document) {
+            Some(items) => items.for_each(|item| self.put_document(&item, namespace)),
+            None => {
+                self.put(&object::located(document, namespace));
+            }
+        }
     }
 
     /// Takes an Instrumentation out.
@@ -105,13 +126,16 @@ impl Writer {
         });
     }
 
-    /// How many Instrumentations were taken in.
-    pub fn instrumentation_count(&self) -> usize {
-        self.working.catalogue.instrumentation_count()
+    /// Forgets everything, before a source tells it anew.
+    pub fn forget_all(&mut self) {
+        self.working = Snapshot::default();
     }
 
     /// Shows readers what was taken in.
     pub fn publish(&self) {
+        if let Some(metrics) = &self.metrics {
+            metrics.set_instrumentations(self.working.catalogue.instrumentation_count());
+        }
         self.store.0.store(Arc::new(self.working.clone()));
     }
 

@@ -11,7 +11,7 @@ use crate::{
     server::{
         Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router, webhook_router,
     },
-    store::{Store, Writer, cluster::ClusterOwners, watch},
+    store::{Store, Writer, cluster::ClusterOwners, dir::Follower, watch},
     telemetry::{LogFormat, Metrics, init_logging},
     tls::{self, CertificateFiles, CurrentCertificate, DEFAULT_NAMES, SelfSigned, ServingCertificate},
 };
@@ -23,6 +23,9 @@ Examples:
 
   # Without a cluster: Instrumentations from files, a throw-away certificate
   otel-webhook serve --source examples --tls-self-signed --listen 127.0.0.1:9443";
+
+/// The source that is a cluster.
+const KUBERNETES: &str = "kubernetes";
 
 /// Flags of the server.
 #[derive(Debug, Args)]
@@ -52,7 +55,7 @@ pub struct ServeFlags {
     #[arg(
         long,
         env = "OTEL_WEBHOOK_SOURCE",
-        default_value = "kubernetes",
+        default_value = KUBERNETES,
         value_name = "kubernetes|DIR",
         help_heading = "Server"
     )]
@@ -195,14 +198,17 @@ impl Running {
         &self,
         flags: &ServeFlags,
     ) -> Result<(Store, Option<ClusterOwners>, JoinHandle<()>), Failure> {
-        let writer = Writer::new(flags.injection.images());
+        let writer = Writer::new(flags.injection.images()).counted(Arc::clone(&self.metrics));
         let store = writer.store();
         let listed = self.health.condition("store", "the Instrumentations and namespaces are not listed yet");
-        let metrics = Arc::clone(&self.metrics);
-        let on_publish = move |count| metrics.set_instrumentations(count);
+        if flags.source != KUBERNETES {
+            let follower = Follower::start(flags.source.clone().into(), writer).map_err(Failure::failed)?;
+            ready(&listed);
+            return Ok((store, None, tokio::spawn(follower.run())));
+        }
         let client = kube::Client::try_default().await.map_err(|error| no_cluster(&error))?;
         let cluster = ClusterOwners::new(client.clone());
-        let following = tokio::spawn(watch::follow(client, writer, move || ready(&listed), on_publish));
+        let following = tokio::spawn(watch::follow(client, writer, move || ready(&listed)));
         Ok((store, Some(cluster), following))
     }
 }

@@ -213,7 +213,8 @@ impl<'p> Env<'p> {
             return Err(Reason::OptionalReference { variable: name.to_owned() });
         }
         let original = format!("{ORIGINAL_PREFIX}{name}");
-        if self.has(&original) {
+        let set = settings.iter().copied().flatten().any(|setting| setting.name == original);
+        if set || self.has(&original) {
             return Err(Reason::taken(Taken::Variable, &original));
         }
         Ok(())

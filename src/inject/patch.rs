@@ -209,6 +209,10 @@ fn set_metadata(
     annotations: &[(&str, String)],
 ) {
     let metadata = &pod.metadata;
+    let has_entries = !labels.is_empty() || !annotations.is_empty();
+    if has_entries && !metadata.is_there {
+        out.add(format_args!("/metadata"), |out| out.push_str("{}"));
+    }
     for (field, present, entries) in [
         ("labels", metadata.labels.is_empty(), labels),
         ("annotations", metadata.annotations.is_empty(), annotations),

@@ -14,7 +14,7 @@ use super::text::{List, Map, Text};
 #[serde(rename_all = "camelCase", default)]
 pub struct Pod<'a> {
     /// The pod's metadata.
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(borrow, deserialize_with = "metadata")]
     pub metadata: Metadata<'a>,
     /// The pod's specification.
     #[serde(deserialize_with = "or_default")]
@@ -25,6 +25,9 @@ pub struct Pod<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata<'a> {
+    /// Whether the pod has metadata at all; a template need not.
+    #[serde(skip)]
+    pub is_there: bool,
     /// Name; empty for a pod whose name the API server makes up.
     #[serde(borrow)]
     pub name: Text<'a>,
@@ -251,6 +254,14 @@ fn list<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<Vec<T>, Unr
         None => Ok(Vec::new()),
         Some(raw) => serde_json::from_str::<List<T>>(raw.get()).map(|list| list.0),
     }
+}
+
+fn metadata<'de: 'a, 'a, D>(deserializer: D) -> Result<Metadata<'a>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let metadata: Option<Metadata<'a>> = Option::deserialize(deserializer)?;
+    Ok(metadata.map(|metadata| Metadata { is_there: true, ..metadata }).unwrap_or_default())
 }
 
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>

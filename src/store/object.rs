@@ -3,7 +3,7 @@
 //! Objects are read one by one: one that cannot be used is kept with its
 //! problem, and the others go on.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -41,6 +41,20 @@ pub fn kind_of(object: &Value) -> Option<Kind> {
         ("batch/v1", "Job") => Some(Kind::Owner(OwnerKind::Job)),
         _ => None,
     }
+}
+
+/// An object with the namespace that counts for it, where it names none.
+pub fn located<'o>(object: &'o Value, namespace: &str) -> Cow<'o, Value> {
+    let is_namespaced = kind_of(object).is_some_and(|kind| kind != Kind::Namespace);
+    let names_one = object["metadata"]["namespace"].as_str().is_some_and(|name| !name.is_empty());
+    let mut object = Cow::Borrowed(object);
+    if is_namespaced
+        && !names_one
+        && let Some(metadata) = object.to_mut().get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        metadata.insert("namespace".to_owned(), namespace.into());
+    }
+    object
 }
 
 /// Makes an Instrumentation ready, or keeps what is wrong with it.

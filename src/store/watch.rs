@@ -37,8 +37,8 @@ struct Relist {
 }
 
 /// Watches and publishes, for ever. `on_ready` is called once everything was
-/// listed; `on_publish` with the number of Instrumentations.
-pub async fn follow(client: Client, mut writer: Writer, on_ready: impl FnOnce(), on_publish: impl Fn(usize)) {
+/// listed.
+pub async fn follow(client: Client, mut writer: Writer, on_ready: impl FnOnce()) {
     let mut changes = changes(client).ready_chunks(BATCH);
     let (mut instrumentations, mut namespaces) = (Relist::default(), Relist::default());
     let mut on_ready = Some(on_ready);
@@ -53,7 +53,6 @@ pub async fn follow(client: Client, mut writer: Writer, on_ready: impl FnOnce(),
             }
         }
         writer.publish();
-        on_publish(writer.instrumentation_count());
         if instrumentations.complete
             && namespaces.complete
             && let Some(on_ready) = on_ready.take()

@@ -176,10 +176,10 @@ impl Client {
     }
 
     /// Posts `body` as the API server would.
-    pub async fn review(&mut self, body: &'static [u8]) -> hyper::Result<Answer> {
+    pub async fn review(&mut self, body: impl Into<Bytes>) -> hyper::Result<Answer> {
         let request = Request::post("/mutate-v1-pod?timeout=5s")
             .header(CONTENT_TYPE, "application/json")
-            .body(Full::from(body))
+            .body(Full::new(body.into()))
             .expect("a request");
         self.send(request).await
     }

@@ -1,0 +1,224 @@
+//! `otel-webhook demo`: the real server, one real review over TLS, and what came of it.
+
+mod client;
+
+use std::{
+    fmt::Write as _,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use clap::Args;
+use serde_json::Value;
+use tokio::task::JoinHandle;
+
+use super::{Failure, diff};
+use crate::{
+    admission::Admission,
+    api::defaults::DefaultImages,
+    inject::{STATUS, Settings},
+    manifest,
+    server::{Listening, MUTATE_POD_PATH, Shutdown, TerminationSignals, Transport, webhook_router},
+    store::Writer,
+    telemetry::Metrics,
+    tls::{self, CurrentCertificate, DEFAULT_NAMES, SelfSigned},
+};
+
+/// The Instrumentations that the demo server has.
+const INSTRUMENTATIONS: &str = include_str!("../../examples/instrumentation.yaml");
+
+/// A review as a kube-apiserver sent it: the pod of a Deployment, created by its ReplicaSet.
+const REVIEW: &str = include_str!("../../examples/review.json");
+
+/// How long requests in flight may take when the demo ends.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Flags of the demo.
+#[derive(Debug, Args)]
+pub struct DemoFlags {
+    /// Keep serving afterwards, and print a curl line that works against it
+    #[arg(long, env = "OTEL_WEBHOOK_DEMO_SERVE")]
+    serve: bool,
+}
+
+/// The demo's server.
+struct Demo {
+    address: SocketAddr,
+    ca_pem: String,
+    shutdown: Shutdown,
+    served: JoinHandle<()>,
+}
+
+/// Runs the demo.
+///
+/// # Errors
+/// What keeps the server from starting, or the review from being answered.
+pub fn run(flags: &DemoFlags) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(Failure::failed)?.block_on(show(flags))
+}
+
+async fn show(flags: &DemoFlags) -> Result<ExitCode, Failure> {
+    let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
+    let demo = Demo::start()?;
+    println!(
+        "Serving on https://{} with a throw-away certificate and the Instrumentations of examples/.",
+        demo.address
+    );
+    let began = Instant::now();
+    let mut connection = client::connect(demo.address, &demo.ca_pem).await?;
+    let handshake = began.elapsed();
+    let began = Instant::now();
+    let answer = connection.post(MUTATE_POD_PATH, REVIEW).await?;
+    let first = began.elapsed();
+    println!("{}", report(&answer)?);
+    // The first review pays for cold caches; the API server keeps its connection.
+    let began = Instant::now();
+    connection.post(MUTATE_POD_PATH, REVIEW).await?;
+    println!(
+        "TLS handshake {handshake:.1?}, first review {first:.1?}, the same again {:.1?}.\n",
+        began.elapsed()
+    );
+    if flags.serve {
+        demo.keep_serving(&mut signals).await?;
+    } else {
+        next_steps();
+    }
+    demo.shutdown.stop();
+    demo.served.await.map_err(Failure::failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Demo {
+    fn start() -> Result<Self, Failure> {
+        let mut writer = Writer::new(DefaultImages::default());
+        for document in
+            manifest::read(INSTRUMENTATIONS, "examples/instrumentation.yaml").map_err(Failure::failed)?
+        {
+            writer.put(&document.value);
+        }
+        writer.publish();
+        let metrics = Arc::new(Metrics::new());
+        let pair = SelfSigned::generate(&DEFAULT_NAMES).map_err(Failure::failed)?;
+        let serving = pair.serving().map_err(Failure::failed)?;
+        let certificate = Arc::new(CurrentCertificate::new(serving, Arc::clone(&metrics)));
+        let config = Arc::new(tls::server_config(certificate).map_err(Failure::failed)?);
+        let admission = Admission::new(writer.store(), Settings::default(), None, Arc::clone(&metrics));
+        let router = webhook_router(Arc::new(admission), Arc::clone(&metrics));
+        let listening =
+            Listening::bind("webhook", (Ipv4Addr::LOCALHOST, 0).into()).map_err(Failure::failed)?;
+        let (address, shutdown) = (listening.address, Shutdown::new());
+        let transport = Transport::Tls { config, metrics };
+        let served = tokio::spawn(listening.serve(router, transport, shutdown.phases(), GRACE));
+        Ok(Self { address, ca_pem: pair.ca_pem, shutdown, served })
+    }
+
+    /// Serves until a signal comes. The files that curl needs live as long.
+    async fn keep_serving(&self, signals: &mut TerminationSignals) -> Result<(), Failure> {
+        let files = Files::write(&self.ca_pem)?;
+        let folder = files.0.display();
+        let port = self.address.port();
+        println!("Still serving; Ctrl-C ends it. From another terminal:\n");
+        println!(
+            "  curl --cacert {folder}/ca.crt -H 'Content-Type: application/json' \
+             --data-binary @{folder}/review.json https://localhost:{port}{MUTATE_POD_PATH}\n"
+        );
+        signals.recv().await;
+        Ok(())
+    }
+}
+
+/// A folder for curl, gone when the demo ends.
+struct Files(PathBuf);
+
+impl Files {
+    fn write(ca_pem: &str) -> Result<Self, Failure> {
+        let folder = std::env::temp_dir().join(format!("otel-webhook-demo-{}", std::process::id()));
+        let write = || {
+            std::fs::create_dir(&folder)?;
+            std::fs::write(folder.join("ca.crt"), ca_pem)?;
+            std::fs::write(folder.join("review.json"), REVIEW)
+        };
+        write().map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+/// What happened, for people: the request, the change and the reasons.
+fn report(answer: &str) -> Result<String, Failure> {
+    let review: Value = serde_json::from_str(REVIEW).map_err(Failure::failed)?;
+    let answer: Value = serde_json::from_str(answer).map_err(Failure::failed)?;
+    let request = &review["request"];
+    let before = &request["object"];
+    let after = patched(before, &answer["response"])?;
+    let owner = &before["metadata"]["ownerReferences"][0];
+    let mut out = format!(
+        "Sent: the AdmissionReview ({} bytes) of a pod of {}/{} in namespace {}, as a kube-apiserver sends it.\n\n",
+        REVIEW.len(),
+        text(&owner["kind"]),
+        text(&owner["name"]),
+        text(&request["namespace"]),
+    );
+    let name = format!("pod {}", text(&before["metadata"]["generateName"]));
+    out.push_str(&diff::unified(&yaml(before), &yaml(&after), &name, diff::colour_wanted()));
+    out.push_str("\nCONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION\n");
+    for entry in status(&after) {
+        let part = |key: &str| text(&entry[key]).to_owned();
+        writeln!(
+            out,
+            "{:<9}  {:<8}  {:<8}  {}  {}",
+            part("container"),
+            part("language"),
+            part("outcome"),
+            part("instrumentation"),
+            part("reason")
+        )
+        .map_err(Failure::failed)?;
+    }
+    Ok(out)
+}
+
+/// The pod after the answer's patch.
+fn patched(before: &Value, response: &Value) -> Result<Value, Failure> {
+    let mut after = before.clone();
+    if let Some(patch) = response["patch"].as_str() {
+        let patch = BASE64_STANDARD.decode(patch).map_err(Failure::failed)?;
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).map_err(Failure::failed)?;
+        json_patch::patch(&mut after, &patch).map_err(Failure::failed)?;
+    }
+    Ok(after)
+}
+
+/// What the stamp says, entry by entry.
+fn status(pod: &Value) -> Vec<Value> {
+    let stamp = pod["metadata"]["annotations"][STATUS].as_str().unwrap_or("[]");
+    serde_json::from_str(stamp).unwrap_or_default()
+}
+
+fn yaml(value: &Value) -> String {
+    manifest::write(value, manifest::Style { indented_lists: true })
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("-")
+}
+
+fn next_steps() {
+    println!(
+        "What to try next:
+  otel-webhook demo --serve                                        the same, and curl against it
+  otel-webhook explain -f examples/deployment.yaml --source examples    why, and why not
+  otel-webhook inject  -f examples/deployment.yaml --source examples -o diff
+  otel-webhook serve --help                                        in a cluster"
+    );
+}

@@ -1,0 +1,160 @@
+//! `explain`: what would be injected into the pods of a stream, and why not more.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::{
+    Failure, InjectionFlags,
+    stream::{Review, StreamFlags, World, one_line},
+};
+use crate::{
+    api::ANNOTATION_PREFIX,
+    inject::{Finding, language::LANGUAGES},
+};
+
+/// What `explain` is told.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    #[command(flatten)]
+    input: StreamFlags,
+
+    /// "table": for people; "json": one object a workload and line
+    #[arg(short, long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    output: Format,
+
+    #[command(flatten)]
+    injection: InjectionFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  Why does this Deployment not get its agent?
+    otel-webhook explain -f app.yaml --source instrumentations/
+  For a program:
+    otel-webhook explain -f app.yaml -o json
+  A pod of a cluster, with what the cluster knows:
+    kubectl get pod,replicaset,instrumentation -n shop -o yaml | otel-webhook explain -f - -n shop
+
+Exit code: 0; 2 when the input cannot be read or a document has no apiVersion or kind.";
+
+/// The heads of the columns.
+const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION", "REASON"];
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// When the input cannot be read, or the output not be written.
+pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
+    let streams = args.input.read()?;
+    let mut documents = Vec::new();
+    for stream in &streams {
+        documents.extend(stream.documents()?);
+    }
+    let world = World::new(&args.input, &args.injection, &documents)?;
+    let reviews: Vec<Review> = documents.iter_mut().flat_map(|document| world.inject(document)).collect();
+    let text = match args.output {
+        Format::Table => table_of_all(&reviews, &args.injection.languages.names()),
+        Format::Json => {
+            reviews.iter().flat_map(|review| [object(review).to_string(), "\n".to_owned()]).collect()
+        }
+    };
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // Whoever reads the output has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("standard output: {error}")))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn table_of_all(reviews: &[Review], languages: &str) -> String {
+    if reviews.is_empty() {
+        return "There is no pod and no pod template in the input.\n".to_owned();
+    }
+    let tables: Vec<String> = reviews.iter().map(|review| table(review, languages)).collect();
+    tables.join("\n")
+}
+
+fn table(review: &Review, languages: &str) -> String {
+    let mut lines = vec![format!("{} in namespace {}", review.title(), review.namespace)];
+    match &review.outcome {
+        Err(problem) => lines.push(format!("  the pod cannot be read: {problem}")),
+        Ok(outcome) if outcome.findings.is_empty() => lines.push(format!(
+            "  asks for nothing; the annotation {ANNOTATION_PREFIX}inject-{}: \"true\" on the pod, or on its \
+             namespace, would ask (languages that are enabled: {languages})",
+            LANGUAGES[0].name,
+        )),
+        Ok(outcome) => {
+            lines.extend(rows(&outcome.findings));
+            lines.extend(outcome.findings.iter().flat_map(notes));
+        }
+    }
+    lines.iter().flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
+}
+
+/// The heads and the findings, each cell as wide as the widest of its column.
+fn rows(findings: &[Finding]) -> Vec<String> {
+    let heads = COLUMNS.map(str::to_owned);
+    let rows: Vec<[String; 5]> = std::iter::once(heads).chain(findings.iter().map(row)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+    let padded = |row: &[String; 5]| {
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
+        format!("  {}", cells.join("  ").trim_end())
+    };
+    rows.iter().map(padded).collect()
+}
+
+fn notes(finding: &Finding) -> impl Iterator<Item = String> {
+    let container = finding.container.as_deref().unwrap_or("-");
+    finding.notes.iter().map(move |note| format!("  note on {} in {container}: {note}", finding.language))
+}
+
+fn row(finding: &Finding) -> [String; 5] {
+    let dash = || "-".to_owned();
+    [
+        finding.container.clone().unwrap_or_else(dash),
+        finding.language.to_owned(),
+        finding.reason.code().to_owned(),
+        finding.instrumentation.as_ref().map_or_else(dash, ToString::to_string),
+        finding.reason.to_string(),
+    ]
+}
+
+fn object(review: &Review) -> Value {
+    let mut object = json!({
+        "kind": review.kind,
+        "namespace": review.namespace,
+        "name": review.name,
+        "findings": [],
+    });
+    match &review.outcome {
+        Ok(outcome) => object["findings"] = outcome.findings.iter().map(finding_object).collect(),
+        Err(problem) => object["problem"] = json!(problem),
+    }
+    object
+}
+
+fn finding_object(finding: &Finding) -> Value {
+    json!({
+        "container": finding.container,
+        "language": finding.language,
+        "outcome": finding.reason.code(),
+        "instrumentation": finding.instrumentation.as_ref().map(ToString::to_string),
+        "reason": finding.reason.to_string(),
+        "notes": finding.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,163 @@
+//! What `inject` and `explain` share: the streams they read, and what is known
+//! from them when the pods are looked at.
+
+use std::{io::Read, path::PathBuf, sync::Arc};
+
+use clap::Args;
+
+use super::{
+    Failure, InjectionFlags,
+    workload::{self, Workload},
+};
+use crate::{
+    inject::{self, Input, Outcome, Settings, pod::Pod},
+    manifest::{self, Document},
+    store::{Snapshot, Writer, dir},
+};
+
+/// Where the documents come from, and what is known beside them.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub struct StreamFlags {
+    /// Stream of YAML or JSON documents; "-" is standard input; may be given several times
+    #[arg(short, long = "filename", value_name = "FILE|-", required = true)]
+    pub filename: Vec<String>,
+
+    /// Namespace of documents that name none; it is never written into a document
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
+    pub namespace: String,
+
+    /// Directory of YAML and JSON files with Instrumentations, Namespaces and owners that are known as well
+    #[arg(long, env = "OTEL_WEBHOOK_SOURCE", value_name = "DIR")]
+    pub source: Option<PathBuf>,
+}
+
+/// The text of a stream, and its name for messages.
+pub struct Stream {
+    name: String,
+    text: String,
+}
+
+/// What is known when a pod is looked at.
+pub struct World {
+    snapshot: Arc<Snapshot>,
+    settings: Settings,
+    namespace: String,
+}
+
+/// What came of one workload of a document.
+pub struct Review {
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What came of it, or why its pod cannot be read.
+    pub outcome: Result<Outcome, String>,
+}
+
+impl StreamFlags {
+    /// Reads all streams to their ends.
+    ///
+    /// # Errors
+    /// When one of them cannot be read or is no text.
+    pub fn read(&self) -> Result<Vec<Stream>, Failure> {
+        self.filename.iter().map(|file| Stream::read(file)).collect()
+    }
+}
+
+impl Stream {
+    fn read(file: &str) -> Result<Self, Failure> {
+        let name = if file == "-" { "standard input" } else { file };
+        let mut bytes = Vec::new();
+        let read = if file == "-" {
+            std::io::stdin().lock().read_to_end(&mut bytes)
+        } else {
+            std::fs::File::open(file).and_then(|mut file| file.read_to_end(&mut bytes))
+        };
+        read.map_err(|error| Failure::unreadable(format!("{name}: {error}")))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let good = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+            let line = good.matches('\n').count() + 1;
+            Failure::unreadable(format!("{name}: line {line}: this is not text in UTF-8"))
+        })?;
+        Ok(Self { name: name.to_owned(), text })
+    }
+
+    /// The documents of the stream.
+    ///
+    /// # Errors
+    /// When it is not a stream of Kubernetes objects.
+    pub fn documents(&self) -> Result<Vec<Document<'_>>, Failure> {
+        manifest::read(&self.text, &self.name).map_err(Failure::unreadable)
+    }
+}
+
+impl World {
+    /// Takes in everything there is: the directory first, then the documents,
+    /// which count where both have an object.
+    ///
+    /// # Errors
+    /// When the directory or a file of it cannot be used.
+    pub fn new(
+        flags: &StreamFlags,
+        injection: &InjectionFlags,
+        documents: &[Document<'_>],
+    ) -> Result<Self, Failure> {
+        let mut writer = Writer::new(injection.images());
+        if let Some(source) = &flags.source {
+            dir::read(source, &flags.namespace, &mut writer).map_err(Failure::unreadable)?;
+        }
+        for document in documents {
+            writer.put_document(&document.value, &flags.namespace);
+        }
+        writer.publish();
+        let namespace = flags.namespace.clone();
+        Ok(Self { snapshot: writer.store().snapshot(), settings: injection.settings(), namespace })
+    }
+
+    /// Injects the pods and pod templates of a document, as a cluster would,
+    /// and says what came of each.
+    pub fn inject(&self, document: &mut Document<'_>) -> Vec<Review> {
+        let mut reviews = Vec::new();
+        workload::each(&mut document.value, &mut |workload| {
+            let namespace = workload.namespace.as_deref().unwrap_or(&self.namespace).to_owned();
+            let outcome = self.review(&workload, &namespace).and_then(|outcome| {
+                let patch = outcome.operations();
+                json_patch::patch(workload.pod, &patch).map_err(|error| error.to_string())?;
+                Ok(outcome)
+            });
+            reviews.push(Review { kind: workload.kind, namespace, name: workload.name, outcome });
+        });
+        reviews
+    }
+
+    fn review(&self, workload: &Workload<'_>, namespace: &str) -> Result<Outcome, String> {
+        let text = workload.pod.to_string();
+        let mut pod = Pod::parse(&text).map_err(|error| error.to_string())?;
+        if let Some(template) = &workload.template {
+            template.dress(&mut pod);
+        }
+        let input =
+            Input { pod: &pod, namespace, catalogue: &self.snapshot.catalogue, settings: &self.settings };
+        Ok(inject::build(inject::decide(input), &self.snapshot.owners))
+    }
+}
+
+impl Review {
+    /// Whether the pod was changed.
+    pub fn is_changed(&self) -> bool {
+        self.outcome.as_ref().is_ok_and(|outcome| outcome.patch.is_some())
+    }
+
+    /// The workload as people call it.
+    pub fn title(&self) -> String {
+        format!("{}/{}", self.kind, self.name)
+    }
+}
+
+/// A sentence as one line, whatever the names in it hold.
+pub fn one_line(text: &str) -> String {
+    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
+}

@@ -1,0 +1,90 @@
+//! A stream of YAML or JSON documents, such as `kubectl` takes.
+//!
+//! ```text
+//! text ─ split ──> parts between `---` lines ─ json | yaml ──> documents, each with its text and value
+//! ```
+//!
+//! The text of every document is kept, so that one that nobody changes comes
+//! out as it came. Uses nothing else of this crate.
+
+mod error;
+mod json;
+mod list;
+mod split;
+mod yaml;
+
+use serde_json::Value;
+
+pub use error::{ManifestError, Problem};
+pub use json::compact;
+pub use list::{TypeMeta, item_type, items};
+pub use yaml::{Style, write};
+
+/// How a document is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// YAML.
+    Yaml,
+    /// JSON: the document starts with `{` or `[`.
+    Json,
+}
+
+/// One document of a stream.
+#[derive(Clone, Debug)]
+pub struct Document<'t> {
+    /// Which document of its stream it is, from one on.
+    pub number: usize,
+    /// The line at which its content begins, from one on.
+    pub line: usize,
+    /// How it is written.
+    pub syntax: Syntax,
+    /// What stands before the content: the `---` line, directives, comments.
+    pub head: &'t str,
+    /// The content as it came.
+    pub text: &'t str,
+    /// The object; null for a document with nothing in it.
+    pub value: Value,
+}
+
+impl Document<'_> {
+    /// Whether there is nothing in it, or comments alone.
+    pub fn is_blank(&self) -> bool {
+        self.value.is_null()
+    }
+}
+
+/// Reads a stream. `origin` is what the stream is called in messages.
+///
+/// Documents are parted by `---` lines; JSON objects may follow each other
+/// without. Every document that is not blank is a Kubernetes object: it has
+/// `apiVersion` and `kind`.
+///
+/// # Errors
+/// When a document is neither YAML nor JSON, or is no Kubernetes object.
+pub fn read<'t>(text: &'t str, origin: &str) -> Result<Vec<Document<'t>>, ManifestError> {
+    let mut documents = Vec::new();
+    for part in split::parts(text) {
+        let number = documents.last().map_or(0, |last: &Document<'_>| last.number);
+        // A part that has no `---` line and nothing in it is what follows the
+        // last document, not one of its own.
+        let number = if part.is_marked || !part.is_blank() { number + 1 } else { number };
+        let read = if part.starts_as_json() {
+            json::documents(&part, number, &mut documents)
+        } else {
+            yaml::document(&part, number).map(|document| documents.push(document))
+        };
+        read.map_err(|failure| failure.of(origin))?;
+    }
+    for document in documents.iter().filter(|document| !document.is_blank()) {
+        list::check(&document.value).map_err(|problem| ManifestError {
+            origin: origin.to_owned(),
+            document: document.number,
+            line: document.line,
+            problem,
+        })?;
+    }
+    Ok(documents)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! Parting a stream at its `---` lines.
+//!
+//! A line that begins with `---` ends a YAML document wherever it stands, in
+//! a block of text, too, so the lines alone tell where documents part.
+
+/// What stands between two `---` lines.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'t> {
+    /// Whether a `---` line begins it.
+    pub is_marked: bool,
+    /// The `---` line with the directives and comments before and after it.
+    pub head: &'t str,
+    /// What follows.
+    pub body: &'t str,
+    /// The line of the stream at which the body begins, from one on.
+    pub line: usize,
+}
+
+impl<'t> Part<'t> {
+    /// Whether there is no content in it.
+    pub fn is_blank(&self) -> bool {
+        self.body.lines().all(is_filler)
+    }
+
+    /// Whether the content is JSON: `{` or `[` is the first there is, but for comments.
+    pub fn starts_as_json(&self) -> bool {
+        self.body.trim_start().starts_with(['{', '['])
+    }
+
+    /// The content without the comments after it and without a `...` line.
+    pub fn trimmed(&self) -> &'t str {
+        let tail = |line: &&str| is_filler(line) || is_marker(line, "...");
+        let length: usize = self.body.split_inclusive('\n').rev().take_while(tail).map(str::len).sum();
+        &self.body[..self.body.len() - length]
+    }
+
+    /// What the YAML parser has to see: directives count for the document after them.
+    pub fn yaml(&self, stream_line: usize) -> (std::borrow::Cow<'t, str>, usize) {
+        if self.head.lines().any(|line| line.starts_with('%')) {
+            let above = self.head.matches('\n').count();
+            (format!("{}{}", self.head, self.body).into(), stream_line - above)
+        } else {
+            (self.body.into(), stream_line)
+        }
+    }
+}
+
+/// The parts of a stream, in order; together they are the whole of it.
+pub fn parts(text: &str) -> Vec<Part<'_>> {
+    // A byte order mark is no content, and between two documents it would be wrong.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut scan = Scan { text, parts: Vec::new(), open: Open::at(0, 1) };
+    let mut offset = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        if is_marker(line, "---") {
+            scan.begin(offset, index + 1);
+        }
+        offset += line.len();
+        if is_marker(line, "...") {
+            scan.end(offset);
+            scan.open = Open::at(offset, index + 2);
+        }
+    }
+    scan.end(text.len());
+    scan.parts
+}
+
+/// A part of which the end is not known yet.
+struct Open {
+    start: usize,
+    content: usize,
+    line: usize,
+    is_marked: bool,
+}
+
+impl Open {
+    fn at(offset: usize, line: usize) -> Self {
+        Self { start: offset, content: offset, line, is_marked: false }
+    }
+}
+
+struct Scan<'t> {
+    text: &'t str,
+    parts: Vec<Part<'t>>,
+    open: Open,
+}
+
+impl Scan<'_> {
+    /// A `---` line at an offset.
+    fn begin(&mut self, offset: usize, line: usize) {
+        let before = &self.text[self.open.content..offset];
+        let is_prefix =
+            !self.open.is_marked && before.lines().all(|line| is_filler(line) || line.starts_with('%'));
+        // Comments and directives before the line belong to the document after it.
+        if !is_prefix {
+            self.end(offset);
+            self.open = Open::at(offset, line);
+        }
+        self.open = Open { content: offset + 3, line, is_marked: true, ..self.open };
+    }
+
+    fn end(&mut self, offset: usize) {
+        let Open { start, content, line, is_marked } = self.open;
+        if start == offset {
+            return;
+        }
+        let body = &self.text[content..offset];
+        let fillers = body.split_inclusive('\n').take_while(|line| is_filler(line));
+        let (mut skipped, mut lines) = (0, 0);
+        for filler in fillers {
+            skipped += filler.len();
+            lines += filler.matches('\n').count();
+        }
+        self.parts.push(Part {
+            is_marked,
+            head: &self.text[start..content + skipped],
+            body: &body[skipped..],
+            line: line + lines,
+        });
+    }
+}
+
+/// Whether a line is `---` or `...`, alone or with something after a space.
+fn is_marker(line: &str, marker: &str) -> bool {
+    let rest = line.strip_prefix(marker);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+}
+
+/// Whether a line has nothing but space or a comment.
+fn is_filler(line: &str) -> bool {
+    let content = line.trim_start();
+    content.is_empty() || content.starts_with('#')
+}

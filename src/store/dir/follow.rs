@@ -1,0 +1,239 @@
+//! A directory that is read again whenever it changes.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use super::{DEFAULT_NAMESPACE, SourceError, documents, files, read_file};
+use crate::store::Writer;
+
+/// How often the directory is looked at.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Keeps a store in step with a directory.
+///
+/// Files are compared by content: the links of a mounted ConfigMap are swapped
+/// as a whole, which no watch of a file would see.
+#[derive(Debug)]
+pub struct Follower {
+    dir: PathBuf,
+    writer: Writer,
+    files: BTreeMap<PathBuf, Known>,
+    /// The failure to list the directory that was logged last.
+    complaint: Option<String>,
+}
+
+/// A file as it was when it was last looked at.
+#[derive(Debug, Default)]
+struct Known {
+    /// What the file said, or why it could not be read.
+    seen: Option<Result<String, String>>,
+    /// The objects of its last good state.
+    objects: Vec<Value>,
+}
+
+impl Follower {
+    /// Reads the directory for the first time and publishes what it holds.
+    ///
+    /// A file that cannot be used is logged and left out until it can.
+    ///
+    /// # Errors
+    /// When the directory itself cannot be read.
+    pub fn start(dir: PathBuf, writer: Writer) -> Result<Self, SourceError> {
+        let paths = files(&dir)?;
+        let mut follower = Self { dir, writer, files: BTreeMap::new(), complaint: None };
+        follower.take(paths);
+        follower.publish();
+        Ok(follower)
+    }
+
+    /// Follows the directory for as long as it is polled.
+    pub async fn run(mut self) {
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            let poll = tokio::task::spawn_blocking(move || {
+                self.poll();
+                self
+            });
+            match poll.await {
+                Ok(follower) => self = follower,
+                // The runtime is shutting down, or a file made the reader panic:
+                // what was published last stays.
+                Err(error) => return tracing::error!(%error, "the source is not followed any more"),
+            }
+        }
+    }
+
+    /// Looks at the directory once. Says whether anything in it had changed.
+    pub fn poll(&mut self) -> bool {
+        let paths = match files(&self.dir) {
+            Ok(paths) => paths,
+            Err(error) => {
+                self.complain(error.to_string());
+                return false;
+            }
+        };
+        self.complaint = None;
+        let changed = self.take(paths);
+        if changed {
+            self.publish();
+        }
+        changed
+    }
+
+    fn complain(&mut self, complaint: String) {
+        if self.complaint.as_ref() != Some(&complaint) {
+            tracing::error!(error = complaint, "the source cannot be read; what it said last stays");
+            self.complaint = Some(complaint);
+        }
+    }
+
+    /// Reads the files. Says whether any object may have changed.
+    fn take(&mut self, paths: Vec<PathBuf>) -> bool {
+        let mut before = std::mem::take(&mut self.files);
+        let mut changed = false;
+        for path in paths {
+            let mut known = before.remove(&path).unwrap_or_default();
+            changed |= known.read(&path);
+            self.files.insert(path, known);
+        }
+        changed || before.values().any(|gone| !gone.objects.is_empty())
+    }
+
+    fn publish(&mut self) {
+        self.writer.forget_all();
+        for object in self.files.values().flat_map(|file| &file.objects) {
+            self.writer.put_document(object, DEFAULT_NAMESPACE);
+        }
+        self.writer.publish();
+        tracing::info!(source = %self.dir.display(), files = self.files.len(), "the source was read");
+    }
+}
+
+impl Known {
+    /// Reads the file. Says whether its objects may have changed.
+    fn read(&mut self, path: &Path) -> bool {
+        let seen = read_file(path).map_err(|error| error.to_string());
+        if self.seen.as_ref() == Some(&seen) {
+            return false;
+        }
+        let read = seen.as_ref().map_err(Clone::clone).and_then(|text| {
+            let documents = documents(path, text).map_err(|error| error.to_string())?;
+            Ok(documents.into_iter().map(|document| document.value).collect())
+        });
+        self.seen = Some(seen);
+        match read {
+            Ok(objects) => {
+                self.objects = objects;
+                true
+            }
+            Err(error) => {
+                tracing::error!(error, "a file cannot be used; what it said last stays");
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{api::defaults::DefaultImages, store::Store};
+
+    const FIRST: &str = "apiVersion: opentelemetry.io/v1alpha1\nkind: Instrumentation\nmetadata: {name: a}\n";
+
+    fn known(store: &Store) -> Vec<String> {
+        let snapshot = store.snapshot();
+        let all = snapshot.catalogue.namespaces.values().flat_map(|namespace| &namespace.instrumentations);
+        all.map(|stored| stored.name().to_string()).collect()
+    }
+
+    fn follow(dir: &Path) -> (Follower, Store) {
+        let writer = Writer::new(DefaultImages::default());
+        let store = writer.store();
+        (Follower::start(dir.to_owned(), writer).unwrap(), store)
+    }
+
+    #[test]
+    fn changes_are_seen_and_nothing_is_published_without() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.yaml");
+        std::fs::write(&path, FIRST).unwrap();
+        let (mut follower, store) = follow(dir.path());
+        assert_eq!(known(&store), ["default/a"]);
+        assert!(!follower.poll());
+
+        std::fs::write(&path, FIRST.replace("name: a", "name: b")).unwrap();
+        assert!(follower.poll());
+        assert_eq!(known(&store), ["default/b"]);
+
+        std::fs::remove_file(&path).unwrap();
+        assert!(follower.poll());
+        assert_eq!(known(&store), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_that_breaks_keeps_its_last_good_state() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.yaml"), FIRST).unwrap();
+        let (mut follower, store) = follow(dir.path());
+        std::fs::write(dir.path().join("a.yaml"), "a: [").unwrap();
+        assert!(!follower.poll());
+        std::fs::write(dir.path().join("b.yml"), FIRST.replace("name: a", "name: b")).unwrap();
+        assert!(follower.poll());
+        assert_eq!(known(&store), ["default/a", "default/b"]);
+    }
+
+    #[test]
+    fn a_file_that_is_broken_at_the_start_does_not_hide_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.yaml"), "kind: Instrumentation").unwrap();
+        std::fs::write(dir.path().join("b.yaml"), FIRST).unwrap();
+        let (_follower, store) = follow(dir.path());
+        assert_eq!(known(&store), ["default/a"]);
+    }
+
+    #[test]
+    fn a_directory_that_goes_away_leaves_what_it_said() {
+        let outer = tempfile::tempdir().unwrap();
+        let dir = outer.path().join("source");
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("a.yaml"), FIRST).unwrap();
+        let (mut follower, store) = follow(&dir);
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert!(!follower.poll());
+        assert_eq!(known(&store), ["default/a"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_mounted_config_map_is_read_through_its_links_and_only_once() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        for (folder, name) in [("..first", "a"), ("..second", "b")] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+            let text = FIRST.replace("name: a", &format!("name: {name}"));
+            std::fs::write(dir.path().join(folder).join("x.yaml"), text).unwrap();
+        }
+        symlink("..first", dir.path().join("..data")).unwrap();
+        symlink("..data/x.yaml", dir.path().join("x.yaml")).unwrap();
+        let (mut follower, store) = follow(dir.path());
+        assert_eq!(known(&store), ["default/a"]);
+
+        symlink("..second", dir.path().join("..new")).unwrap();
+        std::fs::rename(dir.path().join("..new"), dir.path().join("..data")).unwrap();
+        assert!(follower.poll());
+        assert_eq!(known(&store), ["default/b"]);
+    }
+
+    #[test]
+    fn a_missing_directory_is_said_by_name() {
+        let writer = Writer::new(DefaultImages::default());
+        let error = Follower::start("/nowhere/at/all".into(), writer).unwrap_err().to_string();
+        assert!(error.starts_with("/nowhere/at/all: "), "{error}");
+    }
+}

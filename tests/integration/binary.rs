@@ -1,0 +1,86 @@
+//! The real program, serving on loopback.
+
+use std::{
+    fs::{self, File},
+    net::SocketAddr,
+    process::{Child, Command, Stdio},
+    sync::Arc,
+};
+
+use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::server::harness::{Client, soon, trusting, until};
+
+/// A running `otel-webhook serve` with a directory as its source.
+pub struct Binary {
+    child: Child,
+    folder: TempDir,
+    ca_pem: String,
+    webhook: SocketAddr,
+}
+
+impl Binary {
+    /// Starts the program with these files as its source, and waits until it listens.
+    pub async fn start(source: &[(&str, &str)], flags: &[&str]) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("source")).expect("a folder");
+        for (name, text) in source {
+            fs::write(path("source").join(name), text).expect("a file");
+        }
+        let pair = SelfSigned::generate(&DEFAULT_NAMES).expect("a pair");
+        fs::write(path("tls.crt"), &pair.certificate_pem).expect("a file");
+        fs::write(path("tls.key"), &pair.key_pem).expect("a file");
+        let log = File::create(path("log")).expect("a file");
+        let child = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+            .args(["--log-format", "json", "--shutdown-delay", "0"])
+            .args(["--source".as_ref(), path("source").as_os_str()])
+            .args(["--tls-cert".as_ref(), path("tls.crt").as_os_str()])
+            .args(["--tls-key".as_ref(), path("tls.key").as_os_str()])
+            .args(flags)
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the program starts");
+        let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+        let mut binary = Self { child, folder, ca_pem: pair.ca_pem, webhook: nowhere };
+        binary.webhook = binary.address("webhook").await;
+        binary
+    }
+
+    /// A client on a new connection.
+    pub async fn client(&self) -> Client {
+        soon(Client::connect(self.webhook, Arc::new(trusting(&self.ca_pem)))).await.expect("a connection")
+    }
+
+    /// The log lines so far.
+    pub fn log(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.folder.path().join("log")).expect("the log");
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Where the program listens, as it says itself.
+    async fn address(&mut self, port: &str) -> SocketAddr {
+        let wanted = format!("listening for {port}");
+        let mut found = None;
+        until(async || {
+            assert!(self.child.try_wait().expect("a child").is_none(), "it ended: {:?}", self.log());
+            let lines = self.log();
+            let line = lines.iter().find(|line| line["message"] == wanted.as_str());
+            found = line.and_then(|line| line["address"].as_str()?.parse().ok());
+            found.is_some()
+        })
+        .await;
+        found.expect("it was awaited")
+    }
+}
+
+impl Drop for Binary {
+    fn drop(&mut self) {
+        self.child.kill().expect("the program can be stopped");
+        self.child.wait().expect("the program ends");
+    }
+}

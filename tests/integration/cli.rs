@@ -1,0 +1,92 @@
+//! The real program on files and streams.
+
+mod conformance;
+mod explain;
+mod inject;
+mod streams;
+
+use std::{
+    io::Write,
+    process::{Command, Output, Stdio},
+};
+
+/// An Instrumentation of namespace `default`, in which tests put their pods.
+pub const INSTRUMENTATION: &str = "apiVersion: opentelemetry.io/v1alpha1
+kind: Instrumentation
+metadata:
+  name: inst
+spec:
+  exporter:
+    endpoint: http://collector:4317
+";
+
+/// What a run of the program came to.
+pub struct Run {
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// Exit code.
+    pub code: i32,
+}
+
+/// Runs the program with a text on its standard input.
+pub fn run(arguments: &[&str], input: &str) -> Run {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_otel-webhook"));
+    // What the developer's shell has set must not change a test.
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OTEL_WEBHOOK_")) {
+        command.env_remove(name);
+    }
+    let pipes = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().expect("the program is built");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let output = std::thread::scope(|scope| {
+        // Written beside the reading, so that neither side waits for the other.
+        scope.spawn(move || {
+            // A program that has seen enough closes its end.
+            let _ = stdin.write_all(input.as_bytes());
+        });
+        child.wait_with_output().expect("the program runs")
+    });
+    let Output { status, stdout, stderr } = output;
+    Run {
+        out: String::from_utf8(stdout).expect("UTF-8"),
+        err: String::from_utf8(stderr).expect("UTF-8"),
+        code: status.code().expect("an exit code"),
+    }
+}
+
+/// Runs the program, which has to succeed.
+pub fn succeed(arguments: &[&str], input: &str) -> Run {
+    let run = run(arguments, input);
+    assert_eq!(run.code, 0, "{}", run.err);
+    run
+}
+
+/// Runs `inject` on a stream of documents, without the stamp.
+pub fn inject(arguments: &[&str], documents: &[&str]) -> Run {
+    let common = ["inject", "-f", "-", "--stamp=false"];
+    succeed(&[&common, arguments].concat(), &documents.join("---\n"))
+}
+
+/// The documents of a run of `inject -o json`.
+pub fn values(run: &Run) -> Vec<serde_json::Value> {
+    run.out.lines().map(|line| serde_json::from_str(line).expect("a document a line")).collect()
+}
+
+/// A pod that asks for Java.
+pub fn pod(metadata: &str) -> String {
+    format!(
+        "apiVersion: v1
+kind: Pod
+metadata:
+  {metadata}
+  annotations:
+    instrumentation.opentelemetry.io/inject-java: \"true\"
+spec:
+  containers:
+    - name: app
+      image: app:1
+"
+    )
+}

@@ -1,0 +1,72 @@
+//! The operator's own results through the command line.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::Value;
+
+use super::{Run, run};
+use crate::conformance::{asked, comparable, injection_cases, languages};
+
+/// The languages that are built.
+const BUILT: [&str; 2] = ["java", "sdk"];
+
+/// Programs that run at the same time.
+const WORKERS: usize = 2;
+
+fn is_expected(case: &Value) -> bool {
+    !case["expect"].is_null() && asked(case).iter().all(|language| BUILT.contains(&language.as_str()))
+}
+
+/// The documents of a case, the pod last.
+fn stream(case: &Value) -> String {
+    let lists =
+        ["instrumentations", "objects"].iter().flat_map(|list| case[*list].as_array().into_iter().flatten());
+    let documents = [&case["namespace"]].into_iter().chain(lists).chain([&case["pod"]]);
+    let lines: Vec<String> = documents.filter(|document| !document.is_null()).map(Value::to_string).collect();
+    lines.join("\n---\n")
+}
+
+/// What is wrong with the program's answer to a case.
+fn failure(case: &Value) -> Option<String> {
+    let namespace = case["requestNamespace"].as_str().expect("a namespace");
+    let languages = languages(case).names();
+    let arguments = ["inject", "-f", "-", "-n", namespace, "-o", "json", "--languages", &languages];
+    let Run { out, err, code } =
+        run(&[&arguments[..], &["--stamp=false", "--init-resources=exact"]].concat(), &stream(case));
+    let last = out.lines().last().unwrap_or_default();
+    let pod: Value = serde_json::from_str(last).unwrap_or_default();
+    let is_unchanged = case["expect"]["injected"] == false;
+    let untouched = case["pod"].to_string();
+    let as_it_came = !is_unchanged || last == untouched;
+    if code == 0 && as_it_came && comparable(&pod) == comparable(&case["expect"]["pod"]) {
+        return None;
+    }
+    Some(format!(
+        "{}: exit code {code}\n  {err}\n  got      {last}\n  expected {}",
+        case["id"], case["expect"]
+    ))
+}
+
+#[test]
+fn every_expectation_is_met() {
+    let cases: Vec<Value> = injection_cases().into_iter().filter(is_expected).collect();
+    assert!(cases.len() > 500, "{} cases", cases.len());
+    let (next, ran) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    failures.lock().unwrap().extend(failure(case));
+                    ran.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().unwrap();
+    assert!(failures.is_empty(), "{} cases differ:\n{}", failures.len(), failures.join("\n"));
+    assert_eq!(ran.into_inner(), cases.len());
+}

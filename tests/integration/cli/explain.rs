@@ -1,0 +1,74 @@
+//! What `explain` tells.
+
+use serde_json::json;
+
+use super::{INSTRUMENTATION, pod, succeed, values};
+
+const FIRST_CASE: &str = include_str!("../../data/first-case.yaml");
+
+fn explain(arguments: &[&str], documents: &[&str]) -> super::Run {
+    succeed(&[&["explain", "-f", "-"], arguments].concat(), &documents.join("---\n"))
+}
+
+#[test]
+fn a_table_for_each_workload() {
+    let java = "inject-java: \"true\"";
+    let lists = format!("{java}\n    instrumentation.opentelemetry.io/container-names: app,ap");
+    let two = pod("name: p").replace(java, &lists);
+    let quiet = "apiVersion: v1\nkind: Pod\nmetadata: {name: quiet}\nspec: {containers: [{name: a}]}\n";
+    let run = explain(&[], &[FIRST_CASE, INSTRUMENTATION, &two, quiet]);
+    let expected = "\
+Deployment/order in namespace test
+  CONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION                  REASON
+  order      java      Injected  test/instrumentation-test-order  injected
+
+Pod/p in namespace default
+  CONTAINER  LANGUAGE  OUTCOME            INSTRUMENTATION  REASON
+  ap         java      ContainerNotFound  default/inst     there is no container \"ap\" in the pod; there are: app
+  app        java      Injected           default/inst     injected
+
+Pod/quiet in namespace default
+  asks for nothing; the annotation instrumentation.opentelemetry.io/inject-java: \"true\" on the pod, or on its \
+namespace, would ask";
+    assert!(run.out.starts_with(expected), "{}", run.out);
+    assert_eq!(run.err, "");
+}
+
+#[test]
+fn notes_stand_below_the_table() {
+    let tls = INSTRUMENTATION.replace("4317", "4317\n    tls: {secretName: certs, ca_file: ca.crt}");
+    let run = explain(&[], &[&tls, &pod("name: p")]);
+    let last = run.out.lines().last().expect("a note");
+    assert!(last.starts_with("  note on java in app: "), "{}", run.out);
+    assert!(last.contains("certs"), "{last}");
+}
+
+#[test]
+fn json_has_one_object_a_workload_and_line() {
+    let run = explain(&["-o", "json", "-n", "shop"], &[FIRST_CASE, &pod("name: p")]);
+    let sentence = "there is no Instrumentation in namespace \"shop\" and no default is set; create one, or name one as \
+         namespace/name";
+    assert_eq!(
+        values(&run),
+        [
+            json!({"kind": "Deployment", "namespace": "test", "name": "order", "findings": [{
+                "container": "order", "language": "java", "outcome": "Injected",
+                "instrumentation": "test/instrumentation-test-order", "reason": "injected", "notes": []}]}),
+            json!({"kind": "Pod", "namespace": "shop", "name": "p", "findings": [{
+                "container": null, "language": "java", "outcome": "NoInstrumentation",
+                "instrumentation": null, "reason": sentence, "notes": []}]}),
+        ]
+    );
+}
+
+#[test]
+fn a_pod_that_cannot_be_read_says_so() {
+    let odd = "apiVersion: v1\nkind: Pod\nmetadata: {name: odd}\nspec: {containers: none}\n";
+    assert!(explain(&[], &[odd]).out.contains("\n  the pod cannot be read: "));
+    assert!(values(&explain(&["-o", "json"], &[odd]))[0]["problem"].is_string());
+}
+
+#[test]
+fn input_without_workloads_says_so() {
+    assert_eq!(explain(&[], &[INSTRUMENTATION]).out, "There is no pod and no pod template in the input.\n");
+}
