@@ -10,6 +10,9 @@ use crate::control_plane::{ControlPlane, until};
 use crate::created::{AGENT, items, name};
 use crate::webhook::pair;
 
+const FAILURES: [&str; 2] =
+    ["otel_webhook_certificate_reload_failures_total", "otel_webhook_tls_handshake_failures_total"];
+
 pub fn replaced(cluster: &Cluster) {
     let namespace = "renewal";
     cluster.instrumented_namespace(namespace);
@@ -30,7 +33,8 @@ pub fn replaced(cluster: &Cluster) {
 fn renew(cluster: &Cluster, traffic: &Traffic) {
     let old = &cluster.webhook.first_authority;
     let new = pair();
-    let failures = cluster.webhook.metric("otel_webhook_certificate_reload_failures_total");
+    let failures = || FAILURES.map(|metric| cluster.webhook.metric(metric));
+    let before = failures();
     cluster.register(&[old, &new.ca_pem]);
     traffic.goes_on();
 
@@ -45,7 +49,7 @@ fn renew(cluster: &Cluster, traffic: &Traffic) {
     // trusts the new authority alone.
     cluster.register(&[&new.ca_pem]);
     traffic.goes_on();
-    assert_eq!(cluster.webhook.metric("otel_webhook_certificate_reload_failures_total"), failures);
+    assert_eq!(failures(), before, "{FAILURES:?}");
 }
 
 /// Pods, created one after the other.
