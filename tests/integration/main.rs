@@ -1,5 +1,10 @@
 //! Tests of the whole, in one program.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "`json!` makes a value, and a test reads better without the &"
+)]
+
 mod binary;
 mod captured;
 mod cli;

@@ -123,7 +123,9 @@ fn volumes(choices: &mut Choices) -> Vec<&'static str> {
 }
 
 fn container(choices: &mut Choices, name: &str, volumes: &[&str]) -> Value {
-    let mut container = json!({"name": name, "image": choices.one(&["app:1.2", "registry.example.com:5000/team/app", "app"])});
+    // The clone of a container is told by its image.
+    let image = choices.one(&["", ":1.2", "@sha256:cut"]);
+    let mut container = json!({"name": name, "image": format!("registry.example.com:5000/{name}{image}")});
     let env: Vec<Value> = (0..choices.below(6)).map(|_| variable(choices)).collect();
     if !env.is_empty() || choices.chance(10) {
         container["env"] = json!(env);
