@@ -18,6 +18,7 @@ pub mod compiled;
 mod container;
 mod containers;
 mod decide;
+mod demand;
 mod edit;
 pub mod env;
 mod exporter;
@@ -25,10 +26,12 @@ mod image;
 pub mod job;
 mod json;
 pub mod language;
+mod neutral;
 mod note;
 mod patch;
 mod path;
 pub mod pod;
+mod quantity;
 pub mod reason;
 mod resource;
 mod select;
@@ -41,6 +44,7 @@ pub mod workload;
 
 pub use decide::{Decision, decide};
 pub use job::{Finding, Note};
+pub use neutral::InitResources;
 pub use stamp::{LABEL, STATUS};
 
 use catalogue::Catalogue;
@@ -59,6 +63,8 @@ pub struct Settings {
     pub languages: LanguageSet,
     /// Whether injected pods carry a label and an annotation that say so.
     pub stamp: bool,
+    /// How the resources of init containers are set.
+    pub init_resources: InitResources,
     /// Whether added emptyDir volumes are named to the cluster autoscaler as no reason to keep a node.
     pub safe_to_evict: bool,
     /// The Instrumentation for namespaces that have none.
@@ -71,6 +77,7 @@ impl Default for Settings {
             languages: LanguageSet::default(),
             stamp: true,
             safe_to_evict: true,
+            init_resources: InitResources::Neutral,
             default_instrumentation: None,
         }
     }
@@ -126,6 +133,8 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         pod: input.pod,
         namespace: input.namespace,
         workload: workload::chain(input.pod, input.namespace, with_uids, owners),
+        init_resources: input.settings.init_resources,
+        demand: std::cell::OnceCell::new(),
     };
     let mut edit = PodEdit::new(input.pod);
     for plan in &plans {

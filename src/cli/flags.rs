@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use crate::{
     api::defaults::DefaultImages,
-    inject::{Settings, language::LanguageSet, reason::ObjectName},
+    inject::{self, Settings, language::LanguageSet, reason::ObjectName},
 };
 
 /// How injection is done; the same for the server and for files.
@@ -26,8 +26,9 @@ pub struct InjectionFlags {
     #[arg(long, env = "OTEL_WEBHOOK_SAFE_TO_EVICT", value_name = "BOOL", action = ArgAction::Set)]
     pub safe_to_evict: Option<bool>,
 
-    /// Resources of the init containers: "exact" as the Instrumentation has them
-    #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Exact)]
+    /// Resources of the init containers: "neutral" changes neither what the pod asks for nor its class of
+    /// service; "exact" takes them as the Instrumentation has them, as the operator does
+    #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Neutral)]
     pub init_resources: InitResources,
 
     /// The Instrumentation for pods that ask with "true" where their namespace has none
@@ -44,6 +45,8 @@ pub struct InjectionFlags {
 /// How the resources of init containers are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InitResources {
+    /// So that neither the pod's effective request nor its class of service changes.
+    Neutral,
     /// As the Instrumentation has them.
     Exact,
 }
@@ -56,6 +59,10 @@ impl InjectionFlags {
             stamp: self.stamp,
             // Without the stamp a pod gets nothing but what injection takes.
             safe_to_evict: self.safe_to_evict.unwrap_or(self.stamp),
+            init_resources: match self.init_resources {
+                InitResources::Neutral => inject::InitResources::Neutral,
+                InitResources::Exact => inject::InitResources::Exact,
+            },
             default_instrumentation: self.default_instrumentation.clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::{
     annotation::Annotations,
-    container::Draft,
+    container::{Draft, init_resources},
     edit::{NewInitContainer, NewMount, NewVolume, Place},
     env::Env,
     job::{Job, Note},
@@ -138,11 +138,14 @@ fn add_to_pod(job: &mut Job<'_, '_>, agent: &CopiedAgent, copies: &[Copying], fi
     let prepared = job.prepared();
     job.edit.volumes.add(NewVolume::new(agent.name, prepared.volume.as_str()));
     let before = job.edit.init_place(first);
+    let resources = init_resources(job, before);
     let mount = NewMount::new(agent.name, agent.mount_path);
     for copying in copies {
         let mut draft = Draft::new(&copying.name, &copying.image);
         draft.words("command", &copying.command).mounts(&[], std::slice::from_ref(&mount));
-        draft.resources(job).pull_policy(job.instrumentation().image_pull_policy.as_deref());
+        draft
+            .raw("resources", Some(&resources))
+            .pull_policy(job.instrumentation().image_pull_policy.as_deref());
         draft.security_of(job, first);
         job.edit.init_containers.push(NewInitContainer { before, container: draft.finish() });
     }

@@ -1,5 +1,7 @@
 //! Writing an injected container: what each of them has, in one place.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, value::RawValue};
 
 use super::{
@@ -7,6 +9,7 @@ use super::{
     env::{Change, Entry, Env},
     job::Job,
     json,
+    neutral::{self, InitResources},
     patch::write_mount,
 };
 
@@ -58,24 +61,6 @@ impl Draft {
         self
     }
 
-    /// The resources of the language, without claims that the pod does not have (D17).
-    pub fn resources(&mut self, job: &Job<'_, '_>) -> &mut Self {
-        let resources = &job.prepared().resources;
-        let pod_claims = &job.facts.pod.spec.resource_claims;
-        let known = |claim: &str| pod_claims.iter().any(|own| *own.name == *claim);
-        if resources.claims.iter().all(|claim| known(claim)) {
-            return self.raw("resources", Some(&resources.json));
-        }
-        let mut value = resources.value.clone();
-        if let Some(claims) = value.get_mut("claims").and_then(Value::as_array_mut) {
-            claims.retain(|claim| claim["name"].as_str().is_some_and(known));
-            if claims.is_empty() {
-                value.as_object_mut().map(|members| members.remove("claims"));
-            }
-        }
-        self.raw("resources", Some(&json::of(&value)))
-    }
-
     /// The pull policy, if there is one.
     pub fn pull_policy(&mut self, policy: Option<&str>) -> &mut Self {
         if let Some(policy) = policy.filter(|policy| !policy.is_empty()) {
@@ -112,6 +97,49 @@ impl Draft {
         json::string(&mut self.json, name);
         self.json.push(':');
     }
+}
+
+/// The resources of init containers that go before the init container at
+/// `before` of the pod as it came, as JSON. What was done to them is noted.
+pub fn init_resources(job: &mut Job<'_, '_>, before: usize) -> String {
+    let said = present_claims(job);
+    let facts = job.facts;
+    // The operator's way takes a look only where the pod as a whole has limits.
+    if facts.init_resources == InitResources::Exact && facts.pod.spec.resources.is_none() {
+        return json::of(&*said);
+    }
+    match neutral::init_container(&said, facts.demand(), before, facts.init_resources) {
+        None => json::of(&*said),
+        Some((value, note)) => {
+            job.note(note);
+            json::of(&value)
+        }
+    }
+}
+
+/// The resources of a container that runs beside the others, as JSON.
+pub fn sidecar_resources(job: &Job<'_, '_>) -> String {
+    let said = present_claims(job);
+    let lowered = job.facts.pod.spec.resources.and_then(|_| neutral::sidecar(&said, job.facts.demand()));
+    lowered.as_ref().map_or_else(|| json::of(&*said), json::of)
+}
+
+/// The language's resources without claims that the pod does not have (D17).
+fn present_claims<'p>(job: &Job<'_, 'p>) -> Cow<'p, Value> {
+    let resources = &job.prepared().resources;
+    let pod_claims = &job.facts.pod.spec.resource_claims;
+    let known = |claim: &str| pod_claims.iter().any(|own| *own.name == *claim);
+    if resources.claims.iter().all(|claim| known(claim)) {
+        return Cow::Borrowed(&resources.value);
+    }
+    let mut value = resources.value.clone();
+    if let Some(claims) = value.get_mut("claims").and_then(Value::as_array_mut) {
+        claims.retain(|claim| claim["name"].as_str().is_some_and(known));
+        if claims.is_empty() {
+            value.as_object_mut().map(|members| members.remove("claims"));
+        }
+    }
+    Cow::Owned(value)
 }
 
 fn write_entry(out: &mut String, entry: &Entry<'_>, own: &[&RawValue]) {

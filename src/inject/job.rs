@@ -40,6 +40,18 @@ pub enum Note {
         /// Secret or ConfigMap.
         object: String,
     },
+    /// Init containers ask for less than the Instrumentation says, so that the pod does not ask for more (D23).
+    ResourcesLowered {
+        /// What they ask for.
+        requests: String,
+        /// Their limits.
+        limits: String,
+    },
+    /// Lowering would leave too little memory to copy the agent, so the Instrumentation's resources stay (D23).
+    MemoryTooLittle {
+        /// The limit that it would be.
+        allowed: String,
+    },
 }
 
 impl std::fmt::Display for Note {
@@ -54,6 +66,18 @@ impl std::fmt::Display for Note {
             }
             Self::CertificateNotChecked { object } => {
                 write!(f, "{object} is mounted as optional; whether it is there was not looked at")
+            }
+            Self::ResourcesLowered { requests, limits } => {
+                write!(
+                    f,
+                    "init containers ask for no more than the pod does: requests {requests}; limits {limits}"
+                )
+            }
+            Self::MemoryTooLittle { allowed } => {
+                write!(
+                    f,
+                    "the pod allows init containers {allowed} of memory, too little to copy an agent; the Instrumentation's resources stay and raise what the pod asks for"
+                )
             }
         }
     }
@@ -150,6 +174,14 @@ impl<'p> Job<'_, 'p> {
             }
         }
         injected
+    }
+
+    /// Adds a note to what came of the last target.
+    pub fn note(&mut self, note: Note) {
+        let own = self.findings.iter_mut().rfind(|finding| finding.language == self.plan.language.name);
+        if let Some(finding) = own {
+            finding.notes.push(note);
+        }
     }
 
     /// Notes what came of a container.

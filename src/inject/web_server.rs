@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::{
     compiled::Prepared,
-    container::Draft,
+    container::{Draft, init_resources},
     edit::{NewContainer, NewInitContainer, NewMount, NewVolume, Place, container_at, own_env, unreadable},
     env::{Entry, Env},
     job::{Job, Note},
@@ -96,8 +96,9 @@ pub fn inject(job: &mut Job<'_, '_>, server: &WebServer) {
         job.each_target(|job, place, not_first| inject_target(job, server, &location, place, not_first));
     if let (Some(&first), Some(&last)) = (injected.first(), injected.last()) {
         let secured_as = if server.secured_as_last { last } else { first };
-        let site = Site { server, location: &location, first, secured_as };
         let before = job.edit.init_place(first);
+        let resources = init_resources(job, before);
+        let site = Site { server, location: &location, first, secured_as, resources };
         let containers = [site.clone_container(job), site.attach_container(job)];
         job.edit.init_containers.extend(containers.map(|container| NewInitContainer { before, container }));
     }
@@ -170,6 +171,8 @@ struct Site<'s> {
     first: Place,
     /// The target whose security context they take.
     secured_as: Place,
+    /// Their resources as JSON.
+    resources: String,
 }
 
 impl Site<'_> {
@@ -188,7 +191,7 @@ impl Site<'_> {
         let mut draft = Draft::new(CLONE, &container.image);
         (self.server.copy)(self.location, &mut draft);
         draft.env(&env, &raw(container.env)).raw("envFrom", sources.map(RawValue::get));
-        draft.mounts(&raw(container.volume_mounts), &[mount]).resources(job);
+        draft.mounts(&raw(container.volume_mounts), &[mount]).raw("resources", Some(&self.resources));
         draft.pull_policy(Some(&container.image_pull_policy)).security_of(job, self.secured_as);
         draft.finish()
     }
@@ -209,7 +212,7 @@ impl Site<'_> {
         ];
         let mut draft = Draft::new(self.server.attach, &prepared.image);
         run_script(&mut draft, self.server.script, (self.server.script_argument)(self.location));
-        draft.env(&env, &[]).mounts(&[], &mounts).resources(job);
+        draft.env(&env, &[]).mounts(&[], &mounts).raw("resources", Some(&self.resources));
         draft.pull_policy(instrumentation.image_pull_policy.as_deref()).security_of(job, self.secured_as);
         draft.finish()
     }

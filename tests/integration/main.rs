@@ -9,6 +9,7 @@ mod binary;
 mod captured;
 mod cli;
 mod conformance;
+mod demand;
 mod demo;
 mod differences;
 mod generated;

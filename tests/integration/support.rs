@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use otel_webhook::{
     api::{ANNOTATION_PREFIX, defaults::DefaultImages},
-    inject::{self, Finding, Input, Outcome, Settings, language::LanguageSet, pod::Pod, workload::Owners},
+    inject::{
+        self, Finding, InitResources, Input, Outcome, Settings, language::LanguageSet, pod::Pod,
+        workload::Owners,
+    },
     store::Writer,
 };
 use serde_json::{Value, json};
@@ -31,6 +34,7 @@ impl Surroundings {
             languages: LanguageSet::all(),
             stamp: false,
             safe_to_evict: false,
+            init_resources: InitResources::Exact,
             ..Settings::default()
         };
         Self {

@@ -4,7 +4,7 @@ use super::{Language, Mark};
 use crate::{
     api::{Settings, defaults::GO},
     inject::{
-        container::Draft,
+        container::{Draft, sidecar_resources},
         edit::{Mounts, NewMount, NewVolume, Place, container_at, own_env},
         env::{Entry, Env},
         job::Job,
@@ -77,7 +77,9 @@ fn add_sidecar(job: &mut Job<'_, '_>, place: Place) -> Result<(), Reason> {
     instrumentation.exporter.mount(pod, &mut job.edit.volumes, &mut mounts);
     let mut draft = Draft::new(SIDECAR, &job.prepared().image);
     draft.env(&env, &[]).mounts(&[], &mounts.added);
-    draft.resources(job).pull_policy(instrumentation.image_pull_policy.as_deref());
+    draft
+        .raw("resources", Some(&sidecar_resources(job)))
+        .pull_policy(instrumentation.image_pull_policy.as_deref());
     draft.raw("securityContext", Some(job.prepared().security_context.as_deref().unwrap_or(PRIVILEGED)));
     job.edit.sidecars.push(draft.finish());
     // With the node's processes in sight there is nothing to share, and the
