@@ -12,11 +12,13 @@
 
 mod agent;
 pub mod annotation;
+mod autoscaler;
 pub mod catalogue;
 pub mod compiled;
 mod container;
 mod containers;
 mod decide;
+mod demand;
 mod edit;
 pub mod env;
 mod exporter;
@@ -24,9 +26,12 @@ mod image;
 pub mod job;
 mod json;
 pub mod language;
+mod neutral;
 mod note;
 mod patch;
+mod path;
 pub mod pod;
+mod quantity;
 pub mod reason;
 mod resource;
 mod select;
@@ -34,10 +39,12 @@ mod selector;
 mod stamp;
 mod target;
 pub mod text;
+mod web_server;
 pub mod workload;
 
 pub use decide::{Decision, decide};
 pub use job::{Finding, Note};
+pub use neutral::InitResources;
 pub use stamp::{LABEL, STATUS};
 
 use catalogue::Catalogue;
@@ -56,13 +63,23 @@ pub struct Settings {
     pub languages: LanguageSet,
     /// Whether injected pods carry a label and an annotation that say so.
     pub stamp: bool,
+    /// How the resources of init containers are set.
+    pub init_resources: InitResources,
+    /// Whether added emptyDir volumes are named to the cluster autoscaler as no reason to keep a node.
+    pub safe_to_evict: bool,
     /// The Instrumentation for namespaces that have none.
     pub default_instrumentation: Option<ObjectName>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { languages: LanguageSet::default(), stamp: true, default_instrumentation: None }
+        Self {
+            languages: LanguageSet::default(),
+            stamp: true,
+            safe_to_evict: true,
+            init_resources: InitResources::Neutral,
+            default_instrumentation: None,
+        }
     }
 }
 
@@ -116,6 +133,8 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         pod: input.pod,
         namespace: input.namespace,
         workload: workload::chain(input.pod, input.namespace, with_uids, owners),
+        init_resources: input.settings.init_resources,
+        demand: std::cell::OnceCell::new(),
     };
     let mut edit = PodEdit::new(input.pod);
     for plan in &plans {
@@ -129,6 +148,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         };
         (plan.language.inject_into)(&mut job);
     }
-    let (labels, status) = stamp::of(&findings, input.settings.stamp);
-    Outcome { patch: patch::operations(&edit, &labels, &status), findings }
+    let (labels, mut entries) = stamp::of(&findings, input.settings.stamp);
+    entries.extend(autoscaler::annotation(&edit).filter(|_| input.settings.safe_to_evict));
+    Outcome { patch: patch::operations(&edit, &labels, &entries), findings }
 }

@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use serde::Serialize;
 
 use super::Panicked;
-use crate::inject::Outcome;
+use crate::inject::{Outcome, reason::Reason};
 
 /// The longest warning, in bytes: the API server cuts at 256 characters.
 const LONGEST_WARNING: usize = 250;
@@ -28,9 +28,29 @@ pub struct Answer<'a> {
 }
 
 /// What the API server's audit log keeps of the decision, under the webhook's name.
+///
+/// Two names, since most injected pods are reviewed twice: the API server calls
+/// again when anything changed the pod afterwards, be it the service account's
+/// mount in the new init container. It refuses to overwrite an annotation, and
+/// would log a warning for every pod.
 #[derive(Debug, Serialize)]
-struct Audit {
-    injection: String,
+#[serde(rename_all = "kebab-case")]
+enum Audit {
+    Injection(String),
+    FoundInjected(String),
+}
+
+impl Audit {
+    fn of(outcome: &Outcome) -> Self {
+        let any = |is: fn(&Reason) -> bool| outcome.findings.iter().any(|finding| is(&finding.reason));
+        let found = |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
+        let text = summary(outcome).to_string();
+        if any(found) && !any(Reason::is_injected) {
+            Self::FoundInjected(text)
+        } else {
+            Self::Injection(text)
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -67,7 +87,7 @@ impl<'a> Answer<'a> {
             patch_type: outcome.patch.as_ref().map(|_| "JSONPatch"),
             patch: outcome.patch.as_ref().map(|patch| BASE64_STANDARD.encode(patch)),
             warnings: outcome.warnings().map(|warning| cut(format!("otel-webhook: {warning}"))).collect(),
-            audit_annotations: asked.then(|| Audit { injection: summary(outcome).to_string() }),
+            audit_annotations: asked.then(|| Audit::of(outcome)),
             ..Self::allowed(uid, None)
         }
     }
@@ -108,11 +128,43 @@ fn cut(mut warning: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inject::Finding;
 
     #[test]
     fn a_warning_is_cut_between_characters() {
         let cut = cut("ü".repeat(300));
         assert!(cut.len() <= LONGEST_WARNING && cut.ends_with("ü…"), "{cut}");
+    }
+
+    fn audited(reasons: Vec<Reason>) -> serde_json::Value {
+        let finding = |reason| Finding {
+            language: "java",
+            container: None,
+            instrumentation: None,
+            reason,
+            notes: Vec::new(),
+        };
+        let findings = reasons.into_iter().map(finding).collect();
+        let text = Answer::of("u", &Ok(Outcome { patch: None, findings })).write();
+        let mut review: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        review["response"]["auditAnnotations"].take()
+    }
+
+    #[test]
+    fn a_second_review_does_not_overwrite_the_audit_annotation_of_the_first() {
+        let already = || Reason::AlreadyInjected { container: "c".to_owned() };
+        let disabled = || Reason::LanguageDisabled { language: "go" };
+        let injection = |text: &str| serde_json::json!({ "injection": text });
+        let found = |text: &str| serde_json::json!({ "found-injected": text });
+        assert_eq!(audited(vec![Reason::Injected]), injection("java=Injected"));
+        assert_eq!(
+            audited(vec![Reason::Injected, Reason::NothingToAdd]),
+            injection("java=Injected java=NothingToAdd")
+        );
+        assert_eq!(audited(vec![disabled()]), injection("java=LanguageDisabled"));
+        assert_eq!(audited(vec![already()]), found("java=AlreadyInjected"));
+        assert_eq!(audited(vec![already(), disabled()]), found("java=AlreadyInjected java=LanguageDisabled"));
+        assert_eq!(audited(vec![Reason::NothingToAdd]), found("java=NothingToAdd"));
     }
 
     #[test]

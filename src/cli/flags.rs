@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use crate::{
     api::defaults::{DefaultImages, LANGUAGES},
-    inject::{Settings, language::LanguageSet, reason::ObjectName},
+    inject::{self, Settings, language::LanguageSet, reason::ObjectName},
 };
 
 /// How injection is done; the same for the server and for files.
@@ -22,8 +22,13 @@ pub struct InjectionFlags {
     #[arg(long, env = "OTEL_WEBHOOK_STAMP", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub stamp: bool,
 
-    /// Resources of the init containers: "exact" as the Instrumentation has them
-    #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Exact)]
+    /// Name added volumes to the cluster autoscaler as no reason to keep a node; as --stamp where not given
+    #[arg(long, env = "OTEL_WEBHOOK_SAFE_TO_EVICT", value_name = "BOOL", action = ArgAction::Set)]
+    pub safe_to_evict: Option<bool>,
+
+    /// Resources of the init containers: "neutral" changes neither what the pod asks for nor its class of
+    /// service; "exact" takes them as the Instrumentation has them, as the operator does
+    #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Neutral)]
     pub init_resources: InitResources,
 
     /// The Instrumentation for pods that ask with "true" where their namespace has none
@@ -51,6 +56,8 @@ pub struct ImageFlags {
 /// How the resources of init containers are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InitResources {
+    /// So that neither the pod's effective request nor its class of service changes.
+    Neutral,
     /// As the Instrumentation has them.
     Exact,
 }
@@ -61,6 +68,12 @@ impl InjectionFlags {
         Settings {
             languages: self.languages,
             stamp: self.stamp,
+            // Without the stamp a pod gets nothing but what injection takes.
+            safe_to_evict: self.safe_to_evict.unwrap_or(self.stamp),
+            init_resources: match self.init_resources {
+                InitResources::Neutral => inject::InitResources::Neutral,
+                InitResources::Exact => inject::InitResources::Exact,
+            },
             default_instrumentation: self.default_instrumentation.clone(),
         }
     }

@@ -4,16 +4,15 @@
 use std::borrow::Cow;
 
 use super::{
-    edit::{NewContainer, NewInitContainer, NewMount, NewVolume, Place},
+    annotation::Annotations,
+    container::{Draft, init_resources},
+    edit::{NewInitContainer, NewMount, NewVolume, Place},
     env::Env,
     job::{Job, Note},
-    json,
-    reason::{Reason, Taken},
-    target::{self, Own},
+    reason::Reason,
+    target::{self, Own, SearchPath},
 };
-
-/// A condition on the pod as a whole.
-type PodCheck = fn(&Job<'_, '_>) -> Result<(), Reason>;
+use crate::api::ANNOTATION_PREFIX;
 
 /// A condition on one target.
 type TargetCheck = fn(&Job<'_, '_>, &Env<'_>) -> Result<(), Reason>;
@@ -28,16 +27,40 @@ pub struct CopiedAgent {
     pub target_path: fn(container: &str) -> Cow<'static, str>,
     /// Variables that are extended.
     pub extended: &'static [&'static str],
-    /// Whether the language fits the pod as a whole, where it has conditions of its own.
-    pub fits: Option<PodCheck>,
+    /// The platforms that the agent comes for, where a pod has to choose.
+    pub platforms: Option<Platforms>,
     /// Whether it fits a target, where it has conditions of its own.
     pub fits_target: Option<TargetCheck>,
     /// What the init containers run, in order, with their names and images.
-    pub copies: fn(&Job<'_, '_>) -> Vec<Copying>,
-    /// Variables that stand before those of every language.
-    pub first: Option<fn(&Call<'_>, &mut Env<'_>)>,
-    /// Variables that stand after them.
+    pub copies: fn(&Job<'_, '_>, platform: &str) -> Vec<Copying>,
+    /// The search path that it extends, if any.
+    pub search_path: Option<SearchPath>,
+    /// Variables that stand after those of every language.
     pub last: fn(&Call<'_>, &mut Env<'_>),
+}
+
+/// The platforms of an agent, and the annotation that chooses among them.
+#[derive(Debug)]
+pub struct Platforms {
+    /// The annotation, after the prefix.
+    pub annotation: &'static str,
+    /// Each platform and what it stands for in the agent's paths; the first
+    /// one is taken where nothing is said.
+    pub choices: &'static [(&'static str, &'static str)],
+}
+
+impl Platforms {
+    /// What the chosen platform stands for.
+    fn chosen(&self, annotations: &Annotations<'_>) -> Result<&'static str, Reason> {
+        let said = annotations.effective(self.annotation);
+        let fits = |(name, _): &&(&str, &str)| said.is_empty() || *name == said;
+        let chosen = self.choices.iter().find(fits).map(|(_, meaning)| *meaning);
+        chosen.ok_or_else(|| Reason::PlatformUnknown {
+            annotation: format!("{ANNOTATION_PREFIX}{}", self.annotation),
+            value: said.to_owned(),
+            valid: self.choices.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        })
+    }
 }
 
 /// An init container's command.
@@ -50,10 +73,20 @@ pub struct Copying {
     pub command: Vec<String>,
 }
 
+impl Copying {
+    /// An init container that copies the content of a folder of the agent's image.
+    pub fn folder(agent: &CopiedAgent, job: &Job<'_, '_>, folder: &str) -> Vec<Self> {
+        let command = ["cp", "-r", folder, agent.mount_path].map(str::to_owned);
+        vec![Self { name: agent.name.into(), image: job.prepared().image.clone(), command: command.into() }]
+    }
+}
+
 /// What the variables of a target depend on.
 pub struct Call<'c> {
     /// Where the target has the volume.
     pub path: &'c str,
+    /// What the platform stands for in the agent's paths.
+    pub platform: &'static str,
     /// Whether there are extensions to load.
     pub extensions: bool,
 }
@@ -61,41 +94,31 @@ pub struct Call<'c> {
 /// Puts the agent into every target that it fits; adds the volume and the
 /// init containers if there was one (D2).
 pub fn inject(job: &mut Job<'_, '_>, agent: &CopiedAgent) {
-    let copies = (agent.copies)(job);
-    if let Err(reason) = check_pod(job, agent, &copies) {
-        return job.report_all(reason);
-    }
-    let mut first_injected = None;
-    for &place in &job.plan.targets {
-        match inject_target(job, agent, place) {
-            Ok(notes) => {
-                first_injected.get_or_insert(place);
-                job.report(place, Reason::Injected, notes);
-            }
-            Err(reason) => job.report(place, reason, Vec::new()),
-        }
-    }
+    let (platform, copies) = match prepare(job, agent) {
+        Ok(ready) => ready,
+        Err(reason) => return job.report_all(reason),
+    };
+    let injected = job.each_target(|job, place, _| inject_target(job, agent, platform, place));
     // Place and security context come from the first that is injected (D15).
-    if let Some(place) = first_injected {
-        add_to_pod(job, agent, &copies, place);
+    if let Some(&first) = injected.first() {
+        add_to_pod(job, agent, &copies, first);
     }
 }
 
-fn check_pod(job: &Job<'_, '_>, agent: &CopiedAgent, copies: &[Copying]) -> Result<(), Reason> {
-    if let Some(fits) = agent.fits {
-        fits(job)?;
-    }
-    job.instrumentation().exporter.check_pod(job.facts.pod)?;
-    if job.edit.has_volume(agent.name) {
-        return Err(Reason::taken(Taken::Volume, agent.name));
-    }
-    match copies.iter().find(|copying| job.edit.has_container(&copying.name)) {
-        Some(copying) => Err(Reason::taken(Taken::Container, &copying.name)),
-        None => Ok(()),
-    }
+fn prepare(job: &Job<'_, '_>, agent: &CopiedAgent) -> Result<(&'static str, Vec<Copying>), Reason> {
+    let chosen = agent.platforms.as_ref().map(|platforms| platforms.chosen(job.annotations));
+    let platform = chosen.transpose()?.unwrap_or_default();
+    let copies = (agent.copies)(job, platform);
+    job.check_names(&[agent.name], copies.iter().map(|copying| &*copying.name))?;
+    Ok((platform, copies))
 }
 
-fn inject_target(job: &mut Job<'_, '_>, agent: &CopiedAgent, place: Place) -> Result<Vec<Note>, Reason> {
+fn inject_target(
+    job: &mut Job<'_, '_>,
+    agent: &CopiedAgent,
+    platform: &'static str,
+    place: Place,
+) -> Result<Vec<Note>, Reason> {
     let path = (agent.target_path)(job.name(place));
     target::check(job, place, agent.extended)?;
     let at = job.edit.open(place)?;
@@ -104,53 +127,26 @@ fn inject_target(job: &mut Job<'_, '_>, agent: &CopiedAgent, place: Place) -> Re
     }
     target::check_path(&job.edit.containers[at].mounts, &path)?;
     let notes = super::note::of_target(job, place, agent.extended);
-    job.edit.containers[at].mounts.add(NewMount {
-        volume: agent.name.into(),
-        path: path.clone(),
-        read_only: false,
-    });
-    let call = Call { path: &path, extensions: !job.prepared().extensions.is_empty() };
-    let first = |env: &mut Env<'_>| {
-        if let Some(first) = agent.first {
-            first(&call, env);
-        }
-    };
-    let own = Own { first: &first, last: &|env| (agent.last)(&call, env) };
+    job.edit.containers[at].mounts.add(NewMount::new(agent.name, path.clone()));
+    let call = Call { path: &path, platform, extensions: !job.prepared().extensions.is_empty() };
+    let own = Own { search_path: agent.search_path.as_ref(), last: &|env| (agent.last)(&call, env) };
     target::instrument(job, place, &own)?;
     Ok(notes)
 }
 
 fn add_to_pod(job: &mut Job<'_, '_>, agent: &CopiedAgent, copies: &[Copying], first: Place) {
     let prepared = job.prepared();
-    job.edit.volumes.add(NewVolume {
-        name: agent.name.into(),
-        source: prepared.volume.as_str().into(),
-        is_empty_dir: prepared.volume == prepared.empty_dir,
-    });
+    job.edit.volumes.add(NewVolume::new(agent.name, prepared.volume.as_str()));
     let before = job.edit.init_place(first);
+    let resources = init_resources(job, before);
+    let mount = NewMount::new(agent.name, agent.mount_path);
     for copying in copies {
-        let json = init_container(job, agent, copying, first);
-        job.edit.init_containers.push(NewInitContainer {
-            before,
-            container: NewContainer { name: copying.name.clone().into_owned(), json },
-        });
+        let mut draft = Draft::new(&copying.name, &copying.image);
+        draft.words("command", &copying.command).mounts(&[], std::slice::from_ref(&mount));
+        draft
+            .raw("resources", Some(&resources))
+            .pull_policy(job.instrumentation().image_pull_policy.as_deref());
+        draft.security_of(job, first);
+        job.edit.init_containers.push(NewInitContainer { before, container: draft.finish() });
     }
-}
-
-fn init_container(job: &Job<'_, '_>, agent: &CopiedAgent, copying: &Copying, first: Place) -> String {
-    let mut out = String::with_capacity(512);
-    out.push('{');
-    json::member(&mut out, "name", &copying.name);
-    out.push(',');
-    json::member(&mut out, "image", &copying.image);
-    out.push_str(",\"command\":");
-    json::list(&mut out, &copying.command, |out, word| json::string(out, word));
-    out.push_str(",\"volumeMounts\":[{");
-    json::member(&mut out, "name", agent.name);
-    out.push(',');
-    json::member(&mut out, "mountPath", agent.mount_path);
-    out.push_str("}]");
-    super::container::write_policies(&mut out, job, first);
-    out.push('}');
-    out
 }

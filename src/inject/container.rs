@@ -1,30 +1,136 @@
-//! What every injected container has: resources, pull policy, security context.
+//! Writing an injected container: what each of them has, in one place.
 
-use serde_json::Value;
+use std::borrow::Cow;
+
+use serde_json::{Value, value::RawValue};
 
 use super::{
-    edit::{Place, container_at},
+    edit::{NewContainer, NewMount, Place, container_at},
+    env::{Change, Entry, Env},
     job::Job,
     json,
+    neutral::{self, InitResources},
+    patch::write_mount,
 };
 
-/// Appends resources, pull policy and security context as members of an init container.
-pub fn write_policies(out: &mut String, job: &Job<'_, '_>, first_target: Place) {
-    write_resources(out, job);
-    write_pull_policy(out, job);
-    let target = container_at(job.facts.pod, first_target);
-    let own = target.security_context.map(serde_json::value::RawValue::get);
-    let context = job.instrumentation().security_context.as_deref().or(own);
-    write_raw(out, "securityContext", context);
+/// A container of ours while it is written.
+#[derive(Debug)]
+pub struct Draft {
+    name: String,
+    json: String,
 }
 
-/// Appends the resources of the language, without claims that the pod does not have (D17).
-pub fn write_resources(out: &mut String, job: &Job<'_, '_>) {
+impl Draft {
+    /// A container of a name and an image.
+    pub fn new(name: &str, image: &str) -> Self {
+        let mut json = String::with_capacity(512);
+        json.push('{');
+        json::member(&mut json, "name", name);
+        json.push(',');
+        json::member(&mut json, "image", image);
+        Self { name: name.to_owned(), json }
+    }
+
+    /// A member that is a list of words, such as the command.
+    pub fn words<T: AsRef<str>>(&mut self, name: &str, words: &[T]) -> &mut Self {
+        self.member(name);
+        json::list(&mut self.json, words, |out, word| json::string(out, word.as_ref()));
+        self
+    }
+
+    /// The variables. Those that a container of the pod has itself and that
+    /// are as they were are copied from its raw text, with every field.
+    pub fn env(&mut self, env: &Env<'_>, own: &[&RawValue]) -> &mut Self {
+        if !env.entries().is_empty() {
+            self.member("env");
+            json::list(&mut self.json, env.entries(), |out, entry| write_entry(out, entry, own));
+        }
+        self
+    }
+
+    /// The mounts: copies of a container's own ones, then ours.
+    pub fn mounts(&mut self, own: &[&RawValue], ours: &[NewMount<'_>]) -> &mut Self {
+        self.member("volumeMounts");
+        let ours = ours.iter().map(|mount| {
+            let mut text = String::new();
+            write_mount(&mut text, mount);
+            text
+        });
+        let all = own.iter().map(|raw| raw.get().to_owned()).chain(ours);
+        json::list(&mut self.json, all, |out, mount| out.push_str(&mount));
+        self
+    }
+
+    /// The pull policy, if there is one.
+    pub fn pull_policy(&mut self, policy: Option<&str>) -> &mut Self {
+        if let Some(policy) = policy.filter(|policy| !policy.is_empty()) {
+            self.member("imagePullPolicy");
+            json::string(&mut self.json, policy);
+        }
+        self
+    }
+
+    /// The security context of init containers: the Instrumentation's, or
+    /// else that of a target, which can read what the target can.
+    pub fn security_of(&mut self, job: &Job<'_, '_>, target: Place) -> &mut Self {
+        let own = container_at(job.facts.pod, target).security_context.map(RawValue::get);
+        self.raw("securityContext", job.instrumentation().security_context.as_deref().or(own))
+    }
+
+    /// A member whose value is JSON already, if there is one.
+    pub fn raw(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+        if let Some(value) = value {
+            self.member(name);
+            self.json.push_str(value);
+        }
+        self
+    }
+
+    /// The container as it was written.
+    pub fn finish(mut self) -> NewContainer {
+        self.json.push('}');
+        NewContainer { name: self.name, json: self.json }
+    }
+
+    fn member(&mut self, name: &str) {
+        self.json.push(',');
+        json::string(&mut self.json, name);
+        self.json.push(':');
+    }
+}
+
+/// The resources of init containers that go before the init container at
+/// `before` of the pod as it came, as JSON. What was done to them is noted.
+pub fn init_resources(job: &mut Job<'_, '_>, before: usize) -> String {
+    let said = present_claims(job);
+    let facts = job.facts;
+    // The operator's way takes a look only where the pod as a whole has limits.
+    if facts.init_resources == InitResources::Exact && facts.pod.spec.resources.is_none() {
+        return json::of(&*said);
+    }
+    match neutral::init_container(&said, facts.demand(), before, facts.init_resources) {
+        None => json::of(&*said),
+        Some((value, note)) => {
+            job.note(note);
+            json::of(&value)
+        }
+    }
+}
+
+/// The resources of a container that runs beside the others, as JSON.
+pub fn sidecar_resources(job: &Job<'_, '_>) -> String {
+    let said = present_claims(job);
+    let lowered = job.facts.pod.spec.resources.and_then(|_| neutral::sidecar(&said, job.facts.demand()));
+    lowered.as_ref().map_or_else(|| json::of(&*said), json::of)
+}
+
+/// The language's resources without claims that the pod does not have (D17).
+fn present_claims<'p>(job: &Job<'_, 'p>) -> Cow<'p, Value> {
     let resources = &job.prepared().resources;
     let pod_claims = &job.facts.pod.spec.resource_claims;
     let known = |claim: &str| pod_claims.iter().any(|own| *own.name == *claim);
     if resources.claims.iter().all(|claim| known(claim)) {
-        return write_raw(out, "resources", Some(&resources.json));
+        return Cow::Borrowed(&resources.value);
     }
     let mut value = resources.value.clone();
     if let Some(claims) = value.get_mut("claims").and_then(Value::as_array_mut) {
@@ -33,23 +139,13 @@ pub fn write_resources(out: &mut String, job: &Job<'_, '_>) {
             value.as_object_mut().map(|members| members.remove("claims"));
         }
     }
-    write_raw(out, "resources", Some(&json::of(&value)));
+    Cow::Owned(value)
 }
 
-/// Appends the Instrumentation's pull policy, if it has one.
-pub fn write_pull_policy(out: &mut String, job: &Job<'_, '_>) {
-    if let Some(policy) = &job.instrumentation().image_pull_policy {
-        out.push(',');
-        json::member(out, "imagePullPolicy", policy);
-    }
-}
-
-/// Appends a member whose value is JSON already.
-pub fn write_raw(out: &mut String, name: &str, value: Option<&str>) {
-    if let Some(value) = value {
-        out.push(',');
-        json::string(out, name);
-        out.push(':');
-        out.push_str(value);
+fn write_entry(out: &mut String, entry: &Entry<'_>, own: &[&RawValue]) {
+    let unchanged = entry.origin.filter(|_| entry.change == Change::None);
+    match unchanged.and_then(|index| own.get(index)) {
+        Some(raw) => out.push_str(raw.get()),
+        None => entry.write(out),
     }
 }

@@ -29,15 +29,17 @@ impl<'p> Listed<'p> {
         }
     }
 
-    /// Whether the list can be used.
+    /// The name that stands twice, if one does.
+    pub fn repeated(&self) -> Option<&'p str> {
+        let repeated = |(index, name): &(usize, &&str)| self.names[..*index].contains(name);
+        self.names.iter().enumerate().find(repeated).map(|(_, name)| *name)
+    }
+
+    /// Whether the list names anything.
     ///
     /// # Errors
-    /// A name that stands twice, or no name at all.
+    /// The annotation that could.
     pub fn check(&self, language: &Language) -> Result<(), Reason> {
-        let repeated = |(index, name): &(usize, &&str)| self.names[..*index].contains(name);
-        if let Some((_, name)) = self.names.iter().enumerate().find(repeated) {
-            return Err(Reason::ContainerNamedTwice { container: (*name).to_owned() });
-        }
         if self.is_listed && self.names.is_empty() {
             return Err(Reason::NoContainerNamed {
                 annotation: format!("{ANNOTATION_PREFIX}{}", language.containers),
@@ -46,8 +48,7 @@ impl<'p> Listed<'p> {
         Ok(())
     }
 
-    /// The places of the names: init containers in the pod's order, then
-    /// regular ones in the list's. Names that the pod does not have come second.
+    /// The places of the names in the order of the lists, and the names that the pod does not have.
     pub fn places(&self, pod: &Pod<'_>) -> (Vec<Place>, Vec<&'p str>) {
         if !self.is_listed {
             return (vec![default_place(pod)], Vec::new());
@@ -60,11 +61,16 @@ impl<'p> Listed<'p> {
                 None => unknown.push(*name),
             }
         }
-        let (mut init, regular): (Vec<_>, Vec<_>) = places.into_iter().partition(|place: &Place| place.init);
-        init.sort_unstable();
-        init.extend(regular);
-        (init, unknown)
+        (places, unknown)
     }
+}
+
+/// Init containers in the pod's order, then regular ones as they come.
+pub fn in_order(places: Vec<Place>) -> Vec<Place> {
+    let (mut init, regular): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| place.init);
+    init.sort_unstable();
+    init.extend(regular);
+    init
 }
 
 /// The names of all containers, for a sentence about one that is not there.

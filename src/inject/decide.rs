@@ -43,6 +43,7 @@ pub fn decide(input: Input<'_>) -> Decision<'_> {
         let asked = decision.asked();
         let wanted = decision.select(asked);
         let wanted = decision.tell_apart(wanted);
+        let wanted = decision.check_lists(wanted);
         for language in wanted {
             decision.plan(language);
         }
@@ -119,7 +120,8 @@ impl<'p> Decision<'p> {
         }
         let own: Vec<String> = names(wanted.iter().filter(|one| one.by_pod));
         if own.is_empty() || own.len() == wanted.len() {
-            return self.leave_all_out(wanted);
+            let reason = list_missing(&wanted);
+            return self.leave_all_out(wanted, &reason);
         }
         let (stay, back): (Vec<_>, Vec<_>) =
             wanted.into_iter().partition(|one| one.by_pod || one.listed.is_listed);
@@ -127,14 +129,26 @@ impl<'p> Decision<'p> {
             let reason = Reason::NamespaceSteppedBack { languages: own.clone() };
             self.leave_out(one.language, Some(one.instrumentation), reason);
         }
-        if is_clear(&stay) { stay } else { self.leave_all_out(stay) }
+        if is_clear(&stay) {
+            return stay;
+        }
+        let reason = list_missing(&stay);
+        self.leave_all_out(stay, &reason)
     }
 
-    fn leave_all_out(&mut self, wanted: Vec<Wanted<'p>>) -> Vec<Wanted<'p>> {
-        let languages = names(wanted.iter());
+    /// A name that stands twice may be a slip for another one, in any of the
+    /// languages, so nothing goes in.
+    fn check_lists(&mut self, wanted: Vec<Wanted<'p>>) -> Vec<Wanted<'p>> {
+        let repeated = wanted.iter().find_map(|one| Some((one.listed.repeated()?, one.language.name)));
+        let Some((container, language)) = repeated else {
+            return wanted;
+        };
+        self.leave_all_out(wanted, &Reason::ContainerNamedTwice { container: container.to_owned(), language })
+    }
+
+    fn leave_all_out(&mut self, wanted: Vec<Wanted<'p>>, reason: &Reason) -> Vec<Wanted<'p>> {
         for one in wanted {
-            let reason = Reason::ContainerListMissing { languages: languages.clone() };
-            self.leave_out(one.language, Some(one.instrumentation), reason);
+            self.leave_out(one.language, Some(one.instrumentation), reason.clone());
         }
         Vec::new()
     }
@@ -152,13 +166,15 @@ impl<'p> Decision<'p> {
             };
             self.leave_out(language, Some(instrumentation), reason);
         }
-        let (fit, unfit): (Vec<_>, Vec<_>) =
-            places.into_iter().partition(|place| language.in_init_containers || !place.init);
+        let first_listed = places.first().copied();
+        let (fit, unfit): (Vec<_>, Vec<_>) = containers::in_order(places)
+            .into_iter()
+            .partition(|place| language.in_init_containers || !place.init);
         for place in unfit {
             let container = super::edit::container_at(self.input.pod, place).name.to_string();
             self.leave_out(language, Some(instrumentation), Reason::InitContainer { container });
         }
-        self.plans.push(Plan { language, instrumentation, targets: fit, names: listed.names });
+        self.plans.push(Plan { language, instrumentation, targets: fit, first_listed });
     }
 
     fn leave_out(&mut self, language: &Language, instrumentation: Option<&Compiled>, reason: Reason) {
@@ -178,6 +194,10 @@ impl<'p> Decision<'p> {
     }
 }
 
+fn list_missing(wanted: &[Wanted<'_>]) -> Reason {
+    Reason::ContainerListMissing { languages: names(wanted.iter()) }
+}
+
 /// Whether it is clear which container is whose.
 fn is_clear(wanted: &[Wanted<'_>]) -> bool {
     wanted.len() < 2 || wanted.iter().all(|one| one.listed.is_listed)
@@ -186,22 +206,6 @@ fn is_clear(wanted: &[Wanted<'_>]) -> bool {
 fn names<'w, 'p: 'w>(wanted: impl Iterator<Item = &'w Wanted<'p>>) -> Vec<String> {
     wanted.map(|one| one.language.name.to_owned()).collect()
 }
-
-/// The containers that mark a pod as injected, by the operator or by the
-/// product, whichever language is asked for now.
-const MARKS: [&str; 8] = [
-    "opentelemetry-auto-instrumentation-java",
-    "opentelemetry-auto-instrumentation-nodejs",
-    "opentelemetry-auto-instrumentation-python",
-    "opentelemetry-auto-instrumentation-dotnet",
-    "opentelemetry-auto-instrumentation-extension-",
-    "otel-agent-source-container-clone",
-    "otel-agent-attach-apache",
-    "otel-agent-attach-nginx",
-];
-
-/// The container of the Go agent.
-const GO_SIDECAR: &str = "opentelemetry-auto-instrumentation";
 
 /// Why nothing can be injected into a pod, whatever it asks for.
 fn unfit(pod: &Pod<'_>) -> Option<Reason> {
@@ -214,17 +218,13 @@ fn unfit(pod: &Pod<'_>) -> Option<Reason> {
     pod.is_windows().then_some(Reason::WindowsPod)
 }
 
+/// The container that says that the operator or the product has been here,
+/// whichever language is asked for now.
 fn mark(pod: &Pod<'_>) -> Option<String> {
-    let is_mark = |name: &str| {
-        MARKS.iter().any(|mark| match name.strip_prefix(mark) {
-            Some(number) if mark.ends_with('-') => {
-                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-            }
-            rest => rest == Some(""),
-        })
-    };
-    let mut init = pod.spec.init_containers.iter();
-    let found = init.find(|container| is_mark(&container.name));
-    let found = found.or_else(|| pod.spec.containers.iter().find(|container| &*container.name == GO_SIDECAR));
-    found.map(|container| container.name.to_string())
+    let marks = || LANGUAGES.iter().flat_map(|language| language.marks);
+    let is_mark = |init: bool, name: &str| marks().any(|mark| mark.is(init, name));
+    let init = pod.spec.init_containers.iter().map(|container| (true, &container.name));
+    let regular = pod.spec.containers.iter().map(|container| (false, &container.name));
+    let found = init.chain(regular).find(|(init, name)| is_mark(*init, name));
+    found.map(|(_, name)| name.to_string())
 }

@@ -102,6 +102,21 @@ pub struct NewVolume<'p> {
     pub is_empty_dir: bool,
 }
 
+impl<'p> NewVolume<'p> {
+    /// A volume of a name and a source.
+    pub fn new(name: impl Into<Cow<'p, str>>, source: impl Into<Cow<'p, str>>) -> Self {
+        let source = source.into();
+        Self { name: name.into(), is_empty_dir: source.starts_with("\"emptyDir\":"), source }
+    }
+}
+
+impl<'p> NewMount<'p> {
+    /// A mount of a volume at a path.
+    pub fn new(volume: impl Into<Cow<'p, str>>, path: impl Into<Cow<'p, str>>) -> Self {
+        Self { volume: volume.into(), path: path.into(), read_only: false }
+    }
+}
+
 impl<'p> PodEdit<'p> {
     /// No edits yet.
     pub fn new(pod: &'p Pod<'p>) -> Self {
@@ -124,15 +139,12 @@ impl<'p> PodEdit<'p> {
             return Ok(at);
         }
         let container = container_at(self.pod, place);
-        let unreadable = |error: Unreadable| Reason::ContainerUnreadable {
-            container: container.name.to_string(),
-            problem: error.to_string(),
-        };
+        let own = container.mounts().map_err(|error| unreadable(container, &error))?;
         self.containers.push(ContainerEdit {
             place,
             container,
-            env: Env::new(container.variables().map_err(unreadable)?),
-            mounts: Mounts { own: container.mounts().map_err(unreadable)?, ..Mounts::default() },
+            env: own_env(container)?,
+            mounts: Mounts { own, ..Mounts::default() },
         });
         Ok(self.containers.len() - 1)
     }
@@ -160,6 +172,19 @@ impl<'p> PodEdit<'p> {
 pub fn container_at<'p>(pod: &'p Pod<'p>, place: Place) -> &'p Container<'p> {
     let list = if place.init { &pod.spec.init_containers } else { &pod.spec.containers };
     &list[place.index]
+}
+
+/// The variables of a container as it came.
+///
+/// # Errors
+/// When they are not as the API server sends them.
+pub fn own_env<'p>(container: &Container<'p>) -> Result<Env<'p>, Reason> {
+    container.variables().map(Env::new).map_err(|error| unreadable(container, &error))
+}
+
+/// The reason that a list of a container cannot be read.
+pub fn unreadable(container: &Container<'_>, error: &Unreadable) -> Reason {
+    Reason::ContainerUnreadable { container: container.name.to_string(), problem: error.to_string() }
 }
 
 impl ContainerEdit<'_> {

@@ -26,6 +26,8 @@ struct CertificateVolume {
     is_secret: bool,
 }
 
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
 /// The longest name that a volume may have.
 const LONGEST_NAME: usize = 63;
 
@@ -34,12 +36,18 @@ impl Exporter {
     pub fn new(exporter: &api::Exporter) -> Self {
         let mut ready = Self::default();
         if let Some(endpoint) = filled(exporter.endpoint.as_ref()) {
-            ready.push("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.to_owned());
+            ready.push(ENDPOINT, endpoint.to_owned());
         }
         if let Some(tls) = &exporter.tls {
             ready.add_certificates(tls);
         }
         ready
+    }
+
+    /// The endpoint, if there is one.
+    pub fn endpoint(&self) -> Option<&str> {
+        let found = self.settings.iter().find(|setting| setting.name == ENDPOINT);
+        found.map(|setting| setting.value.as_str())
     }
 
     /// The objects that hold certificates, of which nobody looks whether they are there (D20).
@@ -89,18 +97,11 @@ impl Exporter {
         for volume in &self.volumes {
             let own = pod.spec.volumes.iter().any(|own| *own.name == *volume.name);
             if !own && !volumes.has(&volume.name) {
-                volumes.add(NewVolume {
-                    name: volume.name.as_str().into(),
-                    source: volume.source().into(),
-                    is_empty_dir: false,
-                });
+                volumes.add(NewVolume::new(volume.name.as_str(), volume.source()));
             }
             if !mounts.has_volume(&volume.name) {
-                mounts.add(NewMount {
-                    volume: volume.name.as_str().into(),
-                    path: volume.path.as_str().into(),
-                    read_only: true,
-                });
+                let mount = NewMount::new(volume.name.as_str(), volume.path.as_str());
+                mounts.add(NewMount { read_only: true, ..mount });
             }
         }
     }

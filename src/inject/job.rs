@@ -6,7 +6,7 @@ use super::{
     compiled::{Compiled, Prepared},
     edit::{ContainerEdit, Place, PodEdit, container_at},
     language::Language,
-    reason::{ObjectName, Reason},
+    reason::{ObjectName, Reason, Taken},
     resource::PodFacts,
 };
 
@@ -40,6 +40,18 @@ pub enum Note {
         /// Secret or ConfigMap.
         object: String,
     },
+    /// Init containers ask for less than the Instrumentation says, so that the pod does not ask for more (D23).
+    ResourcesLowered {
+        /// What they ask for.
+        requests: String,
+        /// Their limits.
+        limits: String,
+    },
+    /// Lowering would leave too little memory to copy the agent, so the Instrumentation's resources stay (D23).
+    MemoryTooLittle {
+        /// The limit that it would be.
+        allowed: String,
+    },
 }
 
 impl std::fmt::Display for Note {
@@ -55,6 +67,18 @@ impl std::fmt::Display for Note {
             Self::CertificateNotChecked { object } => {
                 write!(f, "{object} is mounted as optional; whether it is there was not looked at")
             }
+            Self::ResourcesLowered { requests, limits } => {
+                write!(
+                    f,
+                    "init containers ask for no more than the pod does: requests {requests}; limits {limits}"
+                )
+            }
+            Self::MemoryTooLittle { allowed } => {
+                write!(
+                    f,
+                    "the pod allows init containers {allowed} of memory, too little to copy an agent; the Instrumentation's resources stay and raise what the pod asks for"
+                )
+            }
         }
     }
 }
@@ -68,8 +92,8 @@ pub struct Plan<'p> {
     pub instrumentation: &'p Compiled,
     /// Init containers in the pod's order, then regular ones in the list's.
     pub targets: Vec<Place>,
-    /// The names that were listed, known or not.
-    pub names: Vec<&'p str>,
+    /// The place of the first name on the list that the pod has, whether the language fits it or not.
+    pub first_listed: Option<Place>,
 }
 
 /// A plan with all it takes to carry it out.
@@ -111,6 +135,53 @@ impl<'p> Job<'_, 'p> {
     /// The name of a container of the pod.
     pub fn name(&self, place: Place) -> &'p str {
         &container_at(self.facts.pod, place).name
+    }
+
+    /// Whether the pod has room for volumes and containers of these names,
+    /// and for the volumes of certificates.
+    ///
+    /// # Errors
+    /// The name that is taken (D17).
+    pub fn check_names<'n>(
+        &self,
+        volumes: &[&str],
+        containers: impl IntoIterator<Item = &'n str>,
+    ) -> Result<(), Reason> {
+        self.instrumentation().exporter.check_pod(self.facts.pod)?;
+        if let Some(name) = volumes.iter().find(|name| self.edit.has_volume(name)) {
+            return Err(Reason::taken(Taken::Volume, name));
+        }
+        match containers.into_iter().find(|name| self.edit.has_container(name)) {
+            Some(name) => Err(Reason::taken(Taken::Container, name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Works on each target in order, and notes what came of it. The work is
+    /// told whether a target was injected before. Returns those that were.
+    pub fn each_target(
+        &mut self,
+        mut work: impl FnMut(&mut Self, Place, bool) -> Result<Vec<Note>, Reason>,
+    ) -> Vec<Place> {
+        let mut injected = Vec::with_capacity(self.plan.targets.len());
+        for &place in &self.plan.targets {
+            match work(self, place, !injected.is_empty()) {
+                Ok(notes) => {
+                    injected.push(place);
+                    self.report(place, Reason::Injected, notes);
+                }
+                Err(reason) => self.report(place, reason, Vec::new()),
+            }
+        }
+        injected
+    }
+
+    /// Adds a note to what came of the last target.
+    pub fn note(&mut self, note: Note) {
+        let own = self.findings.iter_mut().rfind(|finding| finding.language == self.plan.language.name);
+        if let Some(finding) = own {
+            finding.notes.push(note);
+        }
     }
 
     /// Notes what came of a container.

@@ -3,7 +3,14 @@
 //! A language is its file and its row. Nothing outside the table asks which
 //! language it has before it.
 
+mod apache_httpd;
+mod dotnet;
+mod go;
 mod java;
+mod nginx;
+mod nodejs;
+mod python;
+pub mod scripts;
 mod sdk;
 
 use super::job::Job;
@@ -23,14 +30,51 @@ pub struct Language {
     pub enabled_by_default: bool,
     /// Whether init containers can be targets.
     pub in_init_containers: bool,
+    /// The containers that mark a pod as injected.
+    pub marks: &'static [Mark],
     /// The language's part of an Instrumentation.
     pub settings: for<'s> fn(&'s InstrumentationSpec) -> api::Settings<'s>,
     /// Puts it into a pod.
     pub inject_into: for<'j, 'p> fn(&mut Job<'j, 'p>),
 }
 
+/// A container that the operator or the product adds, and nobody else.
+#[derive(Clone, Copy, Debug)]
+pub enum Mark {
+    /// An init container.
+    Init(&'static str),
+    /// An init container whose name goes on with a number.
+    InitWithNumber(&'static str),
+    /// A regular container.
+    Regular(&'static str),
+}
+
 /// The table.
-pub static LANGUAGES: [&Language; 2] = [&java::ROW, &sdk::ROW];
+pub static LANGUAGES: [&Language; 8] = [
+    &java::ROW,
+    &nodejs::ROW,
+    &python::ROW,
+    &dotnet::ROW,
+    &go::ROW,
+    &apache_httpd::ROW,
+    &nginx::ROW,
+    &sdk::ROW,
+];
+
+impl Mark {
+    /// Whether a container of the pod is this one.
+    pub fn is(self, init: bool, name: &str) -> bool {
+        match self {
+            Self::Init(mark) => init && name == mark,
+            Self::InitWithNumber(mark) => init && name.strip_prefix(mark).is_some_and(is_number),
+            Self::Regular(mark) => !init && name == mark,
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
 
 impl std::fmt::Debug for Language {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -219,6 +219,14 @@ impl<'a> Container<'a> {
         list(self.volume_mounts)
     }
 
+    /// A list of the container, each item as the text that it is.
+    ///
+    /// # Errors
+    /// When it is no list.
+    pub fn items(raw: Option<&'a RawValue>) -> Result<Vec<&'a RawValue>, Unreadable> {
+        list(raw)
+    }
+
     /// Where further variables come from.
     ///
     /// # Errors

@@ -102,7 +102,7 @@ reasons! {
     /// A list of container names with no name in it.
     NoContainerNamed { annotation: String } => "the annotation {annotation} names no container";
     /// One name twice for the same language.
-    ContainerNamedTwice { container: String } => "the container \"{container}\" is named twice for this language; each may be named once, in container-names or in the language's own list";
+    ContainerNamedTwice { container: String, language: &'static str } => "the container \"{container}\" is named twice for {language}; each may be named once, in container-names or in the language's own list";
     /// Several languages, and no telling which container is whose.
     ContainerListMissing { languages: Vec<String> } => "the pod asks for several languages ({languages}); each needs a list of its containers, such as instrumentation.opentelemetry.io/java-container-names";
     /// The namespace asks for one language, the pod itself for another.
@@ -114,7 +114,7 @@ reasons! {
     /// .NET is instrumented by the image itself.
     AutoHomeSet => "OTEL_DOTNET_AUTO_HOME is set already, so .NET is taken as instrumented by its image";
     /// A platform that the agent does not come for.
-    PlatformUnknown { annotation: &'static str, value: String, valid: &'static str } => "{annotation}: \"{value}\" is not a platform of this agent; valid: {valid}";
+    PlatformUnknown { annotation: String, value: String, valid: Vec<String> } => "{annotation}: \"{value}\" is not a platform of this agent; valid: {valid}";
     /// What would be added is there under the same name.
     NameTaken { what: Taken, name: String } => "the pod has a {what} \"{name}\" of its own";
     /// The pod is for Windows nodes.

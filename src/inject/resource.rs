@@ -1,8 +1,8 @@
 //! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` (contract, section 6).
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::OnceCell};
 
-use super::{image, pod::Pod, workload::Workload};
+use super::{demand::Demand, image, neutral::InitResources, pod::Pod, workload::Workload};
 use crate::api::RESOURCE_PREFIX;
 
 /// The pod's name, taken from the downward API.
@@ -21,6 +21,17 @@ pub struct PodFacts<'p> {
     pub namespace: &'p str,
     /// The owner chain.
     pub workload: Workload,
+    /// How the resources of init containers are set.
+    pub init_resources: InitResources,
+    /// What the pod asks for; reckoned when it is first wanted.
+    pub demand: OnceCell<Demand>,
+}
+
+impl PodFacts<'_> {
+    /// What the pod asks for.
+    pub fn demand(&self) -> &Demand {
+        self.demand.get_or_init(|| Demand::of(self.pod))
+    }
 }
 
 /// What an Instrumentation says about resource attributes.
@@ -44,6 +55,8 @@ pub struct Attributes<'p> {
     pub uid_open: bool,
     /// The service's name.
     pub service_name: String,
+    /// Whether the pod or the image tell the service's version.
+    pub tells_version: bool,
 }
 
 impl<'p> Attributes<'p> {
@@ -54,12 +67,14 @@ impl<'p> Attributes<'p> {
             node_name_open: false,
             uid_open: false,
             service_name: String::new(),
+            tells_version: false,
         };
         all.collect(facts, policy, container);
         all.service_name = service_name(facts, policy, &all, container);
         all.refer_to_downward_api(policy);
         if let Some(version) = service_version(facts.pod, policy, image) {
             all.set("service.version", version);
+            all.tells_version = true;
         }
         all
     }
@@ -99,7 +114,11 @@ impl<'p> Attributes<'p> {
         self.set_known("k8s.pod.name", &*pod.metadata.name);
         self.set_known("k8s.pod.uid", &*pod.metadata.uid);
         self.set_known("k8s.node.name", &*pod.spec.node_name);
-        for (key, value) in &facts.workload.attributes {
+        // The owners were looked up for all languages of the pod; another
+        // one's Instrumentation may want UIDs where this one does not.
+        let is_uid = |key: &str| key.rsplit('.').next() == Some("uid");
+        let wanted = |key: &str| policy.with_uids || !is_uid(key);
+        for (key, value) in facts.workload.attributes.iter().filter(|(key, _)| wanted(key)) {
             self.set_known(key, value.as_str());
         }
         self.set_known("service.instance.id", instance_id(facts, container));
@@ -151,6 +170,16 @@ impl Keys {
         let pairs = value.unwrap_or_default().split(',');
         let keys = pairs.filter_map(|pair| pair.trim().split_once('='));
         Self(keys.map(|(key, _)| key.trim_end().to_owned()).collect())
+    }
+
+    /// Takes a key out.
+    pub fn forget(&mut self, key: &str) {
+        self.0.retain(|present| present != key);
+    }
+
+    /// Takes other keys in.
+    pub fn add(&mut self, other: Self) {
+        self.0.extend(other.0);
     }
 
     /// Whether a key is there.

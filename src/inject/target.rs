@@ -34,17 +34,40 @@ pub fn check(job: &mut Job<'_, '_>, place: Place, extended: &[&str]) -> Result<(
     exporter.check_mounts(&target.mounts)
 }
 
+/// A list of folders that is searched in order, and that a language extends.
+///
+/// It stands before the common variables, unless one of those sets it.
+#[derive(Debug)]
+pub struct SearchPath {
+    /// Name of the variable.
+    pub name: &'static str,
+    /// The new value; it gets the present one.
+    pub join: fn(Option<&str>) -> String,
+}
+
+impl SearchPath {
+    /// Extends the variable.
+    pub fn extend(&self, env: &mut Env<'_>) {
+        env.extend(self.name, self.join);
+    }
+}
+
+/// A path behind those that are there.
+pub fn join_path(present: Option<&str>, path: &str) -> String {
+    present.map_or_else(|| path.to_owned(), |present| format!("{present}:{path}"))
+}
+
 /// What a language adds to a target of its own accord.
 pub struct Own<'f, 'p> {
-    /// Before the variables of every language.
-    pub first: &'f dyn Fn(&mut Env<'p>),
-    /// After them, but before what is derived.
+    /// A search path, if it extends one.
+    pub search_path: Option<&'f SearchPath>,
+    /// What stands after the variables of every language, but before what is derived.
     pub last: &'f dyn Fn(&mut Env<'p>),
 }
 
 impl Own<'_, '_> {
     /// Nothing.
-    pub const NOTHING: Self = Self { first: &|_| (), last: &|_| () };
+    pub const NOTHING: Self = Self { search_path: None, last: &|_| () };
 }
 
 /// Adds all variables, and the mounts of certificates, to a target.
@@ -60,13 +83,30 @@ pub fn instrument<'p>(job: &mut Job<'_, 'p>, place: Place, own: &Own<'_, 'p>) ->
     let ContainerEdit { env, mounts, container, .. } = &mut edit.containers[at];
     let mut attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
     env.set_defaults(&prepared.env);
-    (own.first)(env);
-    add_common(instrumentation, env);
+    extend_and_add_common(instrumentation, env, own.search_path);
     (own.last)(env);
     let present = own_keys(env);
     configure(instrumentation, env, &mut attributes, &present);
     instrumentation.exporter.mount(facts.pod, &mut edit.volumes, mounts);
     Ok(())
+}
+
+/// A search path that only the common variables set is extended where it
+/// stands among them, since it may refer to those before it (D14).
+fn extend_and_add_common<'p>(
+    instrumentation: &'p Compiled,
+    env: &mut Env<'p>,
+    search_path: Option<&SearchPath>,
+) {
+    let Some(path) = search_path else { return add_common(instrumentation, env) };
+    let is_common = instrumentation.env.iter().any(|setting| setting.name == path.name);
+    if is_common && !env.has(path.name) {
+        add_common(instrumentation, env);
+        path.extend(env);
+    } else {
+        path.extend(env);
+        add_common(instrumentation, env);
+    }
 }
 
 /// The keys of the variable's present value.

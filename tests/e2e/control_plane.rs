@@ -65,11 +65,6 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// `https://127.0.0.1:PORT`
-    pub fn server(&self) -> &str {
-        &self.server
-    }
-
     /// The scratch folder of this run, with the programs' logs.
     pub fn dir(&self) -> &Path {
         self.dir.path()
@@ -117,10 +112,7 @@ impl ControlPlane {
         self.write("sa.key", &key.serialize_pem());
         self.write("sa.pub", &key.public_key_pem());
         let random = fs::read_to_string("/proc/sys/kernel/random/uuid");
-        let token = random
-            .as_deref()
-            .map(str::trim_end)
-            .expect("a random token");
+        let token = random.as_deref().map(str::trim_end).expect("a random token");
         self.write("tokens.csv", &format!("{token},admin,admin,system:masters"));
         // One entry for each request, when it is answered, without bodies.
         let policy = json!({
@@ -291,8 +283,9 @@ fn scratch_folder() -> TempDir {
     dir
 }
 
-/// All are held until the last is found, so that they differ.
-fn free_ports() -> [u16; 3] {
-    let listeners = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+/// Ports of loopback that nobody listens on. All are held until the last is
+/// found, so that they differ.
+pub fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
     listeners.map(|listener| listener.local_addr().expect("a bound port").port())
 }

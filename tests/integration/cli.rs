@@ -37,6 +37,8 @@ pub fn run(arguments: &[&str], input: &str) -> Run {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OTEL_WEBHOOK_")) {
         command.env_remove(name);
     }
+    // What is done to resources is told in notes; the test of that says so itself.
+    command.env("OTEL_WEBHOOK_INIT_RESOURCES", "exact");
     let pipes = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().expect("the program is built");
     let mut stdin = child.stdin.take().expect("a pipe");

@@ -3,12 +3,16 @@
 use std::{collections::BTreeMap, io::Read, path::Path};
 
 use flate2::read::GzDecoder;
-use otel_webhook::{
-    api::defaults::DefaultImages,
-    inject::{self, Input, Settings, language::LanguageSet, pod::Pod},
-    store::Writer,
-};
+use otel_webhook::inject::language::{LANGUAGES, LanguageSet, scripts};
 use serde_json::{Value, json};
+
+use crate::{
+    sanity,
+    support::{Injected, Surroundings, compare, items},
+};
+
+/// How many cases have an expectation; a file that is cut short is noticed.
+const FEWEST: usize = 1670;
 
 /// The cases of a file, one JSON object a line.
 pub fn cases(file: &str) -> Vec<Value> {
@@ -27,53 +31,39 @@ pub fn injection_cases() -> Vec<Value> {
 /// The languages that a case has on.
 pub fn languages(case: &Value) -> LanguageSet {
     let off = |name: &str| case["settings"]["languages"][name] == json!(false);
-    let rows = inject::language::LANGUAGES.into_iter().filter(|row| !off(row.name));
+    let rows = LANGUAGES.into_iter().filter(|row| !off(row.name));
     let none = LanguageSet::parse("").expect("an empty list");
     rows.fold(none, LanguageSet::with)
 }
 
-/// The pod of a case as the core leaves it.
-fn injected(case: &Value) -> Value {
-    let mut writer = Writer::new(DefaultImages::default());
-    writer.put(&case["namespace"]);
-    for object in
-        ["instrumentations", "objects"].iter().flat_map(|list| case[*list].as_array().into_iter().flatten())
-    {
-        writer.put(object);
-    }
-    writer.publish();
-    let snapshot = writer.store().snapshot();
-    let settings = Settings { languages: languages(case), stamp: false, ..Settings::default() };
-    let text = case["pod"].to_string();
-    let pod = Pod::parse(&text).expect("a pod");
-    let input = Input {
-        pod: &pod,
-        namespace: case["requestNamespace"].as_str().expect("a namespace"),
-        catalogue: &snapshot.catalogue,
-        settings: &settings,
-    };
-    let outcome = inject::build(inject::decide(input), &snapshot.owners);
-    let mut after = case["pod"].clone();
-    json_patch::patch(&mut after, &outcome.operations()).expect("the patch applies");
-    after
+/// What the core makes of a case.
+fn inject(case: &Value) -> Injected {
+    let lists = items(&case["instrumentations"]).chain(items(&case["objects"]));
+    let mut around = Surroundings::new(lists.chain([&case["namespace"]]).cloned());
+    case["requestNamespace"].as_str().expect("a namespace").clone_into(&mut around.namespace);
+    around.settings.languages = languages(case);
+    around.inject(&case["pod"])
 }
 
 /// What the README of the cases says to leave out of the comparison.
 pub fn comparable(pod: &Value) -> Value {
     let mut pod = pod.clone();
     for list in ["containers", "initContainers"] {
-        for container in pod["spec"][list].as_array_mut().into_iter().flatten() {
-            for variable in container["env"].as_array_mut().into_iter().flatten() {
-                normalize_variable(variable);
-            }
+        for container in items_mut(&mut pod, &format!("/spec/{list}")) {
+            items_mut(container, "/env").for_each(normalize_variable);
+            items_mut(container, "/args").for_each(name_script);
         }
     }
-    for volume in pod["spec"]["volumes"].as_array_mut().into_iter().flatten() {
+    for volume in items_mut(&mut pod, "/spec/volumes") {
         if let Some(claim) = volume.pointer_mut("/ephemeral/volumeClaimTemplate") {
             drop_empty(claim);
         }
     }
     pod
+}
+
+fn items_mut<'v>(value: &'v mut Value, list: &str) -> impl Iterator<Item = &'v mut Value> {
+    value.pointer_mut(list).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
 fn normalize_variable(variable: &mut Value) {
@@ -86,6 +76,17 @@ fn normalize_variable(variable: &mut Value) {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let kept: String = lines.flat_map(|line| [line, "\n"]).collect();
         members.insert("value".into(), json!(kept));
+    }
+}
+
+fn name_script(argument: &mut Value) {
+    let names = [
+        (scripts::APACHE_HTTPD_AGENT, "@@SCRIPT:apache-httpd-agent@@"),
+        (scripts::NGINX_CLONE, "@@SCRIPT:nginx-clone@@"),
+        (scripts::NGINX_AGENT, "@@SCRIPT:nginx-agent@@"),
+    ];
+    if let Some((_, name)) = names.iter().find(|(script, _)| argument == script) {
+        *argument = json!(name);
     }
 }
 
@@ -113,26 +114,54 @@ pub fn asked(case: &Value) -> Vec<String> {
     asked
 }
 
+type Counts = BTreeMap<String, usize>;
+
+fn count(counts: &mut Counts, keys: impl IntoIterator<Item = String>) {
+    for key in keys {
+        *counts.entry(key).or_default() += 1;
+    }
+}
+
+fn marks(case: &Value) -> impl Iterator<Item = String> {
+    items(&case["diverges"]).filter_map(Value::as_str).map(str::to_owned)
+}
+
 #[test]
 fn every_expectation_is_met() {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut by_language, mut by_mark) = (Counts::new(), Counts::new());
     let mut failures = Vec::new();
-    for case in injection_cases() {
-        if case["expect"].is_null()
-            || !asked(&case).iter().all(|language| ["java", "sdk"].contains(&language.as_str()))
-        {
-            continue;
-        }
-        let after = comparable(&injected(&case));
-        let expected = comparable(&case["expect"]["pod"]);
-        *counts.entry(asked(&case).join("+")).or_default() += 1;
-        if after != expected {
-            failures.push(format!(
-                "{} {}\n  got      {after}\n  expected {expected}",
-                case["id"], case["diverges"]
-            ));
+    let cases = injection_cases();
+    let expected: Vec<_> = cases.iter().filter(|case| !case["expect"].is_null()).collect();
+    let mut compared = 0;
+    for case in &expected {
+        let after = comparable(&inject(case).pod);
+        let differences = compare("", &after, &comparable(&case["expect"]["pod"]));
+        count(&mut by_language, asked(case));
+        count(&mut by_mark, marks(case));
+        compared += 1;
+        if !differences.is_empty() {
+            failures.push(format!("{} {}\n    {}", case["id"], case["diverges"], differences.join("\n    ")));
         }
     }
-    println!("{counts:#?}");
+    println!("compared {compared} cases; by language {by_language:#?}; by mark {by_mark:#?}");
     assert!(failures.is_empty(), "{} cases differ:\n{}", failures.len(), failures.join("\n"));
+    assert_eq!(compared, expected.len());
+    assert!(compared >= FEWEST, "only {compared} cases have an expectation");
+}
+
+#[test]
+fn every_pod_comes_out_sane() {
+    let mut by_mark = Counts::new();
+    let mut failures = Vec::new();
+    for case in injection_cases() {
+        let faults = sanity::faults(&case["pod"], &inject(&case).pod);
+        if case["expect"].is_null() {
+            count(&mut by_mark, marks(&case));
+        }
+        if !faults.is_empty() {
+            failures.push(format!("{} {}\n    {}", case["id"], case["diverges"], faults.join("\n    ")));
+        }
+    }
+    println!("without an expectation, by mark: {by_mark:#?}");
+    assert!(failures.is_empty(), "{} pods have faults:\n{}", failures.len(), failures.join("\n"));
 }

@@ -1,12 +1,31 @@
 //! Tests of the whole, in one program.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "`json!` makes a value, and a test reads better without the &"
+)]
+
 mod binary;
 mod captured;
 mod cli;
 mod conformance;
 mod defaulting;
+mod demand;
+mod demo;
+mod differences;
 mod generated;
+#[path = "../support/generator.rs"]
+mod generator;
+#[path = "../support/invariants.rs"]
+mod invariants;
+mod languages;
 mod modules;
+mod properties;
+mod sanity;
+mod scripts;
+#[path = "../support/secret_volume.rs"]
+mod secret_volume;
 mod server;
+mod support;
 mod untouched;
 mod validation;

@@ -1,6 +1,6 @@
 //! Java: the javaagent, its extensions, and `JAVA_TOOL_OPTIONS`.
 
-use super::Language;
+use super::{Language, Mark};
 use crate::{
     api::{Settings, defaults::JAVA},
     inject::{
@@ -18,9 +18,13 @@ pub const ROW: Language = Language {
     defaults: Some(&JAVA),
     enabled_by_default: true,
     in_init_containers: true,
+    marks: &[Mark::Init(AGENT.name), Mark::InitWithNumber(EXTENSION)],
     settings: |spec| spec.java.as_ref().map(Settings::from).unwrap_or_default(),
     inject_into: |job| agent::inject(job, &AGENT),
 };
+
+/// What the names of the init containers of extensions begin with.
+const EXTENSION: &str = "opentelemetry-auto-instrumentation-extension-";
 
 const OPTIONS: &str = "JAVA_TOOL_OPTIONS";
 
@@ -31,14 +35,14 @@ const AGENT: CopiedAgent = CopiedAgent {
     // inherited by every Java process that the container starts.
     target_path: |container| format!("/otel-auto-instrumentation-java-{container}").into(),
     extended: &[OPTIONS],
-    fits: None,
+    platforms: None,
     fits_target: None,
     copies,
-    first: None,
+    search_path: None,
     last: add_options,
 };
 
-fn copies(job: &Job<'_, '_>) -> Vec<Copying> {
+fn copies(job: &Job<'_, '_>, _platform: &str) -> Vec<Copying> {
     let prepared = job.prepared();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let agent = Copying {
@@ -47,7 +51,7 @@ fn copies(job: &Job<'_, '_>) -> Vec<Copying> {
         command: words(&["cp", "/javaagent.jar", "/otel-auto-instrumentation-java/javaagent.jar"]),
     };
     let extension = |(index, (image, dir)): (usize, &(String, String))| Copying {
-        name: format!("opentelemetry-auto-instrumentation-extension-{index}").into(),
+        name: format!("{EXTENSION}{index}").into(),
         image: image.clone(),
         command: words(&["cp", "-r", &format!("{dir}/."), "/otel-auto-instrumentation-java/extensions"]),
     };

@@ -20,6 +20,7 @@ pub const ROW: Language = Language {
     defaults: None,
     enabled_by_default: true,
     in_init_containers: true,
+    marks: &[],
     settings: |_| Settings::default(),
     inject_into: inject,
 };
@@ -37,6 +38,9 @@ fn inject(job: &mut Job<'_, '_>) {
 }
 
 fn inject_target(job: &mut Job<'_, '_>, place: Place) -> Result<(Reason, Vec<Note>), Reason> {
+    if let Some(reason) = left_out_for_attributes(job, place) {
+        return Err(reason);
+    }
     let before = job.target(place)?.edits();
     target::check(job, place, &[])?;
     target::instrument(job, place, &target::Own::NOTHING)?;
@@ -46,4 +50,14 @@ fn inject_target(job: &mut Job<'_, '_>, place: Place) -> Result<(Reason, Vec<Not
         return Ok((Reason::NothingToAdd, Vec::new()));
     }
     Ok((Reason::Injected, note::certificates(job).collect()))
+}
+
+/// Another language was left out of the container because its attributes cannot
+/// be extended. Setting them now would let that language in at a second review.
+fn left_out_for_attributes(job: &Job<'_, '_>, place: Place) -> Option<Reason> {
+    let container = job.name(place);
+    let here = job.findings.iter().filter(|finding| finding.container.as_deref() == Some(container));
+    let mut reasons = here.map(|finding| &finding.reason);
+    let same = |reason: &&Reason| matches!(reason, Reason::OptionalReference { variable } if variable == target::RESOURCE_ATTRIBUTES);
+    reasons.find(same).cloned()
 }

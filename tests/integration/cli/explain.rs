@@ -72,3 +72,11 @@ fn a_pod_that_cannot_be_read_says_so() {
 fn input_without_workloads_says_so() {
     assert_eq!(explain(&[], &[INSTRUMENTATION]).out, "There is no pod and no pod template in the input.\n");
 }
+
+#[test]
+fn what_was_done_to_resources_is_said() {
+    let documents = FIRST_CASE.to_owned();
+    let run = succeed(&["explain", "-f", "-", "--init-resources=neutral"], &documents);
+    let note = "  note on java in order: init containers ask for no more than the pod does: requests none; limits none";
+    assert!(run.out.lines().any(|line| line == note), "{}", run.out);
+}

@@ -1,62 +1,17 @@
 //! Certificates that change on disk while connections go on.
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
 use otel_webhook::tls::{CertificateFiles, DEFAULT_NAMES, SelfSigned};
-use tempfile::TempDir;
 
 use super::harness::{Server, soon, trusting, until};
+use crate::secret_volume::SecretVolume;
 
 const OFTEN: Duration = Duration::from_millis(5);
-
-/// A folder as the kubelet mounts a Secret: files are links into `..data`, which is a link to a
-/// folder with a date for a name, and is replaced by a rename.
-struct SecretVolume {
-    folder: TempDir,
-    versions: u32,
-}
-
-impl SecretVolume {
-    fn new(certificate: &str, key: &str) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut volume = Self { folder, versions: 0 };
-        volume.swap(certificate, key);
-        for file in ["tls.crt", "tls.key"] {
-            symlink(Path::new("..data").join(file), volume.path().join(file)).expect("a link");
-        }
-        volume
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn swap(&mut self, certificate: &str, key: &str) {
-        let old = fs::read_link(self.path().join("..data")).ok();
-        self.versions += 1;
-        let name = format!("..2026_01_01_00_00_{:02}.1", self.versions);
-        let version = self.path().join(&name);
-        fs::create_dir(&version).expect("a folder");
-        fs::write(version.join("tls.crt"), certificate).expect("a certificate");
-        fs::write(version.join("tls.key"), key).expect("a key");
-        let next = self.path().join("..data_tmp");
-        symlink(&name, &next).expect("a link");
-        fs::rename(&next, self.path().join("..data")).expect("a swap");
-        if let Some(old) = old {
-            fs::remove_dir_all(self.path().join(old)).expect("the old folder to go");
-        }
-    }
-
-    fn swap_pair(&mut self, pair: &SelfSigned) {
-        self.swap(&pair.certificate_pem, &pair.key_pem);
-    }
-}
 
 fn pair() -> SelfSigned {
     SelfSigned::generate(&DEFAULT_NAMES).expect("a pair")
@@ -65,7 +20,7 @@ fn pair() -> SelfSigned {
 /// A server that follows the files of `volume`, which hold what it serves.
 async fn following(volume: &SecretVolume) -> Server {
     let server = Server::of(Router::new().route("/", get(async || "fine")));
-    let mut files = CertificateFiles::new(volume.path().join("tls.crt"), volume.path().join("tls.key"));
+    let mut files = CertificateFiles::new(volume.certificate(), volume.key());
     server.certificate.replace(files.load().await.expect("a good pair"));
     let (current, metrics) = (Arc::clone(&server.certificate), Arc::clone(&server.metrics));
     tokio::spawn(files.follow(current, metrics, OFTEN, server.shutdown.stopping()));

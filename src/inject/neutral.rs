@@ -1,0 +1,286 @@
+//! Init containers that change neither what the pod asks for nor its class of
+//! service (D23).
+
+use serde_json::{Map, Value};
+
+use super::{
+    demand::{Amounts, CLASS_RESOURCES, Class, Demand, amount},
+    job::Note,
+    quantity::Quantity,
+};
+
+/// How the resources of injected init containers are set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InitResources {
+    /// As the Instrumentation has them, as the operator does; but within what the pod as a whole may have.
+    Exact,
+    /// So that neither the pod's effective request nor its class of service changes.
+    #[default]
+    Neutral,
+}
+
+/// Copying an agent dies of less memory than this.
+const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
+
+/// Requests and limits while they are changed; what is not changed stays as it was written.
+#[derive(Clone, PartialEq)]
+struct Resources {
+    requests: Map<String, Value>,
+    limits: Map<String, Value>,
+}
+
+/// The resources of an init container that goes before the init container at
+/// `place` of the pod as it came, with what was done to them. None where they
+/// stay as they are said.
+pub fn init_container(
+    said: &Value,
+    demand: &Demand,
+    place: usize,
+    way: InitResources,
+) -> Option<(Value, Note)> {
+    let own = Resources::of(said);
+    let mut result = own.clone();
+    if way == InitResources::Neutral {
+        result.make_neutral(demand, place);
+    }
+    let starved =
+        result.memory_limit().filter(|limit| *limit < LEAST_MEMORY && own.memory_limit() != Some(*limit));
+    if starved.is_some() {
+        result = own.clone();
+    }
+    result.cap(&demand.limits, |resource| {
+        demand.whole(resource).map(|whole| whole.less(demand.started(resource, place)))
+    });
+    let note = match starved {
+        Some(allowed) => Note::MemoryTooLittle { allowed: allowed.to_string() },
+        None if result == own => return None,
+        None => Note::ResourcesLowered { requests: shown(&result.requests), limits: shown(&result.limits) },
+    };
+    Some((result.put_into(said), note))
+}
+
+/// The resources of a container that runs beside the others: as they are said,
+/// but within what the pod as a whole may have. None where they stay.
+pub fn sidecar(said: &Value, demand: &Demand) -> Option<Value> {
+    let own = Resources::of(said);
+    let mut result = own.clone();
+    result.cap(&demand.limits, |resource| {
+        demand.whole(resource).map(|whole| whole.less(demand.running(resource)))
+    });
+    (result != own).then(|| result.put_into(said))
+}
+
+impl Resources {
+    fn of(said: &Value) -> Self {
+        let map = |key: &str| said[key].as_object().cloned().unwrap_or_default();
+        Self { requests: map("requests"), limits: map("limits") }
+    }
+
+    fn put_into(self, said: &Value) -> Value {
+        let mut members = said.as_object().cloned().unwrap_or_default();
+        for (key, map) in [("limits", self.limits), ("requests", self.requests)] {
+            if members.contains_key(key) || !map.is_empty() {
+                members.insert(key.to_owned(), Value::Object(map));
+            }
+        }
+        Value::Object(members)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.requests.keys().chain(self.limits.keys()).cloned().collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn memory_limit(&self) -> Option<Quantity> {
+        amount(&self.limits, "memory")
+    }
+
+    /// What is asked for: the API server takes the limit where no request is said.
+    fn asked(&self, resource: &str) -> Quantity {
+        amount(&self.requests, resource).or_else(|| amount(&self.limits, resource)).unwrap_or_default()
+    }
+
+    fn make_neutral(&mut self, demand: &Demand, place: usize) {
+        let mut names = self.names();
+        if demand.class == Class::Guaranteed {
+            // Without limits of its own it would make the pod Burstable.
+            names.extend(
+                CLASS_RESOURCES
+                    .iter()
+                    .filter(|name| !self.limits.contains_key(**name))
+                    .map(ToString::to_string),
+            );
+        }
+        for name in names {
+            let allowed = demand.effective(&name).less(demand.started(&name, place));
+            let decides = CLASS_RESOURCES.contains(&name.as_str());
+            if demand.class == Class::Guaranteed && decides || is_whole(&name) {
+                self.set_both(&name, allowed);
+            } else if !demand.effective(&name).is_zero() {
+                self.lower_request(&name, allowed);
+            } else if demand.class == Class::BestEffort {
+                self.requests.remove(&name);
+                self.limits.remove(&name);
+            } else {
+                self.set_request(&name, Quantity::ZERO);
+            }
+        }
+    }
+
+    /// Request and limit alike, the smaller of the limit and what is allowed.
+    fn set_both(&mut self, name: &str, allowed: Quantity) {
+        let limit = amount(&self.limits, name).map_or(allowed, |limit| limit.min(allowed));
+        if limit.is_zero() {
+            self.requests.remove(name);
+            self.limits.remove(name);
+            return;
+        }
+        if amount(&self.limits, name) != Some(limit) {
+            self.limits.insert(name.to_owned(), limit.to_string().into());
+        }
+        self.set_request(name, limit);
+    }
+
+    fn lower_request(&mut self, name: &str, allowed: Quantity) {
+        if self.asked(name) > allowed {
+            self.set_request(name, allowed);
+        }
+    }
+
+    fn set_request(&mut self, name: &str, request: Quantity) {
+        if amount(&self.requests, name) != Some(request) {
+            self.requests.insert(name.to_owned(), request.to_string().into());
+        }
+    }
+
+    /// Stays within the limits and requests of the pod as a whole, without
+    /// which the API server would refuse the pod.
+    fn cap(&mut self, limits: &Amounts, allowed: impl Fn(&str) -> Option<Quantity>) {
+        for name in self.names() {
+            if let Some(most) =
+                limits.get(&name).filter(|most| amount(&self.limits, &name).is_some_and(|own| own > **most))
+            {
+                self.limits.insert(name.clone(), most.to_string().into());
+            }
+            let most = [allowed(&name), limits.get(&name).copied()].into_iter().flatten().min();
+            if let Some(most) = most {
+                self.lower_request(&name, most);
+            }
+        }
+    }
+}
+
+/// Resources that cannot be overcommitted: the API server wants request and limit to be equal.
+fn is_whole(resource: &str) -> bool {
+    resource.contains('/') || resource.starts_with("hugepages-")
+}
+
+fn shown(amounts: &Map<String, Value>) -> String {
+    let entries =
+        amounts.iter().map(|(name, quantity)| format!("{name} {}", quantity.as_str().unwrap_or_default()));
+    let entries: Vec<_> = entries.collect();
+    if entries.is_empty() { "none".to_owned() } else { entries.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::inject::pod::Pod;
+
+    /// The resources of Java's init container in a pod, at the end of its init containers.
+    fn neutral(spec: &Value) -> Value {
+        let said = json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
+        neutral_of(&said, spec)
+    }
+
+    fn neutral_of(said: &Value, spec: &Value) -> Value {
+        let text = json!({"spec": spec}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        let place = pod.spec.init_containers.len();
+        init_container(said, &Demand::of(&pod), place, InitResources::Neutral)
+            .map_or(said.clone(), |(value, _)| value)
+    }
+
+    fn containers(resources: &Value) -> Value {
+        json!({"containers": [{"name": "app", "resources": resources}]})
+    }
+
+    #[test]
+    fn a_pod_that_asks_for_enough_changes_nothing() {
+        let spec = containers(&json!({"requests": {"cpu": "1", "memory": "1Gi"}}));
+        assert_eq!(neutral(&spec)["requests"], json!({"cpu": "50m", "memory": "64Mi"}));
+    }
+
+    #[test]
+    fn a_request_is_lowered_to_what_the_pod_asks_for() {
+        let spec = containers(&json!({"requests": {"cpu": "20m", "memory": "1Gi"}}));
+        let resources = neutral(&spec);
+        assert_eq!(resources["requests"], json!({"cpu": "20m", "memory": "64Mi"}));
+        assert_eq!(resources["limits"], json!({"cpu": "500m", "memory": "256Mi"}));
+    }
+
+    #[test]
+    fn a_burstable_pod_that_asks_for_none_gets_a_zero_and_keeps_the_limit() {
+        let spec = containers(&json!({"requests": {"memory": "1Gi"}}));
+        assert_eq!(neutral(&spec)["requests"], json!({"cpu": "0", "memory": "64Mi"}));
+    }
+
+    #[test]
+    fn a_best_effort_pod_stays_one() {
+        assert_eq!(neutral(&containers(&json!({}))), json!({"limits": {}, "requests": {}}));
+    }
+
+    #[test]
+    fn a_guaranteed_pod_stays_one_even_where_nothing_is_said() {
+        let spec = containers(&json!({"limits": {"cpu": "200m", "memory": "1Gi"}}));
+        let same = json!({"cpu": "200m", "memory": "256Mi"});
+        assert_eq!(neutral(&spec), json!({"limits": same, "requests": same}));
+        let all = json!({"cpu": "200m", "memory": "1Gi"});
+        assert_eq!(neutral_of(&json!({}), &spec), json!({"limits": all, "requests": all}));
+    }
+
+    #[test]
+    fn too_little_memory_leaves_what_was_said_with_a_note() {
+        let spec = containers(&json!({"limits": {"cpu": "200m", "memory": "64Mi"}}));
+        let said = json!({"limits": {"memory": "256Mi"}});
+        let text = json!({"spec": spec}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        let (resources, note) =
+            init_container(&said, &Demand::of(&pod), 0, InitResources::Neutral).expect("a note");
+        assert_eq!(resources, said);
+        assert_eq!(note, Note::MemoryTooLittle { allowed: "64Mi".to_owned() });
+    }
+
+    #[test]
+    fn native_sidecars_before_the_place_count_and_those_behind_do_not() {
+        let sidecar = |name| json!({"name": name, "restartPolicy": "Always", "resources": {"requests": {"cpu": "30m"}}});
+        let mut spec = containers(&json!({"requests": {"cpu": "10m"}}));
+        spec["initContainers"] = json!([sidecar("one"), sidecar("two")]);
+        assert_eq!(neutral(&spec)["requests"]["cpu"], "10m", "70m in all, 60m running");
+        let text = json!({"spec": spec}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        let said = json!({"requests": {"cpu": "50m"}});
+        let (resources, _) =
+            init_container(&said, &Demand::of(&pod), 1, InitResources::Neutral).expect("lowered");
+        assert_eq!(resources["requests"]["cpu"], "40m", "70m in all, 30m running");
+    }
+
+    #[test]
+    fn the_pod_as_a_whole_is_never_exceeded_either_way() {
+        let mut spec = containers(&json!({}));
+        spec["resources"] = json!({"requests": {"cpu": "20m"}, "limits": {"cpu": "100m", "memory": "200Mi"}});
+        let text = json!({"spec": spec}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        let said = json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
+        for way in [InitResources::Exact, InitResources::Neutral] {
+            let (resources, note) = init_container(&said, &Demand::of(&pod), 0, way).expect("lowered");
+            assert_eq!(resources["limits"], json!({"cpu": "100m", "memory": "200Mi"}), "{way:?}");
+            assert_eq!(resources["requests"]["cpu"], "20m", "{way:?}");
+            assert!(matches!(note, Note::ResourcesLowered { .. }), "{way:?}");
+        }
+    }
+}

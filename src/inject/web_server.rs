@@ -1,0 +1,273 @@
+//! The shape that Apache HTTPD and nginx share: their agent is a module of
+//! the server, so what changes is the server's configuration.
+//!
+//! A clone of the application's container copies the configuration folder
+//! into a volume, the agent's container adds the module to that copy, and the
+//! application gets the copy in the folder's place.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::{
+    compiled::Prepared,
+    container::{Draft, init_resources},
+    edit::{NewContainer, NewInitContainer, NewMount, NewVolume, Place, container_at, own_env, unreadable},
+    env::{Entry, Env},
+    job::{Job, Note},
+    note,
+    pod::Container,
+    reason::Reason,
+    resource::Attributes,
+    target::{self, Own, SearchPath},
+};
+
+/// What a web server needs, and nothing that is the same for both.
+pub struct WebServer {
+    /// Name of the agent's init container.
+    pub attach: &'static str,
+    /// Volume of the configuration's copy.
+    pub conf_volume: &'static str,
+    /// Volume of the agent.
+    pub agent_volume: &'static str,
+    /// The sources of the two volumes.
+    pub sources: for<'s> fn(&'s Prepared) -> [&'s str; 2],
+    /// Where the configuration is.
+    pub location: fn(&Prepared) -> Result<Location, Reason>,
+    /// What the clone runs.
+    pub copy: fn(&Location, &mut Draft),
+    /// What the agent's container runs.
+    pub script: &'static str,
+    /// Which part of the location the script is told.
+    pub script_argument: fn(&Location) -> &str,
+    /// The variable with the module's configuration.
+    pub conf_variable: &'static str,
+    /// The variable with the pod's name.
+    pub instance_variable: &'static str,
+    /// What the directives of the module begin with.
+    pub directive_prefix: &'static str,
+    /// What stands before the directives in the module's configuration.
+    pub conf_head: fn(&Prepared) -> String,
+    /// What each directive ends with.
+    pub directive_end: &'static str,
+    /// How the module is told yes where it is not whether it is on at all.
+    pub yes: &'static str,
+    /// The search path that the first target needs, if any.
+    pub search_path: Option<SearchPath>,
+    /// Whether the init containers take the security context of the last target, not of the first.
+    pub secured_as_last: bool,
+}
+
+/// A folder and the file in it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Location {
+    /// The configuration's folder.
+    pub folder: String,
+    /// Name of its main file.
+    pub file: String,
+}
+
+/// The init container that stands in for the application.
+pub const CLONE: &str = "otel-agent-source-container-clone";
+
+/// Where the agent is, in its own init container and in the application.
+pub const AGENT_FOLDER: &str = "/opt/opentelemetry-webserver/agent";
+
+/// Where both init containers have the copy of the configuration.
+pub const CONF_FOLDER: &str = "/opt/opentelemetry-webserver/source-conf";
+
+/// What a script is called with where others have their own name.
+const SCRIPT_NAME: &str = "--";
+
+/// What the agent's script puts the pod's name in the place of.
+const INSTANCE: &str = "<<SID-PLACEHOLDER>>";
+
+/// The pod's name as the source of a variable.
+const POD_NAME: &str = r#"{"fieldRef":{"fieldPath":"metadata.name"}}"#;
+
+/// Puts the module into the first target that it fits, and gives the others
+/// the variables.
+pub fn inject(job: &mut Job<'_, '_>, server: &WebServer) {
+    let location = match prepare(job, server) {
+        Ok(location) => location,
+        Err(reason) => return job.report_all(reason),
+    };
+    let injected =
+        job.each_target(|job, place, not_first| inject_target(job, server, &location, place, not_first));
+    if let (Some(&first), Some(&last)) = (injected.first(), injected.last()) {
+        let secured_as = if server.secured_as_last { last } else { first };
+        let before = job.edit.init_place(first);
+        let resources = init_resources(job, before);
+        let site = Site { server, location: &location, first, secured_as, resources };
+        let containers = [site.clone_container(job), site.attach_container(job)];
+        job.edit.init_containers.extend(containers.map(|container| NewInitContainer { before, container }));
+    }
+}
+
+fn prepare(job: &Job<'_, '_>, server: &WebServer) -> Result<Location, Reason> {
+    let location = (server.location)(job.prepared())?;
+    // Only one clone fits into a pod, and so only one web server (D17).
+    job.check_names(&[server.conf_volume, server.agent_volume], [CLONE, server.attach])?;
+    Ok(location)
+}
+
+fn inject_target(
+    job: &mut Job<'_, '_>,
+    server: &WebServer,
+    location: &Location,
+    place: Place,
+    not_first: bool,
+) -> Result<Vec<Note>, Reason> {
+    let search_path = server.search_path.as_ref().filter(|_| !not_first);
+    let extended: Vec<_> = search_path.iter().map(|path| path.name).collect();
+    target::check(job, place, &extended)?;
+    if !not_first {
+        check_lists(container_at(job.facts.pod, place))?;
+        mount(job, server, location, place)?;
+    }
+    let notes = note::of_target(job, place, &extended);
+    target::instrument(job, place, &Own { search_path, last: &|_| () })?;
+    Ok(notes)
+}
+
+/// Whether the lists that the clone copies can be read.
+fn check_lists(container: &Container<'_>) -> Result<(), Reason> {
+    own_env(container)?;
+    let lists = [container.env, container.env_from, container.volume_mounts];
+    lists.into_iter().try_for_each(|list| items(container, list).map(drop))
+}
+
+/// Puts the copy of the configuration in the place of the configuration.
+fn mount(job: &mut Job<'_, '_>, server: &WebServer, location: &Location, place: Place) -> Result<(), Reason> {
+    let prepared = job.prepared();
+    let at = job.edit.open(place)?;
+    let mounts = &mut job.edit.containers[at].mounts;
+    target::check_path(mounts, CONF_FOLDER)?;
+    // A mount in the folder would hide the copy. The clone has it, so what it
+    // holds is in the copy.
+    let hides = mounts.own.iter().position(|mount| mount.mount_path.contains(&location.folder));
+    mounts.removed = hides;
+    let ours = [(server.agent_volume, AGENT_FOLDER), (server.conf_volume, &location.folder)];
+    let taken = ours.iter().try_for_each(|(_, path)| target::check_path(mounts, path));
+    if taken.is_err() {
+        mounts.removed = None;
+        return taken;
+    }
+    for (volume, path) in ours {
+        mounts.add(NewMount::new(volume, path.to_owned()));
+    }
+    let [conf, agent] = (server.sources)(prepared);
+    for (name, source) in [(server.conf_volume, conf), (server.agent_volume, agent)] {
+        job.edit.volumes.add(NewVolume::new(name, source));
+    }
+    Ok(())
+}
+
+/// What the two init containers are made for.
+struct Site<'s> {
+    server: &'s WebServer,
+    location: &'s Location,
+    /// The target that has the module.
+    first: Place,
+    /// The target whose security context they take.
+    secured_as: Place,
+    /// Their resources as JSON.
+    resources: String,
+}
+
+impl Site<'_> {
+    /// The application's container as the pod came, with the language's
+    /// variables and the volume, running something else.
+    fn clone_container(&self, job: &Job<'_, '_>) -> NewContainer {
+        let container = container_at(job.facts.pod, self.first);
+        let raw = |list| items(container, list).unwrap_or_default();
+        let mut env = own_env(container).unwrap_or_default();
+        env.set_defaults(&job.prepared().env);
+        if let Some(path) = self.server.search_path.as_ref().filter(|path| env.has(path.name)) {
+            path.extend(&mut env);
+        }
+        let sources = container.env_from.filter(|list| !raw(Some(list)).is_empty());
+        let mount = NewMount::new(self.server.conf_volume, CONF_FOLDER);
+        let mut draft = Draft::new(CLONE, &container.image);
+        (self.server.copy)(self.location, &mut draft);
+        draft.env(&env, &raw(container.env)).raw("envFrom", sources.map(RawValue::get));
+        draft.mounts(&raw(container.volume_mounts), &[mount]).raw("resources", Some(&self.resources));
+        draft.pull_policy(Some(&container.image_pull_policy)).security_of(job, self.secured_as);
+        draft.finish()
+    }
+
+    fn attach_container(&self, job: &Job<'_, '_>) -> NewContainer {
+        let (prepared, instrumentation) = (job.prepared(), job.instrumentation());
+        let mut env = Env::default();
+        env.set_defaults(&prepared.env);
+        env.set_defaults(&instrumentation.env);
+        for address in target::addresses() {
+            env.set_default(address);
+        }
+        env.set_default(Entry::new(self.server.conf_variable, conf(job, self.server, self.first)));
+        env.set_default(Entry::field(self.server.instance_variable, POD_NAME));
+        let mounts = [
+            NewMount::new(self.server.agent_volume, AGENT_FOLDER),
+            NewMount::new(self.server.conf_volume, CONF_FOLDER),
+        ];
+        let mut draft = Draft::new(self.server.attach, &prepared.image);
+        run_script(&mut draft, self.server.script, (self.server.script_argument)(self.location));
+        draft.env(&env, &[]).mounts(&[], &mounts).raw("resources", Some(&self.resources));
+        draft.pull_policy(instrumentation.image_pull_policy.as_deref()).security_of(job, self.secured_as);
+        draft.finish()
+    }
+}
+
+/// Runs a script with an argument, which the shell never reads as a part of it.
+pub fn run_script(draft: &mut Draft, script: &str, argument: &str) {
+    draft.words("command", &["/bin/sh", "-c"]).words("args", &[script, SCRIPT_NAME, argument]);
+}
+
+/// The module's configuration, read by the agent's script.
+fn conf(job: &Job<'_, '_>, server: &WebServer, place: Place) -> String {
+    let mut conf = (server.conf_head)(job.prepared());
+    for (name, value) in directives(job, server, place) {
+        conf.extend([&name, " ", &value, server.directive_end]);
+    }
+    conf
+}
+
+/// The directives of the module; those of the Instrumentation come before ours.
+fn directives(job: &Job<'_, '_>, server: &WebServer, place: Place) -> BTreeMap<String, String> {
+    let (facts, instrumentation) = (job.facts, job.instrumentation());
+    let container = container_at(facts.pod, place);
+    let attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
+    let endpoint = instrumentation.exporter.endpoint().unwrap_or("http://localhost:4317/");
+    let ours = [
+        ("Enabled", "ON"),
+        ("OtelSpanExporter", "otlp"),
+        ("OtelExporterEndpoint", endpoint),
+        ("ServiceName", &attributes.service_name),
+        ("ServiceNamespace", service_namespace(job, container, &attributes)),
+        ("ServiceInstanceId", INSTANCE),
+        ("ResolveBackends", server.yes),
+        ("TraceAsError", server.yes),
+    ];
+    let ours = ours.map(|(name, value)| (format!("{}{name}", server.directive_prefix), value.to_owned()));
+    ours.into_iter().chain(job.prepared().attrs.iter().cloned()).collect()
+}
+
+/// The pod's namespace; the server's name where only the container's own attributes tell one.
+fn service_namespace<'a>(
+    job: &'a Job<'_, '_>,
+    container: &Container<'_>,
+    attributes: &'a Attributes<'_>,
+) -> &'a str {
+    const KEY: &str = "k8s.namespace.name";
+    let of_pod = &*job.facts.pod.metadata.namespace;
+    if !of_pod.is_empty() {
+        return of_pod;
+    }
+    let hidden = own_env(container).is_ok_and(|env| target::own_keys(&env).has(KEY));
+    let known = attributes.get(KEY).filter(|name| !hidden && !name.is_empty());
+    known.unwrap_or(job.plan.language.name)
+}
+
+fn items<'p>(container: &Container<'p>, list: Option<&'p RawValue>) -> Result<Vec<&'p RawValue>, Reason> {
+    Container::items(list).map_err(|error| unreadable(container, &error))
+}

@@ -1,0 +1,47 @@
+//! The cases, in the order in which they run.
+
+mod aftermath;
+mod certificate;
+mod every_field;
+mod failure;
+mod first_case;
+mod namespaces;
+mod owners;
+mod paths;
+mod reasons;
+mod reinvocation;
+mod resources;
+mod selection;
+
+use crate::cluster::Cluster;
+
+/// Panics with what is wrong.
+pub type Case = fn(&Cluster);
+
+/// Every case by its name. The last ones look back at all before them.
+pub const ALL: &[(&str, Case)] = &[
+    ("the_first_case_injects_a_deployments_pod", first_case::deployment),
+    ("a_namespace_asks_for_all_its_pods", namespaces::opt_in),
+    ("an_instrumentation_of_another_namespace_is_used_by_name", namespaces::other_namespace),
+    ("no_instrumentation_leaves_the_pod_as_it_is", selection::none),
+    ("two_instrumentations_are_ambiguous", selection::two),
+    ("a_matching_selector_comes_before_none", selection::selector),
+    ("the_higher_priority_wins", selection::priority),
+    ("every_field_comes_back_as_it_was_sent", every_field::with_and_without),
+    ("a_pod_that_cannot_be_helped_is_created_all_the_same", reasons::not_helped),
+    ("what_can_be_injected_is_beside_what_cannot", reasons::partly_helped),
+    ("a_broken_instrumentation_hides_no_other", reasons::broken_neighbour),
+    ("a_stopped_webhook_holds_no_pod_back", failure::stopped),
+    ("fifty_pods_at_once_are_all_injected", failure::many),
+    ("a_sidecar_added_later_leaves_java_injected_once", reinvocation::java),
+    ("a_sidecar_added_later_leaves_sdk_injected_once", reinvocation::sdk),
+    ("a_replaced_certificate_costs_no_pod_its_agent", certificate::replaced),
+    ("a_cron_jobs_pod_is_named_after_it", owners::cron_job),
+    ("a_stateful_sets_pod_is_named_after_it", owners::stateful_set),
+    ("a_rollouts_pod_is_named_after_it", owners::rollout),
+    ("owners_have_their_uids", owners::uids),
+    ("an_operators_instrumentation_is_kept_as_it_is", resources::kept),
+    ("a_changed_instrumentation_counts_for_the_next_pod", resources::changed),
+    ("the_roles_suffice", aftermath::roles),
+    ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),
+];

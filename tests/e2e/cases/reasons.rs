@@ -1,0 +1,90 @@
+//! Pods that the webhook cannot help, or not in all that they ask for.
+
+use serde_json::json;
+
+use crate::audit;
+use crate::cluster::{Cluster, asking, java};
+use crate::created::Created;
+
+/// What is asked for, the sentence that comes back, and its code in the audit log.
+type Row = (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static str);
+
+const ROWS: [Row; 5] = [
+    (
+        "missing",
+        &[("inject-java", "nowhere/nothing")],
+        "the Instrumentation \"nowhere/nothing\" does not exist",
+        "java=InstrumentationNotFound",
+    ),
+    (
+        "misspelt",
+        &[("inject-java", "defualt")],
+        "the Instrumentation \"not-helped/defualt\" does not exist; in that namespace there are: default",
+        "java=InstrumentationNotFound",
+    ),
+    (
+        "unknown-container",
+        &[("inject-java", "true"), ("container-names", "ap")],
+        "there is no container \"ap\" in the pod; there are: app",
+        "java/ap=ContainerNotFound",
+    ),
+    (
+        "named-twice",
+        &[("inject-java", "true"), ("java-container-names", "app,app")],
+        "the container \"app\" is named twice",
+        "java=ContainerNamedTwice",
+    ),
+    (
+        "without-lists",
+        &[("inject-java", "true"), ("inject-sdk", "true")],
+        "the pod asks for several languages (java, sdk)",
+        "ContainerListMissing",
+    ),
+];
+
+pub fn not_helped(cluster: &Cluster) {
+    let namespace = "not-helped";
+    cluster.instrumented_namespace(namespace);
+    for (name, annotations, sentence, code) in ROWS {
+        let pod = cluster.create(namespace, &asking(name, annotations));
+        assert!(pod.is_untouched(), "{name}: {}", pod.pod);
+        assert!(pod.warnings.contains(sentence), "{name}: {}", pod.warnings);
+        let decision = audit::decision(cluster, namespace, name);
+        assert!(decision.contains(code), "{name}: {decision}");
+    }
+}
+
+pub fn partly_helped(cluster: &Cluster) {
+    let namespace = "partly-helped";
+    cluster.instrumented_namespace(namespace);
+    let _java_alone = cluster.webhook.restart_with(&["--languages", "java"]);
+    let annotations = [("inject-java", "true"), ("container-names", "app, ghost"), ("inject-sdk", "true")];
+    let pod = cluster.create(namespace, &asking("partly", &annotations));
+    assert!(pod.is_injected(), "{}", pod.pod);
+    assert!(pod.warnings.contains("there is no container \"ghost\""), "{}", pod.warnings);
+    assert!(pod.warnings.contains("the language sdk is not enabled"), "{}", pod.warnings);
+    let decision = audit::decision(cluster, namespace, "partly");
+    for part in ["java/app=Injected", "java/ghost=ContainerNotFound", "sdk=LanguageDisabled"] {
+        assert!(decision.contains(part), "{decision}");
+    }
+    let pod = cluster.create(namespace, &asking("disabled", &[("inject-sdk", "true")]));
+    assert!(pod.is_untouched(), "{}", pod.pod);
+    assert!(pod.warnings.contains("the language sdk is not enabled"), "{}", pod.warnings);
+    assert_eq!(audit::decision(cluster, namespace, "disabled"), "sdk=LanguageDisabled");
+}
+
+/// One that the schema lets through and nobody can use.
+pub fn broken_neighbour(cluster: &Cluster) {
+    let namespace = "broken";
+    cluster.instrumented_namespace(namespace);
+    let selector = json!({"matchExpressions": [{"key": "app", "operator": "Resembles", "values": ["x"]}]});
+    cluster.instrumentation(namespace, "broken", &json!({"selector": selector}));
+    let named = asking("named", &[("inject-java", "broken")]);
+    let known = |pod: &Created| pod.warnings.contains("cannot be used");
+    let pod = cluster.create_when("the broken one is known", namespace, &named, known);
+    assert!(pod.is_untouched(), "{}", pod.pod);
+    assert!(pod.warnings.contains("\"broken/broken\" cannot be used: spec.selector"), "{}", pod.warnings);
+    assert_eq!(audit::decision(cluster, namespace, "named"), "java=InstrumentationInvalid");
+    let other = cluster.create(namespace, &java("other"));
+    assert!(other.is_injected() && other.status().contains("broken/default"), "{}", other.pod);
+}

@@ -1,0 +1,177 @@
+//! The program under test, as a process.
+
+use std::cell::{Cell, RefCell};
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use serde_json::Value;
+
+use crate::control_plane::{free_ports, until};
+use crate::secret_volume::SecretVolume;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
+
+/// Longer than a start or an end takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+const LOG_TAIL_LINES: usize = 20;
+
+/// `otel-webhook serve`, on the same ports however often it is started.
+pub struct Webhook {
+    process: RefCell<Option<Child>>,
+    /// How many lines of the log are of runs before this one.
+    log_start: Cell<usize>,
+    volume: RefCell<SecretVolume>,
+    /// The authority of the certificate that it began with.
+    pub first_authority: String,
+    port: u16,
+    admin_port: u16,
+    kubeconfig: PathBuf,
+    log: PathBuf,
+}
+
+impl Webhook {
+    /// Starts it as the user of `kubeconfig` and waits until it is ready. Its
+    /// log is kept in `folder`.
+    pub fn start(kubeconfig: &Path, folder: &Path) -> Self {
+        let [port, admin_port] = free_ports();
+        let pair = pair();
+        let webhook = Self {
+            process: RefCell::default(),
+            log_start: Cell::default(),
+            volume: RefCell::new(SecretVolume::new(&pair.certificate_pem, &pair.key_pem)),
+            first_authority: pair.ca_pem,
+            port,
+            admin_port,
+            kubeconfig: kubeconfig.to_owned(),
+            log: folder.join("otel-webhook.log"),
+        };
+        webhook.run(&[]);
+        webhook
+    }
+
+    /// Where API servers reach it.
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}/mutate-v1-pod", self.port)
+    }
+
+    /// Stops it by SIGTERM until the guard is dropped.
+    pub fn stop(&self) -> Changed<'_> {
+        let guard = Changed(self);
+        let status = self.process.take().map(terminate).expect("it runs");
+        assert!(status.success(), "SIGTERM ended it with {status}\n{}", self.log_tail());
+        guard
+    }
+
+    /// Starts it anew with more flags, until the guard is dropped.
+    pub fn restart_with(&self, flags: &[&str]) -> Changed<'_> {
+        let guard = self.stop();
+        self.run(flags);
+        guard
+    }
+
+    /// Replaces the certificate on disk, as the kubelet does.
+    pub fn replace_certificate(&self, pair: &SelfSigned) {
+        self.volume.borrow_mut().swap_pair(pair);
+    }
+
+    /// The value of a metric; zero where it is not shown.
+    pub fn metric(&self, name_and_labels: &str) -> u64 {
+        let text = self.get("/metrics").unwrap_or_default();
+        let found = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '));
+        found.map_or(0, |value| value.parse().expect("a whole number"))
+    }
+
+    /// How many decisions for a language had this outcome.
+    pub fn decisions(&self, language: &str, outcome: &str) -> u64 {
+        self.metric(&format!(
+            "otel_webhook_injections_total{{language=\"{language}\",outcome=\"{outcome}\"}}"
+        ))
+    }
+
+    /// The lines of the log since the last start.
+    pub fn log(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines = text.lines().skip(self.log_start.get());
+        lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| line.into())).collect()
+    }
+
+    /// For messages of failures.
+    pub fn log_tail(&self) -> String {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let skipped = log.lines().count().saturating_sub(LOG_TAIL_LINES);
+        log.lines().skip(skipped).collect::<Vec<_>>().join("\n")
+    }
+
+    fn run(&self, flags: &[&str]) {
+        let log = File::options().create(true).append(true).open(&self.log).expect("a log");
+        self.log_start.set(fs::read_to_string(&self.log).unwrap_or_default().lines().count());
+        let volume = self.volume.borrow();
+        let child = Command::new(PROGRAM)
+            .arg("serve")
+            .args(["--listen", &format!("127.0.0.1:{}", self.port)])
+            .args(["--admin-listen", &format!("127.0.0.1:{}", self.admin_port)])
+            .arg("--tls-cert")
+            .arg(volume.certificate())
+            .arg("--tls-key")
+            .arg(volume.key())
+            .args(["--log-format", "json", "--log", "info,otel_webhook=debug"])
+            // Nobody takes it off an endpoint first.
+            .args(["--shutdown-delay", "0"])
+            .args(flags)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the program can be started");
+        self.process.replace(Some(child));
+        until("the webhook is ready", LIMIT, || {
+            let ended = self.process.borrow_mut().as_mut().and_then(|child| child.try_wait().ok()?);
+            assert!(ended.is_none(), "the webhook ended: {ended:?}\n{}", self.log_tail());
+            self.get("/readyz").filter(|body| body == "ready\n")
+        });
+    }
+
+    /// The body of a good answer of the admin port.
+    fn get(&self, path: &str) -> Option<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.admin_port)).ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        head.starts_with("HTTP/1.1 200 ").then(|| body.to_owned())
+    }
+}
+
+impl Drop for Webhook {
+    fn drop(&mut self) {
+        self.process.take().map(terminate);
+    }
+}
+
+/// The webhook runs as it always does again when this is dropped.
+pub struct Changed<'w>(&'w Webhook);
+
+impl Drop for Changed<'_> {
+    fn drop(&mut self) {
+        self.0.process.take().map(terminate);
+        self.0.run(&[]);
+    }
+}
+
+/// A certificate under an authority of its own.
+pub fn pair() -> SelfSigned {
+    SelfSigned::generate(&DEFAULT_NAMES).expect("a pair")
+}
+
+fn terminate(mut child: Child) -> ExitStatus {
+    // The standard library sends nothing but SIGKILL; every shell has `kill`.
+    let terminate = format!("kill -TERM {}", child.id());
+    let _ = Command::new("sh").args(["-c", &terminate]).status();
+    until("the webhook ends", LIMIT, || child.try_wait().ok().flatten())
+}

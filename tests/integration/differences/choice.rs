@@ -1,0 +1,120 @@
+//! Which pods, containers and Instrumentations are meant.
+
+use otel_webhook::inject::language::LanguageSet;
+use serde_json::{Value, json};
+
+use crate::support::{Surroundings, asking, instrumentation, pod, with};
+
+const JAVA: &str = "opentelemetry-auto-instrumentation-java";
+
+fn namespace(annotations: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": annotations}})
+}
+
+fn two_containers() -> Value {
+    json!({"containers": [{"name": "app", "image": "app:1"}, {"name": "worker", "image": "worker:1"}]})
+}
+
+#[test]
+fn d4_the_variable_of_the_node_name_does_not_mark_a_pod() {
+    let own = json!({"env": [{"name": "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "value": "n"}]});
+    let injected = with(json!({})).inject(&asking(&["java"], own));
+    assert_eq!(injected.codes(), ["java/app: Injected"]);
+}
+
+#[test]
+fn d5_an_unknown_container_is_named_and_the_others_go_on() {
+    let asks = [("inject-java", "true"), ("java-container-names", "app, ghost")];
+    let injected = with(json!({})).inject(&pod(&asks, two_containers()));
+    assert_eq!(injected.codes(), ["java/ghost: ContainerNotFound", "java/app: Injected"]);
+    let warnings: Vec<_> = injected.outcome.warnings().collect();
+    assert!(warnings[0].contains("app, worker"), "{warnings:?}");
+}
+
+#[test]
+fn d8_what_only_the_namespace_asks_for_steps_back() {
+    let asked = json!({"instrumentation.opentelemetry.io/inject-java": "true"});
+    let around = Surroundings::new([namespace(asked), instrumentation("inst", json!({}))]);
+    let injected = around.inject(&pod(&[("inject-nodejs", "true")], two_containers()));
+    assert_eq!(injected.codes(), ["java: NamespaceSteppedBack", "nodejs/app: Injected"]);
+    assert_eq!(injected.outcome.warnings().count(), 1);
+}
+
+#[test]
+fn d9_selector_and_priority_choose_among_several() {
+    let fits = json!({"selector": {"matchLabels": {"app": "web"}}});
+    let other = json!({"selector": {"matchLabels": {"app": "db"}}, "priority": 9});
+    let chosen = |specs: &[(&str, Value)]| {
+        let around = Surroundings::new(specs.iter().map(|(name, spec)| instrumentation(name, spec.clone())));
+        let mut pod = asking(&["sdk"], json!({}));
+        pod["metadata"]["labels"] = json!({"app": "web"});
+        let injected = around.inject(&pod);
+        let finding = &injected.outcome.findings[0];
+        finding.instrumentation.as_ref().map_or_else(|| finding.reason.to_string(), ToString::to_string)
+    };
+    let selects = [("a", json!({"priority": 5})), ("b", fits), ("c", other)];
+    assert_eq!(chosen(&selects), "shop/b");
+    assert_eq!(chosen(&[("a", json!({})), ("b", json!({"priority": 1}))]), "shop/b");
+    let ambiguous = chosen(&[("a", json!({})), ("b", json!({}))]);
+    assert!(ambiguous.contains("fit equally: a, b"), "{ambiguous}");
+}
+
+#[test]
+fn d18_extensions_and_nginx_alone_count_as_injected() {
+    for name in ["opentelemetry-auto-instrumentation-extension-0", "otel-agent-attach-nginx"] {
+        let mut pod = asking(&["java", "sdk"], json!({}));
+        pod["spec"]["initContainers"] = json!([{"name": name, "image": "i"}]);
+        let injected = with(json!({})).inject(&pod);
+        assert_eq!(injected.codes(), ["java: AlreadyInjected", "sdk: AlreadyInjected"]);
+        assert!(injected.is_unchanged());
+    }
+}
+
+#[test]
+fn d21_each_language_stands_for_itself() {
+    let mut pod = asking(&["java", "python"], json!({}));
+    pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-python"] = json!("missing");
+    pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/go-container-names"] = json!("a,a");
+    let mut around = with(json!({}));
+    assert_eq!(around.inject(&pod).codes(), ["python: InstrumentationNotFound", "java/app: Injected"]);
+    around.settings.languages = LanguageSet::parse("java").expect("a language");
+    assert_eq!(around.inject(&pod).codes(), ["python: LanguageDisabled", "java/app: Injected"]);
+}
+
+#[test]
+fn d24_the_default_container_is_meant_where_none_is_named() {
+    for (default, expected) in [("worker", "worker"), ("ghost", "app")] {
+        let mut pod = pod(&[("inject-java", "true")], two_containers());
+        pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] = json!(default);
+        let injected = with(json!({})).inject(&pod);
+        assert_eq!(injected.codes(), [format!("java/{expected}: Injected")]);
+    }
+}
+
+#[test]
+fn d25_a_pod_for_windows_is_left_out() {
+    let by_os = json!({"os": {"name": "windows"}});
+    let by_node = json!({"nodeSelector": {"kubernetes.io/os": "windows"}});
+    for spec in [by_os, by_node] {
+        let mut pod = asking(&["dotnet"], json!({}));
+        pod["spec"].as_object_mut().expect("an object").extend(spec.as_object().expect("an object").clone());
+        let injected = with(json!({})).inject(&pod);
+        assert_eq!(injected.codes(), ["dotnet: WindowsPod"]);
+        assert!(injected.is_unchanged());
+    }
+}
+
+#[test]
+fn d28_a_recorded_default_image_is_not_pinned() {
+    let image_of = |recorded: &str| {
+        let mut inst = instrumentation("inst", json!({"java": {"image": "example.com/java:1"}}));
+        let annotation = "instrumentation.opentelemetry.io/default-auto-instrumentation-java-image";
+        inst["metadata"]["annotations"] = json!({annotation: recorded});
+        let mut around = Surroundings::new([inst]);
+        around.images.registry = Some("mirror.example.com".to_owned());
+        let injected = around.inject(&asking(&["java"], json!({})));
+        injected.container(JAVA).expect("injected")["image"].as_str().expect("an image").to_owned()
+    };
+    assert_eq!(image_of("example.com/java:0"), "example.com/java:1");
+    assert!(image_of("example.com/java:1").starts_with("mirror.example.com/open-telemetry/"));
+}

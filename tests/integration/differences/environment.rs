@@ -1,0 +1,167 @@
+//! Variables and resource attributes.
+
+use serde_json::{Value, json};
+
+use crate::support::{Injected, asking, pod, with};
+
+const SIDECAR: &str = "opentelemetry-auto-instrumentation";
+const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
+
+/// Every variable that is extended, with the language that does.
+const EXTENDED: [(&str, &str); 6] = [
+    ("java", "JAVA_TOOL_OPTIONS"),
+    ("nodejs", "NODE_OPTIONS"),
+    ("python", "PYTHONPATH"),
+    ("dotnet", "DOTNET_STARTUP_HOOKS"),
+    ("dotnet", "DOTNET_SHARED_STORE"),
+    ("nginx", "LD_LIBRARY_PATH"),
+];
+
+fn reference(optional: bool) -> Value {
+    json!({"configMapKeyRef": {"name": "m", "key": "k", "optional": optional}})
+}
+
+fn count(injected: &Injected, container: &str, variable: &str) -> usize {
+    injected.env(container).iter().filter(|one| one["name"] == variable).count()
+}
+
+/// The original under its new name, the variable behind it, and a reference from one to the other.
+fn assert_kept(injected: &Injected, variable: &str) {
+    let original = format!("OTEL_INJECT_ORIGINAL_{variable}");
+    let at = injected.position("app", &original).unwrap_or_else(|| panic!("{original} is not there"));
+    assert_eq!(injected.env("app")[at]["valueFrom"], reference(false), "{variable}");
+    assert_eq!(injected.position("app", variable), Some(at + 1));
+    let value = injected.value("app", variable).expect("a value");
+    assert!(value.contains(&format!("$({original})")), "{variable}={value}");
+}
+
+#[test]
+fn d1_a_variable_from_elsewhere_keeps_its_value() {
+    for (language, variable) in EXTENDED.into_iter().chain([("dotnet", "DOTNET_ADDITIONAL_DEPS")]) {
+        let later = json!({"name": "LATER", "value": format!("$({variable})")});
+        let own = json!({"env": [{"name": variable, "valueFrom": reference(false)}, later]});
+        let injected = with(json!({})).inject(&asking(&[language], own));
+        assert_eq!(injected.codes(), [format!("{language}/app: Injected")]);
+        assert_kept(&injected, variable);
+        assert!(injected.position("app", variable) < injected.position("app", "LATER"));
+    }
+}
+
+#[test]
+fn d1_an_optional_reference_leaves_the_container_out() {
+    for (language, variable) in EXTENDED {
+        let own = json!({"env": [{"name": variable, "valueFrom": reference(true)}]});
+        let injected = with(json!({})).inject(&asking(&[language], own));
+        assert_eq!(injected.codes(), [format!("{language}/app: OptionalReference")]);
+        assert!(injected.is_unchanged());
+    }
+}
+
+#[test]
+fn d6_attributes_from_elsewhere_go_last() {
+    let own = json!({"env": [{"name": ATTRIBUTES, "valueFrom": reference(false)}]});
+    let injected = with(json!({})).inject(&asking(&["sdk"], own));
+    let value = injected.value("app", ATTRIBUTES).expect("a value");
+    assert!(value.ends_with(",$(OTEL_INJECT_ORIGINAL_OTEL_RESOURCE_ATTRIBUTES)"), "{value}");
+    assert!(
+        injected.env("app").iter().all(|one| one.get("value").is_none() || one.get("valueFrom").is_none())
+    );
+}
+
+#[test]
+fn d7_a_value_with_an_equals_sign_is_seen() {
+    let own = json!({"env": [{"name": ATTRIBUTES, "value": "service.namespace=a=b"}]});
+    let injected = with(json!({})).inject(&asking(&["sdk"], own));
+    let value = injected.value("app", ATTRIBUTES).expect("a value");
+    assert_eq!(value.matches("service.namespace=").count(), 1, "{value}");
+}
+
+#[test]
+fn d12_a_key_that_is_there_is_not_added_again() {
+    let spec = json!({
+        "resource": {"addK8sUIDAttributes": true},
+        "go": {"env": [{"name": ATTRIBUTES, "value": "k8s.pod.name=p,k8s.container.name=c"}]},
+    });
+    let own = "k8s.pod.name=p,k8s.node.name=n,k8s.pod.uid=u";
+    let own = json!({"env": [{"name": ATTRIBUTES, "value": own}]});
+    let app = with(spec.clone()).inject(&asking(&["sdk"], own));
+    let sidecar = with(spec).inject(&asking(&["go"], json!({})));
+    let values = [app.value("app", ATTRIBUTES), sidecar.value(SIDECAR, ATTRIBUTES)];
+    for value in values.map(Option::unwrap) {
+        for key in ["k8s.pod.name=", "k8s.node.name=", "k8s.pod.uid=", "k8s.container.name="] {
+            assert_eq!(value.matches(key).count(), 1, "{key} in {value}");
+        }
+    }
+}
+
+#[test]
+fn d13_each_variable_stands_once() {
+    let spec = json!({"env": [{"name": "OTEL_NODE_IP", "value": "mine"}]});
+    let own = json!({"env": [{"name": "OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "value": "own"}]});
+    let injected = with(spec).inject(&asking(&["nodejs", "python", "sdk"], own));
+    assert_eq!(injected.value("app", "OTEL_NODE_IP"), Some("mine"));
+    assert_eq!(injected.value("app", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"), Some("own"));
+    for variable in injected.env("app") {
+        let name = variable["name"].as_str().expect("a name");
+        assert_eq!(count(&injected, "app", name), 1, "{name}");
+    }
+    assert_eq!(injected.env("app").last().expect("variables")["name"], ATTRIBUTES);
+}
+
+#[test]
+fn d14_what_the_instrumentation_sets_is_extended_as_well() {
+    for (language, variable) in EXTENDED {
+        let list = json!([{"name": "A", "value": "a"}, {"name": variable, "valueFrom": reference(false)}]);
+        for spec in [json!({"env": list}), json!({language: {"env": list}})] {
+            let injected = with(spec).inject(&asking(&[language], json!({})));
+            assert_kept(&injected, variable);
+            assert!(injected.position("app", "A") < injected.position("app", variable));
+        }
+    }
+}
+
+#[test]
+fn d14_search_paths_of_the_common_variables_count() {
+    for (language, variable) in [("python", "PYTHONPATH"), ("nginx", "LD_LIBRARY_PATH")] {
+        let spec = json!({"env": [{"name": "A", "value": "/a"}, {"name": variable, "value": "$(A)/lib"}]});
+        let injected = with(spec).inject(&asking(&[language], json!({})));
+        let value = injected.value("app", variable).expect("a value");
+        assert!(value.contains("$(A)/lib:") || value.starts_with("$(A)/lib:"), "{value}");
+        assert!(injected.position("app", "A") < injected.position("app", variable));
+    }
+}
+
+#[test]
+fn d16_only_a_key_with_a_value_counts() {
+    let attributes = |own: &str| {
+        let own = json!({"env": [{"name": ATTRIBUTES, "value": own}]});
+        let injected = with(json!({})).inject(&asking(&["sdk"], own));
+        injected.value("app", ATTRIBUTES).expect("a value").to_owned()
+    };
+    assert!(attributes("").starts_with("k8s.container.name=app,"));
+    assert!(attributes("note=service.version").ends_with(",service.version=1"));
+}
+
+#[test]
+fn d26_the_last_of_a_repeated_variable_is_extended() {
+    let twice = json!([{"name": "NODE_OPTIONS", "value": "--a"}, {"name": "NODE_OPTIONS", "value": "--b"}]);
+    let injected = with(json!({})).inject(&asking(&["nodejs"], json!({"env": twice})));
+    let values: Vec<_> =
+        injected.env("app").into_iter().filter(|one| one["name"] == "NODE_OPTIONS").collect();
+    assert_eq!(values[0]["value"], "--a");
+    assert!(values[1]["value"].as_str().expect("a value").starts_with("--b --require "));
+    assert_eq!(values.len(), 2);
+}
+
+#[test]
+fn d2_nothing_is_added_where_every_target_is_left_out() {
+    let home = json!({"env": [{"name": "OTEL_DOTNET_AUTO_HOME", "value": "/h"}]});
+    let injected = with(json!({})).inject(&asking(&["dotnet"], home));
+    assert_eq!(injected.codes(), ["dotnet/app: AutoHomeSet"]);
+    assert!(injected.is_unchanged());
+    let spec = json!({"containers": [{"name": "app", "image": "app:1"}]});
+    let asks = [("inject-python", "true"), ("otel-python-platform", "MUSL")];
+    let injected = with(json!({})).inject(&pod(&asks, spec));
+    assert_eq!(injected.codes(), ["python: PlatformUnknown"]);
+    assert!(injected.is_unchanged());
+}

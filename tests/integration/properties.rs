@@ -1,0 +1,85 @@
+//! What holds for every pod, tried on generated ones.
+
+use std::{collections::BTreeMap, env};
+
+use otel_webhook::{
+    api::defaults::DefaultImages,
+    inject::{self, Input, Outcome, Settings, language::LanguageSet, pod::Pod},
+    store::{Snapshot, Writer},
+};
+use serde_json::Value;
+
+use crate::{
+    demand,
+    generator::{NAMESPACE, generate},
+    invariants, sanity,
+};
+
+/// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
+const PODS: u64 = 10_000;
+
+fn review(snapshot: &Snapshot, pod: &Value) -> Outcome {
+    let settings = Settings { languages: LanguageSet::all(), ..Settings::default() };
+    let text = pod.to_string();
+    let pod = Pod::parse(&text).expect("a pod");
+    let input =
+        Input { pod: &pod, namespace: NAMESPACE, catalogue: &snapshot.catalogue, settings: &settings };
+    inject::build(inject::decide(input), &snapshot.owners)
+}
+
+/// Checks one pod; says with which codes it came out.
+fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
+    let generated = generate(seed);
+    let mut writer = Writer::new(DefaultImages::default());
+    writer.put(&generated.instrumentation);
+    writer.publish();
+    let snapshot = writer.store().snapshot();
+    let outcome = review(&snapshot, &generated.pod);
+    let mut after = generated.pod.clone();
+    json_patch::patch(&mut after, &outcome.operations()).map_err(|error| error.to_string())?;
+    let faults = sanity::faults(&generated.pod, &after);
+    if !faults.is_empty() {
+        return Err(faults.join("; "));
+    }
+    invariants::unrelated(&generated.pod, &after)?;
+    let says = |text: &str| {
+        outcome.findings.iter().flat_map(|finding| &finding.notes).any(|note| note.to_string().contains(text))
+    };
+    let has_sidecar =
+        outcome.findings.iter().any(|finding| finding.language == "go" && finding.reason.is_injected());
+    // The Go sidecar runs beside the others, and too little memory leaves the resources as they are said.
+    if !has_sidecar && !says("too little to copy") {
+        demand::unchanged(&generated.pod, &after)?;
+    }
+    let again = review(&snapshot, &after);
+    if let Some(patch) = again.patch {
+        return Err(format!("a second review changes it: {patch}"));
+    }
+    let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
+    if injected != outcome.patch.is_some() {
+        return Err(format!("findings and patch disagree: {:?}", outcome.findings));
+    }
+    Ok(outcome.findings.iter().map(|finding| finding.reason.code()).collect())
+}
+
+#[test]
+fn they_hold_for_generated_pods() {
+    let asked = env::var("OTEL_WEBHOOK_GENERATED_PODS").ok().and_then(|text| text.parse().ok());
+    let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
+    for seed in 0..asked.unwrap_or(PODS) {
+        let found = try_pod(seed).unwrap_or_else(|problem| {
+            panic!("pod {seed}: {problem}\n{}\n{}", generate(seed).pod, generate(seed).instrumentation)
+        });
+        for code in found {
+            *codes.entry(code).or_default() += 1;
+        }
+    }
+    println!("{codes:#?}");
+    // A generator that makes nothing of interest proves nothing.
+    for code in ["Injected", "OptionalReference", "NameTaken", "WindowsPod", "ContainerListMissing"] {
+        assert!(
+            codes.get(code).is_some_and(|count| *count > 10),
+            "too few pods came out as {code}: {codes:?}"
+        );
+    }
+}
