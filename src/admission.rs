@@ -3,8 +3,14 @@
 //! Architecture invariant: a pod is never refused. Whatever goes wrong after
 //! the request's uid is known, the answer allows the pod as it came and says
 //! why nothing was injected.
+//!
+//! Instrumentations are the other way around: what cannot be judged is not
+//! let in.
 
 mod answer;
+mod envelope;
+mod instrumentation;
+mod refusal;
 mod request;
 
 use std::{
@@ -15,21 +21,24 @@ use std::{
 };
 
 use answer::Answer;
-pub use request::MalformedReview;
+pub use envelope::MalformedReview;
+pub use instrumentation::judge;
 use request::{Request, Skip};
 
 use crate::{
+    api::defaults::DefaultImages,
     inject::{self, Input, Outcome, Settings, pod::Pod},
     store::{Store, cluster::ClusterOwners},
     telemetry::Metrics,
 };
 
-/// Answers reviews of pods.
+/// Answers reviews of pods and of Instrumentations.
 pub struct Admission {
     store: Store,
     settings: Settings,
     cluster: Option<ClusterOwners>,
     metrics: Arc<Metrics>,
+    images: DefaultImages,
 }
 
 impl Admission {
@@ -41,7 +50,13 @@ impl Admission {
         cluster: Option<ClusterOwners>,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { store, settings, cluster, metrics }
+        Self { store, settings, cluster, metrics, images: DefaultImages::default() }
+    }
+
+    /// The same with other images for Instrumentations that name none.
+    #[must_use]
+    pub fn with_images(self, images: DefaultImages) -> Self {
+        Self { images, ..self }
     }
 
     /// Answers one review.

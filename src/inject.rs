@@ -45,6 +45,7 @@ pub mod workload;
 pub use decide::{Decision, decide};
 pub use job::{Finding, Note};
 pub use neutral::InitResources;
+pub use select::rivals;
 pub use stamp::{LABEL, STATUS};
 
 use catalogue::Catalogue;

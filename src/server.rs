@@ -20,6 +20,6 @@ pub use admin::admin_router;
 pub use connection::Transport;
 pub use health::{Condition, Health};
 pub use listen::{ListenError, Listening};
-pub use review::{BODY_LIMIT, MUTATE_POD_PATH};
+pub use review::{BODY_LIMIT, Endpoint};
 pub use router::webhook_router;
 pub use shutdown::{Phases, Shutdown, TerminationSignals};

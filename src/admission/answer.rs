@@ -3,15 +3,16 @@
 use std::fmt;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use json_patch::Patch;
 use serde::Serialize;
 
-use super::Panicked;
+use super::{Panicked, refusal::Status};
 use crate::inject::{Outcome, reason::Reason};
 
 /// The longest warning, in bytes: the API server cuts at 256 characters.
 const LONGEST_WARNING: usize = 250;
 
-/// The answer to one request; always `allowed`.
+/// The answer to one request.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer<'a> {
@@ -25,6 +26,8 @@ pub struct Answer<'a> {
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     audit_annotations: Option<Audit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
 }
 
 /// What the API server's audit log keeps of the decision, under the webhook's name.
@@ -71,7 +74,26 @@ impl<'a> Answer<'a> {
             patch: None,
             warnings: warning.into_iter().map(cut).collect(),
             audit_annotations: None,
+            status: None,
         }
+    }
+
+    /// The object with these operations done to it.
+    pub fn patched(uid: &'a str, patch: &Patch) -> Self {
+        let text = serde_json::to_vec(patch).expect("operations are JSON");
+        let patch = (!patch.is_empty()).then(|| BASE64_STANDARD.encode(text));
+        Self { patch_type: patch.as_ref().map(|_| "JSONPatch"), patch, ..Self::allowed(uid, None) }
+    }
+
+    /// The object is not taken.
+    pub fn refused(uid: &'a str, status: Status) -> Self {
+        Self { allowed: false, status: Some(status), ..Self::allowed(uid, None) }
+    }
+
+    /// The same with warnings for whoever sent the object.
+    #[must_use]
+    pub fn warning<W: fmt::Display>(self, warnings: impl IntoIterator<Item = W>) -> Self {
+        Self { warnings: warnings.into_iter().map(|warning| cut(warning.to_string())).collect(), ..self }
     }
 
     /// What the core decided.

@@ -1,23 +1,10 @@
-//! The AdmissionReview that the API server sends, borrowed from its bytes.
+//! What the API server asks about a pod, borrowed from its bytes.
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde::de::IgnoredAny;
 use thiserror::Error;
 
+use super::envelope::{Envelope, MalformedReview};
 use crate::inject::{pod::Pod, text::Text};
-
-/// Why a body is no review that could be answered.
-#[derive(Debug, Error)]
-pub enum MalformedReview {
-    /// The body is not JSON, or not an AdmissionReview.
-    #[error("the body is not an AdmissionReview of admission.k8s.io/v1: {0}")]
-    NotAReview(#[from] serde_json::Error),
-    /// Another version of the review.
-    #[error("apiVersion: \"{0}\" is not spoken here; valid: admission.k8s.io/v1")]
-    Version(String),
-    /// There is nothing to answer to.
-    #[error("request.uid: is missing; an answer has to carry it")]
-    NoUid,
-}
 
 /// A request that can be answered.
 #[derive(Debug)]
@@ -59,40 +46,6 @@ impl Skip {
     }
 }
 
-const VERSION: &str = "admission.k8s.io/v1";
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Review<'a, Object> {
-    #[serde(borrow, default)]
-    api_version: Text<'a>,
-    request: Envelope<'a, Object>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Envelope<'a, Object> {
-    #[serde(borrow, default)]
-    uid: Text<'a>,
-    #[serde(default)]
-    namespace: Text<'a>,
-    #[serde(default)]
-    operation: Text<'a>,
-    #[serde(default)]
-    sub_resource: Text<'a>,
-    #[serde(default)]
-    resource: Resource<'a>,
-    object: Option<Object>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Resource<'a> {
-    #[serde(borrow)]
-    group: Text<'a>,
-    resource: Text<'a>,
-}
-
 impl<'a> Request<'a> {
     /// Reads a review. A pod that cannot be read is no reason to leave the
     /// review without an answer.
@@ -100,35 +53,28 @@ impl<'a> Request<'a> {
     /// # Errors
     /// When there is no uid to answer to.
     pub fn parse(body: &'a [u8]) -> Result<Self, MalformedReview> {
-        match serde_json::from_slice::<Review<'a, Pod<'a>>>(body) {
-            Ok(review) => review.check(Ok),
-            Err(problem) => {
-                let review: Review<'a, IgnoredAny> = serde_json::from_slice(body)?;
-                review.check(|_| Err(Skip::Unreadable { problem: problem.to_string() }))
+        match Envelope::<Pod<'a>>::parse(body) {
+            Ok(envelope) => Ok(Self::of(envelope, Ok)),
+            Err(MalformedReview::NotAReview(problem)) => {
+                let envelope = Envelope::<IgnoredAny>::parse(body)?;
+                Ok(Self::of(envelope, |_| Err(Skip::Unreadable { problem: problem.to_string() })))
             }
+            Err(malformed) => Err(malformed),
         }
     }
-}
 
-impl<'a, Object> Review<'a, Object> {
-    fn check(
-        self,
+    fn of<Object>(
+        envelope: Envelope<'a, Object>,
         read: impl FnOnce(Object) -> Result<Pod<'a>, Skip>,
-    ) -> Result<Request<'a>, MalformedReview> {
-        let Self { api_version, request } = self;
-        if &*api_version != VERSION {
-            return Err(MalformedReview::Version(api_version.to_string()));
-        }
-        if request.uid.is_empty() {
-            return Err(MalformedReview::NoUid);
-        }
-        let pod = match (&*request.resource.group, &*request.resource.resource, &*request.sub_resource) {
-            ("", "pods", "") if &*request.operation == "CREATE" => match request.object {
+    ) -> Self {
+        let Envelope { uid, namespace, operation, sub_resource, resource, object, .. } = envelope;
+        let pod = match (&*resource.group, &*resource.resource, &*sub_resource) {
+            ("", "pods", "") if &*operation == "CREATE" => match object {
                 Some(object) => read(object),
                 None => Err(Skip::Unreadable { problem: "request.object is missing".to_owned() }),
             },
             ("", "pods", sub_resource) => Err(Skip::NotCreated {
-                operation: request.operation.to_string(),
+                operation: operation.to_string(),
                 resource: if sub_resource.is_empty() {
                     "pods".to_owned()
                 } else {
@@ -137,7 +83,7 @@ impl<'a, Object> Review<'a, Object> {
             }),
             (_, resource, _) => Err(Skip::NotAPod(format!("\"{resource}\""))),
         };
-        Ok(Request { uid: request.uid, namespace: request.namespace, pod })
+        Self { uid, namespace, pod }
     }
 }
 

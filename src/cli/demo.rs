@@ -22,7 +22,7 @@ use crate::{
     api::defaults::DefaultImages,
     inject::{STATUS, Settings},
     manifest,
-    server::{Listening, MUTATE_POD_PATH, Shutdown, TerminationSignals, Transport, webhook_router},
+    server::{Endpoint, Listening, Shutdown, TerminationSignals, Transport, webhook_router},
     store::Writer,
     telemetry::Metrics,
     tls::{self, CurrentCertificate, DEFAULT_NAMES, SelfSigned},
@@ -73,12 +73,12 @@ async fn show(flags: &DemoFlags) -> Result<ExitCode, Failure> {
     let mut connection = client::connect(demo.address, &demo.ca_pem).await?;
     let handshake = began.elapsed();
     let began = Instant::now();
-    let answer = connection.post(MUTATE_POD_PATH, REVIEW).await?;
+    let answer = connection.post(Endpoint::MutatePod.path(), REVIEW).await?;
     let first = began.elapsed();
     println!("{}", report(&answer)?);
     // The first review pays for cold caches; the API server keeps its connection.
     let began = Instant::now();
-    connection.post(MUTATE_POD_PATH, REVIEW).await?;
+    connection.post(Endpoint::MutatePod.path(), REVIEW).await?;
     println!(
         "TLS handshake {handshake:.1?}, first review {first:.1?}, the same again {:.1?}.\n",
         began.elapsed()
@@ -121,11 +121,11 @@ impl Demo {
     async fn keep_serving(&self, signals: &mut TerminationSignals) -> Result<(), Failure> {
         let files = Files::write(&self.ca_pem)?;
         let folder = files.0.display();
-        let port = self.address.port();
+        let (port, path) = (self.address.port(), Endpoint::MutatePod.path());
         println!("Still serving; Ctrl-C ends it. From another terminal:\n");
         println!(
             "  curl --cacert {folder}/ca.crt -H 'Content-Type: application/json' \
-             --data-binary @{folder}/review.json https://localhost:{port}{MUTATE_POD_PATH}\n"
+             --data-binary @{folder}/review.json https://localhost:{port}{path}\n"
         );
         signals.recv().await;
         Ok(())

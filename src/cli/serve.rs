@@ -153,7 +153,8 @@ async fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     };
     let transport = running.transport(flags).await?;
     let (store, cluster, following) = running.follow(flags).await?;
-    let admission = Admission::new(store, flags.injection.settings(), cluster, Arc::clone(&running.metrics));
+    let admission = Admission::new(store, flags.injection.settings(), cluster, Arc::clone(&running.metrics))
+        .with_images(flags.injection.images());
     let webhook = Listening::bind("webhook", flags.listen).map_err(Failure::failed)?;
     let admin = Listening::bind("admin", flags.admin_listen).map_err(Failure::failed)?;
     let grace = Duration::from_secs(flags.shutdown_grace);

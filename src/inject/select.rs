@@ -8,7 +8,30 @@ use super::{
     compiled::Compiled,
     pod::Pod,
     reason::{ObjectName, Reason},
+    selector::Selector,
 };
+use crate::api::InstrumentationSpec;
+
+/// Names of the Instrumentations of a namespace that a pod may fit just as
+/// well as one that is to be stored there. Whether any pod does is not known.
+pub fn rivals(catalogue: &Catalogue, namespace: &str, name: &str, spec: &InstrumentationSpec) -> Vec<String> {
+    let selector = spec.selector.as_ref().and_then(|selector| Selector::new(selector).ok().flatten());
+    let priority = spec.priority.unwrap_or_default();
+    let is_rival = |other: &Compiled| {
+        let may_meet = match (&selector, &other.selector) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.may_meet(other),
+            _ => false,
+        };
+        &*other.name.name != name && other.priority == priority && may_meet
+    };
+    let stored = catalogue.namespace(namespace).into_iter().flat_map(|known| &known.instrumentations);
+    let rivals = stored.filter_map(|stored| match stored {
+        Stored::Ready(ready) if is_rival(ready) => Some(ready.name.name.to_string()),
+        _ => None,
+    });
+    rivals.collect()
+}
 
 /// Where to look, and for whom.
 #[derive(Clone, Copy, Debug)]

@@ -50,6 +50,14 @@ impl Selector {
         Ok((!requirements.is_empty()).then_some(Self(requirements)))
     }
 
+    /// Whether there can be labels that meet both selectors.
+    pub fn may_meet(&self, other: &Self) -> bool {
+        let pairs = self.0.iter().flat_map(|one| other.0.iter().map(move |other| (one, other)));
+        !pairs.filter(|(one, other)| one.key == other.key).any(|(one, other)| {
+            one.operator.excludes(&other.operator) || other.operator.excludes(&one.operator)
+        })
+    }
+
     /// Whether labels meet every requirement.
     pub fn matches(&self, labels: &Map<'_>) -> bool {
         self.0.iter().all(|requirement| {
@@ -62,6 +70,18 @@ impl Selector {
                 Operator::DoesNotExist => value.is_none(),
             }
         })
+    }
+}
+
+impl Operator {
+    /// Whether no value, nor its absence, meets both.
+    fn excludes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::In(values), Self::In(others)) => !values.iter().any(|value| others.contains(value)),
+            (Self::In(values), Self::NotIn(others)) => values.iter().all(|value| others.contains(value)),
+            (Self::In(_) | Self::Exists, Self::DoesNotExist) => true,
+            _ => false,
+        }
     }
 }
 
@@ -87,6 +107,31 @@ mod tests {
             let selector: LabelSelector = serde_json::from_str(&text).expect("a selector");
             let selector = Selector::new(&selector).expect("valid").expect("asks for something");
             assert_eq!(selector.matches(&labels), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn selectors_meet_unless_a_key_keeps_them_apart() {
+        let selector = |expression: &str| {
+            let text = format!(r#"{{"matchExpressions":[{expression}]}}"#);
+            let selector: LabelSelector = serde_json::from_str(&text).expect("a selector");
+            Selector::new(&selector).expect("valid").expect("asks for something")
+        };
+        let order = selector(r#"{"key":"app","operator":"In","values":["order"]}"#);
+        for (expression, expected) in [
+            (r#"{"key":"app","operator":"In","values":["order","cart"]}"#, true),
+            (r#"{"key":"app","operator":"In","values":["cart"]}"#, false),
+            (r#"{"key":"tier","operator":"In","values":["cart"]}"#, true),
+            (r#"{"key":"app","operator":"NotIn","values":["order"]}"#, false),
+            (r#"{"key":"app","operator":"Exists"}"#, true),
+            (r#"{"key":"app","operator":"DoesNotExist"}"#, false),
+        ] {
+            let other = selector(expression);
+            assert_eq!(
+                (order.may_meet(&other), other.may_meet(&order)),
+                (expected, expected),
+                "{expression}"
+            );
         }
     }
 

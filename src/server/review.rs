@@ -16,8 +16,38 @@ use tokio::time;
 use crate::admission::{Admission, MalformedReview};
 use crate::telemetry::{Metrics, ReviewOutcome};
 
-/// Where the API server sends pods.
-pub const MUTATE_POD_PATH: &str = "/mutate-v1-pod";
+/// Where the API server sends reviews, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// Pods, for their agents.
+    MutatePod,
+    /// Instrumentations, for their defaults.
+    MutateInstrumentation,
+    /// Instrumentations, to be judged.
+    ValidateInstrumentation,
+}
+
+impl Endpoint {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::MutatePod, Self::MutateInstrumentation, Self::ValidateInstrumentation];
+
+    /// The path; the operator's, so that its registrations can be kept.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::MutatePod => "/mutate-v1-pod",
+            Self::MutateInstrumentation => "/mutate-opentelemetry-io-v1alpha1-instrumentation",
+            Self::ValidateInstrumentation => "/validate-opentelemetry-io-v1alpha1-instrumentation",
+        }
+    }
+
+    async fn review(self, admission: &Admission, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
+        match self {
+            Self::MutatePod => admission.mutate_pod(body).await,
+            Self::MutateInstrumentation => admission.mutate_instrumentation(body),
+            Self::ValidateInstrumentation => admission.validate_instrumentation(body),
+        }
+    }
+}
 
 /// Bytes. etcd takes objects of 1.5 MiB; a review has the object twice at most, and JSON escapes.
 pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
@@ -37,7 +67,9 @@ pub struct Reviews {
 impl Reviews {
     /// Shows the endpoints in the metrics from the start.
     pub fn new(admission: Arc<Admission>, metrics: Arc<Metrics>) -> Self {
-        metrics.expect_reviews(MUTATE_POD_PATH);
+        for endpoint in Endpoint::ALL {
+            metrics.expect_reviews(endpoint.path());
+        }
         Self { admission, metrics }
     }
 }
@@ -98,25 +130,25 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// `POST /mutate-v1-pod`.
-pub async fn mutate_pod(State(reviews): State<Reviews>, request: Request) -> Response {
+/// Answers a review that came to an endpoint.
+pub async fn handle(endpoint: Endpoint, State(reviews): State<Reviews>, request: Request) -> Response {
     let started = Instant::now();
-    let (outcome, response) = match answer(&reviews.admission, request).await {
+    let (outcome, response) = match answer(endpoint, &reviews.admission, request).await {
         Ok(review) => (ReviewOutcome::Answered, ([(header::CONTENT_TYPE, JSON)], review).into_response()),
         Err(refusal) => {
             refusal.log();
             (refusal.outcome(), refusal.into_response())
         }
     };
-    reviews.metrics.count_review(MUTATE_POD_PATH, outcome, started.elapsed());
+    reviews.metrics.count_review(endpoint.path(), outcome, started.elapsed());
     response
 }
 
-async fn answer(admission: &Admission, request: Request) -> Result<Vec<u8>, Refusal> {
+async fn answer(endpoint: Endpoint, admission: &Admission, request: Request) -> Result<Vec<u8>, Refusal> {
     let (head, body) = request.into_parts();
     check_content_type(&head.headers)?;
     let body = read_body(&head.headers, body, BODY_TIMEOUT).await?;
-    Ok(caught(admission.mutate_pod(&body)).await??)
+    Ok(caught(endpoint.review(admission, &body)).await??)
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {

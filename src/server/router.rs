@@ -7,14 +7,18 @@ use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{MethodRouter, post};
 
-use super::review::{self, MUTATE_POD_PATH, Reviews};
+use super::review::{self, Endpoint, Reviews};
 use crate::admission::Admission;
 use crate::telemetry::Metrics;
 
-/// The routes of the webhook port: `POST /mutate-v1-pod`.
+/// The routes of the webhook port: one for each endpoint.
 pub fn webhook_router(admission: Arc<Admission>, metrics: Arc<Metrics>) -> Router {
     let reviews = Reviews::new(admission, metrics);
-    with_routes(vec![(MUTATE_POD_PATH, "POST", post(review::mutate_pod))]).with_state(reviews)
+    let route = |endpoint: Endpoint| {
+        let handler = move |state, request| review::handle(endpoint, state, request);
+        (endpoint.path(), "POST", post(handler))
+    };
+    with_routes(Endpoint::ALL.map(route).into()).with_state(reviews)
 }
 
 /// A router of these paths, which names them to whoever asks for another one.

@@ -16,6 +16,7 @@ mod differences;
 mod generated;
 #[path = "../support/generator.rs"]
 mod generator;
+mod instrumentation;
 #[path = "../support/invariants.rs"]
 mod invariants;
 mod languages;

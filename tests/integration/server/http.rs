@@ -75,13 +75,15 @@ async fn a_body_beyond_the_limit_is_refused() {
 async fn other_paths_and_methods_are_told_what_there_is() {
     let server = Server::webhook();
     let mut client = server.client().await;
+    let all = "POST /mutate-v1-pod, POST /mutate-opentelemetry-io-v1alpha1-instrumentation, \
+               POST /validate-opentelemetry-io-v1alpha1-instrumentation";
     let answer = client.get("/").await.expect("an answer");
     assert_eq!(answer.status, StatusCode::NOT_FOUND);
-    assert_eq!(answer.text, "nothing is at /; there is: POST /mutate-v1-pod\n");
+    assert_eq!(answer.text, format!("nothing is at /; there is: {all}\n"));
     let answer = client.get("/mutate-v1-pod").await.expect("an answer");
     assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(answer.headers[ALLOW], "POST");
-    assert_eq!(answer.text, "GET is not allowed on /mutate-v1-pod; there is: POST /mutate-v1-pod\n");
+    assert_eq!(answer.text, format!("GET is not allowed on /mutate-v1-pod; there is: {all}\n"));
 }
 
 #[tokio::test]

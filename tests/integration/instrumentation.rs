@@ -1,0 +1,248 @@
+//! The endpoints for Instrumentations, by HTTP.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::Body,
+    http::{Request, StatusCode},
+};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http_body_util::BodyExt;
+use otel_webhook::{
+    admission::Admission, api::defaults::DefaultImages, inject::Settings, server::webhook_router,
+    store::Writer, telemetry::Metrics,
+};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::{captured::captured, conformance::cases};
+
+const MUTATE: &str = "/mutate-opentelemetry-io-v1alpha1-instrumentation";
+const VALIDATE: &str = "/validate-opentelemetry-io-v1alpha1-instrumentation";
+
+/// An Instrumentation of namespace `shop`.
+fn object(name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+        "metadata": {"name": name, "namespace": "shop"}, "spec": spec,
+    })
+}
+
+fn review(operation: &str, object: &Value, old: &Value) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "u-1", "operation": operation, "name": "order", "namespace": "shop",
+            "resource": {"group": "opentelemetry.io", "version": "v1alpha1", "resource": "instrumentations"},
+            "object": object, "oldObject": old,
+        },
+    })
+}
+
+fn create(object: &Value) -> Value {
+    review("CREATE", object, &Value::Null)
+}
+
+/// The routes, with these Instrumentations in the store.
+fn router(stored: &[Value]) -> Router {
+    let mut writer = Writer::new(DefaultImages::default());
+    for object in stored {
+        writer.put(object);
+    }
+    writer.publish();
+    let metrics = Arc::new(Metrics::new());
+    let images =
+        DefaultImages { registry: Some("mirror.example.com".to_owned()), ..DefaultImages::default() };
+    let admission = Admission::new(writer.store(), Settings::default(), None, Arc::clone(&metrics));
+    webhook_router(Arc::new(admission.with_images(images)), metrics)
+}
+
+async fn post(router: &Router, path: &str, body: String) -> (StatusCode, String) {
+    let request = Request::post(path).header("content-type", "application/json").body(Body::from(body));
+    let response = router.clone().oneshot(request.expect("a request")).await.expect("an answer");
+    let status = response.status();
+    let body = response.into_body().collect().await.expect("a body").to_bytes();
+    (status, String::from_utf8(body.to_vec()).expect("text"))
+}
+
+async fn answer(router: &Router, path: &str, review: &Value) -> Value {
+    let (status, text) = post(router, path, review.to_string()).await;
+    assert_eq!(status, StatusCode::OK, "{text}");
+    let mut answer: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(answer["response"]["uid"], review["request"]["uid"]);
+    answer["response"].take()
+}
+
+fn patched(object: &Value, answer: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(patch) = answer["patch"].as_str() {
+        let patch = BASE64_STANDARD.decode(patch).expect("base64");
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).expect("operations");
+        json_patch::patch(&mut object, &patch).expect("the patch applies");
+    }
+    object
+}
+
+#[tokio::test]
+async fn captured_reviews_are_completed_and_allowed() {
+    let router = router(&[]);
+    for name in ["instrumentation-create", "instrumentation-update"] {
+        let review: Value = serde_json::from_str(&captured(name)).expect("JSON");
+        let answered = answer(&router, MUTATE, &review).await;
+        assert_eq!((&answered["allowed"], &answered["patchType"]), (&json!(true), &json!("JSONPatch")));
+        let after = patched(&review["request"]["object"], &answered);
+        assert_eq!(
+            after["spec"]["nodejs"]["image"],
+            "mirror.example.com/open-telemetry/opentelemetry-operator/autoinstrumentation-nodejs:0.78.0"
+        );
+        assert_eq!(after["spec"]["java"]["image"], "autoinstrumentation-java:2.4.0-release");
+
+        let mut second = review.clone();
+        second["request"]["object"] = after;
+        let again = answer(&router, MUTATE, &second).await;
+        assert!(again.get("patch").is_none(), "{again}");
+        let verdict = answer(&router, VALIDATE, &second).await;
+        assert_eq!(verdict["allowed"], true, "{verdict}");
+    }
+}
+
+#[tokio::test]
+async fn every_conformance_case_goes_through_both_endpoints() {
+    let router = router(&[]);
+    for case in cases("validation.jsonl.gz") {
+        let review = create(&case["input"]);
+        let after = patched(&case["input"], &answer(&router, MUTATE, &review).await);
+        let verdict = answer(&router, VALIDATE, &create(&after)).await;
+        if case["allowed"].is_boolean() {
+            assert_eq!(verdict["allowed"], case["allowed"], "{}", case["id"]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_is_worded_as_the_api_server_does() {
+    let router = router(&[]);
+    let bad =
+        object("order", json!({"sampler": {"type": "always-on"}, "env": [{"value": "x"}], "priority": "1"}));
+    let verdict = answer(&router, VALIDATE, &create(&bad)).await;
+    assert_eq!(verdict["allowed"], false);
+    let status = &verdict["status"];
+    assert_eq!(
+        (&status["code"], &status["reason"], &status["status"]),
+        (&json!(422), &json!("Invalid"), &json!("Failure"))
+    );
+    let sampler = "\"always-on\" is not a sampler (did you mean \"always_on\"?); valid: always_on, always_off, \
+                   traceidratio, parentbased_always_on, parentbased_always_off, parentbased_traceidratio, \
+                   jaeger_remote, parentbased_jaeger_remote, xray";
+    let priority = "\"1\" is text; valid: a whole number";
+    assert_eq!(
+        status["message"],
+        format!(
+            "Instrumentation.opentelemetry.io \"order\" is invalid: [spec.sampler.type: {sampler}, \
+             spec.env[0].name: is missing, spec.priority: {priority}]"
+        )
+    );
+    assert_eq!(
+        status["details"],
+        json!({
+            "group": "opentelemetry.io", "kind": "Instrumentation", "name": "order",
+            "causes": [
+                {"reason": "FieldValueNotSupported", "message": sampler, "field": "spec.sampler.type"},
+                {"reason": "FieldValueRequired", "message": "is missing", "field": "spec.env[0].name"},
+                {"reason": "FieldValueTypeInvalid", "message": priority, "field": "spec.priority"},
+            ],
+        })
+    );
+    let one = object("order", json!({"propagators": ["x"]}));
+    let message = answer(&router, VALIDATE, &create(&one)).await["status"]["message"].take();
+    assert!(message.as_str().expect("text").contains("is invalid: spec.propagators[0]: \"x\""), "{message}");
+}
+
+#[tokio::test]
+async fn defaulting_refuses_nothing_but_tells_every_error() {
+    let bad = object("order", json!({"sampler": {"type": "sometimes"}, "env": [{"value": "x"}]}));
+    let answered = answer(&router(&[]), MUTATE, &create(&bad)).await;
+    assert_eq!(answered["allowed"], true);
+    let warnings = answered["warnings"].as_array().expect("warnings");
+    assert!(
+        warnings[0].as_str().expect("text").starts_with("spec.sampler.type: \"sometimes\" is not a sampler")
+    );
+    assert_eq!(warnings[1], "spec.env[0].name: is missing");
+    assert!(warnings.iter().all(|warning| warning.as_str().expect("text").chars().count() <= 256));
+}
+
+#[tokio::test]
+async fn what_was_bad_before_may_be_annotated_and_what_goes_may_go() {
+    let router = router(&[]);
+    let old = object("order", json!({"sampler": {"type": "sometimes"}}));
+    let mut new = old.clone();
+    new["metadata"]["annotations"] = json!({"a": "b"});
+    let verdict = answer(&router, VALIDATE, &review("UPDATE", &new, &old)).await;
+    assert_eq!(verdict["allowed"], true);
+    assert!(verdict["warnings"][0].as_str().expect("text").contains("sometimes"), "{verdict}");
+
+    new["spec"]["priority"] = json!("high");
+    let verdict = answer(&router, VALIDATE, &review("UPDATE", &new, &old)).await;
+    assert_eq!(verdict["status"]["details"]["causes"].as_array().map(Vec::len), Some(1), "{verdict}");
+
+    new["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let verdict = answer(&router, VALIDATE, &review("UPDATE", &new, &old)).await;
+    assert_eq!(verdict["allowed"], true);
+
+    for path in [MUTATE, VALIDATE] {
+        let verdict = answer(&router, path, &review("DELETE", &Value::Null, &old)).await;
+        assert_eq!(verdict, json!({"uid": "u-1", "allowed": true}));
+    }
+}
+
+#[tokio::test]
+async fn a_tie_with_another_of_the_namespace_is_told() {
+    let cart = json!({"selector": {"matchLabels": {"app": "cart"}}});
+    let router = router(&[object("open", json!({})), object("cart", cart.clone())]);
+    for (name, spec, rival) in [
+        ("order", json!({}), Some("open")),
+        ("open", json!({}), None),
+        ("order", json!({"priority": 1}), None),
+        ("order", cart, Some("cart")),
+        ("order", json!({"selector": {"matchLabels": {"app": "order"}}}), None),
+        ("order", json!({"selector": {"matchLabels": {"tier": "a"}}}), Some("cart")),
+    ] {
+        let verdict = answer(&router, VALIDATE, &create(&object(name, spec.clone()))).await;
+        let warnings = verdict["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let ties: Vec<_> = warnings.filter(|text| text.contains("ties with")).collect();
+        let expected = rival.map(|rival| format!("spec.selector: ties with \"{rival}\""));
+        assert_eq!(ties.len(), usize::from(expected.is_some()), "{spec}: {ties:?}");
+        assert!(expected.is_none_or(|expected| ties[0].starts_with(&expected)), "{ties:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_judged_is_not_let_in() {
+    let router = router(&[]);
+    let good = create(&object("order", json!({})));
+    let with = |pointer: &str, value: Value| {
+        let mut review = good.clone();
+        *review.pointer_mut(pointer).expect("a field") = value;
+        review.to_string()
+    };
+    for (body, reason) in [
+        ("{".to_owned(), "the body is not an AdmissionReview"),
+        (
+            with("/apiVersion", json!("admission.k8s.io/v1beta1")),
+            "\"admission.k8s.io/v1beta1\" is not spoken here",
+        ),
+        (with("/request/uid", json!("")), "request.uid: is missing"),
+        (with("/request/object", json!(null)), "request.object: is missing; CREATE has to bring it"),
+        (
+            with("/request/resource", json!({"group": "", "resource": "pods"})),
+            "request.resource: \"pods.\" is not reviewed here; valid: instrumentations.opentelemetry.io",
+        ),
+    ] {
+        for path in [MUTATE, VALIDATE] {
+            let (status, text) = post(&router, path, body.clone()).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST);
+            assert!(text.contains(reason), "{text}");
+        }
+    }
+}
