@@ -5,6 +5,7 @@ mod certificate;
 mod every_field;
 mod failure;
 mod first_case;
+mod instrumentations;
 mod namespaces;
 mod owners;
 mod paths;
@@ -42,6 +43,11 @@ pub const ALL: &[(&str, Case)] = &[
     ("owners_have_their_uids", owners::uids),
     ("an_operators_instrumentation_is_kept_as_it_is", resources::kept),
     ("a_changed_instrumentation_counts_for_the_next_pod", resources::changed),
+    ("the_crd_alone_refuses_what_it_can", instrumentations::crd_alone),
+    ("each_mistake_is_refused_with_words_that_help", instrumentations::mistakes),
+    ("an_instrumentation_applied_twice_stays_as_it_is", instrumentations::applied_twice),
+    ("a_bad_instrumentation_of_old_may_be_changed_and_go", instrumentations::old),
+    ("an_instrumentation_is_not_taken_unjudged", instrumentations::unjudged),
     ("the_roles_suffice", aftermath::roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),
 ];

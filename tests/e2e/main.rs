@@ -16,6 +16,8 @@ mod cluster;
 mod control_plane;
 mod created;
 mod registration;
+#[path = "../support/resources.rs"]
+mod resources;
 #[path = "../support/secret_volume.rs"]
 mod secret_volume;
 mod sidecar;

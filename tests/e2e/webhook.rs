@@ -54,9 +54,14 @@ impl Webhook {
         webhook
     }
 
-    /// Where API servers reach it.
+    /// Where API servers send pods.
     pub fn url(&self) -> String {
-        format!("https://127.0.0.1:{}/mutate-v1-pod", self.port)
+        self.url_of("/mutate-v1-pod")
+    }
+
+    /// Where API servers reach an endpoint.
+    pub fn url_of(&self, path: &str) -> String {
+        format!("https://127.0.0.1:{}{path}", self.port)
     }
 
     /// Stops it by SIGTERM until the guard is dropped.

@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::audit;
 use crate::cluster::{Cluster, asking, java};
 use crate::created::Created;
+use crate::registration;
 
 /// What is asked for, the sentence that comes back, and its code in the audit log.
 type Row = (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static str);
@@ -73,12 +74,18 @@ pub fn partly_helped(cluster: &Cluster) {
     assert_eq!(audit::decision(cluster, namespace, "disabled"), "sdk=LanguageDisabled");
 }
 
-/// One that the schema lets through and nobody can use.
+/// One that was stored when the schema let it through, and that nobody can use.
 pub fn broken_neighbour(cluster: &Cluster) {
     let namespace = "broken";
     cluster.instrumented_namespace(namespace);
     let selector = json!({"matchExpressions": [{"key": "app", "operator": "Resembles", "values": ["x"]}]});
-    cluster.instrumentation(namespace, "broken", &json!({"selector": selector}));
+    registration::apply_unchecked(
+        &cluster.plane,
+        &json!({
+            "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+            "metadata": {"name": "broken", "namespace": namespace}, "spec": {"selector": selector},
+        }),
+    );
     let named = asking("named", &[("inject-java", "broken")]);
     let known = |pod: &Created| pod.warnings.contains("cannot be used");
     let pod = cluster.create_when("the broken one is known", namespace, &named, known);

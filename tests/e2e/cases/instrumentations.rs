@@ -1,0 +1,130 @@
+//! Instrumentations on their way in: what the CRD refuses by itself, and what
+//! users read when the webhook judges.
+
+use otel_webhook::api::{defaulting, defaults::DefaultImages};
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, LIMIT};
+use crate::control_plane::{Ran, until};
+use crate::registration::{self, register_instrumentations};
+use crate::resources::{Row, rows};
+
+/// The schema and its rules, on every row of the table, with nobody to ask.
+pub fn crd_alone(cluster: &Cluster) {
+    let mut failures = Vec::new();
+    for row in rows() {
+        let mut object = row.object.clone();
+        let patch = defaulting(&object, &DefaultImages::default());
+        json_patch::patch(&mut object, &patch).expect("the operations fit");
+        let ran = try_out(cluster, &object);
+        let is_met = match &row.crd {
+            Some(text) => !ran.ok && ran.stderr.contains(text),
+            None => ran.ok,
+        };
+        if !is_met {
+            failures.push(format!("{}: expected {:?}, found {}", row.what, row.crd, ran.stderr));
+        }
+    }
+    assert!(failures.is_empty(), "{} rows differ:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// Every error of every row reaches the terminal, whoever refused.
+pub fn mistakes(cluster: &Cluster) {
+    let namespace = "mistakes";
+    cluster.namespace(namespace, &[]);
+    let _registered = register_instrumentations(&cluster.plane, &cluster.webhook, namespace);
+    for row in rows() {
+        let Row { what, mut object, errors, warnings, .. } = row;
+        object["metadata"]["namespace"] = namespace.into();
+        let ran = try_out(cluster, &object);
+        assert_eq!(ran.ok, errors.is_empty(), "{what}: {}", ran.stderr);
+        let is_good = errors.is_empty() && warnings.is_empty();
+        assert!(!is_good || ran.stderr.is_empty(), "{what}: {}", ran.stderr);
+        for error in errors {
+            // A warning has 250 characters.
+            let start: String = error.chars().take(200).collect();
+            assert!(ran.stderr.contains(&start), "{what}: {start} is not in\n{}", ran.stderr);
+        }
+    }
+    let sources = json!({"fieldRef": {"fieldPath": "a"}, "secretKeyRef": {"name": "a", "key": "b"}});
+    let spec = json!({"env": [{"name": "A", "valueFrom": sources}, {"name": "B", "valueFrom": sources}]});
+    let ran = try_out(cluster, &instrumentation(namespace, "two", &spec));
+    let one =
+        |index| format!("spec.env[{index}].valueFrom: names 2 sources (fieldRef, secretKeyRef); valid: one");
+    let refusal = format!("The Instrumentation \"two\" is invalid: \n* {}\n* {}\n", one(0), one(1));
+    assert!(ran.stderr.contains(&refusal), "{}", ran.stderr);
+}
+
+/// Defaulting takes nothing from whoever applies, and gives nothing twice.
+pub fn applied_twice(cluster: &Cluster) {
+    let namespace = "applied-twice";
+    cluster.namespace(namespace, &[]);
+    let _registered = register_instrumentations(&cluster.plane, &cluster.webhook, namespace);
+    let spec =
+        json!({"sampler": {"type": "always_on"}, "java": {"image": "own:1", "resources": {"limits": {}}}});
+    for (name, how) in [("by-server", "--server-side=true"), ("by-client", "--server-side=false")] {
+        let object = instrumentation(namespace, name, &spec).to_string();
+        let apply = || {
+            let ran = cluster.plane.kubectl_in(&["apply", how, "--filename", "-"], &object);
+            assert!(ran.ok, "{}", ran.stderr);
+            cluster.get(namespace, &["instrumentation", name, "--show-managed-fields"])
+        };
+        let (first, second) = (apply(), apply());
+        assert_eq!(first["spec"]["java"]["image"], "own:1");
+        assert_eq!(first["spec"]["go"]["resourceRequirements"]["requests"]["cpu"], "50m");
+        assert_eq!(first, second, "{name}");
+    }
+}
+
+/// One that the CRD of an earlier version let in.
+pub fn old(cluster: &Cluster) {
+    let namespace = "old";
+    cluster.namespace(namespace, &[]);
+    let mut object = instrumentation(namespace, "bad", &json!({"sampler": {"type": "sometimes"}}));
+    object["metadata"]["finalizers"] = json!(["example.com/finalizer"]);
+    registration::apply_unchecked(&cluster.plane, &object);
+    let _registered = register_instrumentations(&cluster.plane, &cluster.webhook, namespace);
+    let kubectl = |verb: &str, more: &[&str]| {
+        let args = [&[verb, "--namespace", namespace, "instrumentation", "bad"], more].concat();
+        cluster.plane.kubectl(&args)
+    };
+    let ran = kubectl("annotate", &["a=b"]);
+    assert!(ran.ok && ran.stderr.contains("\"sometimes\" is not a sampler"), "{}", ran.stderr);
+
+    let ran = kubectl("patch", &["--type=merge", r#"--patch={"spec":{"propagators":["B3"]}}"#]);
+    assert!(!ran.ok && ran.stderr.contains("(did you mean \"b3\"?)"), "{}", ran.stderr);
+
+    let ran = kubectl("delete", &["--wait=false"]);
+    assert!(ran.ok, "{}", ran.stderr);
+    let ran = kubectl("patch", &["--type=merge", r#"--patch={"metadata":{"finalizers":null}}"#]);
+    assert!(ran.ok, "{}", ran.stderr);
+    until("the bad one is gone", LIMIT, || (!kubectl("get", &[]).ok).then_some(()));
+}
+
+pub fn unjudged(cluster: &Cluster) {
+    let namespace = "unjudged";
+    cluster.namespace(namespace, &[]);
+    let registered = register_instrumentations(&cluster.plane, &cluster.webhook, namespace);
+    let object = instrumentation(namespace, "good", &json!({}));
+    let stopped = cluster.webhook.stop();
+    let ran = try_out(cluster, &object);
+    let sentence = "failed calling webhook \"defaults.otel-webhook.io\"";
+    assert!(!ran.ok && ran.stderr.contains(sentence), "{}", ran.stderr);
+    drop(stopped);
+    let ran = try_out(cluster, &object);
+    assert!(ran.ok, "{}", ran.stderr);
+    drop(registered);
+}
+
+fn instrumentation(namespace: &str, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+        "metadata": {"name": name, "namespace": namespace}, "spec": spec,
+    })
+}
+
+/// What would come of a creation. Fields that nobody knows are dropped, as controllers' are.
+fn try_out(cluster: &Cluster, object: &Value) -> Ran {
+    let args = ["create", "--dry-run=server", "--validate=false", "--filename", "-"];
+    cluster.plane.kubectl_in(&args, &object.to_string())
+}
