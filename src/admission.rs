@@ -101,7 +101,7 @@ impl Admission {
             Err(Panicked) => {
                 tracing::error!(namespace, %owner, "the core panicked; the pod goes on without an agent");
             }
-            Ok(outcome) if outcome.findings.is_empty() => {}
+            Ok(outcome) if !outcome.is_asked() => {}
             Ok(outcome) => {
                 for finding in &outcome.findings {
                     self.metrics.count_injection(finding.language, finding.reason.code());

@@ -11,6 +11,9 @@ use crate::inject::{Outcome, reason::Reason};
 /// The longest warning, in bytes: the API server cuts at 256 characters.
 const LONGEST_WARNING: usize = 250;
 
+/// All warnings together, in bytes, after which the API server takes no more.
+const MOST_WARNINGS: usize = 4096;
+
 /// The answer to one request; always `allowed`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,7 +72,7 @@ impl<'a> Answer<'a> {
             allowed: true,
             patch_type: None,
             patch: None,
-            warnings: warning.into_iter().map(cut).collect(),
+            warnings: warning.iter().map(|warning| cut(warning)).collect(),
             audit_annotations: None,
         }
     }
@@ -82,11 +85,11 @@ impl<'a> Answer<'a> {
                 Some("otel-webhook failed; the pod goes on without an agent".to_owned()),
             );
         };
-        let asked = !outcome.findings.is_empty();
+        let asked = outcome.is_asked();
         Self {
             patch_type: outcome.patch.as_ref().map(|_| "JSONPatch"),
             patch: outcome.patch.as_ref().map(|patch| BASE64_STANDARD.encode(patch)),
-            warnings: outcome.warnings().map(|warning| cut(format!("otel-webhook: {warning}"))).collect(),
+            warnings: all_of(&outcome.warnings()),
             audit_annotations: asked.then(|| Audit::of(outcome)),
             ..Self::allowed(uid, None)
         }
@@ -116,7 +119,23 @@ pub fn summary(outcome: &Outcome) -> impl fmt::Display {
     })
 }
 
-fn cut(mut warning: String) -> String {
+/// As many warnings as the API server takes.
+fn all_of(warnings: &[String]) -> Vec<String> {
+    let mut left = MOST_WARNINGS;
+    let warnings = warnings.iter().map(|warning| cut(&format!("otel-webhook: {warning}")));
+    warnings
+        .take_while(|warning| {
+            let fits = warning.len() <= left;
+            left = left.saturating_sub(warning.len());
+            fits
+        })
+        .collect()
+}
+
+/// One warning, short enough and fit for a header: the API server drops those
+/// with control characters.
+fn cut(warning: &str) -> String {
+    let mut warning = warning.replace(char::is_control, " ");
     if warning.len() > LONGEST_WARNING {
         let end = (0..=LONGEST_WARNING - 3).rev().find(|&end| warning.is_char_boundary(end));
         warning.truncate(end.unwrap_or_default());
@@ -132,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_warning_is_cut_between_characters() {
-        let cut = cut("ü".repeat(300));
+        let cut = cut(&"ü".repeat(300));
         assert!(cut.len() <= LONGEST_WARNING && cut.ends_with("ü…"), "{cut}");
     }
 

@@ -25,6 +25,8 @@ use crate::api::{
 pub struct Compiled {
     /// Its namespace and name.
     pub name: ObjectName,
+    /// Its generation, which counts its changes.
+    pub generation: Option<i64>,
     /// Which pods it is for; none for all of them.
     pub selector: Option<Selector>,
     /// Among several that fit, the higher one is used.
@@ -70,6 +72,8 @@ pub struct Prepared {
     pub config: Option<String>,
     /// JSON of Go's security context.
     pub security_context: Option<String>,
+    /// See [`Compiled::hash`].
+    hash: String,
 }
 
 /// Requests, limits and claims.
@@ -90,6 +94,7 @@ impl Compiled {
     /// A sentence that says which field cannot be used.
     pub fn new(
         name: ObjectName,
+        generation: Option<i64>,
         annotations: &BTreeMap<String, String>,
         spec: &InstrumentationSpec,
         images: &DefaultImages,
@@ -99,8 +104,9 @@ impl Compiled {
         let labels = spec.defaults.as_ref().and_then(|defaults| defaults.use_labels_for_resource_attributes);
         let selector = spec.selector.as_ref().map(Selector::new).transpose()?.flatten();
         let security_context = spec.init_container_security_context.as_ref();
-        Ok(Self {
+        let compiled = Self {
             name,
+            generation,
             selector,
             priority: spec.priority.unwrap_or_default(),
             env: settings(spec.env.as_deref().unwrap_or_default()),
@@ -120,8 +126,41 @@ impl Compiled {
                 .iter()
                 .map(|language| prepare(language, spec, annotations, images))
                 .collect(),
-        })
+        };
+        Ok(compiled.with_hashes())
     }
+}
+
+impl Compiled {
+    /// A short hash of what is configured for a language: the same for the
+    /// same configuration, in every replica of this version.
+    pub fn hash(&self, language: &Language) -> Box<str> {
+        self.languages[language.index()].hash.as_str().into()
+    }
+
+    fn with_hashes(mut self) -> Self {
+        let common = format!(
+            "{:?}",
+            (
+                &self.env,
+                &self.exporter,
+                &self.resource,
+                &self.propagators,
+                &self.sampler,
+                &self.image_pull_policy
+            )
+        );
+        for prepared in &mut self.languages {
+            let own = format!("{common}{:?}{prepared:?}", self.security_context);
+            prepared.hash = format!("{:08x}", fnv(own.as_bytes()));
+        }
+        self
+    }
+}
+
+/// The FNV-1a hash of 32 bits: it tells configurations apart, and guards nothing.
+fn fnv(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 fn prepare(
@@ -155,6 +194,7 @@ fn prepare(
         version: filled(said.version.map(str::to_owned)),
         config: filled(said.config.map(str::to_owned)),
         security_context: said.security_context.filter(|value| !value.is_null()).map(json::of),
+        hash: String::new(),
     }
 }
 

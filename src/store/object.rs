@@ -64,7 +64,9 @@ pub fn instrumentation(object: &Value, images: &DefaultImages) -> Stored {
     let name = ObjectName { namespace: text("namespace"), name: text("name") };
     let annotations = strings(&metadata["annotations"]);
     let spec = read_spec(&object["spec"]);
-    let compiled = spec.and_then(|spec| Compiled::new(name.clone(), &annotations, &spec, images));
+    let compiled = spec.and_then(|spec| {
+        Compiled::new(name.clone(), metadata["generation"].as_i64(), &annotations, &spec, images)
+    });
     match compiled {
         Ok(compiled) => Stored::Ready(Arc::new(compiled)),
         Err(problem) => Stored::Invalid { name, problem: problem.into() },

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, env};
 
 use otel_webhook::{
     api::defaults::DefaultImages,
-    inject::{self, Input, Outcome, Settings, language::LanguageSet, pod::Pod},
+    inject::{self, Input, LABEL, Outcome, STATUS, Settings, language::LanguageSet, pod::Pod},
     store::{Snapshot, Writer},
 };
 use serde_json::Value;
@@ -56,8 +56,16 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
         return Err(format!("a second review changes it: {patch}"));
     }
     let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
-    if injected != outcome.patch.is_some() {
+    if injected != (after["spec"] != generated.pod["spec"]) {
         return Err(format!("findings and patch disagree: {:?}", outcome.findings));
+    }
+    let label = &after["metadata"]["labels"][LABEL];
+    if injected && label != "true" {
+        return Err(format!("it was injected, and its label says {label}"));
+    }
+    let status = after["metadata"]["annotations"][STATUS].as_str().unwrap_or("[]");
+    if status.len() > 2048 || serde_json::from_str::<Vec<Value>>(status).is_err() {
+        return Err(format!("the stamp is too long or broken: {status}"));
     }
     Ok(outcome.findings.iter().map(|finding| finding.reason.code()).collect())
 }
