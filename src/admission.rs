@@ -19,8 +19,8 @@ pub use request::MalformedReview;
 use request::{Request, Skip};
 
 use crate::{
-    inject::{self, Input, Outcome, Settings, pod::Pod},
-    store::{Store, cluster::ClusterOwners},
+    inject::{self, Input, Outcome, Settings, catalogue::Catalogue, pod::Pod},
+    store::{Store, cluster::Cluster},
     telemetry::Metrics,
 };
 
@@ -28,19 +28,14 @@ use crate::{
 pub struct Admission {
     store: Store,
     settings: Settings,
-    cluster: Option<ClusterOwners>,
+    cluster: Option<Cluster>,
     metrics: Arc<Metrics>,
 }
 
 impl Admission {
     /// Decides by what `store` knows. Owners that it does not know are asked
     /// for in the cluster, where there is one.
-    pub fn new(
-        store: Store,
-        settings: Settings,
-        cluster: Option<ClusterOwners>,
-        metrics: Arc<Metrics>,
-    ) -> Self {
+    pub fn new(store: Store, settings: Settings, cluster: Option<Cluster>, metrics: Arc<Metrics>) -> Self {
         Self { store, settings, cluster, metrics }
     }
 
@@ -61,7 +56,7 @@ impl Admission {
                 if let Skip::Unreadable { .. } = skip {
                     tracing::warn!(namespace = %request.namespace, reason = %skip, "a pod was not injected");
                 }
-                Answer::allowed(&request.uid, skip.warning())
+                Answer::allowed(&request.uid, skip.warning().as_deref())
             }
         };
         Ok(answer.write())
@@ -70,20 +65,29 @@ impl Admission {
     /// The core's result for a pod; a panic in it costs this pod its agent, and nothing else.
     async fn review<'p>(&self, request: &'p Request<'p>, pod: &'p Pod<'p>) -> Result<Outcome, Panicked> {
         let snapshot = self.store.snapshot();
+        let learned = self.unknown_namespace(&snapshot.catalogue, &request.namespace).await;
         let input = Input {
             pod,
             namespace: &request.namespace,
-            catalogue: &snapshot.catalogue,
+            catalogue: learned.as_ref().unwrap_or(&snapshot.catalogue),
             settings: &self.settings,
         };
         let decision = caught(|| inject::decide(input))?;
         match &self.cluster {
             Some(cluster) => {
-                let learned = cluster.learn(&decision.queries()).await;
-                caught(|| inject::build(decision, &learned))
+                let owners = cluster.owners(&decision.queries()).await;
+                caught(|| inject::build(decision, &owners))
             }
             None => caught(|| inject::build(decision, &snapshot.owners)),
         }
+    }
+
+    /// The catalogue with a namespace that the watch has not brought yet, since
+    /// its first pods follow right after it.
+    async fn unknown_namespace(&self, catalogue: &Catalogue, name: &str) -> Option<Catalogue> {
+        let cluster = self.cluster.as_ref().filter(|_| !catalogue.is_listed(name))?;
+        let found = cluster.namespace(name).await?;
+        Some(catalogue.with(name, &found))
     }
 
     /// Counts and logs what was asked for: who, where, what and why; never a variable's value.

@@ -66,13 +66,13 @@ struct Review<'a> {
 
 impl<'a> Answer<'a> {
     /// The pod as it came.
-    pub fn allowed(uid: &'a str, warning: Option<String>) -> Self {
+    pub fn allowed(uid: &'a str, warning: Option<&str>) -> Self {
         Self {
             uid,
             allowed: true,
             patch_type: None,
             patch: None,
-            warnings: warning.iter().map(|warning| cut(warning)).collect(),
+            warnings: warning.into_iter().map(cut).collect(),
             audit_annotations: None,
         }
     }
@@ -80,10 +80,7 @@ impl<'a> Answer<'a> {
     /// What the core decided.
     pub fn of(uid: &'a str, outcome: &Result<Outcome, Panicked>) -> Self {
         let Ok(outcome) = outcome else {
-            return Self::allowed(
-                uid,
-                Some("otel-webhook failed; the pod goes on without an agent".to_owned()),
-            );
+            return Self::allowed(uid, Some("otel-webhook failed; the pod goes on without an agent"));
         };
         let asked = outcome.is_asked();
         Self {

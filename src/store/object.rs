@@ -80,6 +80,7 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
     let ours = annotations
         .filter_map(|(key, value)| Some((key.strip_prefix(ANNOTATION_PREFIX)?.into(), value.into())));
     let namespace = Namespace {
+        is_listed: true,
         annotations: ours.collect(),
         enforced_level: metadata["labels"][ENFORCE].as_str().map(Into::into),
         instrumentations: Vec::new(),
