@@ -29,6 +29,7 @@ mod note;
 mod patch;
 mod path;
 pub mod pod;
+pub mod quantity;
 pub mod reason;
 mod resource;
 mod select;

@@ -1,0 +1,153 @@
+//! Kubernetes quantities, exactly: `100m`, `64Mi`, `1.5`, `2e3`.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// An amount in units of 10⁻⁹, which is as fine as Kubernetes counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Quantity(i128);
+
+const ONE: i128 = 1_000_000_000;
+
+impl Quantity {
+    /// Nothing of it.
+    pub const ZERO: Self = Self(0);
+
+    /// A number of mebibytes.
+    pub const fn mebibytes(count: i128) -> Self {
+        Self(count * 1024 * 1024 * ONE)
+    }
+
+    /// Reads a quantity, which may be a number or a string. None for what is neither.
+    pub fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::String(text) => Self::parse(text),
+            Value::Number(number) => Self::parse(&number.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Reads a quantity's text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits_end =
+            text.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
+        let (number, suffix) = text.split_at(digits_end);
+        let (numerator, denominator) = scale(suffix)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let negative = whole.starts_with('-');
+        let whole = whole.strip_prefix(['-', '+']).unwrap_or(whole);
+        let digits = format!("{whole}{fraction}");
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let parts = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+        let scaled = digits.parse::<i128>().ok()?.checked_mul(numerator)?.checked_mul(ONE)?;
+        let divisor = denominator.checked_mul(parts)?;
+        // Finer than Kubernetes counts: it rounds up.
+        let amount = scaled.checked_add(divisor - 1)? / divisor;
+        Some(Self(if negative { -amount } else { amount }))
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, or zero where there would be less.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0).max(0))
+    }
+
+    /// Whether it is nothing.
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// What a suffix stands for, as a fraction.
+fn scale(suffix: &str) -> Option<(i128, i128)> {
+    const POWERS: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
+    let power = |base: i128, at: usize| Some((base.checked_pow(u32::try_from(at + 1).ok()?)?, 1));
+    match suffix {
+        "" => return Some((1, 1)),
+        "m" => return Some((1, 1_000)),
+        "u" => return Some((1, 1_000_000)),
+        "n" => return Some((1, 1_000_000_000)),
+        "Ki" => return Some((1024, 1)),
+        _ => {}
+    }
+    if let Some(at) = POWERS.iter().position(|name| *name == suffix) {
+        return power(1000, at);
+    }
+    if let Some(at) = POWERS.iter().position(|name| suffix.strip_suffix('i') == Some(name)) {
+        return power(1024, at);
+    }
+    let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+    let size = 10_i128.checked_pow(exponent.unsigned_abs())?;
+    Some(if exponent < 0 { (1, size) } else { (size, 1) })
+}
+
+impl fmt::Display for Quantity {
+    /// The shortest usual form: `250m`, `2`, `128Mi`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(amount) = *self;
+        if amount % ONE == 0 {
+            let whole = amount / ONE;
+            for (size, suffix) in [(1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki")] {
+                if whole != 0 && whole % size == 0 {
+                    return write!(f, "{}{suffix}", whole / size);
+                }
+            }
+            return write!(f, "{whole}");
+        }
+        for (size, suffix) in [(ONE / 1_000, "m"), (ONE / 1_000_000, "u")] {
+            if amount % size == 0 {
+                return write!(f, "{}{suffix}", amount / size);
+            }
+        }
+        write!(f, "{amount}n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_mean_what_they_mean_in_kubernetes() {
+        for (one, same) in [
+            ("0.5", "500m"),
+            ("1", "1000m"),
+            ("1k", "1000"),
+            ("1Ki", "1024"),
+            ("2e3", "2k"),
+            ("2E-3", "2m"),
+            ("1E", "1000P"),
+            ("1.5Gi", "1536Mi"),
+            (".5", "500m"),
+            ("5.", "5"),
+            ("+1", "1"),
+            ("100u", "0.1m"),
+        ] {
+            let parse = |text| Quantity::parse(text).unwrap_or_else(|| panic!("{text} is a quantity"));
+            assert_eq!(parse(one), parse(same), "{one} {same}");
+        }
+        for bad in ["", "m", "1x", "1.2.3", "--1", "1Kii", "e3", "."] {
+            assert_eq!(Quantity::parse(bad), None, "{bad}");
+        }
+        assert!(Quantity::parse("-1").is_some_and(|negative| negative < Quantity::ZERO));
+    }
+
+    #[test]
+    fn a_quantity_is_written_in_its_usual_form() {
+        for text in ["0", "250m", "2", "128Mi", "1Gi", "3Ki", "1500n", "7u"] {
+            let shown = Quantity::parse(text).map(|quantity| quantity.to_string());
+            assert_eq!(shown.as_deref().and_then(Quantity::parse), Quantity::parse(text), "{shown:?}");
+        }
+        assert_eq!(Quantity::mebibytes(256).to_string(), "256Mi");
+        assert_eq!(Quantity::parse("1.5").expect("a quantity").to_string(), "1500m");
+    }
+}
