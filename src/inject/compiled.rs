@@ -10,6 +10,7 @@ use super::{
     exporter::Exporter,
     json,
     language::{LANGUAGES, Language},
+    quantity::Quantity,
     reason::ObjectName,
     resource::Policy,
     selector::Selector,
@@ -202,8 +203,9 @@ impl Resources {
     fn new(said: Option<&Value>, defaults: Option<&LanguageDefaults>) -> Self {
         let mut members = said.and_then(Value::as_object).cloned().unwrap_or_default();
         if let Some(defaults) = defaults {
-            fill(&mut members, "limits", &LIMITS);
+            let limits_are_said = !fill(&mut members, "limits", &LIMITS);
             fill(&mut members, "requests", &defaults.requests);
+            keep_within_limits(&mut members, limits_are_said);
         }
         let claims = members.get("claims").and_then(Value::as_array).into_iter().flatten();
         let claims = claims.filter_map(|claim| claim["name"].as_str().map(str::to_owned)).collect();
@@ -212,13 +214,35 @@ impl Resources {
     }
 }
 
-/// Sets limits or requests that the Instrumentation leaves open. An empty
-/// object is a decision, not an opening.
-fn fill(resources: &mut Map<String, Value>, key: &str, quantities: &[(&str, &str)]) {
-    if resources.get(key).is_none_or(Value::is_null) {
+/// Sets limits or requests that the Instrumentation leaves open, and says
+/// whether it does. An empty object is a decision, not an opening.
+fn fill(resources: &mut Map<String, Value>, key: &str, quantities: &[(&str, &str)]) -> bool {
+    let is_open = resources.get(key).is_none_or(Value::is_null);
+    if is_open {
         let quantities = quantities.iter().map(|(name, quantity)| ((*name).to_owned(), (*quantity).into()));
         resources.insert(key.to_owned(), Value::Object(quantities.collect()));
     }
+    is_open
+}
+
+/// The API server refuses a request above its limit. Where one of the two is a
+/// default it gives way to the other; where both are said, the limit counts.
+fn keep_within_limits(resources: &mut Map<String, Value>, limits_are_said: bool) {
+    let map = |key: &str| resources.get(key).and_then(Value::as_object).cloned();
+    let (Some(mut limits), Some(mut requests)) = (map("limits"), map("requests")) else {
+        return;
+    };
+    for (name, request) in &mut requests {
+        if let Some(limit) = limits.get_mut(name)
+            && let (Some(asked), Some(most)) = (Quantity::of(request), Quantity::of(limit))
+            && asked > most
+        {
+            let (kept, gives_way) = if limits_are_said { (limit, request) } else { (request, limit) };
+            gives_way.clone_from(kept);
+        }
+    }
+    resources.insert("limits".to_owned(), Value::Object(limits));
+    resources.insert("requests".to_owned(), Value::Object(requests));
 }
 
 fn empty_dir(said: &Settings<'_>) -> String {
@@ -246,4 +270,28 @@ fn settings(list: &[EnvVar]) -> Vec<Setting> {
 
 fn filled(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::defaults::JAVA;
+
+    #[test]
+    fn no_request_is_above_its_limit() {
+        let filled = |said: Value| Resources::new(Some(&said), Some(&JAVA)).value;
+        let defaults = json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
+        assert_eq!(filled(json!({})), defaults);
+        let small = json!({"limits": {"cpu": "10m", "memory": "1Gi"}});
+        assert_eq!(filled(small)["requests"], json!({"cpu": "10m", "memory": "64Mi"}));
+        let large = json!({"requests": {"cpu": 2, "memory": "200M"}});
+        assert_eq!(filled(large)["limits"], json!({"cpu": 2, "memory": "256Mi"}));
+        let both = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1500m", "memory": "1Gi"}});
+        let expected = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1", "memory": "1Gi"}});
+        assert_eq!(filled(both), expected);
+        let open = json!({"limits": {}, "requests": {"cpu": "9"}});
+        assert_eq!(filled(open.clone()), open);
+    }
 }

@@ -5,6 +5,8 @@ mod certificate;
 mod every_field;
 mod failure;
 mod first_case;
+mod generated;
+mod languages;
 mod namespaces;
 mod owners;
 mod paths;
@@ -42,6 +44,9 @@ pub const ALL: &[(&str, Case)] = &[
     ("owners_have_their_uids", owners::uids),
     ("an_operators_instrumentation_is_kept_as_it_is", resources::kept),
     ("a_changed_instrumentation_counts_for_the_next_pod", resources::changed),
+    ("each_language_is_injected_as_the_contract_says", languages::each),
+    ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
+    ("a_generated_pod_that_is_taken_is_taken_injected_too", generated::taken),
     ("the_roles_suffice", aftermath::roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),
 ];
