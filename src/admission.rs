@@ -98,7 +98,7 @@ impl Admission {
         outcome: &Result<Outcome, Panicked>,
         started: Instant,
     ) {
-        let micros = started.elapsed().as_micros();
+        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let namespace = &*request.namespace;
         let owner = Owner(pod);
         match outcome {
@@ -110,7 +110,7 @@ impl Admission {
                 for finding in &outcome.findings {
                     self.metrics.count_injection(finding.language, finding.reason.code());
                 }
-                let injected = outcome.patch.is_some();
+                let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
                 let findings = answer::summary(outcome);
                 tracing::info!(namespace, %owner, injected, %findings, micros, "reviewed");
             }

@@ -82,7 +82,7 @@ impl<'a> Answer<'a> {
         let Ok(outcome) = outcome else {
             return Self::allowed(uid, Some("otel-webhook failed; the pod goes on without an agent"));
         };
-        let asked = outcome.is_asked();
+        let asked = !outcome.findings.is_empty();
         Self {
             patch_type: outcome.patch.as_ref().map(|_| "JSONPatch"),
             patch: outcome.patch.as_ref().map(|patch| BASE64_STANDARD.encode(patch)),
