@@ -27,8 +27,8 @@ use request::{Request, Skip};
 
 use crate::{
     api::defaults::DefaultImages,
-    inject::{self, Input, Outcome, Settings, pod::Pod},
-    store::{Store, cluster::ClusterOwners},
+    inject::{self, Input, Outcome, Settings, catalogue::Catalogue, pod::Pod},
+    store::{Store, cluster::Cluster},
     telemetry::Metrics,
 };
 
@@ -36,7 +36,7 @@ use crate::{
 pub struct Admission {
     store: Store,
     settings: Settings,
-    cluster: Option<ClusterOwners>,
+    cluster: Option<Cluster>,
     metrics: Arc<Metrics>,
     images: DefaultImages,
 }
@@ -44,12 +44,7 @@ pub struct Admission {
 impl Admission {
     /// Decides by what `store` knows. Owners that it does not know are asked
     /// for in the cluster, where there is one.
-    pub fn new(
-        store: Store,
-        settings: Settings,
-        cluster: Option<ClusterOwners>,
-        metrics: Arc<Metrics>,
-    ) -> Self {
+    pub fn new(store: Store, settings: Settings, cluster: Option<Cluster>, metrics: Arc<Metrics>) -> Self {
         Self { store, settings, cluster, metrics, images: DefaultImages::default() }
     }
 
@@ -76,7 +71,7 @@ impl Admission {
                 if let Skip::Unreadable { .. } = skip {
                     tracing::warn!(namespace = %request.namespace, reason = %skip, "a pod was not injected");
                 }
-                Answer::allowed(&request.uid, skip.warning())
+                Answer::allowed(&request.uid, skip.warning().as_deref())
             }
         };
         Ok(answer.write())
@@ -85,20 +80,29 @@ impl Admission {
     /// The core's result for a pod; a panic in it costs this pod its agent, and nothing else.
     async fn review<'p>(&self, request: &'p Request<'p>, pod: &'p Pod<'p>) -> Result<Outcome, Panicked> {
         let snapshot = self.store.snapshot();
+        let learned = self.unknown_namespace(&snapshot.catalogue, &request.namespace).await;
         let input = Input {
             pod,
             namespace: &request.namespace,
-            catalogue: &snapshot.catalogue,
+            catalogue: learned.as_ref().unwrap_or(&snapshot.catalogue),
             settings: &self.settings,
         };
         let decision = caught(|| inject::decide(input))?;
         match &self.cluster {
             Some(cluster) => {
-                let learned = cluster.learn(&decision.queries()).await;
-                caught(|| inject::build(decision, &learned))
+                let owners = cluster.owners(&decision.queries()).await;
+                caught(|| inject::build(decision, &owners))
             }
             None => caught(|| inject::build(decision, &snapshot.owners)),
         }
+    }
+
+    /// The catalogue with a namespace that the watch has not brought yet, since
+    /// its first pods follow right after it.
+    async fn unknown_namespace(&self, catalogue: &Catalogue, name: &str) -> Option<Catalogue> {
+        let cluster = self.cluster.as_ref().filter(|_| !catalogue.is_listed(name))?;
+        let found = cluster.namespace(name).await?;
+        Some(catalogue.with(name, &found))
     }
 
     /// Counts and logs what was asked for: who, where, what and why; never a variable's value.
@@ -109,19 +113,19 @@ impl Admission {
         outcome: &Result<Outcome, Panicked>,
         started: Instant,
     ) {
-        let micros = started.elapsed().as_micros();
+        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let namespace = &*request.namespace;
         let owner = Owner(pod);
         match outcome {
             Err(Panicked) => {
                 tracing::error!(namespace, %owner, "the core panicked; the pod goes on without an agent");
             }
-            Ok(outcome) if outcome.findings.is_empty() => {}
+            Ok(outcome) if !outcome.is_asked() => {}
             Ok(outcome) => {
                 for finding in &outcome.findings {
                     self.metrics.count_injection(finding.language, finding.reason.code());
                 }
-                let injected = outcome.patch.is_some();
+                let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
                 let findings = answer::summary(outcome);
                 tracing::info!(namespace, %owner, injected, %findings, micros, "reviewed");
             }

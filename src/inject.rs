@@ -31,7 +31,6 @@ mod note;
 mod patch;
 mod path;
 pub mod pod;
-mod quantity;
 pub mod reason;
 mod resource;
 mod select;
@@ -53,7 +52,7 @@ use edit::PodEdit;
 use job::Job;
 use language::LanguageSet;
 use pod::Pod;
-use reason::ObjectName;
+use reason::{ObjectName, Reason};
 use resource::PodFacts;
 use workload::Owners;
 
@@ -113,21 +112,30 @@ impl Outcome {
         self.patch.as_ref().map(parse).unwrap_or_default()
     }
 
-    /// Sentences for whoever sent the pod: what was asked for and did not come.
-    pub fn warnings(&self) -> impl Iterator<Item = String> {
-        let trouble = self.findings.iter().filter(|finding| finding.reason.is_trouble());
-        trouble.map(|finding| match &finding.container {
-            Some(container) => format!("{} in {container}: {}", finding.language, finding.reason),
-            None => format!("{}: {}", finding.language, finding.reason),
-        })
+    /// Whether anything was asked for, and not only switched off.
+    pub fn is_asked(&self) -> bool {
+        self.findings.iter().any(|finding| !matches!(finding.reason, Reason::SwitchedOff { .. }))
+    }
+
+    /// Sentences for whoever sent the pod, one a language: what was asked for and did not come.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<(&str, String, usize)> = Vec::new();
+        for finding in self.findings.iter().filter(|finding| finding.reason.is_trouble()) {
+            match warnings.iter_mut().find(|(language, ..)| *language == finding.language) {
+                Some((_, _, more)) => *more += 1,
+                None => warnings.push((finding.language, finding.to_string(), 0)),
+            }
+        }
+        let shown = |(_, text, more)| if more == 0 { text } else { format!("{text} (and {more} more)") };
+        warnings.into_iter().map(shown).collect()
     }
 }
 
 /// Carries a decision out.
 pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
     let Decision { input, annotations, plans, mut findings } = decision;
-    if plans.is_empty() {
-        return Outcome { patch: None, findings };
+    if plans.is_empty() && findings.is_empty() {
+        return Outcome::default();
     }
     let with_uids = plans.iter().any(|plan| plan.instrumentation.resource.with_uids);
     let facts = PodFacts {
@@ -149,7 +157,16 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         };
         (plan.language.inject_into)(&mut job);
     }
-    let (labels, mut entries) = stamp::of(&findings, input.settings.stamp);
-    entries.extend(autoscaler::annotation(&edit).filter(|_| input.settings.safe_to_evict));
-    Outcome { patch: patch::operations(&edit, &labels, &entries), findings }
+    note_unlearned(&mut findings, &facts.workload);
+    let stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
+    let evict = autoscaler::annotation(&edit).filter(|_| input.settings.safe_to_evict);
+    Outcome { patch: patch::operations(&edit, &stamp, evict), findings }
+}
+
+/// Says of whom nobody could tell in time to whom they belong.
+fn note_unlearned(findings: &mut [Finding], workload: &workload::Workload) {
+    if let Some(finding) = findings.iter_mut().find(|finding| finding.reason.is_injected()) {
+        let notes = workload.unlearned.iter().map(|owner| Note::OwnerNotLearned { owner: owner.clone() });
+        finding.notes.extend(notes);
+    }
 }

@@ -60,7 +60,7 @@ impl Writer {
         Self { store: Store::default(), images, working: Snapshot::default(), metrics: None }
     }
 
-    /// Shows in the metrics how many Instrumentations are published.
+    /// Shows in the metrics what is published.
     #[must_use]
     pub fn counted(self, metrics: Arc<Metrics>) -> Self {
         Self { metrics: Some(metrics), ..self }
@@ -104,8 +104,7 @@ impl Writer {
     /// Forgets what a namespace says itself; its Instrumentations go one by one.
     pub fn forget_namespace(&mut self, name: &str) {
         self.edit(name, |known| {
-            known.annotations = Vec::new();
-            known.enforced_level = None;
+            known.take(&Namespace::default());
         });
     }
 
@@ -120,8 +119,7 @@ impl Writer {
     pub fn keep_namespaces(&mut self, keep: impl Fn(&str) -> bool) {
         self.edit_all(|namespace, known| {
             if !keep(namespace) {
-                known.annotations = Vec::new();
-                known.enforced_level = None;
+                known.take(&Namespace::default());
             }
         });
     }
@@ -134,7 +132,8 @@ impl Writer {
     /// Shows readers what was taken in.
     pub fn publish(&self) {
         if let Some(metrics) = &self.metrics {
-            metrics.set_instrumentations(self.working.catalogue.instrumentation_count());
+            let catalogue = &self.working.catalogue;
+            metrics.set_store(catalogue.instrumentation_count(), catalogue.namespaces.len());
         }
         self.store.0.store(Arc::new(self.working.clone()));
     }
@@ -148,8 +147,7 @@ impl Writer {
     fn put_namespace(&mut self, object: &Value) {
         let (name, read) = object::namespace(object);
         self.edit(&name, |known| {
-            known.annotations = read.annotations;
-            known.enforced_level = read.enforced_level;
+            known.take(&read);
         });
     }
 

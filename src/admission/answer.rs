@@ -12,6 +12,9 @@ use crate::inject::{Outcome, reason::Reason};
 /// The longest warning, in bytes: the API server cuts at 256 characters.
 const LONGEST_WARNING: usize = 250;
 
+/// All warnings together, in bytes, after which the API server takes no more.
+const MOST_WARNINGS: usize = 4096;
+
 /// The answer to one request.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -66,7 +69,7 @@ struct Review<'a> {
 
 impl<'a> Answer<'a> {
     /// The pod as it came.
-    pub fn allowed(uid: &'a str, warning: Option<String>) -> Self {
+    pub fn allowed(uid: &'a str, warning: Option<&str>) -> Self {
         Self {
             uid,
             allowed: true,
@@ -93,22 +96,19 @@ impl<'a> Answer<'a> {
     /// The same with warnings for whoever sent the object.
     #[must_use]
     pub fn warning<W: fmt::Display>(self, warnings: impl IntoIterator<Item = W>) -> Self {
-        Self { warnings: warnings.into_iter().map(|warning| cut(warning.to_string())).collect(), ..self }
+        Self { warnings: all_of(warnings.into_iter().map(|warning| warning.to_string())), ..self }
     }
 
     /// What the core decided.
     pub fn of(uid: &'a str, outcome: &Result<Outcome, Panicked>) -> Self {
         let Ok(outcome) = outcome else {
-            return Self::allowed(
-                uid,
-                Some("otel-webhook failed; the pod goes on without an agent".to_owned()),
-            );
+            return Self::allowed(uid, Some("otel-webhook failed; the pod goes on without an agent"));
         };
         let asked = !outcome.findings.is_empty();
         Self {
             patch_type: outcome.patch.as_ref().map(|_| "JSONPatch"),
             patch: outcome.patch.as_ref().map(|patch| BASE64_STANDARD.encode(patch)),
-            warnings: outcome.warnings().map(|warning| cut(format!("otel-webhook: {warning}"))).collect(),
+            warnings: all_of(outcome.warnings().iter().map(|warning| format!("otel-webhook: {warning}"))),
             audit_annotations: asked.then(|| Audit::of(outcome)),
             ..Self::allowed(uid, None)
         }
@@ -138,7 +138,23 @@ pub fn summary(outcome: &Outcome) -> impl fmt::Display {
     })
 }
 
-fn cut(mut warning: String) -> String {
+/// As many warnings as the API server takes.
+fn all_of(warnings: impl Iterator<Item = String>) -> Vec<String> {
+    let mut left = MOST_WARNINGS;
+    warnings
+        .map(|warning| cut(&warning))
+        .take_while(|warning| {
+            let fits = warning.len() <= left;
+            left = left.saturating_sub(warning.len());
+            fits
+        })
+        .collect()
+}
+
+/// One warning, short enough and fit for a header: the API server drops those
+/// with control characters.
+fn cut(warning: &str) -> String {
+    let mut warning = warning.replace(char::is_control, " ");
     if warning.len() > LONGEST_WARNING {
         let end = (0..=LONGEST_WARNING - 3).rev().find(|&end| warning.is_char_boundary(end));
         warning.truncate(end.unwrap_or_default());
@@ -154,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_warning_is_cut_between_characters() {
-        let cut = cut("ü".repeat(300));
+        let cut = cut(&"ü".repeat(300));
         assert!(cut.len() <= LONGEST_WARNING && cut.ends_with("ü…"), "{cut}");
     }
 

@@ -11,7 +11,6 @@
 
 mod exporter;
 mod language;
-mod quantity;
 mod sampler;
 mod schema;
 mod secret;

@@ -174,14 +174,15 @@ fn report(answer: &str) -> Result<String, Failure> {
     out.push_str("\nCONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION\n");
     for entry in status(&after) {
         let part = |key: &str| text(&entry[key]).to_owned();
+        let containers: Vec<&str> = entry["containers"].as_array().into_iter().flatten().map(text).collect();
         writeln!(
             out,
             "{:<9}  {:<8}  {:<8}  {}  {}",
-            part("container"),
+            containers.join(","),
             part("language"),
             part("outcome"),
             part("instrumentation"),
-            part("reason")
+            part("message")
         )
         .map_err(Failure::failed)?;
     }

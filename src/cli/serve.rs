@@ -11,7 +11,7 @@ use crate::{
     server::{
         Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router, webhook_router,
     },
-    store::{Store, Writer, cluster::ClusterOwners, dir::Follower, watch},
+    store::{Store, Writer, cluster::Cluster, dir::Follower, watch},
     telemetry::{LogFormat, Metrics, init_logging},
     tls::{self, CertificateFiles, CurrentCertificate, DEFAULT_NAMES, SelfSigned, ServingCertificate},
 };
@@ -195,10 +195,7 @@ impl Running {
     }
 
     /// The store, and the task that keeps it as the source is.
-    async fn follow(
-        &self,
-        flags: &ServeFlags,
-    ) -> Result<(Store, Option<ClusterOwners>, JoinHandle<()>), Failure> {
+    async fn follow(&self, flags: &ServeFlags) -> Result<(Store, Option<Cluster>, JoinHandle<()>), Failure> {
         let writer = Writer::new(flags.injection.images()).counted(Arc::clone(&self.metrics));
         let store = writer.store();
         let listed = self.health.condition("store", "the Instrumentations and namespaces are not listed yet");
@@ -208,7 +205,7 @@ impl Running {
             return Ok((store, None, tokio::spawn(follower.run())));
         }
         let client = kube::Client::try_default().await.map_err(|error| no_cluster(&error))?;
-        let cluster = ClusterOwners::new(client.clone());
+        let cluster = Cluster::new(client.clone());
         let following = tokio::spawn(watch::follow(client, writer, move || ready(&listed)));
         Ok((store, Some(cluster), following))
     }

@@ -21,6 +21,8 @@ pub enum Stored {
 /// What is known of a namespace.
 #[derive(Clone, Debug, Default)]
 pub struct Namespace {
+    /// Whether the namespace itself was seen, and not only Instrumentations in it.
+    pub is_listed: bool,
     /// Its annotations under the prefix, each by what follows it.
     pub annotations: Vec<(Box<str>, Box<str>)>,
     /// The pod security level that it enforces.
@@ -66,9 +68,16 @@ impl Namespace {
         self.instrumentations.retain(|stored| *stored.name().name != *name);
     }
 
+    /// Takes what a namespace says itself; the Instrumentations stay.
+    pub fn take(&mut self, said: &Self) {
+        self.is_listed = said.is_listed;
+        self.annotations.clone_from(&said.annotations);
+        self.enforced_level.clone_from(&said.enforced_level);
+    }
+
     /// Whether nothing is known that a decision could depend on.
     pub fn is_empty(&self) -> bool {
-        self.annotations.is_empty() && self.enforced_level.is_none() && self.instrumentations.is_empty()
+        !self.is_listed && self.instrumentations.is_empty()
     }
 }
 
@@ -76,6 +85,20 @@ impl Catalogue {
     /// A namespace, if anything is known of it.
     pub fn namespace(&self, name: &str) -> Option<&Namespace> {
         self.namespaces.get(name).map(|namespace| &**namespace)
+    }
+
+    /// Whether a namespace itself was seen.
+    pub fn is_listed(&self, name: &str) -> bool {
+        self.namespace(name).is_some_and(|known| known.is_listed)
+    }
+
+    /// The same with what a namespace says itself.
+    #[must_use]
+    pub fn with(&self, name: &str, said: &Namespace) -> Self {
+        let mut catalogue = self.clone();
+        let known = catalogue.namespaces.entry(name.into()).or_default();
+        Arc::make_mut(known).take(said);
+        catalogue
     }
 
     /// How many Instrumentations there are.

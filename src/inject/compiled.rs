@@ -18,6 +18,7 @@ use crate::api::{
     EnvVar, InstrumentationSpec, Settings,
     defaults::{DefaultImages, LIMITS, LanguageDefaults, VOLUME_SIZE, image_annotation},
     is_hollow,
+    quantity::Quantity,
 };
 
 /// An Instrumentation, ready for use.
@@ -25,6 +26,8 @@ use crate::api::{
 pub struct Compiled {
     /// Its namespace and name.
     pub name: ObjectName,
+    /// Its generation, which counts its changes.
+    pub generation: Option<i64>,
     /// Which pods it is for; none for all of them.
     pub selector: Option<Selector>,
     /// Among several that fit, the higher one is used.
@@ -70,6 +73,8 @@ pub struct Prepared {
     pub config: Option<String>,
     /// JSON of Go's security context.
     pub security_context: Option<String>,
+    /// See [`Compiled::hash`].
+    hash: String,
 }
 
 /// Requests, limits and claims.
@@ -90,6 +95,7 @@ impl Compiled {
     /// A sentence that says which field cannot be used.
     pub fn new(
         name: ObjectName,
+        generation: Option<i64>,
         annotations: &BTreeMap<String, String>,
         spec: &InstrumentationSpec,
         images: &DefaultImages,
@@ -99,8 +105,9 @@ impl Compiled {
         let labels = spec.defaults.as_ref().and_then(|defaults| defaults.use_labels_for_resource_attributes);
         let selector = spec.selector.as_ref().map(Selector::new).transpose()?.flatten();
         let security_context = spec.init_container_security_context.as_ref();
-        Ok(Self {
+        let compiled = Self {
             name,
+            generation,
             selector,
             priority: spec.priority.unwrap_or_default(),
             env: settings(spec.env.as_deref().unwrap_or_default()),
@@ -120,8 +127,41 @@ impl Compiled {
                 .iter()
                 .map(|language| prepare(language, spec, annotations, images))
                 .collect(),
-        })
+        };
+        Ok(compiled.with_hashes())
     }
+}
+
+impl Compiled {
+    /// A short hash of what is configured for a language: the same for the
+    /// same configuration, in every replica of this version.
+    pub fn hash(&self, language: &Language) -> Box<str> {
+        self.languages[language.index()].hash.as_str().into()
+    }
+
+    fn with_hashes(mut self) -> Self {
+        let common = format!(
+            "{:?}",
+            (
+                &self.env,
+                &self.exporter,
+                &self.resource,
+                &self.propagators,
+                &self.sampler,
+                &self.image_pull_policy
+            )
+        );
+        for prepared in &mut self.languages {
+            let own = format!("{common}{:?}{prepared:?}", self.security_context);
+            prepared.hash = format!("{:08x}", fnv(own.as_bytes()));
+        }
+        self
+    }
+}
+
+/// The FNV-1a hash of 32 bits: it tells configurations apart, and guards nothing.
+fn fnv(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 fn prepare(
@@ -155,6 +195,7 @@ fn prepare(
         version: filled(said.version.map(str::to_owned)),
         config: filled(said.config.map(str::to_owned)),
         security_context: said.security_context.filter(|value| !value.is_null()).map(json::of),
+        hash: String::new(),
     }
 }
 
@@ -162,8 +203,9 @@ impl Resources {
     fn new(said: Option<&Value>, defaults: Option<&LanguageDefaults>) -> Self {
         let mut members = said.and_then(Value::as_object).cloned().unwrap_or_default();
         if let Some(defaults) = defaults {
-            fill(&mut members, "limits", &LIMITS);
+            let limits_are_said = !fill(&mut members, "limits", &LIMITS);
             fill(&mut members, "requests", &defaults.requests);
+            keep_within_limits(&mut members, limits_are_said);
         }
         let claims = members.get("claims").and_then(Value::as_array).into_iter().flatten();
         let claims = claims.filter_map(|claim| claim["name"].as_str().map(str::to_owned)).collect();
@@ -172,13 +214,35 @@ impl Resources {
     }
 }
 
-/// Sets limits or requests that the Instrumentation leaves open. An empty
-/// object is a decision, not an opening.
-fn fill(resources: &mut Map<String, Value>, key: &str, quantities: &[(&str, &str)]) {
-    if resources.get(key).is_none_or(Value::is_null) {
+/// Sets limits or requests that the Instrumentation leaves open, and says
+/// whether it does. An empty object is a decision, not an opening.
+fn fill(resources: &mut Map<String, Value>, key: &str, quantities: &[(&str, &str)]) -> bool {
+    let is_open = resources.get(key).is_none_or(Value::is_null);
+    if is_open {
         let quantities = quantities.iter().map(|(name, quantity)| ((*name).to_owned(), (*quantity).into()));
         resources.insert(key.to_owned(), Value::Object(quantities.collect()));
     }
+    is_open
+}
+
+/// The API server refuses a request above its limit. Where one of the two is a
+/// default it gives way to the other; where both are said, the limit counts.
+fn keep_within_limits(resources: &mut Map<String, Value>, limits_are_said: bool) {
+    let map = |key: &str| resources.get(key).and_then(Value::as_object).cloned();
+    let (Some(mut limits), Some(mut requests)) = (map("limits"), map("requests")) else {
+        return;
+    };
+    for (name, request) in &mut requests {
+        if let Some(limit) = limits.get_mut(name)
+            && let (Some(asked), Some(most)) = (Quantity::of(request), Quantity::of(limit))
+            && asked > most
+        {
+            let (kept, gives_way) = if limits_are_said { (limit, request) } else { (request, limit) };
+            gives_way.clone_from(kept);
+        }
+    }
+    resources.insert("limits".to_owned(), Value::Object(limits));
+    resources.insert("requests".to_owned(), Value::Object(requests));
 }
 
 fn empty_dir(said: &Settings<'_>) -> String {
@@ -206,4 +270,28 @@ fn settings(list: &[EnvVar]) -> Vec<Setting> {
 
 fn filled(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::defaults::JAVA;
+
+    #[test]
+    fn no_request_is_above_its_limit() {
+        let filled = |said: Value| Resources::new(Some(&said), Some(&JAVA)).value;
+        let defaults = json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
+        assert_eq!(filled(json!({})), defaults);
+        let small = json!({"limits": {"cpu": "10m", "memory": "1Gi"}});
+        assert_eq!(filled(small)["requests"], json!({"cpu": "10m", "memory": "64Mi"}));
+        let large = json!({"requests": {"cpu": 2, "memory": "200M"}});
+        assert_eq!(filled(large)["limits"], json!({"cpu": 2, "memory": "256Mi"}));
+        let both = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1500m", "memory": "1Gi"}});
+        let expected = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1", "memory": "1Gi"}});
+        assert_eq!(filled(both), expected);
+        let open = json!({"limits": {}, "requests": {"cpu": "9"}});
+        assert_eq!(filled(open.clone()), open);
+    }
 }

@@ -5,7 +5,7 @@ use super::{
     annotation::{Annotations, Ask},
     compiled::Compiled,
     containers::{self, Listed},
-    job::{Finding, Plan},
+    job::{Finding, Plan, Used},
     language::{LANGUAGES, Language},
     pod::Pod,
     reason::Reason,
@@ -187,7 +187,7 @@ impl<'p> Decision<'p> {
         self.findings.push(Finding {
             language: language.name,
             container,
-            instrumentation: instrumentation.map(|one| one.name.clone()),
+            instrumentation: instrumentation.map(|one| Used::of(one, language)),
             reason,
             notes: Vec::new(),
         });

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{pod::Pod, quantity::Quantity};
+use super::pod::Pod;
+use crate::api::quantity::Quantity;
 
 /// Kubernetes' classes of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,11 +18,49 @@ pub struct Finding {
     /// The container; none where the language as a whole is meant.
     pub container: Option<String>,
     /// The Instrumentation that was used.
-    pub instrumentation: Option<ObjectName>,
+    pub instrumentation: Option<Used>,
     /// Why it went in, or why not.
     pub reason: Reason,
     /// What else there is to know.
     pub notes: Vec<Note>,
+}
+
+impl std::fmt::Display for Finding {
+    /// Language, container and reason, in one sentence.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.container {
+            Some(container) => write!(f, "{} in {container}: {}", self.language, self.reason),
+            None => write!(f, "{}: {}", self.language, self.reason),
+        }
+    }
+}
+
+/// An Instrumentation as it was used for a language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// Its namespace and name.
+    pub name: ObjectName,
+    /// Its generation, which counts its changes; none for one that no API server stored.
+    pub generation: Option<i64>,
+    /// A short hash of what it configures for the language.
+    pub hash: Box<str>,
+}
+
+impl Used {
+    /// An Instrumentation as it is now.
+    pub fn of(instrumentation: &Compiled, language: &Language) -> Self {
+        Self {
+            name: instrumentation.name.clone(),
+            generation: instrumentation.generation,
+            hash: instrumentation.hash(language),
+        }
+    }
+}
+
+impl std::fmt::Display for Used {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.name.fmt(f)
+    }
 }
 
 /// Something that cannot be seen from here and may matter.
@@ -39,6 +77,11 @@ pub enum Note {
     CertificateNotChecked {
         /// Secret or ConfigMap.
         object: String,
+    },
+    /// Nobody could tell in time whom an owner belongs to.
+    OwnerNotLearned {
+        /// Kind and name of the owner.
+        owner: String,
     },
     /// Init containers ask for less than the Instrumentation says, so that the pod does not ask for more (D23).
     ResourcesLowered {
@@ -66,6 +109,12 @@ impl std::fmt::Display for Note {
             }
             Self::CertificateNotChecked { object } => {
                 write!(f, "{object} is mounted as optional; whether it is there was not looked at")
+            }
+            Self::OwnerNotLearned { owner } => {
+                write!(
+                    f,
+                    "the API server did not say in time whom {owner} belongs to; what its name tells was used"
+                )
             }
             Self::ResourcesLowered { requests, limits } => {
                 write!(
@@ -199,7 +248,7 @@ impl<'p> Job<'_, 'p> {
         self.findings.push(Finding {
             language: self.plan.language.name,
             container,
-            instrumentation: Some(self.plan.instrumentation.name.clone()),
+            instrumentation: Some(Used::of(self.plan.instrumentation, self.plan.language)),
             reason,
             notes,
         });

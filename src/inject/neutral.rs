@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::{
     demand::{Amounts, CLASS_RESOURCES, Class, Demand, amount},
     job::Note,
-    quantity::Quantity,
 };
+use crate::api::quantity::Quantity;
 
 /// How the resources of injected init containers are set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

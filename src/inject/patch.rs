@@ -9,7 +9,9 @@ use super::{
     edit::{ContainerEdit, Mounts, NewMount, PodEdit},
     env::{Change, Entry},
     json,
-    pod::Pod,
+    pod::Metadata,
+    stamp::Stamp,
+    text::Map,
 };
 
 /// Patch operations as JSON text, ready to be sent.
@@ -83,11 +85,12 @@ impl Operations {
     }
 }
 
-/// The operations of all edits, and of the annotations and labels of the stamp.
+/// The operations of all edits, of the labels and annotations of the stamp,
+/// and of an annotation that goes along with edits only.
 pub fn operations(
     edit: &PodEdit<'_>,
-    labels: &[(&str, String)],
-    annotations: &[(&str, String)],
+    (labels, annotations): &Stamp,
+    with_edits: Option<(&'static str, String)>,
 ) -> Option<String> {
     let mut out = Operations::default();
     let pod = edit.pod;
@@ -112,9 +115,9 @@ pub fn operations(
     if edit.share_process_namespace {
         out.add(format_args!("/spec/shareProcessNamespace"), |out| out.push_str("true"));
     }
-    if !out.text.is_empty() {
-        set_metadata(&mut out, pod, labels, annotations);
-    }
+    let with_edits = with_edits.filter(|_| !out.text.is_empty());
+    let annotations = annotations.iter().chain(with_edits.as_ref());
+    set_metadata(&mut out, &pod.metadata, labels.iter().collect(), annotations.collect());
     out.finish()
 }
 
@@ -202,37 +205,37 @@ fn insert_init_containers(out: &mut Operations, edit: &PodEdit<'_>) {
     }
 }
 
-fn set_metadata(
-    out: &mut Operations,
-    pod: &Pod<'_>,
-    labels: &[(&str, String)],
-    annotations: &[(&str, String)],
-) {
-    let metadata = &pod.metadata;
+type Wanted<'e> = Vec<&'e (&'static str, String)>;
+
+/// Sets labels and annotations that differ from the pod's own.
+fn set_metadata(out: &mut Operations, metadata: &Metadata<'_>, labels: Wanted<'_>, annotations: Wanted<'_>) {
     let has_entries = !labels.is_empty() || !annotations.is_empty();
     if has_entries && !metadata.is_there {
         out.add(format_args!("/metadata"), |out| out.push_str("{}"));
     }
-    for (field, present, entries) in [
-        ("labels", metadata.labels.is_empty(), labels),
-        ("annotations", metadata.annotations.is_empty(), annotations),
-    ] {
-        if present && !entries.is_empty() {
-            out.add(format_args!("/metadata/{field}"), |out| {
-                out.push('{');
-                for (index, (key, value)) in entries.iter().enumerate() {
-                    if index > 0 {
-                        out.push(',');
-                    }
-                    json::member(out, key, value);
+    set_map(out, "labels", &metadata.labels, labels);
+    set_map(out, "annotations", &metadata.annotations, annotations);
+}
+
+fn set_map(out: &mut Operations, field: &str, own: &Map<'_>, mut entries: Wanted<'_>) {
+    entries.retain(|(key, value)| own.get(key) != Some(value.as_str()));
+    if entries.is_empty() {
+        return;
+    }
+    if own.is_empty() {
+        return out.add(format_args!("/metadata/{field}"), |out| {
+            out.push('{');
+            for (index, (key, value)) in entries.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
                 }
-                out.push('}');
-            });
-        } else {
-            for (key, value) in entries {
-                let key = key.replace('~', "~0").replace('/', "~1");
-                out.add(format_args!("/metadata/{field}/{key}"), |out| json::string(out, value));
+                json::member(out, key, value);
             }
-        }
+            out.push('}');
+        });
+    }
+    for (key, value) in entries {
+        let key = key.replace('~', "~0").replace('/', "~1");
+        out.add(format_args!("/metadata/{field}/{key}"), |out| json::string(out, value));
     }
 }

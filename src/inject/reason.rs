@@ -183,11 +183,7 @@ impl Reason {
     pub fn is_trouble(&self) -> bool {
         !matches!(
             self,
-            Self::Injected
-                | Self::NothingToAdd
-                | Self::SwitchedOff { .. }
-                | Self::AlreadyInjected { .. }
-                | Self::AutoHomeSet
+            Self::Injected | Self::NothingToAdd | Self::SwitchedOff { .. } | Self::AlreadyInjected { .. }
         )
     }
 }

@@ -1,42 +1,112 @@
-//! The product's own mark on a pod that it injected, for people to read.
+//! The product's own mark on a pod that asked for something, for people to read.
 //!
 //! It is never on the operator's prefix, and nothing is decided by it: a
 //! stamp is copied along with other annotations all too easily.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::job::Finding;
+use super::{job::Finding, json, reason::Reason};
 
-/// Label of injected pods, to select them by.
+/// Label of pods that asked: `"true"` when something was injected, else `"false"`.
 pub const LABEL: &str = "otel-webhook/injected";
 
 /// Annotation that says what was injected, what was not, and why.
 pub const STATUS: &str = "otel-webhook/status";
 
-type Entries = Vec<(&'static str, String)>;
+/// The longest annotation, in bytes.
+const LONGEST: usize = 2048;
 
-/// Labels and annotations of a pod of which these are the findings.
-pub fn of(findings: &[Finding], wanted: bool) -> (Entries, Entries) {
-    if !wanted {
-        return (Vec::new(), Vec::new());
-    }
-    let status = json!(findings.iter().map(entry).collect::<Vec<_>>());
-    (vec![(LABEL, "true".to_owned())], vec![(STATUS, status.to_string())])
+/// Labels or annotations to set.
+pub type Entries = Vec<(&'static str, String)>;
+
+/// Labels, and annotations.
+pub type Stamp = (Entries, Entries);
+
+/// What came of a language: the containers of one outcome together.
+#[derive(Clone, Serialize)]
+struct Entry<'f> {
+    language: &'static str,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instrumentation: Option<String>,
+    /// Generation of the Instrumentation, which counts its changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<i64>,
+    /// Hash of what was effectively configured: pods with another one differ in more than their name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<&'f str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    containers: Vec<&'f str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
-fn entry(finding: &Finding) -> Value {
-    let mut entry = json!({"language": finding.language, "outcome": finding.reason.code()});
-    if let Some(container) = &finding.container {
-        entry["container"] = json!(container);
+/// The label and the annotation of a pod of which these are the findings.
+///
+/// A pod that was injected before keeps the stamp of then: a second review
+/// changes nothing.
+pub fn of(findings: &[Finding]) -> Stamp {
+    let before = |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
+    let asked = findings.iter().any(|finding| !matches!(finding.reason, Reason::SwitchedOff { .. }));
+    let injected = findings.iter().any(|finding| finding.reason.is_injected());
+    if !asked || !injected && findings.iter().any(|finding| before(&finding.reason)) {
+        return (Vec::new(), Vec::new());
     }
-    if let Some(name) = &finding.instrumentation {
-        entry["instrumentation"] = json!(name.to_string());
+    (vec![(LABEL, injected.to_string())], vec![(STATUS, status(findings))])
+}
+
+fn status(findings: &[Finding]) -> String {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for finding in findings {
+        let code = finding.reason.code();
+        match entries.iter_mut().find(|entry| entry.language == finding.language && entry.outcome == code) {
+            Some(entry) => entry.add(finding),
+            None => entries.push(Entry::of(finding)),
+        }
     }
-    if !finding.reason.is_injected() {
-        entry["reason"] = json!(finding.reason.to_string());
+    // The codes are worth more than the words, and those more than the names.
+    let shorten: [fn(&mut Entry<'_>); 4] = [
+        |entry| entry.notes.clear(),
+        |entry| entry.message = entry.message.take().map(|message| message.chars().take(120).collect()),
+        |entry| entry.message = None,
+        |entry| entry.containers.clear(),
+    ];
+    let mut text = json::of(&entries);
+    for step in shorten {
+        if text.len() <= LONGEST {
+            break;
+        }
+        entries.iter_mut().for_each(step);
+        text = json::of(&entries);
     }
-    if !finding.notes.is_empty() {
-        entry["notes"] = json!(finding.notes.iter().map(ToString::to_string).collect::<Vec<_>>());
+    text
+}
+
+impl<'f> Entry<'f> {
+    fn of(finding: &'f Finding) -> Self {
+        let used = finding.instrumentation.as_ref();
+        let mut entry = Self {
+            language: finding.language,
+            outcome: finding.reason.code(),
+            instrumentation: used.map(ToString::to_string),
+            generation: used.and_then(|used| used.generation),
+            hash: used.map(|used| &*used.hash),
+            containers: Vec::new(),
+            message: (!finding.reason.is_injected()).then(|| finding.reason.to_string()),
+            notes: Vec::new(),
+        };
+        entry.add(finding);
+        entry
     }
-    entry
+
+    fn add(&mut self, finding: &'f Finding) {
+        self.containers.extend(finding.container.as_deref());
+        for note in finding.notes.iter().map(ToString::to_string) {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
 }

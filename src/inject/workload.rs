@@ -64,6 +64,8 @@ pub struct Workload {
     pub attributes: Vec<(&'static str, String)>,
     /// The controller of the ReplicaSet, where that is no Deployment (D27).
     pub controller: Option<String>,
+    /// Owners of which nobody could tell in time whom they belong to.
+    pub unlearned: Vec<String>,
 }
 
 /// The label by which a Deployment tells its ReplicaSets apart.
@@ -95,7 +97,12 @@ pub fn chain(pod: &Pod<'_>, namespace: &str, with_uids: bool, owners: &dyn Owner
         let Some(kind) = queried_kind(&reference.kind) else {
             continue;
         };
-        match (owners.look_up(query(kind, namespace, reference)), kind) {
+        let known = owners.look_up(query(kind, namespace, reference));
+        let derived = kind == OwnerKind::ReplicaSet && derive(pod, &reference.name).is_some();
+        if known == Lookup::Unknown && (with_uids || !derived) {
+            workload.unlearned.push(format!("{} {}", reference.kind, reference.name));
+        }
+        match (known, kind) {
             (Lookup::Known(parents), _) => workload.add_parents(&parents, kind, with_uids),
             (_, OwnerKind::ReplicaSet) => match derive(pod, &reference.name) {
                 Some(Derived::Deployment(name)) => {

@@ -18,10 +18,12 @@ struct Admin {
     metrics: Arc<Metrics>,
 }
 
-/// The routes of the admin port: `GET /healthz`, `/readyz` and `/metrics`.
+/// The routes of the admin port: `GET /livez` (or `/healthz`), `/readyz` and `/metrics`.
 pub fn admin_router(health: Arc<Health>, metrics: Arc<Metrics>) -> Router {
     with_routes(vec![
-        ("/healthz", "GET", get(healthz)),
+        ("/livez", "GET", get(alive)),
+        // The older name, which charts and people still use.
+        ("/healthz", "GET", get(alive)),
         ("/readyz", "GET", get(readyz)),
         ("/metrics", "GET", get(show_metrics)),
     ])
@@ -29,7 +31,7 @@ pub fn admin_router(health: Arc<Health>, metrics: Arc<Metrics>) -> Router {
 }
 
 /// A process that can answer this is alive; a restart would not bring a missing API server back.
-async fn healthz() -> &'static str {
+async fn alive() -> &'static str {
     "alive\n"
 }
 
@@ -87,6 +89,8 @@ mod tests {
         let health = Arc::new(Health::new());
         health.condition("store", "never");
         let router = admin_router(health, Arc::new(Metrics::new()));
-        assert_eq!(get_text(&router, "/healthz").await, (StatusCode::OK, "alive\n".to_owned()));
+        for path in ["/livez", "/healthz"] {
+            assert_eq!(get_text(&router, path).await, (StatusCode::OK, "alive\n".to_owned()));
+        }
     }
 }

@@ -126,7 +126,15 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        (self.status(), format!("{self}\n")).into_response()
+        // As the API server itself words a failure, so that its log shows the reason.
+        let body = serde_json::json!({
+            "apiVersion": "v1",
+            "kind": "Status",
+            "status": "Failure",
+            "code": self.status().as_u16(),
+            "message": self.to_string(),
+        });
+        (self.status(), [(header::CONTENT_TYPE, JSON)], format!("{body}\n")).into_response()
     }
 }
 

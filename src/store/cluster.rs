@@ -1,118 +1,184 @@
-//! Owners that only the API server can tell: asked for once, and remembered.
+//! What only the API server can tell while a review waits: whom a ReplicaSet
+//! or a Job belongs to, and what a namespace says that the watch has not
+//! brought yet. Asked for once, shared by the reviews that wait for the same,
+//! and remembered within bounds.
+
+mod memory;
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use futures::future::join_all;
-use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, Shared, join_all},
+};
+use k8s_openapi::{
+    api::{apps::v1::ReplicaSet, batch::v1::Job, core::v1::Namespace},
+    apimachinery::pkg::apis::meta::v1::OwnerReference,
+};
 use kube::{Api, Client, Resource};
+use memory::Memory;
+use serde_json::json;
 
-use crate::inject::workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners};
+use super::object;
+use crate::inject::{
+    catalogue,
+    workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners},
+};
 
-/// How long a review waits for the answer. The name of an owner is worth
-/// little compared to a pod that starts late.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a review waits for an answer. The name of an owner is worth little
+/// compared to a pod that starts late.
+const PATIENCE: Duration = Duration::from_millis(300);
 
-/// How many owners are remembered at most, in each of two generations.
-const GENERATION: usize = 4096;
+/// Look-ups in the cluster.
+pub struct Cluster(Arc<Inner>);
 
-/// Owners by look-up in the cluster.
-pub struct ClusterOwners {
+struct Inner {
     client: Client,
-    remembered: Mutex<Memory>,
+    owners: Mutex<Memory<OwnerKey, Vec<Owner>>>,
+    asking: Mutex<HashMap<Question, Asked>>,
 }
+
+/// A question that may be asked by several reviews at once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Question {
+    Owner(OwnerKey),
+    Namespace(Box<str>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct OwnerKey {
+    kind: OwnerKind,
+    namespace: Box<str>,
+    name: Box<str>,
+    uid: Box<str>,
+}
+
+/// What the API server said.
+#[derive(Clone, Debug)]
+enum Told {
+    Owners(Option<Vec<Owner>>),
+    Namespace(Option<Arc<catalogue::Namespace>>),
+    /// It could not be asked; the sentence is for the log.
+    Nothing(Arc<str>),
+}
+
+type Asked = Shared<BoxFuture<'static, Told>>;
 
 /// What is known after asking, for one review.
 #[derive(Debug)]
-pub struct Learned(HashMap<Key, Lookup>);
+pub struct Learned(HashMap<OwnerKey, Lookup>);
 
-type Key = (OwnerKind, Box<str>, Box<str>, Box<str>);
-
-/// The newest answers, and those before them: when the newest are many, the
-/// older ones are dropped, so that memory does not grow with the cluster.
-#[derive(Debug, Default)]
-struct Memory {
-    newest: HashMap<Key, Vec<Owner>>,
-    older: HashMap<Key, Vec<Owner>>,
-}
-
-impl ClusterOwners {
+impl Cluster {
     /// Asks by this client.
     pub fn new(client: Client) -> Self {
-        Self { client, remembered: Mutex::default() }
+        Self(Arc::new(Inner { client, owners: Mutex::default(), asking: Mutex::default() }))
     }
 
-    /// Answers what it can: from memory, else from the API server, all at once
-    /// and within the time that a review waits.
-    pub async fn learn(&self, queries: &[OwnerQuery<'_>]) -> Learned {
-        let lookups = queries.iter().map(|query| async { (key(query), self.learn_one(query).await) });
+    /// Whom owners belong to: from memory, else from the API server, all at
+    /// once and within the time that a review waits.
+    pub async fn owners(&self, queries: &[OwnerQuery<'_>]) -> Learned {
+        let lookups = queries.iter().map(|query| async {
+            let key = OwnerKey::of(query);
+            let lookup = self.owner(&key).await;
+            (key, lookup)
+        });
         Learned(join_all(lookups).await.into_iter().collect())
     }
 
-    async fn learn_one(&self, query: &OwnerQuery<'_>) -> Lookup {
-        if let Some(owners) = self.memory(|memory| memory.get(&key(query))) {
-            return Lookup::Known(owners);
-        }
-        let asked = tokio::time::timeout(PATIENCE, self.ask(query)).await;
-        let unanswered = |problem: &dyn std::fmt::Display| {
-            tracing::warn!(namespace = query.namespace, owner = query.name, %problem, "an owner is not known");
-            Lookup::Unknown
-        };
-        match asked {
-            Ok(Ok(Some(owners))) => {
-                self.memory(|memory| memory.put(key(query), owners.clone()));
-                Lookup::Known(owners)
-            }
-            Ok(Ok(None)) => Lookup::Absent,
-            Ok(Err(error)) => unanswered(&error),
-            Err(elapsed) => unanswered(&elapsed),
+    /// What a namespace says, within the time that a review waits.
+    pub async fn namespace(&self, name: &str) -> Option<Arc<catalogue::Namespace>> {
+        match self.ask(Question::Namespace(name.into())).await {
+            Some(Told::Namespace(found)) => found,
+            _ => None,
         }
     }
 
-    async fn ask(&self, query: &OwnerQuery<'_>) -> kube::Result<Option<Vec<Owner>>> {
-        match query.kind {
-            OwnerKind::ReplicaSet => self.get::<ReplicaSet>(query).await,
-            OwnerKind::Job => self.get::<Job>(query).await,
+    async fn owner(&self, key: &OwnerKey) -> Lookup {
+        if let Some(owners) = locked(&self.0.owners).get(key) {
+            return Lookup::Known(owners);
         }
+        match self.ask(Question::Owner(key.clone())).await {
+            Some(Told::Owners(Some(owners))) => Lookup::Known(owners),
+            Some(Told::Owners(None)) => Lookup::Absent,
+            _ => Lookup::Unknown,
+        }
+    }
+
+    /// Asks, or joins those who ask already. None when the answer takes too long.
+    async fn ask(&self, question: Question) -> Option<Told> {
+        let asked = locked(&self.0.asking)
+            .entry(question.clone())
+            .or_insert_with(|| Arc::clone(&self.0).spawned(question.clone()))
+            .clone();
+        match tokio::time::timeout(PATIENCE, asked).await {
+            Ok(Told::Nothing(problem)) => {
+                tracing::warn!(?question, %problem, "the API server could not be asked");
+                None
+            }
+            Ok(told) => Some(told),
+            Err(_) => {
+                tracing::warn!(?question, patience = ?PATIENCE, "the API server took too long to answer");
+                None
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Asks in a task of its own, so that a late answer is remembered, too.
+    fn spawned(self: Arc<Self>, question: Question) -> Asked {
+        let task = tokio::spawn(async move {
+            let told = self.answer(&question).await;
+            if let (Question::Owner(key), Told::Owners(Some(owners))) = (&question, &told) {
+                locked(&self.owners).put(key.clone(), owners.clone());
+            }
+            locked(&self.asking).remove(&question);
+            told
+        });
+        task.map(|ended| ended.unwrap_or_else(|error| Told::Nothing(error.to_string().into())))
+            .boxed()
+            .shared()
+    }
+
+    async fn answer(&self, question: &Question) -> Told {
+        let told = match question {
+            Question::Owner(key) => match key.kind {
+                OwnerKind::ReplicaSet => self.owners::<ReplicaSet>(key).await,
+                OwnerKind::Job => self.owners::<Job>(key).await,
+            }
+            .map(Told::Owners),
+            Question::Namespace(name) => self.namespace(name).await.map(Told::Namespace),
+        };
+        told.unwrap_or_else(|error| Told::Nothing(error.to_string().into()))
     }
 
     /// Metadata alone: the rest of the object is of no use, and many times larger.
-    async fn get<K>(&self, query: &OwnerQuery<'_>) -> kube::Result<Option<Vec<Owner>>>
+    fn owners<K>(&self, key: &OwnerKey) -> impl Future<Output = kube::Result<Option<Vec<Owner>>>>
     where
         K: Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>,
         K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
     {
-        let api: Api<K> = Api::namespaced(self.client.clone(), query.namespace);
-        let found = api.get_metadata_opt(query.name).await?;
-        // One of the same name that is not the pod's owner says nothing of it.
-        let same = |uid: &Option<String>| query.uid.is_empty() || uid.as_deref() == Some(query.uid);
-        let own = found.filter(|found| same(&found.metadata.uid));
-        Ok(own.map(|own| own.metadata.owner_references.unwrap_or_default().into_iter().map(owner).collect()))
-    }
-
-    fn memory<T>(&self, use_it: impl FnOnce(&mut Memory) -> T) -> T {
-        use_it(&mut self.remembered.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Memory {
-    fn get(&mut self, key: &Key) -> Option<Vec<Owner>> {
-        if let Some(owners) = self.newest.get(key) {
-            return Some(owners.clone());
+        let api: Api<K> = Api::namespaced(self.client.clone(), &key.namespace);
+        async move {
+            let found = api.get_metadata_opt(&key.name).await?;
+            // One of the same name that is not the pod's owner says nothing of it.
+            let same = |uid: &Option<String>| key.uid.is_empty() || uid.as_deref() == Some(&key.uid);
+            let own = found.filter(|found| same(&found.metadata.uid));
+            let references =
+                |own: kube::api::PartialObjectMeta<K>| own.metadata.owner_references.unwrap_or_default();
+            Ok(own.map(|own| references(own).into_iter().map(owner).collect()))
         }
-        let owners = self.older.remove(key)?;
-        self.put(key.clone(), owners.clone());
-        Some(owners)
     }
 
-    fn put(&mut self, key: Key, owners: Vec<Owner>) {
-        if self.newest.len() >= GENERATION {
-            self.older = std::mem::take(&mut self.newest);
-        }
-        self.newest.insert(key, owners);
+    async fn namespace(&self, name: &str) -> kube::Result<Option<Arc<catalogue::Namespace>>> {
+        let api: Api<Namespace> = Api::all(self.client.clone());
+        let found = api.get_metadata_opt(name).await?;
+        Ok(found.map(|found| Arc::new(object::namespace(&json!({"metadata": found.metadata})).1)))
     }
 }
 
@@ -120,36 +186,30 @@ impl Owners for Learned {
     /// What was not asked for is not known; a ReplicaSet's Deployment is then
     /// derived from its name.
     fn look_up(&self, query: OwnerQuery<'_>) -> Lookup {
-        self.0.get(&key(&query)).cloned().unwrap_or(Lookup::Unknown)
+        self.0.get(&OwnerKey::of(&query)).cloned().unwrap_or(Lookup::Unknown)
     }
 }
 
-fn key(query: &OwnerQuery<'_>) -> Key {
-    (query.kind, query.namespace.into(), query.name.into(), query.uid.into())
+impl OwnerKey {
+    fn of(query: &OwnerQuery<'_>) -> Self {
+        Self {
+            kind: query.kind,
+            namespace: query.namespace.into(),
+            name: query.name.into(),
+            uid: query.uid.into(),
+        }
+    }
 }
 
-fn owner(reference: k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference) -> Owner {
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn owner(reference: OwnerReference) -> Owner {
     Owner {
         kind: reference.kind.into(),
         name: reference.name.into(),
         uid: reference.uid.into(),
         controller: reference.controller.unwrap_or_default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_is_bounded_and_keeps_what_is_used() {
-        let key = |number: usize| (OwnerKind::Job, "n".into(), number.to_string().into(), "u".into());
-        let mut memory = Memory::default();
-        for number in 0..3 * GENERATION {
-            memory.put(key(number), Vec::new());
-            assert!(memory.get(&key(0)).is_some(), "used all the time, forgotten at {number}");
-        }
-        assert!(memory.newest.len() + memory.older.len() <= 2 * GENERATION);
-        assert!(memory.get(&key(1)).is_none(), "never used again, and still there");
     }
 }

@@ -64,7 +64,9 @@ pub fn instrumentation(object: &Value, images: &DefaultImages) -> Stored {
     let name = ObjectName { namespace: text("namespace"), name: text("name") };
     let annotations = strings(&metadata["annotations"]);
     let spec = read_spec(&object["spec"]);
-    let compiled = spec.and_then(|spec| Compiled::new(name.clone(), &annotations, &spec, images));
+    let compiled = spec.and_then(|spec| {
+        Compiled::new(name.clone(), metadata["generation"].as_i64(), &annotations, &spec, images)
+    });
     match compiled {
         Ok(compiled) => Stored::Ready(Arc::new(compiled)),
         Err(problem) => Stored::Invalid { name, problem: problem.into() },
@@ -78,6 +80,7 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
     let ours = annotations
         .filter_map(|(key, value)| Some((key.strip_prefix(ANNOTATION_PREFIX)?.into(), value.into())));
     let namespace = Namespace {
+        is_listed: true,
         annotations: ours.collect(),
         enforced_level: metadata["labels"][ENFORCE].as_str().map(Into::into),
         instrumentations: Vec::new(),

@@ -139,6 +139,7 @@ fn document(object: DynamicObject) -> Value {
         "name": object.metadata.name,
         "namespace": object.metadata.namespace,
         "annotations": object.metadata.annotations,
+        "generation": object.metadata.generation,
     });
     document
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::AtomicI64;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text};
 use prometheus_client::metrics::counter::Counter;
@@ -89,6 +89,8 @@ pub struct Metrics {
     injections: Family<InjectionLabels, Counter>,
     review_duration: Histogram,
     instrumentations: Gauge<i64, AtomicI64>,
+    namespaces: Gauge<i64, AtomicI64>,
+    last_event: Gauge<i64, AtomicI64>,
     certificate_expiry: Gauge<i64, AtomicI64>,
     certificate_reload_failures: Counter,
     tls_handshake_failures: Counter,
@@ -112,6 +114,8 @@ impl Metrics {
             injections: Family::default(),
             review_duration: Histogram::new(REVIEW_BUCKETS),
             instrumentations: Gauge::default(),
+            namespaces: Gauge::default(),
+            last_event: Gauge::default(),
             certificate_expiry: Gauge::default(),
             certificate_reload_failures: Counter::default(),
             tls_handshake_failures: Counter::default(),
@@ -145,6 +149,16 @@ impl Metrics {
             "otel_webhook_instrumentations",
             "Instrumentations that are known",
             self.instrumentations.clone(),
+        );
+        self.registry.register(
+            "otel_webhook_namespaces",
+            "Namespaces that are known",
+            self.namespaces.clone(),
+        );
+        self.registry.register(
+            "otel_webhook_last_event_timestamp_seconds",
+            "When the source last told anything, in seconds since 1970; its age is time() less this",
+            self.last_event.clone(),
         );
         self.registry.register(
             "otel_webhook_certificate_expiry_timestamp_seconds",
@@ -190,9 +204,13 @@ impl Metrics {
         self.injections.get_or_create(&InjectionLabels { language, outcome }).inc();
     }
 
-    /// Sets how many Instrumentations are known.
-    pub fn set_instrumentations(&self, count: usize) {
-        self.instrumentations.set(i64::try_from(count).unwrap_or(i64::MAX));
+    /// Sets how many Instrumentations and namespaces are known, as of now.
+    pub fn set_store(&self, instrumentations: usize, namespaces: usize) {
+        let count = |count| i64::try_from(count).unwrap_or(i64::MAX);
+        self.instrumentations.set(count(instrumentations));
+        self.namespaces.set(count(namespaces));
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.last_event.set(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
     }
 
     /// Sets when the serving certificate expires, in seconds since 1970.
@@ -230,7 +248,7 @@ mod tests {
         let metrics = Metrics::new();
         metrics.count_review("/mutate-v1-pod", ReviewOutcome::Answered, Duration::from_micros(40));
         metrics.count_injection("java", "NoInstrumentation");
-        metrics.set_instrumentations(3);
+        metrics.set_store(3, 2);
         metrics.set_certificate_expiry(4_102_444_800);
         metrics.count_certificate_reload_failure();
         metrics.count_tls_handshake_failure();
@@ -243,6 +261,7 @@ mod tests {
             "otel_webhook_review_duration_seconds_bucket{le=\"0.000025\"} 0",
             "otel_webhook_review_duration_seconds_bucket{le=\"0.00005\"} 1",
             "otel_webhook_instrumentations 3",
+            "otel_webhook_namespaces 2",
             "otel_webhook_certificate_expiry_timestamp_seconds 4102444800",
             "otel_webhook_certificate_reload_failures_total 1",
             "otel_webhook_tls_handshake_failures_total 1",

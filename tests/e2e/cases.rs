@@ -5,7 +5,9 @@ mod certificate;
 mod every_field;
 mod failure;
 mod first_case;
+mod generated;
 mod instrumentations;
+mod languages;
 mod namespaces;
 mod owners;
 mod paths;
@@ -48,6 +50,9 @@ pub const ALL: &[(&str, Case)] = &[
     ("an_instrumentation_applied_twice_stays_as_it_is", instrumentations::applied_twice),
     ("a_bad_instrumentation_of_old_may_be_changed_and_go", instrumentations::old),
     ("an_instrumentation_is_not_taken_unjudged", instrumentations::unjudged),
+    ("each_language_is_injected_as_the_contract_says", languages::each),
+    ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
+    ("a_generated_pod_that_is_taken_is_taken_injected_too", generated::taken),
     ("the_roles_suffice", aftermath::roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),
 ];

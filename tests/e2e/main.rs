@@ -15,9 +15,13 @@ mod cases;
 mod cluster;
 mod control_plane;
 mod created;
+#[path = "../support/generator.rs"]
+mod generator;
 mod registration;
 #[path = "../support/resources.rs"]
 mod resources;
+#[path = "../support/review.rs"]
+mod review;
 #[path = "../support/secret_volume.rs"]
 mod secret_volume;
 mod sidecar;

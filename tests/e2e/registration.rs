@@ -76,7 +76,7 @@ pub fn register_instrumentations<'p>(
         let path = webhook_configuration["clientConfig"]["service"]["path"].take();
         webhook_configuration["clientConfig"] = json!({
             "url": webhook.url_of(path.as_str().expect("a path")),
-            "caBundle": BASE64_STANDARD.encode(&webhook.first_authority),
+            "caBundle": BASE64_STANDARD.encode(webhook.authority()),
         });
         webhook_configuration["namespaceSelector"] = json!({"matchLabels": {"case": namespace}});
         apply(plane, &registration.to_string());

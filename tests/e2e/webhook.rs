@@ -28,6 +28,7 @@ pub struct Webhook {
     volume: RefCell<SecretVolume>,
     /// The authority of the certificate that it began with.
     pub first_authority: String,
+    authority: RefCell<String>,
     port: u16,
     admin_port: u16,
     kubeconfig: PathBuf,
@@ -44,6 +45,7 @@ impl Webhook {
             process: RefCell::default(),
             log_start: Cell::default(),
             volume: RefCell::new(SecretVolume::new(&pair.certificate_pem, &pair.key_pem)),
+            authority: RefCell::new(pair.ca_pem.clone()),
             first_authority: pair.ca_pem,
             port,
             admin_port,
@@ -79,9 +81,15 @@ impl Webhook {
         guard
     }
 
+    /// The authority of its present certificate.
+    pub fn authority(&self) -> String {
+        self.authority.borrow().clone()
+    }
+
     /// Replaces the certificate on disk, as the kubelet does.
     pub fn replace_certificate(&self, pair: &SelfSigned) {
         self.volume.borrow_mut().swap_pair(pair);
+        self.authority.replace(pair.ca_pem.clone());
     }
 
     /// The value of a metric; zero where it is not shown.

@@ -22,6 +22,8 @@ mod invariants;
 mod languages;
 mod modules;
 mod properties;
+#[path = "../support/review.rs"]
+mod review;
 mod sanity;
 mod scripts;
 #[path = "../support/secret_volume.rs"]

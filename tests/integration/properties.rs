@@ -1,39 +1,25 @@
 //! What holds for every pod, tried on generated ones.
 
-use std::{collections::BTreeMap, env};
+use std::collections::BTreeMap;
 
-use otel_webhook::{
-    api::defaults::DefaultImages,
-    inject::{self, Input, Outcome, Settings, language::LanguageSet, pod::Pod},
-    store::{Snapshot, Writer},
-};
+use otel_webhook::inject::{LABEL, STATUS};
 use serde_json::Value;
 
 use crate::{
     demand,
-    generator::{NAMESPACE, generate},
-    invariants, sanity,
+    generator::generate,
+    invariants,
+    review::{how_many, review, surroundings},
+    sanity,
 };
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
 const PODS: u64 = 10_000;
 
-fn review(snapshot: &Snapshot, pod: &Value) -> Outcome {
-    let settings = Settings { languages: LanguageSet::all(), ..Settings::default() };
-    let text = pod.to_string();
-    let pod = Pod::parse(&text).expect("a pod");
-    let input =
-        Input { pod: &pod, namespace: NAMESPACE, catalogue: &snapshot.catalogue, settings: &settings };
-    inject::build(inject::decide(input), &snapshot.owners)
-}
-
 /// Checks one pod; says with which codes it came out.
 fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
     let generated = generate(seed);
-    let mut writer = Writer::new(DefaultImages::default());
-    writer.put(&generated.instrumentation);
-    writer.publish();
-    let snapshot = writer.store().snapshot();
+    let snapshot = surroundings(&generated);
     let outcome = review(&snapshot, &generated.pod);
     let mut after = generated.pod.clone();
     json_patch::patch(&mut after, &outcome.operations()).map_err(|error| error.to_string())?;
@@ -56,17 +42,24 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
         return Err(format!("a second review changes it: {patch}"));
     }
     let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
-    if injected != outcome.patch.is_some() {
+    if injected != (after["spec"] != generated.pod["spec"]) {
         return Err(format!("findings and patch disagree: {:?}", outcome.findings));
+    }
+    let label = &after["metadata"]["labels"][LABEL];
+    if injected && label != "true" {
+        return Err(format!("it was injected, and its label says {label}"));
+    }
+    let status = after["metadata"]["annotations"][STATUS].as_str().unwrap_or("[]");
+    if status.len() > 2048 || serde_json::from_str::<Vec<Value>>(status).is_err() {
+        return Err(format!("the stamp is too long or broken: {status}"));
     }
     Ok(outcome.findings.iter().map(|finding| finding.reason.code()).collect())
 }
 
 #[test]
 fn they_hold_for_generated_pods() {
-    let asked = env::var("OTEL_WEBHOOK_GENERATED_PODS").ok().and_then(|text| text.parse().ok());
     let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
-    for seed in 0..asked.unwrap_or(PODS) {
+    for seed in 0..how_many(PODS) {
         let found = try_pod(seed).unwrap_or_else(|problem| {
             panic!("pod {seed}: {problem}\n{}\n{}", generate(seed).pod, generate(seed).instrumentation)
         });

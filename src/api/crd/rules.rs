@@ -111,13 +111,6 @@ fn rule(rule: impl Into<String>, message: &str) -> Value {
     json!({"rule": rule.into(), "message": message})
 }
 
-/// A rule that names the sampler's argument.
-fn argument_rule(text: String, message: &str) -> Value {
-    let mut rule = rule(text, &format!("argument {message}"));
-    rule["messageExpression"] = format!("'argument \"' + self.argument + '\" {message}'").into();
-    rule
-}
-
 fn sampler(sampler: &mut Value) {
     set(&mut sampler["properties"], "argument", json!({"maxLength": 1024}));
     let of = |kinds: [&str; 2], requirement: &str| {
@@ -141,16 +134,16 @@ fn sampler(sampler: &mut Value) {
     for (requirement, message) in [
         (
             "pair.contains('=')",
-            "must be key=value pairs parted by commas, such as \"endpoint=http://jaeger:14250\"",
+            "argument must be key=value pairs parted by commas, such as \"endpoint=http://jaeger:14250\"",
         ),
-        ("pair != 'endpoint='", "must have an endpoint that is not empty"),
+        ("pair != 'endpoint='", "argument must have an endpoint that is not empty"),
         (
             &format!("!pair.startsWith('pollingIntervalMs=') || pair.substring(18).matches('{INTERVAL}')"),
-            "must have a whole number for pollingIntervalMs, such as \"5000\"",
+            "argument must have a whole number for pollingIntervalMs, such as \"5000\"",
         ),
-        (&rate, "must have a number from 0 to 1 for initialSamplingRate, such as \"0.25\""),
+        (&rate, "argument must have a number from 0 to 1 for initialSamplingRate, such as \"0.25\""),
     ] {
-        add_rule(sampler, argument_rule(each(requirement), message));
+        add_rule(sampler, rule(each(requirement), message));
     }
 }
 

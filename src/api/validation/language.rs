@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{Cause, Verdict, quantity::Quantity, schema::member_path, text, variables};
+use super::{Cause, Verdict, schema::member_path, text, variables};
 use crate::api::{
     defaults::{LANGUAGES, LIMITS, LanguageDefaults},
     is_hollow,
+    quantity::Quantity,
 };
 
 /// Checks every language.
@@ -62,7 +63,7 @@ fn check_resources(verdict: &mut Verdict, language: &LanguageDefaults, field: &s
     let requests = Amounts::new(&resources["requests"], &language.requests);
     for (name, request) in requests.all() {
         let Some(limit) = limits.get(&name) else { continue };
-        if let (Some(asked), Some(most)) = (Quantity::read(&request), Quantity::read(&limit))
+        if let (Some(asked), Some(most)) = (Quantity::of(&request), Quantity::of(&limit))
             && asked > most
         {
             let field = member_path(&format!("{field}.{}.requests", language.resources), &name);

@@ -5,14 +5,13 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-use super::{
-    Cause, Verdict,
-    quantity::{Quantity, whole},
-    text,
+use super::{Cause, Verdict, text};
+use crate::api::{
+    crd::{PATTERNS, Pattern},
+    quantity::Quantity,
 };
-use crate::api::crd::{PATTERNS, Pattern};
 
 /// Checks a value and everything in it. `path` is the field's.
 pub fn check(verdict: &mut Verdict, path: &str, schema: &Value, value: &Value) {
@@ -137,7 +136,7 @@ impl Check<'_> {
         match value {
             Value::String(written) if written.trim_start().starts_with('-') => self.negative(value),
             // Stricter than the pattern, as Kubernetes is when it reads one.
-            Value::String(written) if Quantity::read(value).is_none() => self.misfit(&PATTERNS[0], written),
+            Value::String(written) if Quantity::of(value).is_none() => self.misfit(&PATTERNS[0], written),
             Value::String(_) => {}
             Value::Number(number) if whole(number).is_some_and(|number| number < 0) => self.negative(value),
             Value::Number(number) if whole(number).is_some() => {}
@@ -190,6 +189,15 @@ impl Check<'_> {
         };
         self.refuse(Cause::TypeInvalid, format!("{subject}; valid: {valid}"));
     }
+}
+
+/// The whole number that is meant; YAML has `1e3` and `1.0` as floating-point
+/// numbers, and `kubectl` sends them as whole ones.
+fn whole(number: &Number) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    #[allow(clippy::cast_possible_truncation, reason = "a whole number below the bound is exact")]
+    let from_float = |float: f64| (float.fract() == 0.0 && float.abs() < EXACT).then_some(float as i64);
+    number.as_i64().or_else(|| number.as_f64().and_then(from_float))
 }
 
 /// The bound that a size is beyond, if it is.

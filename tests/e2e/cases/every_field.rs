@@ -28,6 +28,10 @@ const DROPPED: [(&str, &str); 4] = [
     ("spec.volumes.projected.sources.podCertificate", "PodCertificateRequest"),
 ];
 
+/// What an injected pod is told by annotation, where it says nothing of its own.
+const ADDED_ANNOTATIONS: [&str; 2] =
+    ["otel-webhook/status", "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"];
+
 pub fn with_and_without(cluster: &Cluster) {
     let pods: Vec<Value> = serde_saphyr::from_multiple(PODS).expect("YAML");
     let sent = all_used(&pods);
@@ -94,7 +98,7 @@ fn differ_by_the_injection(with: &Created, without: &Created) {
 /// Takes off what an injection adds, and nothing else.
 fn strip(pod: &mut Value) {
     remove(&mut pod["metadata"], "labels", |key, _| key == "otel-webhook/injected");
-    remove(&mut pod["metadata"], "annotations", |key, _| key == "otel-webhook/status");
+    remove(&mut pod["metadata"], "annotations", |key, _| ADDED_ANNOTATIONS.contains(&key));
     let spec = &mut pod["spec"];
     remove(spec, "initContainers", |_, container| name(container) == AGENT);
     remove(spec, "volumes", |_, volume| name(volume) == AGENT);

@@ -27,7 +27,7 @@ pub fn kept(cluster: &Cluster) {
 fn defaulted() -> Value {
     let hollow = json!({"metadata": {}, "spec": {"resources": {}}});
     let resources =
-        json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": 1, "memory": "64.5Mi"}});
+        json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": 0, "memory": "64.5Mi"}});
     let reference = json!({"secretKeyRef": {"name": "s", "key": "k", "optional": true}});
     let agent = json!({
         "image": "i", "volumeClaimTemplate": hollow, "resourceRequirements": resources, "volumeLimitSize": "1Gi",

@@ -27,7 +27,7 @@ fn d5_an_unknown_container_is_named_and_the_others_go_on() {
     let asks = [("inject-java", "true"), ("java-container-names", "app, ghost")];
     let injected = with(json!({})).inject(&pod(&asks, two_containers()));
     assert_eq!(injected.codes(), ["java/ghost: ContainerNotFound", "java/app: Injected"]);
-    let warnings: Vec<_> = injected.outcome.warnings().collect();
+    let warnings = injected.outcome.warnings();
     assert!(warnings[0].contains("app, worker"), "{warnings:?}");
 }
 
@@ -37,7 +37,7 @@ fn d8_what_only_the_namespace_asks_for_steps_back() {
     let around = Surroundings::new([namespace(asked), instrumentation("inst", json!({}))]);
     let injected = around.inject(&pod(&[("inject-nodejs", "true")], two_containers()));
     assert_eq!(injected.codes(), ["java: NamespaceSteppedBack", "nodejs/app: Injected"]);
-    assert_eq!(injected.outcome.warnings().count(), 1);
+    assert_eq!(injected.outcome.warnings().len(), 1);
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! Generated pods before the real API server: what it takes as it is, it takes
+//! injected. What it makes of a pod is seen by dry runs, so nothing is kept.
+
+use std::path::Path;
+
+use futures::{StreamExt as _, stream};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client, Config,
+    api::{DynamicObject, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    core::ApiResource,
+};
+use serde_json::Value;
+
+use crate::cluster::Cluster;
+use crate::generator::generate;
+use crate::registration::HOME;
+use crate::review::{how_many, review, surroundings};
+
+/// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
+const PODS: u64 = 2_000;
+
+/// More only wait for each other on two cores.
+const IN_FLIGHT: usize = 8;
+
+/// How many refusals of ours are told in full.
+const TOLD: usize = 20;
+
+/// What came of a pod.
+enum Fate {
+    /// It was refused as it was, with these words.
+    RefusedAnyway(String),
+    /// The core leaves it as it is.
+    LeftAlone,
+    /// It was taken, and injected as well.
+    Taken,
+    /// It was taken, but not injected: the seed, and what the API server says.
+    RefusedInjected(u64, String),
+}
+
+pub fn taken(cluster: &Cluster) {
+    // The registration leaves this namespace out, so each pod comes as it was sent.
+    cluster.namespace(HOME, &[]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let count = how_many(PODS);
+    let fates = runtime.block_on(async {
+        let pods = pods(cluster.plane.kubeconfig()).await;
+        let tried = stream::iter(0..count).map(|seed| try_pod(&pods, seed));
+        tried.buffer_unordered(IN_FLIGHT).collect::<Vec<_>>().await
+    });
+    judge(&fates);
+}
+
+async fn pods(kubeconfig: &Path) -> Api<DynamicObject> {
+    // Another may be there already, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let client = Client::try_from(config.expect("a usable kubeconfig")).expect("a client");
+    Api::namespaced_with(client, HOME, &ApiResource::erase::<Pod>(&()))
+}
+
+async fn try_pod(pods: &Api<DynamicObject>, seed: u64) -> Fate {
+    let generated = generate(seed);
+    if let Err(message) = dry_run(pods, &generated.pod).await {
+        return Fate::RefusedAnyway(message);
+    }
+    let outcome = review(&surroundings(&generated), &generated.pod);
+    if outcome.patch.is_none() {
+        return Fate::LeftAlone;
+    }
+    let mut injected = generated.pod;
+    json_patch::patch(&mut injected, &outcome.operations()).expect("the patch applies");
+    match dry_run(pods, &injected).await {
+        Ok(()) => Fate::Taken,
+        Err(message) => Fate::RefusedInjected(seed, message),
+    }
+}
+
+/// What the API server says against a pod.
+async fn dry_run(pods: &Api<DynamicObject>, pod: &Value) -> Result<(), String> {
+    let sent: DynamicObject = serde_json::from_value(pod.clone()).expect("an object");
+    let params = PostParams { dry_run: true, ..PostParams::default() };
+    match pods.create(&params, &sent).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) => Err(status.message),
+        Err(error) => panic!("the API server did not answer: {error}"),
+    }
+}
+
+fn judge(fates: &[Fate]) {
+    let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count();
+    let refused_anyway = count(|fate| matches!(fate, Fate::RefusedAnyway(_)));
+    let taken = count(|fate| matches!(fate, Fate::Taken));
+    let left_alone = count(|fate| matches!(fate, Fate::LeftAlone));
+    let by_us: Vec<_> = fates
+        .iter()
+        .filter_map(|fate| match fate {
+            Fate::RefusedInjected(seed, message) => Some(format!("pod {seed}: {message}")),
+            _ => None,
+        })
+        .collect();
+    println!(
+        "{} generated pods: {taken} taken as they are and injected, {left_alone} taken and left alone, \
+         {refused_anyway} refused as they are, {} refused because of us",
+        fates.len(),
+        by_us.len(),
+    );
+    let told = by_us.iter().take(TOLD).map(String::as_str).collect::<Vec<_>>().join("\n");
+    assert!(by_us.is_empty(), "{} pods are refused because of us, such as\n{told}", by_us.len());
+    // A generator whose pods nobody takes proves nothing.
+    let why = fates.iter().find_map(|fate| match fate {
+        Fate::RefusedAnyway(message) => Some(message),
+        _ => None,
+    });
+    assert!(
+        refused_anyway * 2 <= fates.len(),
+        "too few are taken as they are: {}",
+        why.unwrap_or(&String::new())
+    );
+    assert!(taken * 4 >= fates.len(), "too few are injected");
+}
