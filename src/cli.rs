@@ -3,13 +3,17 @@
 //! Flags are parsed first, each with an environment variable, and resolved
 //! once into typed settings; `main` maps the result to an exit code.
 
+mod default;
 mod demo;
 pub mod diff;
 mod explain;
 mod flags;
 mod inject;
+mod objects;
+mod output;
 mod serve;
 mod stream;
+mod validate;
 mod workload;
 
 use std::process::ExitCode;
@@ -40,6 +44,12 @@ enum Command {
     /// Tell what would be injected into the pods of YAML or JSON documents, and why
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArgs),
+    /// Tell whether a cluster would take the Instrumentations of YAML or JSON documents
+    #[command(after_help = validate::EXAMPLES)]
+    Validate(validate::ValidateArgs),
+    /// Complete the Instrumentations of YAML or JSON documents as a cluster would
+    #[command(after_help = default::EXAMPLES)]
+    Default(default::DefaultArgs),
     /// Print the CustomResourceDefinition of Instrumentation
     Crd,
     /// Print a completion script for a shell
@@ -88,6 +98,8 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Serve(flags) => return serve::run(flags),
         Command::Inject(args) => return inject::run(args),
         Command::Explain(args) => return explain::run(args),
+        Command::Validate(args) => return validate::run(args),
+        Command::Default(args) => return default::run(args),
         Command::Crd => print!("{}", crd::yaml()),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Cli::command(), "otel-webhook", &mut std::io::stdout());

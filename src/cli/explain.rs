@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{
     Failure, InjectionFlags,
+    output::finish,
     stream::{Review, StreamFlags, World, one_line},
 };
 use crate::{
@@ -57,7 +58,7 @@ const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION
 /// # Errors
 /// When the input cannot be read, or the output not be written.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
-    let streams = args.input.read()?;
+    let streams = args.input.files.read()?;
     let mut documents = Vec::new();
     for stream in &streams {
         documents.extend(stream.documents()?);
@@ -70,13 +71,7 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
             reviews.iter().flat_map(|review| [object(review).to_string(), "\n".to_owned()]).collect()
         }
     };
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads the output has seen enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("standard output: {error}")))
-        }
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    finish(io::stdout().lock().write_all(text.as_bytes()), ExitCode::SUCCESS)
 }
 
 fn table_of_all(reviews: &[Review], languages: &str) -> String {

@@ -42,6 +42,7 @@ pub struct InjectionFlags {
 
 /// Which images are taken where an Instrumentation names none.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Images")]
 pub struct ImageFlags {
     /// Default image of a language, in place of the built-in one; may be given several times
     #[arg(long, env = "OTEL_WEBHOOK_DEFAULT_IMAGE", value_name = "LANGUAGE=IMAGE", value_delimiter = ',',

@@ -1,19 +1,21 @@
 //! `inject`: a stream of documents with its pods injected as a cluster would.
 
 use std::{
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, StdoutLock, Write},
     process::ExitCode,
 };
 
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use super::{
     Failure, InjectionFlags, diff,
+    output::{Output, finish},
     stream::{Review, StreamFlags, World, one_line},
 };
 use crate::{
     inject::Finding,
-    manifest::{self, Document, Style, Syntax},
+    manifest::{self, Document, Style},
 };
 
 /// What `inject` is told.
@@ -56,25 +58,20 @@ Exit code: 0; 2 when the input cannot be read or a document has no apiVersion or
 /// # Errors
 /// When the input cannot be read, or the output not be written.
 pub fn run(args: &InjectArgs) -> Result<ExitCode, Failure> {
-    let streams = args.input.read()?;
+    let streams = args.input.files.read()?;
     let mut documents = Vec::new();
     for stream in &streams {
         documents.extend(stream.documents()?);
     }
     let world = World::new(&args.input, &args.injection, &documents)?;
-    let mut output = Output::new(args.output, BufWriter::new(io::stdout().lock()));
+    let mut writer = Writer::new(args.output);
     let written = documents.into_iter().try_for_each(|mut document| {
         let before = (args.output == Format::Diff).then(|| document.value.clone());
         let reviews = world.inject(&mut document);
         reviews.iter().for_each(report);
-        output.write(&document, before.as_ref(), &reviews)
+        writer.write(&document, before.as_ref(), &reviews)
     });
-    match written.and_then(|()| output.out.flush()) {
-        // Whoever reads the output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        Err(error) => Err(Failure::failed(format!("standard output: {error}"))),
-        Ok(()) => Ok(ExitCode::SUCCESS),
-    }
+    finish(written.and_then(|()| writer.output.out.flush()), ExitCode::SUCCESS)
 }
 
 /// Says on standard error what came of a workload.
@@ -112,30 +109,28 @@ fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", one_line(text));
 }
 
-/// Where documents go.
-struct Output<W> {
+/// Writes a document, or what was changed in it.
+struct Writer {
     format: Format,
-    out: W,
+    output: Output<BufWriter<StdoutLock<'static>>>,
     colour: bool,
-    /// What the last document ended with, once there was one.
-    last: Option<char>,
 }
 
-impl<W: Write> Output<W> {
-    fn new(format: Format, out: W) -> Self {
-        Self { format, out, colour: diff::colour_wanted(), last: None }
+impl Writer {
+    fn new(format: Format) -> Self {
+        Self { format, output: Output::standard(), colour: diff::colour_wanted() }
     }
 
     fn write(
         &mut self,
         document: &Document<'_>,
-        before: Option<&serde_json::Value>,
+        before: Option<&Value>,
         reviews: &[Review],
     ) -> io::Result<()> {
         let is_changed = reviews.iter().any(Review::is_changed);
         match self.format {
-            Format::Yaml => self.yaml(document, is_changed),
-            Format::Json => self.json(document, is_changed),
+            Format::Yaml => self.output.yaml(document, is_changed),
+            Format::Json => self.output.json(document, is_changed),
             Format::Diff if is_changed => {
                 let titles: Vec<_> =
                     reviews.iter().filter(|review| review.is_changed()).map(Review::title).collect();
@@ -145,39 +140,10 @@ impl<W: Write> Output<W> {
         }
     }
 
-    fn yaml(&mut self, document: &Document<'_>, is_changed: bool) -> io::Result<()> {
-        let is_parted = document.head.lines().any(|line| line.starts_with("---"));
-        if let Some(last) = self.last {
-            let separator = [if last == '\n' { "" } else { "\n" }, if is_parted { "" } else { "---\n" }];
-            self.out.write_all(separator.concat().as_bytes())?;
-        }
-        let text = if is_changed {
-            let text = manifest::write(&document.value, Style::of(document.text));
-            // A block of YAML cannot begin in the line of its `---`.
-            let needs_break = !document.head.is_empty() && !document.head.ends_with('\n');
-            [document.head.trim_end_matches(' '), if needs_break { "\n" } else { "" }, &text].concat()
-        } else {
-            [document.head, document.text].concat()
-        };
-        self.last = text.chars().last().or(self.last);
-        self.out.write_all(text.as_bytes())
-    }
-
-    fn json(&mut self, document: &Document<'_>, is_changed: bool) -> io::Result<()> {
-        if document.is_blank() {
-            return Ok(());
-        }
-        let line = match document.syntax {
-            Syntax::Json if !is_changed => manifest::compact(document.text),
-            _ => document.value.to_string(),
-        };
-        writeln!(self.out, "{line}")
-    }
-
-    fn diff(&mut self, document: &Document<'_>, before: &serde_json::Value, name: &str) -> io::Result<()> {
+    fn diff(&mut self, document: &Document<'_>, before: &Value, name: &str) -> io::Result<()> {
         // Both sides are written alike, so that nothing but the injection differs.
         let style = Style::of(document.text);
         let [before, after] = [before, &document.value].map(|value| manifest::write(value, style));
-        self.out.write_all(diff::unified(&before, &after, name, self.colour).as_bytes())
+        self.output.out.write_all(diff::unified(&before, &after, name, self.colour).as_bytes())
     }
 }

@@ -1,4 +1,4 @@
-//! What `inject` and `explain` share: the streams they read, and what is known
+//! What `inject`, `explain` and `validate` share: the streams they read, and what is known
 //! from them when the pods are looked at.
 
 use std::{io::Read, path::PathBuf, sync::Arc};
@@ -10,18 +10,27 @@ use super::{
     workload::{self, Workload},
 };
 use crate::{
-    inject::{self, Input, Outcome, Settings, pod::Pod},
+    inject::{self, Input, Outcome, Settings, catalogue::Catalogue, pod::Pod},
     manifest::{self, Document},
     store::{Snapshot, Writer, dir},
 };
 
-/// Where the documents come from, and what is known beside them.
+/// Where the documents come from.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Input")]
+pub struct FileFlags {
+    /// Stream of YAML or JSON documents; "-" is standard input; may be given several times
+    #[arg(short, long = "filename", value_name = "FILE|-", required = true)]
+    filename: Vec<String>,
+}
+
+/// The same, and what is known beside the documents.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub struct StreamFlags {
-    /// Stream of YAML or JSON documents; "-" is standard input; may be given several times
-    #[arg(short, long = "filename", value_name = "FILE|-", required = true)]
-    pub filename: Vec<String>,
+    /// The documents.
+    #[command(flatten)]
+    pub files: FileFlags,
 
     /// Namespace of documents that name none; it is never written into a document
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
@@ -57,7 +66,7 @@ pub struct Review {
     pub outcome: Result<Outcome, String>,
 }
 
-impl StreamFlags {
+impl FileFlags {
     /// Reads all streams to their ends.
     ///
     /// # Errors
@@ -115,6 +124,11 @@ impl World {
         writer.publish();
         let namespace = flags.namespace.clone();
         Ok(Self { snapshot: writer.store().snapshot(), settings: injection.settings(), namespace })
+    }
+
+    /// The Instrumentations that are known.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.snapshot.catalogue
     }
 
     /// Injects the pods and pod templates of a document, as a cluster would,

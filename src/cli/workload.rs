@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
+use super::objects;
 use crate::{
     inject::{
         pod::{OwnerReference, Pod},
         text::{List, Text},
     },
-    manifest::{TypeMeta, item_type},
+    manifest::TypeMeta,
 };
 
 /// A pod, or an object that makes pods from a template.
@@ -41,22 +42,11 @@ const TEMPLATES: [(&str, &str, &str); 6] = [
 
 /// Visits the workloads of an object: itself, or the items of a list.
 pub fn each(object: &mut Value, visit: &mut dyn FnMut(Workload<'_>)) {
-    let said = TypeMeta::of(object);
-    walk(object, said.as_ref(), visit);
-}
-
-fn walk(object: &mut Value, object_type: Option<&TypeMeta>, visit: &mut dyn FnMut(Workload<'_>)) {
-    let Some(object_type) = object_type else { return };
-    let Some(item_type) = item_type(object) else {
+    objects::each(object, &mut |object, object_type| {
         if let Some(workload) = workload(object, object_type) {
             visit(workload);
         }
-        return;
-    };
-    for item in object.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
-        let said = TypeMeta::of(item);
-        walk(item, Some(said.as_ref().unwrap_or(&item_type)), visit);
-    }
+    });
 }
 
 fn workload<'v>(object: &'v mut Value, object_type: &TypeMeta) -> Option<Workload<'v>> {

@@ -1,9 +1,11 @@
 //! The real program on files and streams.
 
 mod conformance;
+mod default;
 mod explain;
 mod inject;
 mod streams;
+mod validate;
 
 use std::{
     io::Write,

@@ -1,0 +1,86 @@
+//! `default`: a stream of documents with its Instrumentations completed.
+
+use std::{io::Write, process::ExitCode};
+
+use clap::{Args, ValueEnum};
+
+use super::{
+    Failure,
+    flags::ImageFlags,
+    objects::{self, is_instrumentation},
+    output::{Output, finish},
+    stream::FileFlags,
+};
+use crate::{
+    api::{self, defaults::DefaultImages},
+    manifest::Document,
+};
+
+/// What `default` is told.
+#[derive(Debug, Args)]
+pub struct DefaultArgs {
+    #[command(flatten)]
+    files: FileFlags,
+
+    /// "yaml": the stream as it came but for what was filled in; "json": one document a line
+    #[arg(short, long, value_enum, default_value_t = Format::Yaml, help_heading = "Output")]
+    output: Format,
+
+    #[command(flatten)]
+    images: ImageFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Yaml,
+    Json,
+}
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  What will be stored of this Instrumentation?
+    otel-webhook default -f instrumentation.yaml
+  With the images of another registry:
+    otel-webhook default -f instrumentation.yaml --image-registry registry.example.com/mirror -o json
+
+Documents come out in their order; what is no Instrumentation is passed on as it came.
+Exit code: 0; 2 when the input cannot be read or a document has no apiVersion or kind.";
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// When the input cannot be read, or the output not be written.
+pub fn run(args: &DefaultArgs) -> Result<ExitCode, Failure> {
+    let streams = args.files.read()?;
+    let mut documents = Vec::new();
+    for stream in &streams {
+        documents.extend(stream.documents()?);
+    }
+    let images = args.images.images();
+    let mut output = Output::standard();
+    let mut write = || {
+        for document in &mut documents {
+            let is_changed = complete(document, &images);
+            match args.output {
+                Format::Yaml => output.yaml(document, is_changed)?,
+                Format::Json => output.json(document, is_changed)?,
+            }
+        }
+        output.out.flush()
+    };
+    finish(write(), ExitCode::SUCCESS)
+}
+
+/// Completes the Instrumentations of a document; tells whether there was anything to do.
+fn complete(document: &mut Document<'_>, images: &DefaultImages) -> bool {
+    let mut is_changed = false;
+    objects::each(&mut document.value, &mut |object, object_type| {
+        if is_instrumentation(object_type) {
+            let patch = api::defaulting(object, images);
+            json_patch::patch(object, &patch).expect("the operations are made for this object");
+            is_changed |= !patch.is_empty();
+        }
+    });
+    is_changed
+}

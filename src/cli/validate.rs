@@ -1,0 +1,140 @@
+//! `validate`: whether a cluster would take the Instrumentations of a stream.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::{
+    Failure, InjectionFlags,
+    objects::{self, is_instrumentation},
+    output::finish,
+    stream::{StreamFlags, World, one_line},
+};
+use crate::{admission, api, api::validation::Verdict};
+
+/// What `validate` is told.
+#[derive(Debug, Args)]
+pub struct ValidateArgs {
+    #[command(flatten)]
+    input: StreamFlags,
+
+    /// "table": for people; "json": one object a document and line
+    #[arg(short, long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    output: Format,
+
+    /// Take warnings for errors in the exit code
+    #[arg(long, help_heading = "Output")]
+    strict: bool,
+
+    #[command(flatten)]
+    injection: InjectionFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  Would a cluster take this Instrumentation?
+    otel-webhook validate -f instrumentation.yaml
+  In a pipeline, with the Instrumentations that are there already:
+    helm template shop ./chart | otel-webhook validate -f - -n shop --source instrumentations/ --strict -o json
+
+Exit code: 0; 1 when there are errors, or with --strict warnings; 2 when the input cannot be read or a document
+has no apiVersion or kind.";
+
+/// What was found of one object.
+struct Checked {
+    kind: String,
+    namespace: String,
+    name: String,
+    verdict: Verdict,
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// When the input cannot be read, or the output not be written.
+pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
+    let streams = args.input.files.read()?;
+    let mut documents = Vec::new();
+    for stream in &streams {
+        documents.extend(stream.documents()?);
+    }
+    let world = World::new(&args.input, &args.injection, &documents)?;
+    let mut checked = Vec::new();
+    for document in &mut documents {
+        objects::each(&mut document.value, &mut |object, object_type| {
+            if is_instrumentation(object_type) {
+                checked.push(check(object, &object_type.kind, args, &world));
+            }
+        });
+    }
+    let text = match args.output {
+        Format::Table => table_of_all(&checked),
+        Format::Json => checked.iter().flat_map(|one| [one.object().to_string(), "\n".to_owned()]).collect(),
+    };
+    let is_bad =
+        |one: &Checked| !one.verdict.is_allowed() || (args.strict && !one.verdict.warnings.is_empty());
+    let code = ExitCode::from(u8::from(checked.iter().any(is_bad)));
+    finish(io::stdout().lock().write_all(text.as_bytes()), code)
+}
+
+/// Goes the way of an object into a cluster: completed, then judged.
+fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> Checked {
+    let patch = api::defaulting(object, &args.injection.images());
+    json_patch::patch(object, &patch).expect("the operations are made for this object");
+    let text = |field: &str| object["metadata"][field].as_str().filter(|text| !text.is_empty());
+    let namespace = text("namespace").unwrap_or(&args.input.namespace);
+    let name = text("name").or_else(|| text("generateName")).unwrap_or_default();
+    Checked {
+        kind: kind.to_owned(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        verdict: admission::judge(object, None, namespace, world.catalogue()),
+    }
+}
+
+fn table_of_all(checked: &[Checked]) -> String {
+    if checked.is_empty() {
+        return "There is no Instrumentation in the input.\n".to_owned();
+    }
+    checked.iter().map(Checked::table).collect::<Vec<_>>().join("\n")
+}
+
+impl Checked {
+    fn table(&self) -> String {
+        let Self { kind, namespace, name, verdict } = self;
+        let outcome = if verdict.is_allowed() { "allowed" } else { "refused" };
+        let mut lines = vec![format!("{kind}/{name} in namespace {namespace}: {outcome}")];
+        lines.extend(verdict.errors.iter().map(|error| format!("  error    {error}")));
+        lines.extend(verdict.warnings.iter().map(|warning| format!("  warning  {warning}")));
+        lines.iter().map(|line| one_line(line) + "\n").collect()
+    }
+
+    fn object(&self) -> Value {
+        let Self { kind, namespace, name, verdict } = self;
+        let errors =
+            verdict.errors.iter().map(|error| json!({"field": error.field, "message": error.message}));
+        let warnings = verdict
+            .warnings
+            .iter()
+            .map(|warning| json!({"kind": warning.kind, "field": warning.field, "message": warning.message}));
+        json!({
+            "kind": kind,
+            "namespace": namespace,
+            "name": name,
+            "allowed": verdict.is_allowed(),
+            "errors": errors.collect::<Vec<_>>(),
+            "warnings": warnings.collect::<Vec<_>>(),
+        })
+    }
+}

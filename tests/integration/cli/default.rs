@@ -1,0 +1,51 @@
+//! What `default` fills in.
+
+use super::{INSTRUMENTATION, pod, run, succeed, values};
+use crate::{conformance::cases, defaulting::defaulted};
+
+fn default(arguments: &[&str], stream: &str) -> super::Run {
+    succeed(&[&["default", "-f", "-"], arguments].concat(), stream)
+}
+
+#[test]
+fn every_case_comes_out_completed() {
+    let cases = cases("defaulting.jsonl.gz");
+    let stream: String = cases.iter().flat_map(|case| [case["input"].to_string(), "\n".to_owned()]).collect();
+    let run = default(&["-o", "json"], &stream);
+    let expected: Vec<_> = cases.iter().map(|case| defaulted(&case["input"])).collect();
+    assert_eq!(values(&run), expected);
+    assert_eq!(default(&["-o", "json"], &run.out).out, run.out);
+}
+
+#[test]
+fn the_rest_of_the_stream_comes_out_byte_for_byte() {
+    let before = "# head\nkind: ConfigMap   # odd\napiVersion: v1\n---\n";
+    let after = format!("---\n# tail\n{}", pod("name: p"));
+    let out = default(&[], &[before, INSTRUMENTATION, &after].concat()).out;
+    assert!(out.starts_with(&format!("{before}apiVersion: opentelemetry.io/v1alpha1\n")), "{out}");
+    assert!(out.ends_with(&after), "{out}");
+    assert!(out.contains("    endpoint: http://collector:4317\n"), "{out}");
+    assert_eq!(default(&[], &out).out, out);
+    for stream in ["", &after, "{\"kind\": \"A\",\n \"apiVersion\": \"v1\"}\n"] {
+        assert_eq!(default(&[], stream).out, stream);
+    }
+}
+
+#[test]
+fn items_of_lists_are_completed_with_the_images_of_the_installation() {
+    let list = r#"{"apiVersion":"opentelemetry.io/v1alpha1","kind":"InstrumentationList","items":[{"metadata":{"name":"a"}}]}"#;
+    let flags = ["-o", "json", "--image-registry", "mirror.example.com/otel", "--default-image", "go=own:1"];
+    let object = &values(&default(&flags, list))[0]["items"][0];
+    let image =
+        "mirror.example.com/otel/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0";
+    assert_eq!(object["spec"]["java"]["image"], image);
+    assert_eq!(object["spec"]["go"]["image"], "own:1");
+}
+
+#[test]
+fn what_is_wrong_is_not_its_business_but_what_is_unreadable_is() {
+    let odd = "apiVersion: opentelemetry.io/v1alpha1\nkind: Instrumentation\nmetadata: [x]\nspec: text\n";
+    assert_eq!(default(&[], odd).out, odd);
+    let bad = run(&["default", "-f", "-"], "kind: [\n");
+    assert_eq!((bad.code, &*bad.out), (2, ""));
+}

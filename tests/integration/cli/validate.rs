@@ -1,0 +1,109 @@
+//! What `validate` says, and its exit codes.
+
+use serde_json::{Value, json};
+
+use super::{INSTRUMENTATION, pod, run, values};
+use crate::conformance::cases;
+
+/// One with a mistake and two things to be warned of.
+const BAD: &str = "apiVersion: opentelemetry.io/v1alpha1
+kind: Instrumentation
+metadata: {name: bad, namespace: shop}
+spec:
+  propagators: [B3]
+  exporter: {endpoint: \"https://c:4317\"}
+";
+
+fn validate(arguments: &[&str], documents: &[&str]) -> super::Run {
+    run(&[&["validate", "-f", "-"], arguments].concat(), &documents.join("---\n"))
+}
+
+#[test]
+fn a_verdict_for_each_instrumentation() {
+    let good = INSTRUMENTATION.replace("spec:", "spec:\n  sampler: {type: always_on}");
+    let run = validate(&[], &[BAD, &pod("name: p"), &good]);
+    let expected = "\
+Instrumentation/bad in namespace shop: refused
+  error    spec.propagators[0]: \"B3\" is not a propagator (did you mean \"b3\"?); valid: tracecontext, baggage, b3, \
+b3multi, jaeger, xray, ottrace, none
+  warning  spec.sampler.type: is not set; each agent takes its own default, and the argument is ignored
+  warning  spec.exporter.endpoint: begins with https://, but spec.exporter.tls is not set; agents trust the CAs of \
+their own images
+
+Instrumentation/inst in namespace default: allowed
+";
+    assert_eq!((&*run.out, &*run.err, run.code), (expected, "", 1));
+    let none = validate(&[], &[&pod("name: p")]);
+    assert_eq!((&*none.out, none.code), ("There is no Instrumentation in the input.\n", 0));
+}
+
+#[test]
+fn json_has_one_object_an_instrumentation_and_line() {
+    let run = validate(&["-o", "json", "-n", "cart"], &[&pod("name: p"), INSTRUMENTATION, BAD]);
+    let warning = json!({
+        "kind": "sampler-type-not-set", "field": "spec.sampler.type",
+        "message": "is not set; each agent takes its own default, and the argument is ignored",
+    });
+    let objects = values(&run);
+    let expected = json!({
+        "kind": "Instrumentation", "namespace": "cart", "name": "inst", "allowed": true, "errors": [],
+        "warnings": [warning],
+    });
+    assert_eq!(objects[0], expected);
+    assert_eq!(objects[1]["allowed"], false);
+    assert_eq!(objects[1]["errors"][0]["field"], "spec.propagators[0]");
+    assert_eq!((objects.len(), run.code), (2, 1));
+    assert_eq!(validate(&["-o", "json"], &[&pod("name: p")]).out, "");
+}
+
+#[test]
+fn the_exit_code_tells_what_was_found() {
+    let good = INSTRUMENTATION.replace("spec:", "spec:\n  sampler: {type: always_on}");
+    for (arguments, document, code) in [
+        (&[][..], &*good, 0),
+        (&["--strict"], &*good, 0),
+        (&[], INSTRUMENTATION, 0),
+        (&["--strict"], INSTRUMENTATION, 1),
+        (&[], BAD, 1),
+        (&[], "kind: [\n", 2),
+        (&[], "kind: Instrumentation\n", 2),
+        (&["--source", "/nowhere"], &*good, 2),
+    ] {
+        assert_eq!(validate(arguments, &[document]).code, code, "{arguments:?} {document}");
+    }
+}
+
+#[test]
+fn every_conformance_case_has_its_verdict() {
+    let cases = cases("validation.jsonl.gz");
+    // Each in a namespace of its own, or they would tie with each other.
+    let inputs = cases.iter().enumerate().map(|(index, case)| {
+        let mut input = case["input"].clone();
+        input["metadata"]["namespace"] = format!("case-{index}").into();
+        input.to_string() + "\n"
+    });
+    let run = validate(&["-o", "json"], &[&inputs.collect::<String>()]);
+    let objects = values(&run);
+    assert_eq!(objects.len(), cases.len());
+    for (object, case) in objects.iter().zip(&cases) {
+        assert!(case["allowed"].is_null() || object["allowed"] == case["allowed"], "{}", case["id"]);
+        let kinds: Vec<&Value> =
+            object["warnings"].as_array().expect("a list").iter().map(|one| &one["kind"]).collect();
+        for kind in case["warnings"].as_array().into_iter().flatten() {
+            let is_upgrade = kind.as_str().expect("text").starts_with("image-not-upgradable");
+            assert!(is_upgrade || kinds.contains(&kind), "{}: {kind} is not in {kinds:?}", case["id"]);
+        }
+    }
+}
+
+#[test]
+fn ties_are_seen_in_the_stream_and_in_the_source() {
+    let other = INSTRUMENTATION.replace("name: inst", "name: other");
+    let run = validate(&[], &[INSTRUMENTATION, &other]);
+    assert!(run.out.contains("ties with \"other\"") && run.out.contains("ties with \"inst\""), "{}", run.out);
+    let source = tempfile::tempdir().expect("a folder");
+    std::fs::write(source.path().join("other.yaml"), other).expect("a file");
+    let folder = source.path().to_str().expect("text");
+    let run = validate(&["--source", folder], &[INSTRUMENTATION]);
+    assert!(run.out.contains("ties with \"other\""), "{}", run.out);
+}
