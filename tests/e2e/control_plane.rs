@@ -6,16 +6,17 @@ use std::io::{Seek as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::until::poll;
+pub use crate::until::until;
+
 /// A start takes a few seconds; a machine busy with other builds may need more.
 const START_LIMIT: Duration = Duration::from_secs(120);
 const STOP_LIMIT: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(50);
 const LOG_TAIL_LINES: usize = 20;
 
 /// A kube-apiserver with its etcd and controller manager on loopback, for one test run.
@@ -255,22 +256,6 @@ impl Program {
             let _ = self.child.kill();
         }
         let _ = self.child.wait();
-    }
-}
-
-/// Polls until `probe` has an answer, and panics naming `what` when `limit` is over.
-pub fn until<T>(what: &str, limit: Duration, probe: impl FnMut() -> Option<T>) -> T {
-    poll(limit, probe).unwrap_or_else(|| panic!("not within {limit:?}: {what}"))
-}
-
-fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + limit;
-    loop {
-        let late = Instant::now() >= deadline;
-        match probe() {
-            None if !late => thread::sleep(PAUSE),
-            answer => return answer,
-        }
     }
 }
 

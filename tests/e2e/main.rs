@@ -25,6 +25,8 @@ mod review;
 #[path = "../support/secret_volume.rs"]
 mod secret_volume;
 mod sidecar;
+#[path = "../support/until.rs"]
+mod until;
 mod webhook;
 
 use std::any::Any;

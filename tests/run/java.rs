@@ -1,0 +1,72 @@
+//! A JVM with the real agent.
+
+use serde_json::{Value, json};
+
+use crate::podman::{Played, home};
+use crate::{deployment, image, inject, unique};
+
+/// The options that the product sets for a container named `app`.
+const AGENT: &str = " -javaagent:/otel-auto-instrumentation-java-app/javaagent.jar";
+
+fn app(name: &str, env: Value) -> Value {
+    let command = json!(["/jre/bin/java", "-cp", "/app", "Main"]);
+    let container = json!({"name": "app", "image": image("app"), "command": command, "env": env});
+    deployment(name, "java", container)
+}
+
+/// Traces go to the log, and everything else nowhere: there is nobody to send it to.
+fn instrumentation(extensions: Value) -> Value {
+    let variables = [
+        ("OTEL_TRACES_EXPORTER", "logging-otlp"),
+        ("OTEL_METRICS_EXPORTER", "none"),
+        ("OTEL_LOGS_EXPORTER", "none"),
+        ("OTEL_BSP_SCHEDULE_DELAY", "100"),
+    ];
+    let env: Vec<_> = variables.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    json!({"env": env, "java": {"image": image("agent"), "extensions": extensions}})
+}
+
+fn version_line() -> String {
+    let version = std::fs::read_to_string(home().join("agent-version")).expect("the agent's version");
+    format!("opentelemetry-javaagent - version: {}", version.trim_end())
+}
+
+/// A resource attribute in a span that the agent wrote to the log.
+fn attribute(key: &str, value: &str) -> String {
+    json!({"key": key, "value": {"stringValue": value}}).to_string()
+}
+
+#[test]
+fn an_application_runs_with_the_agent_and_its_extension() {
+    let name = unique("order");
+    let extensions = json!([{"image": image("extension"), "dir": "/extensions"}]);
+    let pod = Played::start(inject(&[app(&name, json!([]))], &instrumentation(extensions)));
+    let log = pod.wait_for(&[
+        &version_line(),
+        &format!("extension loaded for {name}"),
+        &attribute("service.name", &name),
+        &attribute("k8s.deployment.name", &name),
+        // What a kubelet made of a reference to a variable set earlier.
+        &attribute("k8s.pod.name", &format!("{name}-pod-0")),
+        &attribute("url.path", "/orders"),
+        "answer=HTTP/1.1 204",
+    ]);
+    let options =
+        format!("{AGENT} -Dotel.javaagent.extensions=/otel-auto-instrumentation-java-app/extensions");
+    assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: {options}\n")), "{log}");
+}
+
+/// The JVM gets both what the user's ConfigMap says and the agent (D1).
+#[test]
+fn options_of_a_config_map_and_the_agent_are_both_there() {
+    let name = unique("shop");
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "shop"},
+        "data": {"jvm-options": "-Dgreeting=hello"},
+    });
+    let from = json!({"configMapKeyRef": {"name": name, "key": "jvm-options"}});
+    let app = app(&name, json!([{"name": "JAVA_TOOL_OPTIONS", "valueFrom": from}]));
+    let pod = Played::start(inject(&[map, app], &instrumentation(json!([]))));
+    let log = pod.wait_for(&["greeting=hello", &version_line(), &attribute("service.name", &name)]);
+    assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: -Dgreeting=hello{AGENT}\n")), "{log}");
+}
