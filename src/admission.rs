@@ -4,6 +4,8 @@
 //! the request's uid is known, the answer allows the pod as it came and says
 //! why nothing was injected.
 //!
+//! Workloads are never refused either, only warned of.
+//!
 //! Instrumentations are the other way around: what cannot be judged is not
 //! let in.
 
@@ -12,6 +14,7 @@ mod envelope;
 mod instrumentation;
 mod refusal;
 mod request;
+mod workload;
 
 use std::{
     fmt,
@@ -24,6 +27,7 @@ use answer::Answer;
 pub use envelope::MalformedReview;
 pub use instrumentation::judge;
 use request::{Request, Skip};
+pub use workload::advise;
 
 use crate::{
     api::defaults::DefaultImages,
@@ -32,26 +36,33 @@ use crate::{
     telemetry::Metrics,
 };
 
-/// Answers reviews of pods and of Instrumentations.
+/// Answers reviews of pods, of workloads and of Instrumentations.
 pub struct Admission {
     store: Store,
     settings: Settings,
     cluster: Option<Cluster>,
     metrics: Arc<Metrics>,
     images: DefaultImages,
+    preview_warnings: bool,
 }
 
 impl Admission {
     /// Decides by what `store` knows. Owners that it does not know are asked
     /// for in the cluster, where there is one.
     pub fn new(store: Store, settings: Settings, cluster: Option<Cluster>, metrics: Arc<Metrics>) -> Self {
-        Self { store, settings, cluster, metrics, images: DefaultImages::default() }
+        Self { store, settings, cluster, metrics, images: DefaultImages::default(), preview_warnings: false }
     }
 
     /// The same with other images for Instrumentations that name none.
     #[must_use]
     pub fn with_images(self, images: DefaultImages) -> Self {
         Self { images, ..self }
+    }
+
+    /// The same, telling whoever applies a workload what will be injected as well.
+    #[must_use]
+    pub fn with_preview_warnings(self, preview_warnings: bool) -> Self {
+        Self { preview_warnings, ..self }
     }
 
     /// Answers one review.

@@ -37,6 +37,7 @@ mod select;
 mod selector;
 mod stamp;
 mod target;
+pub mod template;
 pub mod text;
 mod web_server;
 pub mod workload;
@@ -44,7 +45,7 @@ pub mod workload;
 pub use decide::{Decision, decide};
 pub use job::{Finding, Note};
 pub use neutral::InitResources;
-pub use select::rivals;
+pub use select::{rivals, unselected};
 pub use stamp::{LABEL, STATUS};
 
 use catalogue::Catalogue;
@@ -119,15 +120,23 @@ impl Outcome {
 
     /// Sentences for whoever sent the pod, one a language: what was asked for and did not come.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<(&str, String, usize)> = Vec::new();
+        let shown = |(finding, more)| match more {
+            0 => format!("{finding}"),
+            more => format!("{finding} (and {more} more)"),
+        };
+        self.troubles().into_iter().map(shown).collect()
+    }
+
+    /// What was asked for and did not come: the first finding of each language, and how many more it has.
+    pub fn troubles(&self) -> Vec<(&Finding, usize)> {
+        let mut troubles: Vec<(&Finding, usize)> = Vec::new();
         for finding in self.findings.iter().filter(|finding| finding.reason.is_trouble()) {
-            match warnings.iter_mut().find(|(language, ..)| *language == finding.language) {
-                Some((_, _, more)) => *more += 1,
-                None => warnings.push((finding.language, finding.to_string(), 0)),
+            match troubles.iter_mut().find(|(first, _)| first.language == finding.language) {
+                Some((_, more)) => *more += 1,
+                None => troubles.push((finding, 0)),
             }
         }
-        let shown = |(_, text, more)| if more == 0 { text } else { format!("{text} (and {more} more)") };
-        warnings.into_iter().map(shown).collect()
+        troubles
     }
 }
 

@@ -23,6 +23,7 @@ use std::{borrow::Cow, fmt};
 use serde_json::Value;
 
 use super::crd;
+pub use text::suggestion;
 
 /// What validation found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

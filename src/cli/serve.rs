@@ -81,6 +81,10 @@ pub struct ServeFlags {
     )]
     shutdown_grace: u64,
 
+    /// Warn whoever applies a workload of what will be injected, not only of what will not
+    #[arg(long, env = "OTEL_WEBHOOK_PREVIEW_WARNINGS", help_heading = "Server")]
+    preview_warnings: bool,
+
     /// File of the serving certificate and its chain (PEM); looked at every second
     #[arg(
         long,
@@ -154,7 +158,8 @@ async fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let transport = running.transport(flags).await?;
     let (store, cluster, following) = running.follow(flags).await?;
     let admission = Admission::new(store, flags.injection.settings(), cluster, Arc::clone(&running.metrics))
-        .with_images(flags.injection.images());
+        .with_images(flags.injection.images())
+        .with_preview_warnings(flags.preview_warnings);
     let webhook = Listening::bind("webhook", flags.listen).map_err(Failure::failed)?;
     let admin = Listening::bind("admin", flags.admin_listen).map_err(Failure::failed)?;
     let grace = Duration::from_secs(flags.shutdown_grace);

@@ -5,12 +5,9 @@ use std::{io::Read, path::PathBuf, sync::Arc};
 
 use clap::Args;
 
-use super::{
-    Failure, InjectionFlags,
-    workload::{self, Workload},
-};
+use super::{Failure, InjectionFlags, workload};
 use crate::{
-    inject::{self, Input, Outcome, Settings, catalogue::Catalogue, pod::Pod},
+    inject::{Outcome, Settings, catalogue::Catalogue, template::Around},
     manifest::{self, Document},
     store::{Snapshot, Writer, dir},
 };
@@ -137,7 +134,8 @@ impl World {
         let mut reviews = Vec::new();
         workload::each(&mut document.value, &mut |workload| {
             let namespace = workload.namespace.as_deref().unwrap_or(&self.namespace).to_owned();
-            let outcome = self.review(&workload, &namespace).and_then(|outcome| {
+            let outcome = workload.outcome(&self.around(&namespace)).map_err(|error| error.to_string());
+            let outcome = outcome.and_then(|outcome| {
                 let patch = outcome.operations();
                 json_patch::patch(workload.pod, &patch).map_err(|error| error.to_string())?;
                 Ok(outcome)
@@ -147,15 +145,10 @@ impl World {
         reviews
     }
 
-    fn review(&self, workload: &Workload<'_>, namespace: &str) -> Result<Outcome, String> {
-        let text = workload.pod.to_string();
-        let mut pod = Pod::parse(&text).map_err(|error| error.to_string())?;
-        if let Some(template) = &workload.template {
-            template.dress(&mut pod);
-        }
-        let input =
-            Input { pod: &pod, namespace, catalogue: &self.snapshot.catalogue, settings: &self.settings };
-        Ok(inject::build(inject::decide(input), &self.snapshot.owners))
+    /// What is known around the workloads of a namespace.
+    pub fn around<'w>(&'w self, namespace: &'w str) -> Around<'w> {
+        let Self { snapshot, settings, .. } = self;
+        Around { namespace, catalogue: &snapshot.catalogue, settings, owners: &snapshot.owners }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `validate`: whether a cluster would take the Instrumentations of a stream.
+//! `validate`: whether a cluster would take the Instrumentations of a stream, and what it would say of its workloads.
 
 use std::{
     io::{self, Write},
@@ -14,7 +14,7 @@ use super::{
     output::finish,
     stream::{StreamFlags, World, one_line},
 };
-use crate::{admission, api, api::validation::Verdict};
+use crate::{admission, api, api::validation::Verdict, manifest::TypeMeta};
 
 /// What `validate` is told.
 #[derive(Debug, Args)]
@@ -75,6 +75,8 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
         objects::each(&mut document.value, &mut |object, object_type| {
             if is_instrumentation(object_type) {
                 checked.push(check(object, &object_type.kind, args, &world));
+            } else {
+                checked.extend(advise(object, object_type, args, &world));
             }
         });
     }
@@ -92,20 +94,29 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
 fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> Checked {
     let patch = api::defaulting(object, &args.injection.images());
     json_patch::patch(object, &patch).expect("the operations are made for this object");
+    let (namespace, name) = identity(object, args);
+    let verdict = admission::judge(object, None, &namespace, world.catalogue());
+    Checked { kind: kind.to_owned(), namespace, name, verdict }
+}
+
+/// What a cluster would warn of when the object is applied; nothing for what is no workload.
+fn advise(object: &mut Value, of: &TypeMeta, args: &ValidateArgs, world: &World) -> Option<Checked> {
+    let (namespace, name) = identity(object, args);
+    let verdict = admission::advise(object, &of.api_version, &of.kind, &world.around(&namespace), false)?;
+    Some(Checked { kind: of.kind.clone(), namespace, name, verdict })
+}
+
+/// The namespace and name of an object.
+fn identity(object: &Value, args: &ValidateArgs) -> (String, String) {
     let text = |field: &str| object["metadata"][field].as_str().filter(|text| !text.is_empty());
     let namespace = text("namespace").unwrap_or(&args.input.namespace);
     let name = text("name").or_else(|| text("generateName")).unwrap_or_default();
-    Checked {
-        kind: kind.to_owned(),
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-        verdict: admission::judge(object, None, namespace, world.catalogue()),
-    }
+    (namespace.to_owned(), name.to_owned())
 }
 
 fn table_of_all(checked: &[Checked]) -> String {
     if checked.is_empty() {
-        return "There is no Instrumentation in the input.\n".to_owned();
+        return "There is no Instrumentation and no workload in the input.\n".to_owned();
     }
     checked.iter().map(Checked::table).collect::<Vec<_>>().join("\n")
 }

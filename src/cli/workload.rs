@@ -3,88 +3,15 @@
 use serde_json::Value;
 
 use super::objects;
-use crate::{
-    inject::{
-        pod::{OwnerReference, Pod},
-        text::{List, Text},
-    },
-    manifest::TypeMeta,
-};
-
-/// A pod, or an object that makes pods from a template.
-pub struct Workload<'v> {
-    /// Its kind.
-    pub kind: String,
-    /// Its name, or what its name will begin with.
-    pub name: String,
-    /// The namespace that it names itself.
-    pub namespace: Option<String>,
-    /// What the object's pods will have beside what the template says; none for a pod.
-    pub template: Option<Template>,
-    /// The pod, or the template.
-    pub pod: &'v mut Value,
-}
-
-/// What is known of the pods of a template that do not exist yet.
-pub struct Template {
-    owner: Option<OwnerReference<'static>>,
-}
-
-/// The kinds that make pods: group, kind, and where the template is.
-const TEMPLATES: [(&str, &str, &str); 6] = [
-    ("apps", "Deployment", "/spec/template"),
-    ("apps", "StatefulSet", "/spec/template"),
-    ("apps", "DaemonSet", "/spec/template"),
-    ("apps", "ReplicaSet", "/spec/template"),
-    ("batch", "Job", "/spec/template"),
-    ("batch", "CronJob", "/spec/jobTemplate/spec/template"),
-];
+pub use crate::inject::template::Workload;
 
 /// Visits the workloads of an object: itself, or the items of a list.
 pub fn each(object: &mut Value, visit: &mut dyn FnMut(Workload<'_>)) {
     objects::each(object, &mut |object, object_type| {
-        if let Some(workload) = workload(object, object_type) {
+        if let Some(workload) = Workload::of(object, &object_type.api_version, &object_type.kind) {
             visit(workload);
         }
     });
-}
-
-fn workload<'v>(object: &'v mut Value, object_type: &TypeMeta) -> Option<Workload<'v>> {
-    let TypeMeta { api_version, kind } = object_type;
-    let is_pod = api_version == "v1" && kind == "Pod";
-    let row = TEMPLATES.iter().find(|(group, known, _)| object_type.group() == *group && kind == known);
-    let path = if is_pod { "" } else { row?.2 };
-    let text = |field: &str| {
-        let text = object["metadata"][field].as_str().filter(|text| !text.is_empty());
-        text.map(str::to_owned)
-    };
-    let (name, namespace, uid) = (text("name"), text("namespace"), text("uid"));
-    let shown = name.clone().or_else(|| text("generateName")).unwrap_or_default();
-    let owner = name.map(|name| OwnerReference {
-        api_version: owned(api_version.clone()),
-        kind: owned(kind.clone()),
-        name: owned(name),
-        uid: owned(uid.unwrap_or_default()),
-        controller: Some(true),
-    });
-    let template = (!is_pod).then_some(Template { owner });
-    let pod = object.pointer_mut(path).filter(|pod| pod.is_object())?;
-    Some(Workload { kind: kind.clone(), name: shown, namespace, template, pod })
-}
-
-fn owned(text: String) -> Text<'static> {
-    Text(text.into())
-}
-
-impl Template {
-    /// Gives the view of a template what its pods will have, as far as it is
-    /// known. Controllers take labels and annotations from a template, and
-    /// make up the rest of a pod's metadata.
-    pub fn dress(&self, pod: &mut Pod<'_>) {
-        pod.metadata.name = Text::default();
-        pod.metadata.generate_name = Text::default();
-        pod.metadata.owner_references = List(self.owner.iter().cloned().collect());
-    }
 }
 
 #[cfg(test)]
@@ -92,6 +19,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::inject::template::TEMPLATES;
 
     fn found(mut object: Value) -> Vec<(String, String, Option<String>)> {
         let mut found = Vec::new();

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    annotation::Ask,
+    Input,
+    annotation::{Annotations, Ask},
     catalogue::{Catalogue, Namespace, Stored},
     compiled::Compiled,
+    language::{LANGUAGES, Language},
     pod::Pod,
     reason::{ObjectName, Reason},
     selector::Selector,
@@ -31,6 +33,24 @@ pub fn rivals(catalogue: &Catalogue, namespace: &str, name: &str, spec: &Instrum
         _ => None,
     });
     rivals.collect()
+}
+
+/// The languages for which an Instrumentation is named whose selector does
+/// not match. It is used all the same, which may not be meant.
+pub fn unselected<'p>(input: &Input<'p>) -> Vec<(&'static Language, &'p ObjectName)> {
+    let known = input.catalogue.namespace(input.namespace);
+    let annotations = Annotations::new(input.pod, known.map_or(&[], |known| &known.annotations));
+    let enabled = LANGUAGES.into_iter().filter(|language| input.settings.languages.has(language));
+    let misfit = |language: &'static Language| {
+        let Ask::Named { namespace, name } = Ask::parse(annotations.effective(language.inject)) else {
+            return None;
+        };
+        let known = input.catalogue.namespace(namespace.unwrap_or(input.namespace))?;
+        let Stored::Ready(ready) = known.instrumentation(name)? else { return None };
+        let is_fit = ready.selector.as_ref()?.matches(&input.pod.metadata.labels);
+        (!is_fit).then_some((language, &ready.name))
+    };
+    enabled.filter_map(misfit).collect()
 }
 
 /// Where to look, and for whom.

@@ -25,18 +25,26 @@ pub enum Endpoint {
     MutateInstrumentation,
     /// Instrumentations, to be judged.
     ValidateInstrumentation,
+    /// Workloads, to warn of what their pods will not get.
+    ValidateWorkloads,
 }
 
 impl Endpoint {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::MutatePod, Self::MutateInstrumentation, Self::ValidateInstrumentation];
+    pub const ALL: [Self; 4] = [
+        Self::MutatePod,
+        Self::MutateInstrumentation,
+        Self::ValidateInstrumentation,
+        Self::ValidateWorkloads,
+    ];
 
-    /// The path; the operator's, so that its registrations can be kept.
+    /// The path; the operator's where it has one, so that its registrations can be kept.
     pub const fn path(self) -> &'static str {
         match self {
             Self::MutatePod => "/mutate-v1-pod",
             Self::MutateInstrumentation => "/mutate-opentelemetry-io-v1alpha1-instrumentation",
             Self::ValidateInstrumentation => "/validate-opentelemetry-io-v1alpha1-instrumentation",
+            Self::ValidateWorkloads => "/validate-workloads",
         }
     }
 
@@ -45,6 +53,7 @@ impl Endpoint {
             Self::MutatePod => admission.mutate_pod(body).await,
             Self::MutateInstrumentation => admission.mutate_instrumentation(body),
             Self::ValidateInstrumentation => admission.validate_instrumentation(body),
+            Self::ValidateWorkloads => admission.validate_workload(body).await,
         }
     }
 }

@@ -69,6 +69,7 @@ pub fn register_instrumentations<'p>(
 ) -> Registered<'p> {
     let [mut defaults, mut validation] = registrations();
     defaults["webhooks"].as_array_mut().expect("webhooks").remove(0);
+    validation["webhooks"].as_array_mut().expect("webhooks").truncate(1);
     let guard = Registered(plane);
     for registration in [&mut defaults, &mut validation] {
         registration["metadata"]["name"] = INSTRUMENTATIONS.into();

@@ -32,3 +32,4 @@ mod server;
 mod support;
 mod untouched;
 mod validation;
+mod workloads;

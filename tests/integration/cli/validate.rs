@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::{INSTRUMENTATION, pod, run, values};
 use crate::conformance::cases;
 
+/// A kind that is not checked.
+const SERVICE: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n";
+
 /// One with a mistake and two things to be warned of.
 const BAD: &str = "apiVersion: opentelemetry.io/v1alpha1
 kind: Instrumentation
@@ -21,7 +24,7 @@ fn validate(arguments: &[&str], documents: &[&str]) -> super::Run {
 #[test]
 fn a_verdict_for_each_instrumentation() {
     let good = INSTRUMENTATION.replace("spec:", "spec:\n  sampler: {type: always_on}");
-    let run = validate(&[], &[BAD, &pod("name: p"), &good]);
+    let run = validate(&[], &[BAD, SERVICE, &good]);
     let expected = "\
 Instrumentation/bad in namespace shop: refused
   error    spec.propagators[0]: \"B3\" is not a propagator (did you mean \"b3\"?); valid: tracecontext, baggage, b3, \
@@ -33,13 +36,13 @@ their own images
 Instrumentation/inst in namespace default: allowed
 ";
     assert_eq!((&*run.out, &*run.err, run.code), (expected, "", 1));
-    let none = validate(&[], &[&pod("name: p")]);
-    assert_eq!((&*none.out, none.code), ("There is no Instrumentation in the input.\n", 0));
+    let none = validate(&[], &[SERVICE]);
+    assert_eq!((&*none.out, none.code), ("There is no Instrumentation and no workload in the input.\n", 0));
 }
 
 #[test]
 fn json_has_one_object_an_instrumentation_and_line() {
-    let run = validate(&["-o", "json", "-n", "cart"], &[&pod("name: p"), INSTRUMENTATION, BAD]);
+    let run = validate(&["-o", "json", "-n", "cart"], &[SERVICE, INSTRUMENTATION, BAD]);
     let warning = json!({
         "kind": "sampler-type-not-set", "field": "spec.sampler.type",
         "message": "is not set; each agent takes its own default, and the argument is ignored",
@@ -53,7 +56,23 @@ fn json_has_one_object_an_instrumentation_and_line() {
     assert_eq!(objects[1]["allowed"], false);
     assert_eq!(objects[1]["errors"][0]["field"], "spec.propagators[0]");
     assert_eq!((objects.len(), run.code), (2, 1));
-    assert_eq!(validate(&["-o", "json"], &[&pod("name: p")]).out, "");
+    assert_eq!(validate(&["-o", "json"], &[SERVICE]).out, "");
+}
+
+#[test]
+fn a_workload_is_allowed_with_its_warnings() {
+    let run = validate(&["-o", "json"], &[&pod("name: p")]);
+    let warning = json!({
+        "kind": "NoInstrumentation",
+        "field": "metadata.annotations[instrumentation.opentelemetry.io/inject-java]",
+        "message": "java: there is no Instrumentation in namespace \"default\" and no default is set; create \
+            one, or name one as namespace/name",
+    });
+    let expected = json!({
+        "kind": "Pod", "namespace": "default", "name": "p", "allowed": true, "errors": [], "warnings": [warning],
+    });
+    assert_eq!((values(&run), run.code), (vec![expected], 0));
+    assert_eq!(validate(&["--strict"], &[&pod("name: p")]).code, 1);
 }
 
 #[test]

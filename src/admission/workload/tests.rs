@@ -1,0 +1,142 @@
+use serde_json::json;
+
+use super::*;
+use crate::{
+    api::defaults::DefaultImages,
+    inject::{Settings, catalogue::Catalogue},
+    store::Writer,
+};
+
+/// Warnings about an object, beside an Instrumentation `order` for pods with the label of that name.
+fn said(object: &Value, preview: bool) -> Option<Vec<String>> {
+    let mut writer = Writer::new(DefaultImages::default());
+    writer.put(&json!({
+        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+        "metadata": {"name": "order", "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": "order"}}},
+    }));
+    writer.publish();
+    let snapshot = writer.store().snapshot();
+    let catalogue: &Catalogue = &snapshot.catalogue;
+    let settings = Settings::default();
+    let around = Around { namespace: "shop", catalogue, settings: &settings, owners: &snapshot.owners };
+    let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let verdict = advise(&mut object.clone(), &text("apiVersion"), &text("kind"), &around, preview)?;
+    assert!(verdict.is_allowed());
+    Some(verdict.warnings.iter().map(ToString::to_string).collect())
+}
+
+/// A Deployment with annotations of its own and of its template, for the label `app`.
+fn deployment(own: &Value, template: &Value, app: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "order", "annotations": prefixed(own)},
+        "spec": {"template": {
+            "metadata": {"labels": {"app": app}, "annotations": prefixed(template)},
+            "spec": {"containers": [{"name": "order"}, {"name": "proxy"}]},
+        }},
+    })
+}
+
+fn prefixed(annotations: &Value) -> Value {
+    let all = annotations.as_object().expect("an object").iter();
+    all.map(|(key, value)| (format!("{ANNOTATION_PREFIX}{key}"), value.clone())).collect()
+}
+
+fn of_template(template: &Value) -> Vec<String> {
+    said(&deployment(&json!({}), template, "order"), false).expect("a workload")
+}
+
+#[test]
+fn an_annotation_on_the_workload_itself() {
+    let object = deployment(&json!({"inject-java": "true"}), &json!({}), "order");
+    let expected = "metadata.annotations[instrumentation.opentelemetry.io/inject-java]: the annotation \
+        instrumentation.opentelemetry.io/inject-java does nothing on the Deployment itself; move it to \
+        spec.template.metadata.annotations";
+    assert_eq!(said(&object, false).expect("a workload"), [expected]);
+    let both = deployment(&json!({"inject-java": "true"}), &json!({"inject-java": "true"}), "order");
+    assert_eq!(said(&both, false).expect("a workload"), [""; 0]);
+}
+
+#[test]
+fn an_annotation_that_does_not_exist() {
+    let at = "spec.template.metadata.annotations[instrumentation.opentelemetry.io/";
+    let expected = format!(
+        "{at}inject-jva]: there is no annotation instrumentation.opentelemetry.io/inject-jva \
+         (did you mean \"inject-java\"?)"
+    );
+    assert_eq!(of_template(&json!({"inject-jva": "true"})), [expected]);
+    let image = "default-auto-instrumentation-java-image";
+    let expected = format!(
+        "{at}{image}]: the annotation instrumentation.opentelemetry.io/{image} means something on \
+         Instrumentations only"
+    );
+    assert_eq!(of_template(&json!({image: "a"})), [expected]);
+    let valid: serde_json::Map<_, _> = valid().map(|key| (key.to_owned(), json!(""))).collect();
+    assert_eq!(of_template(&Value::Object(valid)), [""; 0]);
+}
+
+#[test]
+fn what_the_core_finds() {
+    for (annotations, expected) in [
+        (
+            json!({"inject-java": "ordr"}),
+            "inject-java]: java: the Instrumentation \"shop/ordr\" does not exist; in that namespace there are: order",
+        ),
+        (
+            json!({"inject-java": "true", "container-names": "ordr"}),
+            "inject-java]: java in ordr: there is no container \"ordr\" in the pod; there are: order, proxy",
+        ),
+        (
+            json!({"inject-go": "true"}),
+            "inject-go]: go: the language go is not enabled in this installation; --languages lists the enabled ones",
+        ),
+        (
+            json!({"inject-java": "true", "inject-python": "true"}),
+            "inject-java]: java: the pod asks for several languages (java, python); each needs a list of its \
+             containers, such as instrumentation.opentelemetry.io/java-container-names",
+        ),
+    ] {
+        let warnings = of_template(&annotations);
+        assert_eq!(warnings[0], format!("spec.template.metadata.annotations[{ANNOTATION_PREFIX}{expected}"));
+    }
+}
+
+#[test]
+fn an_instrumentation_that_is_named_though_its_selector_does_not_match() {
+    let named = json!({"inject-java": "order"});
+    let warnings = said(&deployment(&json!({}), &named, "cart"), false).expect("a workload");
+    let expected = "java: the Instrumentation \"shop/order\" is named, so it is used, but its selector does \
+        not match the labels of the pod";
+    assert!(warnings[0].ends_with(expected), "{warnings:?}");
+    assert_eq!(warnings.len(), 1);
+    assert_eq!(of_template(&named), [""; 0]);
+}
+
+#[test]
+fn a_preview_is_one_line_a_language() {
+    let object = deployment(&json!({}), &json!({"inject-java": "true"}), "order");
+    let warnings = said(&object, true).expect("a workload");
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].ends_with("]: will be injected: java from shop/order into order"), "{warnings:?}");
+    assert_eq!(said(&object, false).expect("a workload"), [""; 0]);
+}
+
+#[test]
+fn what_another_object_made_and_other_kinds_are_passed_over() {
+    let mut made = deployment(&json!({"inject-java": "true"}), &json!({}), "order");
+    made["kind"] = json!("ReplicaSet");
+    assert_eq!(said(&made, false).expect("one without owner").len(), 1);
+    made["metadata"]["ownerReferences"] =
+        json!([{"kind": "Deployment", "name": "order", "controller": true}]);
+    assert_eq!(said(&made, false), None);
+    assert_eq!(said(&json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}}), false), None);
+}
+
+#[test]
+fn a_pod_that_cannot_be_read_is_named_with_its_reason() {
+    let mut object = deployment(&json!({}), &json!({}), "order");
+    object["spec"]["template"]["spec"] = json!({"containers": 1});
+    let warnings = said(&object, false).expect("a workload");
+    assert!(warnings[0].starts_with("spec.template.spec: the pod of this Deployment cannot be read: "));
+}
