@@ -8,6 +8,7 @@ mod first_case;
 mod generated;
 mod instrumentations;
 mod languages;
+mod manifests;
 mod namespaces;
 mod owners;
 mod paths;
@@ -23,6 +24,7 @@ pub type Case = fn(&Cluster);
 
 /// Every case by its name. The last ones look back at all before them.
 pub const ALL: &[(&str, Case)] = &[
+    ("the_committed_manifests_are_accepted", manifests::accepted),
     ("the_first_case_injects_a_deployments_pod", first_case::deployment),
     ("a_namespace_asks_for_all_its_pods", namespaces::opt_in),
     ("an_instrumentation_of_another_namespace_is_used_by_name", namespaces::other_namespace),
