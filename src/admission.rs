@@ -126,7 +126,10 @@ impl Admission {
     ) {
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let namespace = &*request.namespace;
-        let owner = Owner(pod);
+        // Names are not checked before webhooks are called; a line break in one
+        // would forge lines of the log.
+        let namespace = one_line(namespace);
+        let owner = one_line(Owner(pod));
         match outcome {
             Err(Panicked) => {
                 tracing::error!(namespace, %owner, "the core panicked; the pod goes on without an agent");
@@ -137,7 +140,7 @@ impl Admission {
                     self.metrics.count_injection(finding.language, finding.reason.code());
                 }
                 let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
-                let findings = answer::summary(outcome);
+                let findings = one_line(answer::summary(outcome));
                 tracing::info!(namespace, %owner, injected, %findings, micros, "reviewed");
             }
         }
@@ -151,6 +154,11 @@ pub struct Panicked;
 /// Calls the core. It is pure, so nothing is left half done when it panics.
 fn caught<T>(core: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(core)).map_err(|_| Panicked)
+}
+
+/// Text without control characters.
+fn one_line(text: impl fmt::Display) -> String {
+    text.to_string().replace(char::is_control, " ")
 }
 
 /// Whose pod it is, for the log: its controller, or its own name.

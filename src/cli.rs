@@ -16,7 +16,10 @@ mod stream;
 mod validate;
 mod workload;
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -100,9 +103,11 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Explain(args) => return explain::run(args),
         Command::Validate(args) => return validate::run(args),
         Command::Default(args) => return default::run(args),
-        Command::Crd => print!("{}", crd::yaml()),
+        Command::Crd => {
+            return output::finish(io::stdout().write_all(crd::yaml().as_bytes()), ExitCode::SUCCESS);
+        }
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "otel-webhook", &mut std::io::stdout());
+            clap_complete::generate(*shell, &mut Cli::command(), "otel-webhook", &mut io::stdout());
         }
     }
     Ok(ExitCode::SUCCESS)

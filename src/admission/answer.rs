@@ -50,7 +50,7 @@ impl Audit {
     fn of(outcome: &Outcome) -> Self {
         let any = |is: fn(&Reason) -> bool| outcome.findings.iter().any(|finding| is(&finding.reason));
         let found = |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
-        let text = summary(outcome).to_string();
+        let text = super::one_line(summary(outcome));
         if any(found) && !any(Reason::is_injected) {
             Self::FoundInjected(text)
         } else {

@@ -1,6 +1,15 @@
 //! Which containers a language is put into (contract, section 3).
 
-use super::{annotation::Annotations, edit::Place, language::Language, pod::Pod, reason::Reason};
+use serde_json::value::RawValue;
+
+use super::{
+    annotation::Annotations,
+    edit::Place,
+    language::Language,
+    pod::{Container, Pod, Variable},
+    reason::Reason,
+    resource::POD_NAME,
+};
 use crate::api::ANNOTATION_PREFIX;
 
 /// The annotation whose list counts for every language.
@@ -49,9 +58,9 @@ impl<'p> Listed<'p> {
     }
 
     /// The places of the names in the order of the lists, and the names that the pod does not have.
-    pub fn places(&self, pod: &Pod<'_>) -> (Vec<Place>, Vec<&'p str>) {
+    pub fn places(&self, language: &Language, pod: &Pod<'_>) -> (Vec<Place>, Vec<&'p str>) {
         if !self.is_listed {
-            return (vec![default_place(pod)], Vec::new());
+            return (vec![default_place(language, pod)], Vec::new());
         }
         let mut unknown = Vec::new();
         let mut places = Vec::with_capacity(self.names.len());
@@ -89,8 +98,21 @@ fn place(pod: &Pod<'_>, name: &str) -> Option<Place> {
 }
 
 /// The container that is meant when none is named.
-fn default_place(pod: &Pod<'_>) -> Place {
+fn default_place(language: &Language, pod: &Pod<'_>) -> Place {
     let name = pod.metadata.annotations.get(DEFAULT_CONTAINER);
     let named = name.and_then(|name| place(pod, name)).filter(|place| !place.init);
-    named.unwrap_or(Place { init: false, index: 0 })
+    let first = || Place { init: false, index: injected_before(language, pod).unwrap_or_default() };
+    named.unwrap_or_else(first)
+}
+
+/// Nothing marks a pod that was given variables alone. Where another webhook
+/// has put a container before the one that has them, that one is still meant.
+fn injected_before(language: &Language, pod: &Pod<'_>) -> Option<usize> {
+    if !language.marks.is_empty() {
+        return None;
+    }
+    let from_pod = |from: &RawValue| from.get().contains("\"metadata.name\"");
+    let is_ours = |one: &Variable<'_>| &*one.name == POD_NAME && one.value_from.is_some_and(from_pod);
+    let has_ours = |container: &Container<'_>| container.variables().is_ok_and(|all| all.iter().any(is_ours));
+    pod.spec.containers.iter().position(has_ours)
 }

@@ -158,7 +158,7 @@ impl<'p> Decision<'p> {
         if let Err(reason) = listed.check(language) {
             return self.leave_out(language, Some(instrumentation), reason);
         }
-        let (places, unknown) = listed.places(self.input.pod);
+        let (places, unknown) = listed.places(language, self.input.pod);
         for container in unknown {
             let reason = Reason::ContainerNotFound {
                 container: container.to_owned(),

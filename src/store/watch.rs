@@ -43,6 +43,8 @@ pub async fn follow(client: Client, mut writer: Writer, on_ready: impl FnOnce())
     let (mut instrumentations, mut namespaces) = (Relist::default(), Relist::default());
     let mut on_ready = Some(on_ready);
     while let Some(batch) = changes.next().await {
+        // A watch that only fails tells nothing, and must not look fresh.
+        let told = batch.iter().any(|change| !matches!(change, Change::Failed(..)));
         for change in batch {
             match change {
                 Change::Instrumentation(event) => instrumentations.take_instrumentation(&mut writer, event),
@@ -52,7 +54,9 @@ pub async fn follow(client: Client, mut writer: Writer, on_ready: impl FnOnce())
                 }
             }
         }
-        writer.publish();
+        if told {
+            writer.publish();
+        }
         if instrumentations.complete
             && namespaces.complete
             && let Some(on_ready) = on_ready.take()

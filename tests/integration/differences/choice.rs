@@ -118,3 +118,15 @@ fn d28_a_recorded_default_image_is_not_pinned() {
     assert_eq!(image_of("example.com/java:0"), "example.com/java:1");
     assert!(image_of("example.com/java:1").starts_with("mirror.example.com/open-telemetry/"));
 }
+
+#[test]
+fn d18_a_container_put_first_by_another_webhook_changes_nothing() {
+    for language in ["java", "sdk"] {
+        let around = with(json!({}));
+        let mut after = around.inject(&asking(&[language], json!({}))).pod;
+        let proxy = json!({"name": "proxy", "image": "proxy:1"});
+        after["spec"]["containers"].as_array_mut().expect("containers").insert(0, proxy);
+        let again = around.inject(&after);
+        assert!(again.outcome.patch.is_none(), "{language}: {:?}", again.outcome.patch);
+    }
+}
