@@ -67,11 +67,12 @@ fn status(findings: &[Finding]) -> String {
         }
     }
     // The codes are worth more than the words, and those more than the names.
-    let shorten: [fn(&mut Entry<'_>); 4] = [
+    let shorten: [fn(&mut Entry<'_>); 5] = [
         |entry| entry.notes.clear(),
         |entry| entry.message = entry.message.take().map(|message| message.chars().take(120).collect()),
         |entry| entry.message = None,
         |entry| entry.containers.clear(),
+        |entry| entry.instrumentation = None,
     ];
     let mut text = json::of(&entries);
     for step in shorten {

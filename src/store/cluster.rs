@@ -34,6 +34,10 @@ use crate::inject::{
 /// compared to a pod that starts late.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// How long a question stays open. Reviews have gone on by then; it ends so that
+/// later ones do not join a question that is never answered.
+const LONGEST_ANSWER: Duration = Duration::from_secs(10);
+
 /// Look-ups in the cluster.
 pub struct Cluster(Arc<Inner>);
 
@@ -133,7 +137,8 @@ impl Inner {
     /// Asks in a task of its own, so that a late answer is remembered, too.
     fn spawned(self: Arc<Self>, question: Question) -> Asked {
         let task = tokio::spawn(async move {
-            let told = self.answer(&question).await;
+            let answer = tokio::time::timeout(LONGEST_ANSWER, self.answer(&question)).await;
+            let told = answer.unwrap_or_else(|elapsed| Told::Nothing(elapsed.to_string().into()));
             if let (Question::Owner(key), Told::Owners(Some(owners))) = (&question, &told) {
                 locked(&self.owners).put(key.clone(), owners.clone());
             }
