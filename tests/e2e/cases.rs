@@ -18,12 +18,10 @@ mod resources;
 mod selection;
 
 use crate::cluster::Cluster;
-
-/// Panics with what is wrong.
-pub type Case = fn(&Cluster);
+use crate::runner::Case;
 
 /// Every case by its name. The last ones look back at all before them.
-pub const ALL: &[(&str, Case)] = &[
+pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("the_committed_manifests_are_accepted", manifests::accepted),
     ("the_first_case_injects_a_deployments_pod", first_case::deployment),
     ("a_namespace_asks_for_all_its_pods", namespaces::opt_in),

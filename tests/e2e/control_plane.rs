@@ -1,23 +1,22 @@
 //! A real Kubernetes control plane on loopback: etcd, the API server and the
 //! controller manager, without nodes and without a scheduler.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{Seek as _, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
 use tempfile::TempDir;
 
+pub use crate::program::Program;
 use crate::until::poll;
 pub use crate::until::until;
 
 /// A start takes a few seconds; a machine busy with other builds may need more.
 const START_LIMIT: Duration = Duration::from_secs(120);
-const STOP_LIMIT: Duration = Duration::from_secs(10);
-const LOG_TAIL_LINES: usize = 20;
 
 /// A kube-apiserver with its etcd and controller manager on loopback, for one test run.
 pub struct ControlPlane {
@@ -86,7 +85,7 @@ impl ControlPlane {
         let mut input = tempfile::tempfile().expect("a temporary file");
         input.write_all(stdin.as_bytes()).expect("a writable file");
         input.rewind().expect("a seekable file");
-        let output = Command::new(self.binaries.join("kubectl"))
+        let output = Command::new(self.tools().join("kubectl"))
             .args(args)
             .env("KUBECONFIG", &self.kubeconfig)
             // Neither the preferences nor the cache of whoever runs the tests.
@@ -184,21 +183,22 @@ impl ControlPlane {
         self.wait("the wait for the default service account", &account);
     }
 
-    /// Starts a program in the scratch folder, with one option on each line.
-    fn run(&mut self, name: &str, options: &str) {
+    /// The folder with the programs of the control plane and the tools beside it.
+    pub fn tools(&self) -> &Path {
+        &self.binaries
+    }
+
+    /// Starts one of the programs in the scratch folder, with one option on
+    /// each line; it ends with the control plane.
+    pub fn run(&mut self, name: &str, options: &str) {
+        let program = self.spawn(name, options);
+        self.programs.push(program);
+    }
+
+    /// Starts one of the programs; it ends when it is dropped.
+    pub fn spawn(&self, name: &str, options: &str) -> Program {
         let log = self.dir().join(format!("{name}.log"));
-        let stdout = File::create(&log).expect("a log in the scratch folder");
-        let stderr = stdout.try_clone().expect("a second handle of the log");
-        let binary = self.binaries.join(name);
-        let child = Command::new(&binary)
-            .args(options.lines().map(str::trim_start))
-            .current_dir(self.dir())
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .stderr(stderr)
-            .spawn()
-            .unwrap_or_else(|error| panic!("cannot start {}: {error}", binary.display()));
-        self.programs.push(Program { child, log });
+        Program::start(&self.binaries.join(name), options, self.dir(), log)
     }
 
     /// Waits until kubectl succeeds, but not longer than all programs run. Tells
@@ -222,40 +222,6 @@ impl Drop for ControlPlane {
     /// In the reverse order: without its etcd, an API server does not end for minutes.
     fn drop(&mut self) {
         self.programs.iter_mut().rev().for_each(Program::stop);
-    }
-}
-
-struct Program {
-    child: Child,
-    log: PathBuf,
-}
-
-impl Program {
-    fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
-    }
-
-    fn report(&mut self) -> String {
-        let ended = self.child.try_wait().ok().flatten();
-        let state = ended.map_or("still running".to_owned(), |status| status.to_string());
-        let log = fs::read_to_string(&self.log).unwrap_or_default();
-        let skipped = log.lines().count().saturating_sub(LOG_TAIL_LINES);
-        let tail: Vec<&str> = log.lines().skip(skipped).collect();
-        format!("== {}, {state}:\n{}\n", self.log.display(), tail.join("\n"))
-    }
-
-    /// Never panics: it also runs while a test that failed is unwinding.
-    fn stop(&mut self) {
-        if self.has_ended() {
-            return;
-        }
-        // The standard library sends nothing but SIGKILL; every shell has `kill`.
-        let terminate = format!("kill -TERM {}", self.child.id());
-        let _ = Command::new("sh").args(["-c", &terminate]).status();
-        if poll(STOP_LIMIT, || self.has_ended().then_some(())).is_none() {
-            let _ = self.child.kill();
-        }
-        let _ = self.child.wait();
     }
 }
 
