@@ -26,12 +26,12 @@ pub enum CertificateError {
         source: std::io::Error,
     },
     /// A text is not PEM, or ends in the middle of a section.
-    #[error("{name}: not PEM: {source}")]
+    #[error("{name}: not PEM: {problem}")]
     Pem {
         /// Where the text came from.
         name: String,
-        /// What is wrong with it.
-        source: pem::Error,
+        /// What is wrong with it, without a word of it.
+        problem: &'static str,
     },
     /// There is no `BEGIN CERTIFICATE` section.
     #[error("{name}: has no certificate")]
@@ -130,7 +130,7 @@ impl ServingCertificate {
 fn read_chain(certificate: NamedPem<'_>) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let chain = CertificateDer::pem_slice_iter(certificate.pem)
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|source| CertificateError::Pem { name: certificate.name.to_owned(), source })?;
+        .map_err(|error| not_pem(certificate.name, &error))?;
     if chain.is_empty() {
         return Err(CertificateError::NoCertificate { name: certificate.name.to_owned() });
     }
@@ -147,8 +147,22 @@ fn read_not_after(name: &str, chain: &[CertificateDer<'_>]) -> Result<i64, Certi
 fn read_key(key: NamedPem<'_>) -> Result<PrivateKeyDer<'static>, CertificateError> {
     PrivateKeyDer::from_pem_slice(key.pem).map_err(|error| match error {
         pem::Error::NoItemsFound => CertificateError::NoKey { name: key.name.to_owned() },
-        source => CertificateError::Pem { name: key.name.to_owned(), source },
+        other => not_pem(key.name, &other),
     })
+}
+
+/// The parser's own words show the line that it stumbled over: a key without its line breaks would be in
+/// the log from beginning to end.
+fn not_pem(name: &str, error: &pem::Error) -> CertificateError {
+    let problem = match error {
+        pem::Error::MissingSectionEnd { .. } => "a section has no END line",
+        pem::Error::IllegalSectionStart { .. } => {
+            "a BEGIN line does not end with five dashes; are the line breaks lost, or escaped as \\n?"
+        }
+        pem::Error::Base64Decode(_) => "what is between BEGIN and END is not base64",
+        _ => "it cannot be read",
+    };
+    CertificateError::Pem { name: name.to_owned(), problem }
 }
 
 fn check_match(certified: &CertifiedKey, certificate: &str, key: &str) -> Result<(), CertificateError> {

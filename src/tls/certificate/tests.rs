@@ -59,9 +59,27 @@ fn a_file_without_key_is_refused() {
 #[test]
 fn half_written_files_are_refused() {
     let half = &EC_CERTIFICATE[..EC_CERTIFICATE.len() / 2];
-    assert!(refusal(half, EC_SEC1_KEY).starts_with("tls.crt: not PEM: "));
+    assert_eq!(refusal(half, EC_SEC1_KEY), "tls.crt: not PEM: a section has no END line");
     let half = &EC_SEC1_KEY[..EC_SEC1_KEY.len() / 2];
-    assert!(refusal(EC_CERTIFICATE, half).starts_with("tls.key: not PEM: "));
+    assert_eq!(refusal(EC_CERTIFICATE, half), "tls.key: not PEM: a section has no END line");
+}
+
+#[test]
+fn a_key_that_cannot_be_read_is_not_shown() {
+    const LOST: &str =
+        "a BEGIN line does not end with five dashes; are the line breaks lost, or escaped as \\n?";
+    let key = str::from_utf8(EC_SEC1_KEY).expect("text");
+    let cut_off = key.replace('\n', "").replace("-----END EC PRIVATE KEY-----", "");
+    for (damaged, problem) in [
+        (key.replace('\n', "\\n"), LOST),
+        (cut_off, LOST),
+        (key.replacen('M', "!", 1), "what is between BEGIN and END is not base64"),
+    ] {
+        let error = parse(EC_CERTIFICATE, damaged.as_bytes()).expect_err("must be refused");
+        assert_eq!(error.to_string(), format!("tls.key: not PEM: {problem}"));
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(source, None, "sources are logged, too");
+    }
 }
 
 #[test]
