@@ -53,10 +53,7 @@ Exit code: 0; 2 when the input cannot be read or a document has no apiVersion or
 /// When the input cannot be read, or the output not be written.
 pub fn run(args: &DefaultArgs) -> Result<ExitCode, Failure> {
     let streams = args.files.read()?;
-    let mut documents = Vec::new();
-    for stream in &streams {
-        documents.extend(stream.documents()?);
-    }
+    let mut documents = streams.documents()?;
     let images = args.images.images();
     let mut output = Output::standard();
     let mut write = || {

@@ -3,7 +3,6 @@
 mod client;
 
 use std::{
-    fmt::Write as _,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     process::ExitCode,
@@ -16,11 +15,11 @@ use clap::Args;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::{Failure, diff};
+use super::{Failure, diff, output};
 use crate::{
     admission::Admission,
     api::defaults::DefaultImages,
-    inject::{STATUS, Settings},
+    inject::{STATUS, Settings, reason::Reason},
     manifest,
     server::{Endpoint, Listening, Shutdown, TerminationSignals, Transport, webhook_router},
     store::Writer,
@@ -171,20 +170,11 @@ fn report(answer: &str) -> Result<String, Failure> {
     );
     let name = format!("pod {}", text(&before["metadata"]["generateName"]));
     out.push_str(&diff::unified(&yaml(before), &yaml(&after), &name, diff::colour_wanted()));
-    out.push_str("\nCONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION\n");
-    for entry in status(&after) {
-        let part = |key: &str| text(&entry[key]).to_owned();
-        let containers: Vec<&str> = entry["containers"].as_array().into_iter().flatten().map(text).collect();
-        writeln!(
-            out,
-            "{:<9}  {:<8}  {:<8}  {}  {}",
-            containers.join(","),
-            part("language"),
-            part("outcome"),
-            part("instrumentation"),
-            part("message")
-        )
-        .map_err(Failure::failed)?;
+    out.push('\n');
+    let heads = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION", "REASON"];
+    for line in output::table(heads, status(&after).iter().map(row)) {
+        out.push_str(&line);
+        out.push('\n');
     }
     Ok(out)
 }
@@ -198,6 +188,14 @@ fn patched(before: &Value, response: &Value) -> Result<Value, Failure> {
         json_patch::patch(&mut after, &patch).map_err(Failure::failed)?;
     }
     Ok(after)
+}
+
+/// An entry of the stamp as a row. What went in has no message there; its reason is a word.
+fn row(entry: &Value) -> [String; 5] {
+    let part = |key: &str| text(&entry[key]).to_owned();
+    let containers: Vec<&str> = entry["containers"].as_array().into_iter().flatten().map(text).collect();
+    let reason = entry["message"].as_str().map_or_else(|| Reason::Injected.to_string(), str::to_owned);
+    [containers.join(","), part("language"), part("outcome"), part("instrumentation"), reason]
 }
 
 /// What the stamp says, entry by entry.

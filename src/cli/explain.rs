@@ -1,16 +1,13 @@
 //! `explain`: what would be injected into the pods of a stream, and why not more.
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
     Failure, InjectionFlags,
-    output::finish,
+    output::{self, ReportFlags},
     stream::{Review, StreamFlags, World, one_line},
 };
 use crate::{
@@ -24,18 +21,11 @@ pub struct ExplainArgs {
     #[command(flatten)]
     input: StreamFlags,
 
-    /// "table": for people; "json": one object a workload and line
-    #[arg(short, long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    output: Format,
+    #[command(flatten)]
+    report: ReportFlags,
 
     #[command(flatten)]
     injection: InjectionFlags,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Table,
-    Json,
 }
 
 /// Examples for `--help`.
@@ -59,19 +49,14 @@ const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION
 /// When the input cannot be read, or the output not be written.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let streams = args.input.files.read()?;
-    let mut documents = Vec::new();
-    for stream in &streams {
-        documents.extend(stream.documents()?);
-    }
+    let mut documents = streams.documents()?;
     let world = World::new(&args.input, &args.injection, &documents)?;
     let reviews: Vec<Review> = documents.iter_mut().flat_map(|document| world.inject(document)).collect();
-    let text = match args.output {
-        Format::Table => table_of_all(&reviews, &args.injection.languages.names()),
-        Format::Json => {
-            reviews.iter().flat_map(|review| [object(review).to_string(), "\n".to_owned()]).collect()
-        }
-    };
-    finish(io::stdout().lock().write_all(text.as_bytes()), ExitCode::SUCCESS)
+    args.report.write(
+        ExitCode::SUCCESS,
+        || table_of_all(&reviews, &args.injection.languages.names()),
+        || reviews.iter().map(object),
+    )
 }
 
 fn table_of_all(reviews: &[Review], languages: &str) -> String {
@@ -92,25 +77,12 @@ fn table(review: &Review, languages: &str) -> String {
             LANGUAGES[0].name,
         )),
         Ok(outcome) => {
-            lines.extend(rows(&outcome.findings));
+            let table = output::table(COLUMNS, outcome.findings.iter().map(row));
+            lines.extend(table.iter().map(|line| format!("  {line}")));
             lines.extend(outcome.findings.iter().flat_map(notes));
         }
     }
     lines.iter().flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
-}
-
-/// The heads and the findings, each cell as wide as the widest of its column.
-fn rows(findings: &[Finding]) -> Vec<String> {
-    let heads = COLUMNS.map(str::to_owned);
-    let rows: Vec<[String; 5]> = std::iter::once(heads).chain(findings.iter().map(row)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
-    let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-    let padded = |row: &[String; 5]| {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}")).collect();
-        format!("  {}", cells.join("  ").trim_end())
-    };
-    rows.iter().map(padded).collect()
 }
 
 fn notes(finding: &Finding) -> impl Iterator<Item = String> {

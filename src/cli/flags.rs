@@ -9,6 +9,9 @@ use crate::{
     inject::{self, Settings, language::LanguageSet, reason::ObjectName},
 };
 
+/// The source of Instrumentations that is a cluster, in place of a directory.
+pub const KUBERNETES: &str = "kubernetes";
+
 /// How injection is done; the same for the server and for files.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Injection")]

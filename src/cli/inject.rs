@@ -59,10 +59,7 @@ Exit code: 0; 2 when the input cannot be read or a document has no apiVersion or
 /// When the input cannot be read, or the output not be written.
 pub fn run(args: &InjectArgs) -> Result<ExitCode, Failure> {
     let streams = args.input.files.read()?;
-    let mut documents = Vec::new();
-    for stream in &streams {
-        documents.extend(stream.documents()?);
-    }
+    let documents = streams.documents()?;
     let world = World::new(&args.input, &args.injection, &documents)?;
     let mut writer = Writer::new(args.output);
     let written = documents.into_iter().try_for_each(|mut document| {

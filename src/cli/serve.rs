@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Du
 use clap::Args;
 use tokio::task::JoinHandle;
 
-use super::{Failure, InjectionFlags};
+use super::{Failure, InjectionFlags, flags::KUBERNETES};
 use crate::{
     admission::Admission,
     server::{
@@ -23,9 +23,6 @@ Examples:
 
   # Without a cluster: Instrumentations from files, a throw-away certificate
   otel-webhook serve --source examples --tls-self-signed --listen 127.0.0.1:9443";
-
-/// The source that is a cluster.
-const KUBERNETES: &str = "kubernetes";
 
 /// Flags of the server.
 #[derive(Debug, Args)]
@@ -51,7 +48,7 @@ pub struct ServeFlags {
     )]
     admin_listen: SocketAddr,
 
-    /// Where Instrumentations come from: "kubernetes", or a directory of YAML files
+    /// Where Instrumentations come from: "kubernetes", or a directory of YAML and JSON files
     #[arg(
         long,
         env = "OTEL_WEBHOOK_SOURCE",

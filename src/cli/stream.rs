@@ -5,7 +5,7 @@ use std::{io::Read, path::PathBuf, sync::Arc};
 
 use clap::Args;
 
-use super::{Failure, InjectionFlags, workload};
+use super::{Failure, InjectionFlags, flags::KUBERNETES, workload};
 use crate::{
     inject::{Outcome, Settings, catalogue::Catalogue, template::Around},
     manifest::{self, Document},
@@ -34,12 +34,15 @@ pub struct StreamFlags {
     pub namespace: String,
 
     /// Directory of YAML and JSON files with Instrumentations, Namespaces and owners that are known as well
-    #[arg(long, env = "OTEL_WEBHOOK_SOURCE", value_name = "DIR")]
+    #[arg(long, env = "OTEL_WEBHOOK_SOURCE", value_name = "DIR", value_parser = directory)]
     pub source: Option<PathBuf>,
 }
 
+/// Streams that were read to their ends; their documents borrow from them.
+pub struct Streams(Vec<Stream>);
+
 /// The text of a stream, and its name for messages.
-pub struct Stream {
+struct Stream {
     name: String,
     text: String,
 }
@@ -68,8 +71,22 @@ impl FileFlags {
     ///
     /// # Errors
     /// When one of them cannot be read or is no text.
-    pub fn read(&self) -> Result<Vec<Stream>, Failure> {
-        self.filename.iter().map(|file| Stream::read(file)).collect()
+    pub fn read(&self) -> Result<Streams, Failure> {
+        self.filename.iter().map(|file| Stream::read(file)).collect::<Result<_, _>>().map(Streams)
+    }
+}
+
+impl Streams {
+    /// The documents of all streams, in their order.
+    ///
+    /// # Errors
+    /// When one is not a stream of Kubernetes objects.
+    pub fn documents(&self) -> Result<Vec<Document<'_>>, Failure> {
+        let mut documents = Vec::new();
+        for Stream { name, text } in &self.0 {
+            documents.extend(manifest::read(text, name).map_err(Failure::unreadable)?);
+        }
+        Ok(documents)
     }
 }
 
@@ -89,14 +106,6 @@ impl Stream {
             Failure::unreadable(format!("{name}: line {line}: this is not text in UTF-8"))
         })?;
         Ok(Self { name: name.to_owned(), text })
-    }
-
-    /// The documents of the stream.
-    ///
-    /// # Errors
-    /// When it is not a stream of Kubernetes objects.
-    pub fn documents(&self) -> Result<Vec<Document<'_>>, Failure> {
-        manifest::read(&self.text, &self.name).map_err(Failure::unreadable)
     }
 }
 
@@ -162,6 +171,18 @@ impl Review {
     pub fn title(&self) -> String {
         format!("{}/{}", self.kind, self.name)
     }
+}
+
+/// A directory. The server's other source, set in the environment for it, is no
+/// directory of that name by accident.
+fn directory(text: &str) -> Result<PathBuf, String> {
+    if text == KUBERNETES {
+        return Err(format!(
+            "\"{KUBERNETES}\" is a source of `serve` only, from which the environment may have it \
+             (OTEL_WEBHOOK_SOURCE); give a directory here, \"./{KUBERNETES}\" if it is called that"
+        ));
+    }
+    Ok(text.into())
 }
 
 /// A sentence as one line, whatever the names in it hold.

@@ -1,17 +1,14 @@
 //! `validate`: whether a cluster would take the Instrumentations of a stream, and what it would say of its workloads.
 
-use std::{
-    io::{self, Write},
-    process::ExitCode,
-};
+use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
     Failure, InjectionFlags,
     objects::{self, is_instrumentation},
-    output::finish,
+    output::ReportFlags,
     stream::{StreamFlags, World, one_line},
 };
 use crate::{admission, api, api::validation::Verdict, manifest::TypeMeta};
@@ -22,9 +19,8 @@ pub struct ValidateArgs {
     #[command(flatten)]
     input: StreamFlags,
 
-    /// "table": for people; "json": one object a document and line
-    #[arg(short, long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    output: Format,
+    #[command(flatten)]
+    report: ReportFlags,
 
     /// Take warnings for errors in the exit code
     #[arg(long, help_heading = "Output")]
@@ -32,12 +28,6 @@ pub struct ValidateArgs {
 
     #[command(flatten)]
     injection: InjectionFlags,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Table,
-    Json,
 }
 
 /// Examples for `--help`.
@@ -65,10 +55,7 @@ struct Checked {
 /// When the input cannot be read, or the output not be written.
 pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
     let streams = args.input.files.read()?;
-    let mut documents = Vec::new();
-    for stream in &streams {
-        documents.extend(stream.documents()?);
-    }
+    let mut documents = streams.documents()?;
     let world = World::new(&args.input, &args.injection, &documents)?;
     let mut checked = Vec::new();
     for document in &mut documents {
@@ -80,14 +67,10 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
             }
         });
     }
-    let text = match args.output {
-        Format::Table => table_of_all(&checked),
-        Format::Json => checked.iter().flat_map(|one| [one.object().to_string(), "\n".to_owned()]).collect(),
-    };
     let is_bad =
         |one: &Checked| !one.verdict.is_allowed() || (args.strict && !one.verdict.warnings.is_empty());
     let code = ExitCode::from(u8::from(checked.iter().any(is_bad)));
-    finish(io::stdout().lock().write_all(text.as_bytes()), code)
+    args.report.write(code, || table_of_all(&checked), || checked.iter().map(Checked::object))
 }
 
 /// Goes the way of an object into a cluster: completed, then judged.

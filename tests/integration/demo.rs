@@ -27,7 +27,8 @@ fn it_shows_the_pod_as_a_diff_and_the_reasons() {
         "+    otel-webhook/injected: \"true\"",
         "+    - name: opentelemetry-auto-instrumentation-java",
         "+    - name: opentelemetry-auto-instrumentation-extension-0",
-        "order      java      Injected  shop/order",
+        "CONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION  REASON",
+        "order      java      Injected  shop/order       injected",
         "What to try next:",
     ] {
         assert!(text.lines().any(|shown| shown.starts_with(line)), "{line} is not in\n{text}");

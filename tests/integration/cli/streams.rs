@@ -136,3 +136,16 @@ fn an_empty_stream_is_no_failure() {
         assert_eq!((run.out.as_str(), run.err.as_str()), ("", ""));
     }
 }
+
+#[test]
+fn the_servers_other_source_is_no_directory_by_accident() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("kubernetes")).unwrap();
+    let refused = run(&["explain", "-f", "-", "--source", "kubernetes"], "");
+    assert_eq!(refused.code, 2);
+    let named =
+        ["invalid value 'kubernetes' for '--source <DIR>'", "source of `serve` only", "\"./kubernetes\""];
+    assert!(named.iter().all(|part| refused.err.contains(part)), "{}", refused.err);
+    let path = dir.path().join("kubernetes");
+    succeed(&["explain", "-f", "-", "--source", path.to_str().unwrap()], "");
+}
