@@ -1,0 +1,45 @@
+{{/* The Secret that holds the serving certificate. */}}
+{{- define "otel-webhook.certificateSecret" -}}
+{{- $name := include "otel-webhook.fullname" . -}}
+{{- with .Values.certificates -}}
+{{- if eq .mode "managed" -}}
+{{- default (printf "%s-certificates" $name) .managed.secretName -}}
+{{- else if eq .mode "cert-manager" -}}
+{{- default (printf "%s-tls" $name) .certManager.secretName -}}
+{{- else -}}
+{{- required "certificates.files.secretName is required where certificates.mode is files: the name of a Secret with tls.crt and tls.key" .files.secretName -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* caBundle of the mode "files", as the API server wants it: base64 of PEM. */}}
+{{- define "otel-webhook.caBundle" -}}
+{{- $given := required "certificates.files.caBundle is required where certificates.mode is files: the certificates of the CA, as PEM or as base64 of that" (trim .Values.certificates.files.caBundle) -}}
+{{- $pem := $given -}}
+{{- if not (contains "-----BEGIN CERTIFICATE-----" $given) -}}
+{{- $pem = b64dec (regexReplaceAll "\\s" $given "") -}}
+{{- end -}}
+{{- if not (contains "-----BEGIN CERTIFICATE-----" $pem) -}}
+{{- fail "certificates.files.caBundle has no certificate in it; expected PEM (-----BEGIN CERTIFICATE-----) or base64 of that" -}}
+{{- end -}}
+{{- b64enc (printf "%s\n" (trim $pem)) -}}
+{{- end -}}
+
+{{/* Arguments that say where the certificate comes from. */}}
+{{- define "otel-webhook.certificateArgs" -}}
+{{- if eq .Values.certificates.mode "managed" -}}
+- --tls-managed={{ include "otel-webhook.certificateSecret" . }}
+- --webhook-configuration={{ include "otel-webhook.registrationName" . }}
+- --namespace={{ .Release.Namespace }}
+- --service={{ include "otel-webhook.fullname" . }}
+- --cluster-domain={{ .Values.clusterDomain }}
+- --tls-lifetime={{ .Values.certificates.managed.lifetime }}
+- --tls-ca-lifetime={{ .Values.certificates.managed.caLifetime }}
+{{- range .Values.certificates.extraNames }}
+- --tls-name={{ . }}
+{{- end }}
+{{- else -}}
+- --tls-cert=/certificates/tls.crt
+- --tls-key=/certificates/tls.key
+{{- end -}}
+{{- end -}}

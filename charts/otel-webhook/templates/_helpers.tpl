@@ -1,0 +1,95 @@
+{{- define "otel-webhook.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "otel-webhook.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains (include "otel-webhook.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "otel-webhook.name" .) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "otel-webhook.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "otel-webhook.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: webhook
+{{- end -}}
+
+{{/* The labels of an object, as lines of its metadata. `own` are its own; the chart's come before them, the common ones after. */}}
+{{- define "otel-webhook.labels" -}}
+{{- with .root -}}
+{{- $labels := dict
+      "app.kubernetes.io/name" (include "otel-webhook.name" .)
+      "app.kubernetes.io/instance" .Release.Name
+      "app.kubernetes.io/version" .Chart.AppVersion
+      "app.kubernetes.io/managed-by" .Release.Service
+      "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") }}
+  labels:
+    {{- merge $labels ($.own | default dict) .Values.commonLabels | toYaml | nindent 4 }}
+{{- end }}
+{{- end -}}
+
+{{/*
+The annotations of an object, as lines of its metadata, or nothing where there
+are none. `own` are its own, which come before the common ones.
+*/}}
+{{- define "otel-webhook.annotations" -}}
+{{- with merge (dict) (.own | default dict) .root.Values.commonAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end -}}
+
+{{- define "otel-webhook.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "otel-webhook.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "otel-webhook.image" -}}
+{{- $registry := default .Values.image.registry (.Values.global).imageRegistry -}}
+{{- $image := .Values.image.repository -}}
+{{- if $registry -}}
+{{- $image = printf "%s/%s" (trimSuffix "/" $registry) $image -}}
+{{- end -}}
+{{- $tag := default .Chart.AppVersion .Values.image.tag -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s:%s@%s" $image $tag .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image $tag -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The pull secrets of a pod, as lines of its spec, or nothing. Charts of others give names alone in `global`. */}}
+{{- define "otel-webhook.imagePullSecrets" -}}
+{{- $secrets := list -}}
+{{- range concat ((.Values.global).imagePullSecrets | default list) .Values.imagePullSecrets -}}
+{{- $secrets = append $secrets (kindIs "string" . | ternary (dict "name" .) .) -}}
+{{- end -}}
+{{- with uniq $secrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* The names under which the API server, and whoever else, calls the webhook. */}}
+{{- define "otel-webhook.dnsNames" -}}
+{{- $service := printf "%s.%s.svc" (include "otel-webhook.fullname" .) .Release.Namespace -}}
+- {{ include "otel-webhook.fullname" . }}
+- {{ include "otel-webhook.fullname" . }}.{{ .Release.Namespace }}
+- {{ $service }}
+- {{ $service }}.{{ .Values.clusterDomain }}
+{{- range .Values.certificates.extraNames }}
+- {{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* Seconds from the signal until the last request has been cut off, and a little more. */}}
+{{- define "otel-webhook.terminationGracePeriodSeconds" -}}
+{{- add (int .Values.shutdown.delaySeconds) (int .Values.shutdown.graceSeconds) 5 -}}
+{{- end -}}

@@ -1,0 +1,69 @@
+{{- define "otel-webhook.registrationName" -}}
+{{- default (include "otel-webhook.fullname" .) .Values.registration.name -}}
+{{- end -}}
+
+{{/* Annotations of a webhook configuration. */}}
+{{- define "otel-webhook.registrationAnnotations" -}}
+{{- $own := deepCopy .Values.registration.annotations -}}
+{{- if eq .Values.certificates.mode "cert-manager" -}}
+{{- $certificate := printf "%s/%s" .Release.Namespace (include "otel-webhook.fullname" .) -}}
+{{- $own = set $own "cert-manager.io/inject-ca-from" $certificate -}}
+{{- end -}}
+{{- include "otel-webhook.annotations" (dict "root" . "own" $own) -}}
+{{- end -}}
+
+{{/*
+clientConfig for one path. caBundle is there only with a value: whoever fills it
+in, cert-manager or the webhook itself, would have to fight for an empty one.
+*/}}
+{{- define "otel-webhook.clientConfig" -}}
+{{- $root := .root -}}
+clientConfig:
+{{- with $root.Values.registration.url }}
+  url: {{ printf "%s%s" (trimSuffix "/" .) $.path }}
+{{- else }}
+  service:
+    namespace: {{ $root.Release.Namespace }}
+    name: {{ include "otel-webhook.fullname" $root }}
+    path: {{ .path }}
+    port: {{ $root.Values.service.port }}
+{{- end }}
+{{- if eq $root.Values.certificates.mode "files" }}
+  caBundle: {{ include "otel-webhook.caBundle" $root }}
+{{- end }}
+{{- end -}}
+
+{{/* namespaceSelector: the given one, without the namespaces that are never sent. */}}
+{{- define "otel-webhook.namespaceSelector" -}}
+namespaceSelector:
+{{- with .selector.matchLabels }}
+  matchLabels:
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+  matchExpressions:
+    # What the webhook itself is made of does not wait for it.
+    - key: kubernetes.io/metadata.name
+      operator: NotIn
+      values: {{ toJson (uniq .without) }}
+{{- with .selector.matchExpressions }}
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end -}}
+
+{{/*
+matchConditions of pods. A pod without annotations has no such map, and a
+condition that fails to evaluate counts as the webhook failing.
+*/}}
+{{- define "otel-webhook.podConditions" -}}
+{{- $annotated := dict
+      "name" "asks-for-injection"
+      "expression" "has(object.metadata.annotations) && object.metadata.annotations.exists(name, name.startsWith('instrumentation.opentelemetry.io/inject-'))" -}}
+{{- $conditions := .matchConditions -}}
+{{- if eq .shape "annotated" -}}
+{{- $conditions = prepend $conditions $annotated -}}
+{{- end -}}
+{{- with $conditions }}
+matchConditions:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
