@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use crate::control_plane::{ControlPlane, until};
 use crate::webhook::Webhook;
 
-pub const CRD: &str = include_str!("../../manifests/crd.yaml");
-pub const ROLES: &str = include_str!("../../manifests/rbac.yaml");
-pub const REGISTRATION: &str = include_str!("../../manifests/webhook.yaml");
+pub const CRD: &str = include_str!("../../manifests/crd/crd.yaml");
+pub const ROLES: &str = include_str!("../../manifests/rbac/rbac.yaml");
+pub const REGISTRATION: &str = include_str!("../../manifests/webhook/webhook.yaml");
 
 /// The namespace of the product's own pods, which is not sent to the webhook.
 pub const HOME: &str = "otel-webhook";
