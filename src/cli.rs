@@ -6,13 +6,17 @@
 mod default;
 mod demo;
 pub mod diff;
+mod duration;
 mod explain;
 mod flags;
 mod inject;
+mod names;
 mod objects;
 mod output;
+mod parts;
 mod serve;
 mod stream;
+mod tls;
 mod validate;
 mod workload;
 

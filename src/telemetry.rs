@@ -2,9 +2,11 @@
 //!
 //! Uses nothing else of this crate, so that everything else may use it.
 
+mod managed;
 mod metrics;
 mod process;
 
+pub use managed::{ManagedMetrics, ManagedOperation};
 pub use metrics::{Metrics, ReviewOutcome};
 
 use std::io::{self, IsTerminal};

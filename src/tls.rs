@@ -1,21 +1,29 @@
 //! TLS for the webhook port: how connections are encrypted, and which certificate is shown.
 //!
 //! ```text
-//! files ─┐
-//!        ├─> ServingCertificate ──replace──> CurrentCertificate <──resolve── each handshake
+//! files ───────┐
+//! managed ─────┼─> ServingCertificate ──replace──> CurrentCertificate <──resolve── each handshake
 //! self_signed ─┘
 //! ```
+//! `authority` makes the certificates of the last two.
+//!
 //! A certificate is checked when it is parsed, so that what can be replaced into
 //! [`CurrentCertificate`] can always be served. Connections that exist keep the certificate that
 //! they began with.
 
+mod authority;
 mod certificate;
 mod files;
+pub mod managed;
+mod names;
 mod self_signed;
+mod x509;
 
+pub use authority::IssueError;
 pub use certificate::{CertificateError, CurrentCertificate, NamedPem, ServingCertificate};
 pub use files::CertificateFiles;
-pub use self_signed::{DEFAULT_NAMES, SelfSigned, SelfSignedError};
+pub use names::{DEFAULT_NAMES, service_names};
+pub use self_signed::SelfSigned;
 
 use std::sync::Arc;
 

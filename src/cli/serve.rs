@@ -1,11 +1,16 @@
 //! `otel-webhook serve`: the webhook server.
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::Args;
-use tokio::task::JoinHandle;
+use kube::Client;
 
-use super::{Failure, InjectionFlags, flags::KUBERNETES};
+use super::{
+    Failure, InjectionFlags,
+    flags::KUBERNETES,
+    parts::Parts,
+    tls::{CertificateFlags, Surroundings},
+};
 use crate::{
     admission::Admission,
     server::{
@@ -13,13 +18,16 @@ use crate::{
     },
     store::{Store, Writer, cluster::Cluster, dir::Follower, watch},
     telemetry::{LogFormat, Metrics, init_logging},
-    tls::{self, CertificateFiles, CurrentCertificate, DEFAULT_NAMES, SelfSigned, ServingCertificate},
+    tls,
 };
 
 const EXAMPLES: &str = "\
 Examples:
   # In a cluster, with the certificate of a mounted Secret
   otel-webhook serve --tls-cert /certs/tls.crt --tls-key /certs/tls.key
+
+  # In a cluster, with a certificate that looks after itself
+  otel-webhook serve --tls-managed otel-webhook-tls --webhook-configuration otel-webhook
 
   # Without a cluster: Instrumentations from files, a throw-away certificate
   otel-webhook serve --source examples --tls-self-signed --listen 127.0.0.1:9443";
@@ -82,32 +90,6 @@ pub struct ServeFlags {
     #[arg(long, env = "OTEL_WEBHOOK_PREVIEW_WARNINGS", help_heading = "Server")]
     preview_warnings: bool,
 
-    /// File of the serving certificate and its chain (PEM); looked at every second
-    #[arg(
-        long,
-        env = "OTEL_WEBHOOK_TLS_CERT",
-        value_name = "FILE",
-        requires = "tls_key",
-        help_heading = "Certificate",
-        required_unless_present = "tls_self_signed"
-    )]
-    tls_cert: Option<PathBuf>,
-
-    /// File of its private key (PEM)
-    #[arg(
-        long,
-        env = "OTEL_WEBHOOK_TLS_KEY",
-        value_name = "FILE",
-        requires = "tls_cert",
-        help_heading = "Certificate"
-    )]
-    tls_key: Option<PathBuf>,
-
-    /// Make a throw-away certificate for localhost at the start, to try things out
-    #[arg(long, env = "OTEL_WEBHOOK_TLS_SELF_SIGNED", conflicts_with_all = ["tls_cert", "tls_key"],
-        help_heading = "Certificate")]
-    tls_self_signed: bool,
-
     /// How log lines are written
     #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
     log_format: LogFormat,
@@ -121,6 +103,9 @@ pub struct ServeFlags {
         help_heading = "Logs"
     )]
     log: String,
+
+    #[command(flatten)]
+    certificate: CertificateFlags,
 
     #[command(flatten)]
     injection: InjectionFlags,
@@ -146,14 +131,17 @@ pub fn run(flags: &ServeFlags) -> Result<ExitCode, Failure> {
 }
 
 async fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
+    flags.certificate.check()?;
     let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
     let running = Running {
         health: Arc::new(Health::new()),
         metrics: Arc::new(Metrics::new()),
         shutdown: Shutdown::new(),
     };
-    let transport = running.transport(flags).await?;
-    let (store, cluster, following) = running.follow(flags).await?;
+    let (mut background, mut ports) = (Parts::default(), Parts::default());
+    let client = flags.client().await?;
+    let transport = running.transport(flags, client.clone(), &mut background).await?;
+    let (store, cluster) = running.follow(flags, client, &mut background)?;
     let admission = Admission::new(store, flags.injection.settings(), cluster, Arc::clone(&running.metrics))
         .with_images(flags.injection.images())
         .with_preview_warnings(flags.preview_warnings);
@@ -161,70 +149,102 @@ async fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let admin = Listening::bind("admin", flags.admin_listen).map_err(Failure::failed)?;
     let grace = Duration::from_secs(flags.shutdown_grace);
     let router = webhook_router(Arc::new(admission), Arc::clone(&running.metrics));
-    let served = tokio::spawn(webhook.serve(router, transport, running.shutdown.phases(), grace));
+    ports.spawn("the webhook port", webhook.serve(router, transport, running.shutdown.phases(), grace));
     let router = admin_router(Arc::clone(&running.health), Arc::clone(&running.metrics));
-    let administered = tokio::spawn(admin.serve(router, Transport::Plain, running.shutdown.phases(), grace));
+    ports.spawn("the admin port", admin.serve(router, Transport::Plain, running.shutdown.phases(), grace));
+
     let delay = Duration::from_secs(flags.shutdown_delay);
-    running.shutdown.on_signal(&mut signals, &running.health, delay).await;
-    following.abort();
-    let (served, administered) = tokio::join!(served, administered);
-    served.and(administered).map_err(Failure::failed)?;
-    Ok(ExitCode::SUCCESS)
+    let lost = tokio::select! {
+        name = signals.recv() => {
+            tracing::info!(signal = name, "told to end");
+            None
+        }
+        ended = background.ended() => Some(ended),
+        ended = ports.ended() => Some(ended),
+    };
+    if let Some(lost) = &lost {
+        // What is left would go on answering by what it knew last, for ever.
+        tracing::error!("{lost}; ending, so that the program is started anew");
+    }
+    running.shutdown.end(&mut signals, &running.health, delay).await;
+    drop(background);
+    let panicked = ports.all_ended().await;
+    match lost.iter().chain(&panicked).next() {
+        Some(lost) => Err(Failure::failed(lost)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+impl ServeFlags {
+    /// A client, where the cluster is needed.
+    async fn client(&self) -> Result<Option<Client>, Failure> {
+        let is_needed = self.source == KUBERNETES || self.certificate.tls_managed.is_some();
+        if !is_needed {
+            return Ok(None);
+        }
+        Client::try_default().await.map(Some).map_err(|error| self.no_cluster(&error))
+    }
+
+    fn no_cluster(&self, error: &kube::Error) -> Failure {
+        if self.source == KUBERNETES {
+            return Failure::failed(format!(
+                "no cluster to watch: {error}; --source DIR reads Instrumentations from files instead"
+            ));
+        }
+        Failure::failed(format!("no cluster for the Secret of --tls-managed: {error}"))
+    }
 }
 
 impl Running {
-    /// The certificate, followed where it comes from files.
-    async fn transport(&self, flags: &ServeFlags) -> Result<Transport, Failure> {
+    /// How connections are encrypted; the certificate is kept up in the background.
+    async fn transport(
+        &self,
+        flags: &ServeFlags,
+        client: Option<Client>,
+        background: &mut Parts,
+    ) -> Result<Transport, Failure> {
         let metrics = Arc::clone(&self.metrics);
-        let current = match (&flags.tls_cert, &flags.tls_key) {
-            (Some(certificate), Some(key)) => {
-                let mut files = CertificateFiles::new(certificate, key);
-                let first = files.load().await.map_err(Failure::failed)?;
-                let current = Arc::new(CurrentCertificate::new(first, Arc::clone(&metrics)));
-                let following = files.follow(
-                    Arc::clone(&current),
-                    Arc::clone(&metrics),
-                    CertificateFiles::INTERVAL,
-                    self.shutdown.stopping(),
-                );
-                tokio::spawn(following);
-                current
+        let trusted = self.health.condition(
+            "certificate",
+            "the webhook configurations do not trust the managed certificate yet; the log says why",
+        );
+        let around = Surroundings { metrics: Arc::clone(&metrics), stopping: self.shutdown.stopping() };
+        let is_managed = flags.certificate.tls_managed.is_some();
+        let on_ready = move || {
+            trusted.set(true);
+            if is_managed {
+                tracing::info!("ready: the webhook configurations trust the certificate");
             }
-            _ => Arc::new(CurrentCertificate::new(self_signed()?, Arc::clone(&metrics))),
         };
-        let config = tls::server_config(current).map_err(Failure::failed)?;
+        let certificate = flags.certificate.start(client, around, on_ready).await?;
+        background.spawn("the upkeep of the certificate", certificate.upkeep);
+        let config = tls::server_config(certificate.current).map_err(Failure::failed)?;
         Ok(Transport::Tls { config: Arc::new(config), metrics })
     }
 
-    /// The store, and the task that keeps it as the source is.
-    async fn follow(&self, flags: &ServeFlags) -> Result<(Store, Option<Cluster>, JoinHandle<()>), Failure> {
+    /// The store, which is kept in the background as the source is.
+    fn follow(
+        &self,
+        flags: &ServeFlags,
+        client: Option<Client>,
+        background: &mut Parts,
+    ) -> Result<(Store, Option<Cluster>), Failure> {
         let writer = Writer::new(flags.injection.images()).counted(Arc::clone(&self.metrics));
         let store = writer.store();
         let listed = self.health.condition("store", "the Instrumentations and namespaces are not listed yet");
-        if flags.source != KUBERNETES {
+        let Some(client) = client.filter(|_| flags.source == KUBERNETES) else {
             let follower = Follower::start(flags.source.clone().into(), writer).map_err(Failure::failed)?;
             ready(&listed);
-            return Ok((store, None, tokio::spawn(follower.run())));
-        }
-        let client = kube::Client::try_default().await.map_err(|error| no_cluster(&error))?;
+            background.spawn("the store", follower.run());
+            return Ok((store, None));
+        };
         let cluster = Cluster::new(client.clone());
-        let following = tokio::spawn(watch::follow(client, writer, move || ready(&listed)));
-        Ok((store, Some(cluster), following))
+        background.spawn("the store", watch::follow(client, writer, move || ready(&listed)));
+        Ok((store, Some(cluster)))
     }
 }
 
 fn ready(listed: &Condition) {
     listed.set(true);
     tracing::info!("ready: all Instrumentations and namespaces are known");
-}
-
-fn self_signed() -> Result<ServingCertificate, Failure> {
-    tracing::warn!("serving a throw-away certificate: no API server will trust it");
-    SelfSigned::generate(&DEFAULT_NAMES).map_err(Failure::failed)?.serving().map_err(Failure::failed)
-}
-
-fn no_cluster(error: &kube::Error) -> Failure {
-    Failure::failed(format!(
-        "no cluster to watch: {error}; --source DIR reads Instrumentations from files instead"
-    ))
 }

@@ -55,16 +55,15 @@ impl Shutdown {
         self.stopping.send_replace(true);
     }
 
-    /// Waits for a signal, drains for `delay`, and stops. A second signal ends the waiting.
+    /// Drains for `delay`, and stops. A signal ends the waiting.
     ///
     /// The listeners' `serve` futures end some time afterwards; they are what to wait for.
-    pub async fn on_signal(&self, signals: &mut TerminationSignals, health: &Health, delay: Duration) {
-        let name = signals.recv().await;
-        info!(signal = name, ?delay, "ending: not ready any more, still answering");
+    pub async fn end(&self, signals: &mut TerminationSignals, health: &Health, delay: Duration) {
+        info!(?delay, "ending: not ready any more, still answering");
         self.drain(health);
         tokio::select! {
             () = time::sleep(delay) => {}
-            name = signals.recv() => info!(signal = name, "a second signal: not waiting any longer"),
+            name = signals.recv() => info!(signal = name, "another signal: not waiting any longer"),
         }
         info!("ending: finishing what is in flight");
         self.stop();
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_signal_drains_and_a_second_one_stops_at_once() {
+    async fn the_end_drains_and_a_signal_stops_at_once() {
         let (shutdown, health) = (Shutdown::new(), Health::new());
         let mut phases = shutdown.phases();
         let mut signals = TerminationSignals::catch().expect("handlers");
@@ -146,7 +145,8 @@ mod tests {
             phases.stopping().await;
         };
         send("TERM");
-        tokio::join!(shutdown.on_signal(&mut signals, &health, LONG), watcher);
+        assert_eq!(signals.recv().await, "SIGTERM");
+        tokio::join!(shutdown.end(&mut signals, &health, LONG), watcher);
         assert!(phases.is_draining());
     }
 

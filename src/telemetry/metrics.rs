@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use super::managed::ManagedMetrics;
 use super::process::ProcessCollector;
 
 /// Seconds. The core takes tens of microseconds; what is above a millisecond waited for something.
@@ -94,6 +95,8 @@ pub struct Metrics {
     certificate_expiry: Gauge<i64, AtomicI64>,
     certificate_reload_failures: Counter,
     tls_handshake_failures: Counter,
+    /// Of certificates that look after themselves.
+    pub managed: ManagedMetrics,
 }
 
 impl Default for Metrics {
@@ -119,9 +122,11 @@ impl Metrics {
             certificate_expiry: Gauge::default(),
             certificate_reload_failures: Counter::default(),
             tls_handshake_failures: Counter::default(),
+            managed: ManagedMetrics::default(),
         };
         metrics.register_reviews();
         metrics.register_state();
+        metrics.managed.register(&mut metrics.registry);
         metrics.register_process();
         metrics
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -12,6 +12,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{Error as RustlsError, InconsistentKeys};
 use thiserror::Error;
 
+use super::x509::X509;
 use crate::telemetry::Metrics;
 
 /// Why a certificate and its key cannot be served.
@@ -138,10 +139,10 @@ fn read_chain(certificate: NamedPem<'_>) -> Result<Vec<CertificateDer<'static>>,
 }
 
 fn read_not_after(name: &str, chain: &[CertificateDer<'_>]) -> Result<i64, CertificateError> {
-    let leaf = chain.first().map_or(&[][..], |leaf| leaf.as_ref());
-    let (_, parsed) = x509_parser::parse_x509_certificate(leaf)
-        .map_err(|error| CertificateError::NotX509 { name: name.to_owned(), reason: error.to_string() })?;
-    Ok(parsed.validity().not_after.timestamp())
+    let leaf = chain.first().ok_or_else(|| CertificateError::NoCertificate { name: name.to_owned() })?;
+    let read = X509::read(leaf.clone().into_owned())
+        .map_err(|reason| CertificateError::NotX509 { name: name.to_owned(), reason })?;
+    Ok(read.not_after.as_second())
 }
 
 fn read_key(key: NamedPem<'_>) -> Result<PrivateKeyDer<'static>, CertificateError> {
@@ -176,21 +177,27 @@ fn check_match(certified: &CertifiedKey, certificate: &str, key: &str) -> Result
 
 /// The certificate that handshakes are answered with from now on. Read without a lock.
 pub struct CurrentCertificate {
-    key: ArcSwap<CertifiedKey>,
+    key: ArcSwapOption<CertifiedKey>,
     metrics: Arc<Metrics>,
 }
 
 impl CurrentCertificate {
     /// Begins with `certificate`. The metric of its expiry is kept in step.
     pub fn new(certificate: ServingCertificate, metrics: Arc<Metrics>) -> Self {
-        metrics.set_certificate_expiry(certificate.not_after);
-        Self { key: ArcSwap::new(certificate.key), metrics }
+        let current = Self::none(metrics);
+        current.replace(certificate);
+        current
+    }
+
+    /// Begins without any: handshakes fail until there is one.
+    pub fn none(metrics: Arc<Metrics>) -> Self {
+        Self { key: ArcSwapOption::empty(), metrics }
     }
 
     /// Serves `certificate` to handshakes from now on; connections that exist are left alone.
     pub fn replace(&self, certificate: ServingCertificate) {
         self.metrics.set_certificate_expiry(certificate.not_after);
-        self.key.store(certificate.key);
+        self.key.store(Some(certificate.key));
     }
 }
 
@@ -198,7 +205,7 @@ impl ResolvesServerCert for CurrentCertificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         // Whatever name the client asks for: there is one certificate, and clients that come by
         // address ask for no name.
-        Some(self.key.load_full())
+        self.key.load_full()
     }
 }
 

@@ -1,39 +1,15 @@
-//! A certificate authority and a certificate for one run of the program: first tries and tests.
+//! A certificate of an authority that is used once: first tries, tests, and one's own setup.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, date_time_ymd,
-};
-use thiserror::Error;
+use jiff::Timestamp;
 
+use super::authority::{Authority, IssueError, Issued};
 use super::certificate::{CertificateError, NamedPem, ServingCertificate};
 
-/// The names under which a process is reached from its own machine.
-pub const DEFAULT_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-const LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
-/// Clocks of clients may be behind ours.
-const BACKDATED: Duration = Duration::from_secs(3600);
-
-/// Why no certificate could be made.
-#[derive(Debug, Error)]
-pub enum SelfSignedError {
-    /// A name is neither an IP address nor a DNS name.
-    #[error("cannot make a certificate for {names:?}: {source}")]
-    Names {
-        /// The names that were asked for.
-        names: Vec<String>,
-        /// What is wrong with one of them.
-        source: rcgen::Error,
-    },
-    /// Making a key or signing failed.
-    #[error("cannot make a certificate: {0}")]
-    Make(#[from] rcgen::Error),
-}
-
-/// A throw-away authority's certificate, and a leaf that it signed (ECDSA P-256, one year).
+/// A throw-away authority's certificate, and a leaf that it signed (ECDSA P-256).
 ///
 /// The authority's key is forgotten at once: nothing else can ever be signed by it.
 #[derive(Clone)]
@@ -47,18 +23,24 @@ pub struct SelfSigned {
 }
 
 impl SelfSigned {
-    /// Makes an authority and a leaf for `names`: DNS names and IP addresses.
+    /// Makes an authority and a leaf for `names`: DNS names and IP addresses. Both live for a year.
     ///
     /// # Errors
     /// When a name is none, or the system has no randomness.
-    pub fn generate(names: &[&str]) -> Result<Self, SelfSignedError> {
-        let leaf_params = leaf(names)?;
-        let ca_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        let leaf_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-        let ca_params = authority();
-        let ca = ca_params.self_signed(&ca_key)?;
-        let certificate = leaf_params.signed_by(&leaf_key, &Issuer::new(ca_params, ca_key))?;
-        Ok(Self { ca_pem: ca.pem(), certificate_pem: certificate.pem(), key_pem: leaf_key.serialize_pem() })
+    pub fn generate(names: &[&str]) -> Result<Self, IssueError> {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        Self::living(&names, YEAR)
+    }
+
+    /// The same with a life of one's own.
+    ///
+    /// # Errors
+    /// As [`SelfSigned::generate`].
+    pub fn living(names: &[String], lifetime: Duration) -> Result<Self, IssueError> {
+        let now = Timestamp::now();
+        let authority = Authority::make(now, lifetime)?;
+        let Issued { certificate_pem, key_pem } = authority.issue(names, now, lifetime)?;
+        Ok(Self { ca_pem: authority.certificate().pem(), certificate_pem, key_pem })
     }
 
     /// The leaf, ready to be served.
@@ -73,45 +55,19 @@ impl SelfSigned {
     }
 }
 
-fn authority() -> CertificateParams {
-    let mut params = CertificateParams::default();
-    set_common(&mut params, "otel-webhook throw-away CA");
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-    params
-}
-
-fn leaf(names: &[&str]) -> Result<CertificateParams, SelfSignedError> {
-    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let mut params =
-        CertificateParams::new(names.clone()).map_err(|source| SelfSignedError::Names { names, source })?;
-    set_common(&mut params, "otel-webhook");
-    params.use_authority_key_identifier_extension = true;
-    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    Ok(params)
-}
-
-fn set_common(params: &mut CertificateParams, common_name: &str) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let epoch = date_time_ymd(1970, 1, 1);
-    params.not_before = epoch + now.saturating_sub(BACKDATED);
-    params.not_after = epoch + now + LIFETIME;
-    params.distinguished_name.push(DnType::CommonName, common_name);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tls::DEFAULT_NAMES;
 
     #[test]
     fn a_pair_for_the_default_names_can_be_served_for_a_year() {
+        let before = Timestamp::now().as_second();
         let made = SelfSigned::generate(&DEFAULT_NAMES).expect("a pair");
         let serving = made.serving().expect("a pair that can be served");
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
-        let left = u64::try_from(serving.not_after()).expect("after 1970") - now;
-        assert!(left > LIFETIME.as_secs() - 3600, "{left}");
-        assert!(left <= LIFETIME.as_secs(), "{left}");
+        let year = i64::try_from(YEAR.as_secs()).expect("a number");
+        let life = serving.not_after() - before;
+        assert!(life >= year && life < year + 3600, "{life}");
     }
 
     #[test]
@@ -136,6 +92,6 @@ mod tests {
     #[test]
     fn a_name_that_is_none_is_refused() {
         let error = SelfSigned::generate(&["naïve"]).err().expect("not a DNS name");
-        assert!(matches!(&error, SelfSignedError::Names { names, .. } if names == &["naïve"]), "{error}");
+        assert!(matches!(&error, IssueError::Names { names, .. } if names == &["naïve"]), "{error}");
     }
 }

@@ -1,0 +1,89 @@
+//! Flags for the names that a certificate is for.
+
+use std::net::IpAddr;
+
+use clap::Args;
+
+use crate::tls;
+
+/// The names of the serving certificate, where the program makes it.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Names in the certificate")]
+pub struct NameFlags {
+    /// Name of the Service that API servers reach the webhook by
+    #[arg(long, env = "OTEL_WEBHOOK_SERVICE", default_value = "otel-webhook", value_name = "NAME",
+        value_parser = label)]
+    pub service: String,
+
+    /// The cluster's DNS domain
+    #[arg(long, env = "OTEL_WEBHOOK_CLUSTER_DOMAIN", default_value = "cluster.local", value_name = "DOMAIN",
+        value_parser = dns_name)]
+    cluster_domain: String,
+
+    /// One more DNS name or IP address; may be given several times
+    #[arg(long, env = "OTEL_WEBHOOK_TLS_NAME", value_name = "NAME", value_delimiter = ',',
+        value_parser = certificate_name)]
+    tls_name: Vec<String>,
+}
+
+impl NameFlags {
+    /// All names, for a Service in this namespace.
+    pub fn all(&self, namespace: &str) -> Vec<String> {
+        tls::service_names(&self.service, namespace, &self.cluster_domain, &self.tls_name)
+    }
+}
+
+/// A name of a Service, a Secret's namespace and the like, as Kubernetes has them (RFC 1123).
+///
+/// # Errors
+/// A sentence for people.
+pub fn label(text: &str) -> Result<String, String> {
+    if is_label(text) {
+        return Ok(text.to_owned());
+    }
+    Err("expected up to 63 lower-case letters, digits and \"-\", with none of the last at an end".to_owned())
+}
+
+/// A name of an object: labels parted by dots.
+///
+/// # Errors
+/// A sentence for people.
+pub fn dns_name(text: &str) -> Result<String, String> {
+    if text.len() <= 253 && text.split('.').all(is_label) {
+        return Ok(text.to_owned());
+    }
+    Err("expected lower-case letters, digits, \"-\" and \".\", such as cluster.local".to_owned())
+}
+
+fn certificate_name(text: &str) -> Result<String, String> {
+    let name = text.strip_prefix("*.").unwrap_or(text).to_ascii_lowercase();
+    if text.parse::<IpAddr>().is_ok() || dns_name(&name).is_ok() {
+        return Ok(text.to_owned());
+    }
+    Err("expected a DNS name or an IP address, such as hooks.example.com or 10.0.0.7".to_owned())
+}
+
+fn is_label(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=63).contains(&text.len())
+        && text.bytes().all(is_inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_certificates_can_hold() {
+        for name in ["hooks.example.com", "*.example.com", "Hooks", "10.0.0.7", "::1"] {
+            assert_eq!(certificate_name(name).as_deref(), Ok(name));
+        }
+        for name in ["", "a b", "https://a", "naïve", "-a", "a.", "*"] {
+            let error = certificate_name(name).expect_err(name);
+            assert!(error.starts_with("expected a DNS name or an IP address"), "{error}");
+        }
+        assert!(label("a.b").is_err() && label(&"a".repeat(64)).is_err());
+    }
+}

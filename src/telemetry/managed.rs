@@ -1,0 +1,154 @@
+//! Metrics of managed certificates. Those that say something of an object are there only where
+//! certificates are managed: a zero would be an alert everywhere else.
+
+use std::fmt;
+use std::sync::atomic::AtomicI64;
+
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// What failed, as the label `operation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ManagedOperation {
+    /// The Secret could not be read or written.
+    Secret,
+    /// A webhook configuration could not be read or patched.
+    Configuration,
+    /// A watch on one of them ended with an error.
+    Watch,
+}
+
+impl ManagedOperation {
+    const ALL: [Self; 3] = [Self::Secret, Self::Configuration, Self::Watch];
+}
+
+impl EncodeLabelValue for ManagedOperation {
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        let value = match self {
+            Self::Secret => "Secret",
+            Self::Configuration => "Configuration",
+            Self::Watch => "Watch",
+        };
+        value.encode(encoder)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OperationLabels {
+    operation: ManagedOperation,
+}
+
+/// Configurations come from the flags, so the number of series is bounded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConfigurationLabels {
+    kind: String,
+    name: String,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct ManagedMetrics {
+    authority_expiry: Family<[(&'static str, &'static str); 0], Gauge<i64, AtomicI64>>,
+    in_step: Family<ConfigurationLabels, Gauge<i64, AtomicI64>>,
+    repairs: Counter,
+    failures: Family<OperationLabels, Counter>,
+}
+
+impl ManagedMetrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "otel_webhook_authority_expiry_timestamp_seconds",
+            "When the managed certificate authority expires, in seconds since 1970",
+            self.authority_expiry.clone(),
+        );
+        registry.register(
+            "otel_webhook_ca_bundle_in_step",
+            "Whether caBundle of a webhook configuration that exists is the managed one",
+            self.in_step.clone(),
+        );
+        registry.register(
+            "otel_webhook_ca_bundle_repairs",
+            "Times that caBundle was changed by somebody else and put back",
+            self.repairs.clone(),
+        );
+        registry.register(
+            "otel_webhook_managed_certificate_failures",
+            "Attempts to keep the Secret or a webhook configuration as it has to be that failed",
+            self.failures.clone(),
+        );
+    }
+
+    /// Shows failures as zero, before the first.
+    pub fn expect(&self) {
+        for operation in ManagedOperation::ALL {
+            drop(self.failures.get_or_create(&OperationLabels { operation }));
+        }
+    }
+
+    /// Counts one failure.
+    pub fn count_failure(&self, operation: ManagedOperation) {
+        self.failures.get_or_create(&OperationLabels { operation }).inc();
+    }
+
+    /// Counts one `caBundle` that was put back.
+    pub fn count_repair(&self) {
+        self.repairs.inc();
+    }
+
+    /// Sets when the authority that signs expires, in seconds since 1970.
+    pub fn set_authority_expiry(&self, seconds: i64) {
+        self.authority_expiry.get_or_create(&[]).set(seconds);
+    }
+
+    /// Sets whether a configuration has the bundle; none when it does not exist.
+    pub fn set_in_step(&self, kind: &str, name: &str, in_step: Option<bool>) {
+        let labels = ConfigurationLabels { kind: kind.to_owned(), name: name.to_owned() };
+        match in_step {
+            Some(in_step) => {
+                self.in_step.get_or_create(&labels).set(in_step.into());
+            }
+            None => {
+                self.in_step.remove(&labels);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::Metrics;
+
+    #[test]
+    fn nothing_is_said_of_what_is_not_managed() {
+        let metrics = Metrics::new();
+        let lines = |text: &str| metrics.encode().lines().any(|line| line == text);
+        let said = |name: &str| metrics.encode().lines().any(|line| line.starts_with(name));
+        for name in [
+            "otel_webhook_authority_expiry_timestamp_seconds",
+            "otel_webhook_ca_bundle_in_step",
+            "otel_webhook_managed_certificate_failures_total",
+        ] {
+            assert!(!said(name), "{name}");
+        }
+        metrics.managed.expect();
+        metrics.managed.count_failure(ManagedOperation::Watch);
+        metrics.managed.count_repair();
+        metrics.managed.set_authority_expiry(4_102_444_800);
+        metrics.managed.set_in_step("MutatingWebhookConfiguration", "one", Some(true));
+        for line in [
+            "otel_webhook_managed_certificate_failures_total{operation=\"Secret\"} 0",
+            "otel_webhook_managed_certificate_failures_total{operation=\"Watch\"} 1",
+            "otel_webhook_ca_bundle_repairs_total 1",
+            "otel_webhook_authority_expiry_timestamp_seconds 4102444800",
+            "otel_webhook_ca_bundle_in_step{kind=\"MutatingWebhookConfiguration\",name=\"one\"} 1",
+        ] {
+            assert!(lines(line), "{line} is not in\n{}", metrics.encode());
+        }
+        metrics.managed.set_in_step("MutatingWebhookConfiguration", "one", None);
+        assert!(!said("otel_webhook_ca_bundle_in_step"), "it does not exist");
+    }
+}

@@ -1,0 +1,223 @@
+//! The cluster, as far as certificates need it: one Secret and the named configurations.
+
+use futures::stream::{BoxStream, select_all};
+use futures::{Stream, StreamExt};
+use http_body_util::BodyExt;
+use hyper::header::DATE;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::core::v1;
+use kube::api::{ApiResource, DynamicObject, GetParams, Patch, PatchParams, PostParams};
+use kube::client::Body;
+use kube::core::{Request, Status};
+use kube::runtime::{WatchStreamExt, watcher, watcher::watch_object};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use super::configuration::Configuration;
+use super::content::Content;
+use super::secret::{self, Stored};
+
+/// Who changed an object, as it says itself.
+const MANAGER: &str = "otel-webhook";
+
+/// What managed certificates need of the whole cluster; the names stand where `CONFIGURATION` does.
+pub fn cluster_rules() -> [Value; 1] {
+    [json!({
+        "apiGroups": ["admissionregistration.k8s.io"],
+        "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+        "resourceNames": ["CONFIGURATION"],
+        "verbs": ["get", "list", "watch", "patch"],
+    })]
+}
+
+/// What they need of their own namespace; the name stands where `SECRET` does.
+///
+/// `create` is for the one name as well: the Secret is created by a patch, which has a name, unlike a POST.
+pub fn namespace_rules() -> [Value; 1] {
+    [json!({
+        "apiGroups": [""],
+        "resources": ["secrets"],
+        "resourceNames": ["SECRET"],
+        "verbs": ["get", "list", "watch", "create", "patch", "update"],
+    })]
+}
+
+/// What a watch tells.
+pub enum News {
+    Secret(Option<Box<Stored>>),
+    Configuration(usize, Option<Configuration>),
+    Failed(String, watcher::Error),
+}
+
+/// Why the cluster could not be asked or told.
+#[derive(Debug, Error)]
+pub enum ClusterError {
+    #[error(transparent)]
+    Kube(#[from] kube::Error),
+    #[error("the answer is not a Secret: {0}")]
+    NotASecret(serde_json::Error),
+    #[error("the request cannot be made: {0}")]
+    Request(#[from] kube::core::request::Error),
+}
+
+/// Access to the objects.
+pub struct Cluster {
+    client: Client,
+    namespace: String,
+    name: String,
+    secrets: Api<DynamicObject>,
+    configurations: Vec<Named>,
+}
+
+/// A configuration of one kind by its name, whether it exists or not.
+pub struct Named {
+    pub kind: String,
+    pub name: String,
+    api: Api<DynamicObject>,
+}
+
+impl Cluster {
+    /// The Secret `namespace/name`, and the configurations of both kinds by these names.
+    pub fn new(client: Client, namespace: &str, name: &str, configurations: &[String]) -> Self {
+        let secrets = Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<v1::Secret>(&()));
+        let kinds = [
+            ApiResource::erase::<MutatingWebhookConfiguration>(&()),
+            ApiResource::erase::<ValidatingWebhookConfiguration>(&()),
+        ];
+        let named = |name: &String| {
+            kinds.clone().map(|kind| Named {
+                kind: kind.kind.clone(),
+                name: name.clone(),
+                api: Api::all_with(client.clone(), &kind),
+            })
+        };
+        let configurations = configurations.iter().flat_map(named).collect();
+        Self { client, namespace: namespace.to_owned(), name: name.to_owned(), secrets, configurations }
+    }
+
+    /// The configurations, in the order of their indices.
+    pub fn configurations(&self) -> &[Named] {
+        &self.configurations
+    }
+
+    /// The Secret for people.
+    pub fn secret_name(&self) -> String {
+        format!("Secret {}/{}", self.namespace, self.name)
+    }
+
+    /// Watches all the objects. Each by its own name: nothing else is granted.
+    pub fn watch(&self) -> impl Stream<Item = News> + use<> {
+        let mut watches: Vec<BoxStream<'static, News>> =
+            vec![news(&self.secrets, &self.name, self.secret_name(), |object| {
+                News::Secret(object.map(|object| Box::new(Stored::read(object))))
+            })];
+        for (index, named) in self.configurations.iter().enumerate() {
+            watches.push(news(&named.api, &named.name, named.to_string(), move |object| {
+                News::Configuration(index, object.as_ref().map(Configuration::read))
+            }));
+        }
+        select_all(watches)
+    }
+
+    /// The Secret as it is now, and the date by the API server's clock.
+    ///
+    /// # Errors
+    /// When the API server cannot be asked.
+    pub async fn secret(&self) -> Result<(Option<Stored>, Option<String>), ClusterError> {
+        let request = Request::new(self.secrets.resource_url()).get(&self.name, &GetParams::default())?;
+        let response = self.client.send(request.map(Body::from)).await?;
+        let (head, body) = response.into_parts();
+        let date = head.headers.get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
+        let body = body.collect().await?.to_bytes();
+        if head.status.is_success() {
+            let object = serde_json::from_slice(&body).map_err(ClusterError::NotASecret)?;
+            return Ok((Some(Stored::read(object)), date));
+        }
+        if head.status == hyper::StatusCode::NOT_FOUND {
+            return Ok((None, date));
+        }
+        let status = serde_json::from_slice::<Status>(&body);
+        let status = status.unwrap_or_else(|_| Status::failure(head.status.as_str(), "no Status"));
+        Err(kube::Error::Api(status.with_code(head.status.as_u16()).boxed()).into())
+    }
+
+    /// Creates the Secret; the first one wins, others get a conflict.
+    ///
+    /// By server-side apply without force, and with a field manager that nobody else has: the same one
+    /// would be taken for somebody who has changed their mind, and overwrite what was there.
+    ///
+    /// # Errors
+    /// When there is one already, or the API server does not take it.
+    pub async fn create_secret(&self, content: &Content) -> Result<Stored, ClusterError> {
+        let serial = content.newest().map(|newest| newest.serial.replace(':', "")).unwrap_or_default();
+        let params = PatchParams::apply(&format!("{MANAGER}-{serial}"));
+        let object = secret::new(&self.namespace, &self.name, content);
+        Ok(Stored::read(self.secrets.patch(&self.name, &params, &Patch::Apply(object)).await?))
+    }
+
+    /// Updates the Secret, unless it was changed since it was read.
+    ///
+    /// # Errors
+    /// When it was, or the API server does not take it.
+    pub async fn update_secret(&self, stored: &Stored, content: &Content) -> Result<Stored, ClusterError> {
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        Ok(Stored::read(self.secrets.replace(&self.name, &params, &stored.with(content)).await?))
+    }
+
+    /// A configuration as it is now.
+    ///
+    /// # Errors
+    /// When the API server cannot be asked.
+    pub async fn configuration(&self, index: usize) -> Result<Option<Configuration>, ClusterError> {
+        let named = &self.configurations[index];
+        Ok(named.api.get_opt(&named.name).await?.as_ref().map(Configuration::read))
+    }
+
+    /// Changes a configuration, unless it was changed since it was read.
+    ///
+    /// # Errors
+    /// When it was, or the API server does not take it.
+    pub async fn patch(&self, index: usize, patch: json_patch::Patch) -> Result<Configuration, ClusterError> {
+        let named = &self.configurations[index];
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let object = named.api.patch(&named.name, &params, &Patch::Json::<()>(patch)).await?;
+        Ok(Configuration::read(&object))
+    }
+}
+
+impl ClusterError {
+    /// Whether somebody else was faster: 409 of an object that has changed, 404 of one that is gone, 422 of
+    /// a patch whose test failed.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Kube(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code))
+    }
+
+    /// Whether a role is missing.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Kube(kube::Error::Api(status)) if status.code == 403)
+    }
+}
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)
+    }
+}
+
+fn news(
+    api: &Api<DynamicObject>,
+    name: &str,
+    what: String,
+    read: impl Fn(Option<DynamicObject>) -> News + Send + 'static,
+) -> BoxStream<'static, News> {
+    let watch = watch_object(api.clone(), name).default_backoff();
+    watch
+        .map(move |told| match told {
+            Ok(object) => read(object),
+            Err(error) => News::Failed(what.clone(), error),
+        })
+        .boxed()
+}

@@ -1,0 +1,91 @@
+//! Tests of bundles in configurations, by patches that are applied.
+
+use jiff::Timestamp;
+
+use super::*;
+use crate::tls::authority::Authority;
+
+fn authority() -> X509 {
+    let authority = Authority::make(Timestamp::now(), std::time::Duration::from_secs(3600));
+    authority.expect("an authority").certificate().clone()
+}
+
+fn object(bundles: &[Option<String>]) -> Value {
+    let webhook = |(index, bundle): (usize, &Option<String>)| {
+        let mut webhook = json!({
+            "name": format!("{index}.example.com"), "failurePolicy": "Ignore",
+            "clientConfig": {"url": "https://localhost/", "future": [1.50]},
+        });
+        if let Some(bundle) = bundle {
+            webhook["clientConfig"]["caBundle"] = BASE64_STANDARD.encode(bundle).into();
+        }
+        webhook
+    };
+    let webhooks: Vec<_> = bundles.iter().enumerate().map(webhook).collect();
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "one", "resourceVersion": "7"}, "webhooks": webhooks,
+    })
+}
+
+fn read(object: &Value) -> Configuration {
+    Configuration::read(&serde_json::from_value(object.clone()).expect("an object"))
+}
+
+#[test]
+fn every_webhook_that_does_not_agree_is_changed_and_nothing_else() {
+    let (one, two) = (authority(), authority());
+    let bundle = [one.clone(), two.clone()];
+    let turned = [two.pem(), "# a comment\n".to_owned(), one.pem()].concat();
+    let before = object(&[None, Some(one.pem()), Some(turned), Some("nonsense".to_owned())]);
+    let configuration = read(&before);
+    assert!(!configuration.agrees(&bundle));
+
+    let patch = configuration.patch(&bundle);
+    let mut after = before.clone();
+    json_patch::patch(&mut after, &patch).expect("it applies");
+
+    assert!(read(&after).agrees(&bundle));
+    assert_eq!(read(&after).trusted(), bundle);
+    assert_eq!(after["webhooks"][2], before["webhooks"][2], "another order says the same");
+    for webhook in after["webhooks"].as_array_mut().expect("webhooks") {
+        webhook["clientConfig"].as_object_mut().expect("an object").shift_remove("caBundle");
+    }
+    assert_eq!(after, object(&[None, None, None, None]), "nothing but caBundle");
+}
+
+#[test]
+fn a_patch_is_for_the_version_that_was_read() {
+    let before = object(&[None]);
+    let patch = read(&before).patch(&[authority()]);
+    for (path, value) in [("/metadata/resourceVersion", "8"), ("/webhooks/0/name", "other")] {
+        let mut changed = before.clone();
+        *changed.pointer_mut(path).expect("there") = value.into();
+        assert!(json_patch::patch(&mut changed, &patch).is_err(), "{path}");
+    }
+}
+
+#[test]
+fn trusted_is_what_all_webhooks_trust() {
+    let (one, two) = (authority(), authority());
+    let both = [one.pem(), two.pem()].concat();
+    let configuration = read(&object(&[Some(both.clone()), Some(two.pem())]));
+    assert_eq!(configuration.trusted(), std::slice::from_ref(&two));
+    assert!(!configuration.agrees(&[two]));
+    assert!(read(&object(&[Some(both), None])).trusted().is_empty());
+    assert!(read(&object(&[])).is_empty());
+}
+
+#[test]
+fn whoever_else_looks_after_it_is_seen() {
+    let mut tended = object(&[None]);
+    tended["metadata"]["annotations"] = json!({"cert-manager.io/inject-ca-from": "a/b"});
+    tended["metadata"]["managedFields"] = json!([
+        {"manager": "helm", "operation": "Update", "time": "2026-11-03T10:00:02Z"},
+        {"manager": "kubectl-edit", "operation": "Update", "time": "2026-11-03T10:00:04Z"},
+        {"manager": "otel-webhook", "operation": "Update", "time": "2026-11-03T10:00:03Z"},
+    ]);
+    let configuration = read(&tended);
+    assert_eq!(configuration.cainjector, Some("cert-manager.io/inject-ca-from"));
+    assert_eq!(configuration.last_manager.as_deref(), Some("kubectl-edit"));
+}

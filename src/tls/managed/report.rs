@@ -1,0 +1,124 @@
+//! What operators are told: log lines, each once, and metrics.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use kube::runtime::watcher;
+use tracing::{info, warn};
+
+use super::StepError;
+use super::cluster::{Cluster, Named};
+use super::configuration::Configuration;
+use super::plan::Reason;
+use super::replica::Replica;
+use super::restraint::Retry;
+use crate::telemetry::{ManagedOperation, Metrics};
+use crate::tls::x509::X509;
+
+/// What is told, and what has been.
+pub struct Report {
+    metrics: Arc<Metrics>,
+    said_unregistered: bool,
+    said_cainjector: BTreeSet<String>,
+}
+
+impl Report {
+    /// Nothing has been told.
+    pub fn new(metrics: Arc<Metrics>) -> Self {
+        metrics.managed.expect();
+        Self { metrics, said_unregistered: false, said_cainjector: BTreeSet::new() }
+    }
+
+    /// How things stand.
+    pub fn state(&mut self, cluster: &Cluster, replica: &Replica) {
+        let is_unregistered = replica.is_unregistered();
+        if is_unregistered && !self.said_unregistered {
+            let names: Vec<_> = cluster.configurations().iter().map(ToString::to_string).collect();
+            warn!(?names, "no webhook configuration of these exists yet: not ready before there is one");
+        }
+        self.said_unregistered = is_unregistered;
+        let Some(content) = replica.whole() else { return };
+        let newest = content.newest().map_or(0, |newest| newest.not_after.as_second());
+        self.metrics.managed.set_authority_expiry(newest);
+        for (named, registration) in cluster.configurations().iter().zip(&replica.registrations) {
+            let agrees = registration.there().map(|there| there.agrees(&content.bundle));
+            self.metrics.managed.set_in_step(&named.kind, &named.name, agrees);
+        }
+    }
+
+    /// How a step came out: a failure is counted each time, and said once.
+    pub fn outcome(
+        &self,
+        operation: ManagedOperation,
+        object: &str,
+        outcome: Result<(), StepError>,
+        retry: &mut Retry,
+    ) {
+        let Err(error) = outcome else {
+            if retry.succeeded() {
+                info!(object, "it works again");
+            }
+            return;
+        };
+        self.metrics.managed.count_failure(operation);
+        let advice = match &error {
+            StepError::Cluster(error) if error.is_forbidden() => {
+                "; the service account needs the rules that `otel-webhook rbac` prints"
+            }
+            _ => "",
+        };
+        if retry.failed(&error.to_string(), Instant::now()) {
+            warn!(object, %error, "managed certificates cannot go on{advice}; trying again");
+        }
+    }
+
+    /// A watch ended with an error; it begins again by itself.
+    pub fn watch_failed(&self, what: &str, error: &watcher::Error) {
+        self.metrics.managed.count_failure(ManagedOperation::Watch);
+        warn!(what, %error, "a watch failed; trying again");
+    }
+
+    /// The bundle was put into a configuration; `changed_by` is who had changed it, where somebody had.
+    pub fn mended(&self, configuration: &Named, changed_by: Option<&str>, was_last: bool) {
+        let Some(by) = changed_by else {
+            info!(%configuration, "caBundle is set");
+            return;
+        };
+        self.metrics.managed.count_repair();
+        warn!(%configuration, by, "caBundle was changed, and is put back");
+        if was_last {
+            warn!(
+                %configuration,
+                by,
+                "caBundle is changed again and again, and is left alone for a while. Is another tool told to \
+                 look after it? Only one can be"
+            );
+        }
+    }
+
+    /// Another tool is told to look after the same field.
+    pub fn cainjector(&mut self, named: &Named, configuration: Option<&Configuration>) {
+        let configuration = configuration.and_then(|found| Some((named.to_string(), found.cainjector?)));
+        if let Some((configuration, annotation)) = configuration
+            && self.said_cainjector.insert(configuration.clone())
+        {
+            warn!(
+                configuration,
+                annotation, "cert-manager is told to look after caBundle as well; remove the annotation"
+            );
+        }
+    }
+}
+
+/// The Secret was changed.
+pub fn secret_changed(cluster: &Cluster, reasons: &[Reason], faults: &[String], authority: Option<&X509>) {
+    let object = cluster.secret_name();
+    let authority = authority.map_or("", |authority| &authority.serial);
+    for reason in reasons {
+        info!(object, authority, "{reason}");
+    }
+    if !faults.is_empty() {
+        warn!(object, faults = faults.join("; "), "it was damaged, and is mended");
+    }
+}

@@ -1,0 +1,114 @@
+//! When to try again, and when to leave it to others for a while.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// How soon after a failure, and at most how late, the same is tried again.
+const SOONEST: Duration = Duration::from_millis(500);
+const LATEST: Duration = Duration::from_secs(30);
+
+/// How often within a minute one bundle is put back into one configuration.
+const MOST: usize = 10;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Pauses after failures, longer with each.
+#[derive(Debug, Default)]
+pub struct Retry {
+    pause: Duration,
+    not_before: Option<Instant>,
+    problem: Option<String>,
+}
+
+impl Retry {
+    /// How long to wait; none when there is nothing to wait for.
+    pub fn wait(&self, now: Instant) -> Option<Duration> {
+        self.not_before.map(|time| time.saturating_duration_since(now)).filter(|wait| !wait.is_zero())
+    }
+
+    /// Waits from now on. Whether the problem is another than the last time, and worth a line in the log.
+    pub fn failed(&mut self, problem: &str, now: Instant) -> bool {
+        self.pause = (self.pause * 2).clamp(SOONEST, LATEST);
+        self.not_before = Some(now + self.pause);
+        let is_new = self.problem.as_deref() != Some(problem);
+        self.problem = Some(problem.to_owned());
+        is_new
+    }
+
+    /// Forgets all failures. Whether there were any.
+    pub fn succeeded(&mut self) -> bool {
+        self.pause = Duration::ZERO;
+        self.not_before = None;
+        self.problem.take().is_some()
+    }
+}
+
+/// Keeps replicas from changing a configuration for ever in turns with another tool.
+///
+/// Only how often the same bundle is put back counts: a rotation is no quarrel, however short lifetimes are.
+#[derive(Debug, Default)]
+pub struct Restraint {
+    bundle: String,
+    mended: VecDeque<Instant>,
+}
+
+impl Restraint {
+    /// How long to leave the configuration alone before `bundle` is put into it; none when it can be done.
+    pub fn wait(&mut self, bundle: &str, now: Instant) -> Option<Duration> {
+        if self.bundle != bundle {
+            bundle.clone_into(&mut self.bundle);
+            self.mended.clear();
+        }
+        while self.mended.front().is_some_and(|first| now.saturating_duration_since(*first) >= MINUTE) {
+            self.mended.pop_front();
+        }
+        let first = self.mended.front().filter(|_| self.mended.len() >= MOST)?;
+        Some((*first + MINUTE).saturating_duration_since(now))
+    }
+
+    /// Counts one time that the bundle was put in. Whether it was the last for a while.
+    pub fn mended(&mut self, now: Instant) -> bool {
+        self.mended.push_back(now);
+        self.mended.len() == MOST
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_up_to_a_bound_and_end_with_success() {
+        let now = Instant::now();
+        let mut retry = Retry::default();
+        assert_eq!(retry.wait(now), None);
+        assert!(retry.failed("no", now));
+        assert_eq!(retry.wait(now), Some(SOONEST));
+        assert!(!retry.failed("no", now), "said before");
+        assert_eq!(retry.wait(now), Some(2 * SOONEST));
+        assert!(retry.failed("not either", now));
+        for _ in 0..10 {
+            retry.failed("no", now);
+        }
+        assert_eq!(retry.wait(now), Some(LATEST));
+        assert_eq!(retry.wait(now + LATEST), None);
+        assert!(retry.succeeded());
+        assert!(!retry.succeeded());
+        assert_eq!(retry.wait(now), None);
+    }
+
+    #[test]
+    fn one_bundle_is_put_back_ten_times_a_minute_at_most() {
+        let mut restraint = Restraint::default();
+        let start = Instant::now();
+        for second in 0..10 {
+            let now = start + Duration::from_secs(second);
+            assert_eq!(restraint.wait("a", now), None);
+            assert_eq!(restraint.mended(now), second == 9);
+        }
+        assert_eq!(restraint.wait("a", start + Duration::from_secs(10)), Some(Duration::from_secs(50)));
+        assert_eq!(restraint.wait("a", start + MINUTE), None);
+        restraint.mended(start + MINUTE);
+        assert_eq!(restraint.wait("a", start + MINUTE), Some(Duration::from_secs(1)));
+        assert_eq!(restraint.wait("b", start + MINUTE), None, "a rotation is no quarrel");
+    }
+}

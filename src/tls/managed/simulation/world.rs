@@ -1,0 +1,188 @@
+//! What the API server has, and what its replicas know of it.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use kube::api::DynamicObject;
+use serde_json::{Value, json};
+
+use super::Random;
+use crate::tls::managed::configuration::Configuration;
+use crate::tls::managed::content::Content;
+use crate::tls::managed::plan::Policy;
+use crate::tls::managed::secret::{self, Stored};
+use crate::tls::x509::X509;
+
+pub const KINDS: usize = 2;
+
+/// One version of a configuration, and when it began to be the one that counts.
+struct Version {
+    since: Duration,
+    object: Value,
+    configuration: Configuration,
+}
+
+impl Version {
+    fn new(since: Duration, object: Value) -> Self {
+        let configuration = Configuration::read(&serde_json::from_value(object.clone()).expect("an object"));
+        Self { since, object, configuration }
+    }
+}
+
+pub struct World {
+    /// Since the beginning.
+    pub now: Duration,
+    version: u64,
+    secret: Option<DynamicObject>,
+    configurations: [Vec<Version>; KINDS],
+    made: Vec<String>,
+    pub damages: u32,
+    /// How often each object has changed: the Secret, then the configurations.
+    pub changes: [u64; 1 + KINDS],
+    began: Instant,
+}
+
+/// When it all began, by the world's clock.
+fn epoch() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).expect("a time")
+}
+
+pub fn policy() -> Policy {
+    Policy {
+        names: vec!["webhook.example.svc".to_owned()],
+        lifetime: Duration::from_secs(30 * 3600),
+        authority_lifetime: Duration::from_secs(100 * 3600),
+        propagation: Duration::from_secs(10),
+    }
+}
+
+impl World {
+    pub fn new() -> Self {
+        let object = |webhooks: &[&str]| {
+            let webhooks: Vec<_> = webhooks
+                .iter()
+                .map(|name| json!({"name": name, "clientConfig": {"url": "https://a/"}}))
+                .collect();
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+                "metadata": {"name": "one", "resourceVersion": "1"}, "webhooks": webhooks,
+            })
+        };
+        let configurations =
+            [&["a", "b"][..], &["c"]].map(|webhooks| vec![Version::new(Duration::ZERO, object(webhooks))]);
+        Self {
+            now: Duration::ZERO,
+            version: 1,
+            secret: None,
+            configurations,
+            made: Vec::new(),
+            damages: 0,
+            changes: [0; 1 + KINDS],
+            began: Instant::now(),
+        }
+    }
+
+    /// The world's time, as the clock of the API servers has it.
+    pub fn time(&self) -> Timestamp {
+        epoch() + self.now
+    }
+
+    /// The same for timers.
+    pub fn instant(&self) -> Instant {
+        self.began + self.now
+    }
+
+    pub fn secret(&self) -> Option<Stored> {
+        self.secret.clone().map(Stored::read)
+    }
+
+    pub fn configuration(&self, index: usize) -> Configuration {
+        self.configurations[index].last().expect("a version").configuration.clone()
+    }
+
+    /// How many different authorities were ever in the Secret.
+    pub fn authorities_made(&self) -> usize {
+        self.made.len()
+    }
+
+    /// Server-side apply without force: the first one wins.
+    pub fn create_secret(&mut self, content: &Content) -> Option<Stored> {
+        if self.secret.is_some() {
+            return None;
+        }
+        let object = secret::new("namespace", "name", content);
+        self.store_secret(serde_json::from_value(object).expect("an object"))
+    }
+
+    /// Refused when the Secret has changed since it was read.
+    pub fn update_secret(&mut self, read: &Stored, content: &Content) -> Option<Stored> {
+        let object = read.with(content);
+        let present = self.secret.as_ref()?;
+        if present.metadata.resource_version != object.metadata.resource_version {
+            return None;
+        }
+        self.store_secret(object)
+    }
+
+    fn store_secret(&mut self, mut object: DynamicObject) -> Option<Stored> {
+        self.version += 1;
+        self.changes[0] += 1;
+        object.metadata.resource_version = Some(self.version.to_string());
+        self.secret = Some(object);
+        let stored = self.secret()?;
+        if let Some(newest) = stored.content.newest()
+            && !self.made.contains(&newest.serial)
+        {
+            self.made.push(newest.serial.clone());
+        }
+        Some(stored)
+    }
+
+    /// Refused when a test of the patch fails.
+    pub fn patch(&mut self, index: usize, patch: &json_patch::Patch) -> Option<Configuration> {
+        let mut object = self.configurations[index].last().expect("a version").object.clone();
+        json_patch::patch(&mut object, patch).ok()?;
+        self.version += 1;
+        self.changes[1 + index] += 1;
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        self.configurations[index].push(Version::new(self.now, object));
+        Some(self.configuration(index))
+    }
+
+    /// What the API servers may go by now: every version that counted within the time that they have to
+    /// learn of a newer one. Not those before the first bundle: there was nothing that could be shown.
+    pub fn believed(&self) -> impl Iterator<Item = Vec<X509>> {
+        let earliest = self.now.saturating_sub(policy().propagation);
+        let all = self.configurations.iter().flat_map(move |versions| {
+            let ends = versions.iter().skip(1).map(|version| version.since).chain([Duration::MAX]);
+            let recent = versions.iter().zip(ends).filter(move |(_, end)| *end > earliest);
+            recent.map(|(version, _)| version.configuration.trusted())
+        });
+        all.filter(|trusted| !trusted.is_empty())
+    }
+
+    /// Whether a bundle was put into a configuration a second time: somebody had undone what another did.
+    pub fn was_undone(&self) -> bool {
+        self.configurations.iter().any(|versions| {
+            let bundles: Vec<_> = versions.iter().map(|version| version.configuration.trusted()).collect();
+            (1..bundles.len()).any(|later| bundles[..later].contains(&bundles[later]))
+        })
+    }
+
+    /// Deletes the Secret, or a part of it.
+    pub fn damage_secret(&mut self, random: &mut Random) {
+        self.damages += 1;
+        let keys = ["tls.crt", "tls.key", "ca.crt", "ca.key", ""];
+        match keys[random.below(5) as usize] {
+            "" => {
+                self.secret = None;
+                self.changes[0] += 1;
+            }
+            key => {
+                let Some(mut object) = self.secret.clone() else { return };
+                object.data["data"][key] = "bm9uc2Vuc2U=".into();
+                self.store_secret(object);
+            }
+        }
+    }
+}
