@@ -42,7 +42,8 @@ use objects::{Population, Scale};
 fn main() {
     // kube would take another provider than the product's, were none chosen.
     rustls::crypto::ring::default_provider().install_default().expect("nothing chose before");
-    let scale = env::var("OTEL_WEBHOOK_BENCH_SCALE").map_or(Scale::USUAL, |text| Scale::parse(&text));
+    let asked = env::var("OTEL_WEBHOOK_BENCH_SCALE").unwrap_or_default();
+    let scale = if asked.is_empty() { Scale::USUAL } else { Scale::parse(&asked) };
     let plane = ControlPlane::without_controllers();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut figures = Figures::new();
