@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test e2e e2e-run lint generate
+.PHONY: test e2e e2e-run bench bench-load bench-scale lint generate
 
 # Needs nothing but Rust.
 test:
@@ -18,11 +18,27 @@ e2e-run:
 	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then \
 	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- $(CASE); fi
 
-# "All targets" leaves out what `cargo test` does, and so these two.
+# The core alone: times by criterion, allocations and instructions. Each of the
+# three compares with the committed figures of benches/figures, and replaces
+# them where OTEL_WEBHOOK_KEEP_FIGURES is set.
+bench:
+	cargo bench
+
+# The whole server under load. Wants two cores and nothing else on them.
+bench-load:
+	cargo bench --bench load
+
+# Beside a real API server with thousands of objects: SCALE is namespaces,
+# Instrumentations and ReplicaSets, as in 2000/1000/5000.
+bench-scale:
+	control_plane=$$(tests/control-plane/build) && \
+	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane OTEL_WEBHOOK_BENCH_SCALE=$(SCALE) cargo bench --bench scale
+
+# "All targets" leaves out what `cargo test` and `cargo bench` do, and so these.
 lint:
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test e2e --test run -- -D warnings
+	cargo clippy --test e2e --test run --bench load --bench scale -- -D warnings
 
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:

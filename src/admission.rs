@@ -23,10 +23,10 @@ use std::{
     time::Instant,
 };
 
-use answer::Answer;
+pub use answer::Answer;
 pub use envelope::MalformedReview;
 pub use instrumentation::judge;
-use request::{Request, Skip};
+pub use request::{Request, Skip};
 pub use workload::advise;
 
 use crate::{

@@ -42,6 +42,13 @@ impl ControlPlane {
     ///
     /// Panics with the failed step and the end of each program's log.
     pub fn start() -> Self {
+        let mut plane = Self::without_controllers();
+        plane.start_controller_manager();
+        plane
+    }
+
+    /// The same without kube-controller-manager: nothing is made but what is asked for.
+    pub fn without_controllers() -> Self {
         let binaries = std::env::var_os("OTEL_WEBHOOK_CONTROL_PLANE")
             .expect("OTEL_WEBHOOK_CONTROL_PLANE names no folder of binaries: run `make e2e`");
         let [client_port, peer_port, secure_port] = free_ports();
@@ -56,7 +63,6 @@ impl ControlPlane {
         plane.write_credentials();
         plane.start_etcd(client_port, peer_port);
         plane.start_api_server(client_port, secure_port);
-        plane.start_controller_manager();
         plane
     }
 

@@ -1,0 +1,205 @@
+//! What is measured, in which order.
+
+use std::{
+    fs, io,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::{
+    figures::Figures,
+    handshakes, material,
+    pinned::{empty_handler, product},
+    sender::{Done, Sender},
+    server::{PROGRAM, Server},
+};
+
+/// How often everything is measured; the figures tell the lowest and the highest.
+const ROUNDS: usize = 5;
+
+/// The length of one closed loop, and of the counting of handshakes.
+const CLOSED: Duration = Duration::from_millis(1500);
+/// The length of one open loop.
+const OPEN: Duration = Duration::from_secs(4);
+
+const CONNECTIONS: [usize; 3] = [1, 16, 128];
+/// More than an API server opens to one webhook for as many requests at once.
+const MOST_CONNECTIONS: usize = 64;
+const RATES: [u32; 3] = [500, 2_000, 10_000];
+
+/// Reviews after which memory is looked at, once at half of them and once at the end.
+const MEMORY_REVIEWS: usize = 100_000;
+
+/// A load with what it cost the server.
+struct Loaded {
+    done: Done,
+    cpu: Duration,
+}
+
+impl Loaded {
+    fn by(server: &Server, load: impl FnOnce() -> io::Result<Done>) -> io::Result<Self> {
+        let before = server.cpu();
+        let done = load()?;
+        Ok(Self { done, cpu: server.cpu_since(before) })
+    }
+
+    /// The server's CPU time for one answer, in microseconds.
+    fn cpu_each(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / f64::from(self.done.answers)
+    }
+}
+
+/// Everything, round by round.
+pub fn all(figures: &mut Figures) -> io::Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let one = product(&scratch.path().join("one"), &[material::instrumentation()])?;
+    let empty = empty_handler()?;
+    let body = [bytes(&material::usual())];
+    let answer = String::from_utf8_lossy(&Sender::new(one.address, 1, &body)?.ask()?).into_owned();
+    assert!(answer.contains("\"patchType\":\"JSONPatch\""), "the review is injected: {answer}");
+
+    start(figures, scratch.path(), &body)?;
+    memory(figures, &one, &body)?;
+    for connections in CONNECTIONS {
+        closed(figures, &one, &empty, &body, connections)?;
+    }
+    for rate in RATES {
+        open(figures, &one, &body, rate)?;
+    }
+    connect(figures, &one)?;
+    let many = product(&scratch.path().join("many"), &many_instrumentations())?;
+    compare(figures, "10,000 Instrumentations against 1", "≤ 1.1", [(&one, &body), (&many, &body)])?;
+    let [half, whole] = [50, 100].map(|containers| [bytes(&material::of_containers(containers, containers))]);
+    compare(figures, "100 injected containers against 50", "≤ 2.1", [(&one, &half), (&one, &whole)])?;
+    let size = fs::metadata(PROGRAM)?.len();
+    figures.add("size of the program", "MB", "≤ 12", &[f64::from(u32::try_from(size).expect("MB")) / 1e6]);
+    Ok(())
+}
+
+/// From the start of the process to the answer of its first review, handshake included.
+fn start(figures: &mut Figures, scratch: &Path, body: &[Vec<u8>]) -> io::Result<()> {
+    let objects = [material::instrumentation()];
+    let mut times = Vec::new();
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        let server = product(&scratch.join("start"), &objects)?;
+        Sender::new(server.address, 1, body)?.ask()?;
+        times.push(started.elapsed().as_secs_f64() * 1e3);
+    }
+    figures.add("start to the first answer", "ms", "≤ 50", &times);
+    Ok(())
+}
+
+/// Resident memory before the first reviews, at half of them and at the end.
+fn memory(figures: &mut Figures, server: &Server, body: &[Vec<u8>]) -> io::Result<()> {
+    figures.add("resident before the first review", "MB", "", &[server.memory().resident]);
+    let mut sender = Sender::new(server.address, 16, body)?;
+    sender.closed_of(MEMORY_REVIEWS / 2)?;
+    let half = server.memory().resident;
+    sender.closed_of(MEMORY_REVIEWS / 2)?;
+    let whole = server.memory().resident;
+    figures.add("resident after 100,000 reviews", "MB", "", &[whole]);
+    figures.add("growth over the second half of them", "MB", "", &[whole - half]);
+    figures.add("resident at most", "MB", "", &[server.memory().peak]);
+    Ok(())
+}
+
+fn closed(
+    figures: &mut Figures,
+    product: &Server,
+    empty: &Server,
+    body: &[Vec<u8>],
+    connections: usize,
+) -> io::Result<()> {
+    let (mut rate, mut cpu, mut empty_rate, mut empty_cpu, mut ratio) = Default::default();
+    let into = |list: &mut Vec<f64>, figure: f64| list.push(figure);
+    let mut to_product = Sender::new(product.address, connections, body)?;
+    let mut to_empty = Sender::new(empty.address, connections, body)?;
+    for _ in 0..ROUNDS {
+        let one = Loaded::by(product, || to_product.closed(CLOSED))?;
+        let other = Loaded::by(empty, || to_empty.closed(CLOSED))?;
+        into(&mut rate, one.done.rate());
+        into(&mut cpu, one.cpu_each());
+        into(&mut empty_rate, other.done.rate());
+        into(&mut empty_cpu, other.cpu_each());
+        into(&mut ratio, other.cpu_each() / one.cpu_each());
+    }
+    let name = |what: &str| format!("closed loop, {connections} connections: {what}");
+    figures.add(name("reviews"), "/s", "", &rate);
+    figures.add(name("empty handler"), "/s", "", &empty_rate);
+    figures.add(name("CPU of a review"), "µs", "≤ 30", &cpu);
+    figures.add(name("CPU of the empty handler"), "µs", "", &empty_cpu);
+    figures.add(name("reviews for each empty answer, by CPU"), "", "≥ 0.4", &ratio);
+    Ok(())
+}
+
+fn open(figures: &mut Figures, server: &Server, body: &[Vec<u8>], rate: u32) -> io::Result<()> {
+    let mut sender = Sender::new(server.address, MOST_CONNECTIONS, body)?;
+    let (mut reached, mut cpu) = (Vec::new(), Vec::new());
+    let mut latencies = [500, 900, 990, 999].map(|per_mille| (per_mille, Vec::new()));
+    for _ in 0..ROUNDS {
+        let loaded = Loaded::by(server, || sender.at_rate(rate, OPEN))?;
+        reached.push(loaded.done.rate());
+        cpu.push(loaded.cpu_each());
+        for (per_mille, list) in &mut latencies {
+            list.push(loaded.done.latency(*per_mille));
+        }
+    }
+    let name = |what: &str| format!("open loop, {rate}/s: {what}");
+    figures.add(name("reached"), "/s", "", &reached);
+    figures.add(name("CPU of a review"), "µs", "", &cpu);
+    for (per_mille, list) in &latencies {
+        let name = name(&format!("p{}", f64::from(u32::try_from(*per_mille).expect("below 1000")) / 10.0));
+        let goal = if (rate, *per_mille) == (500, 990) { "≤ 1000" } else { "" };
+        figures.add(name, "µs", goal, list);
+    }
+    Ok(())
+}
+
+fn connect(figures: &mut Figures, server: &Server) -> io::Result<()> {
+    for (name, resume) in [("full", false), ("resumed", true)] {
+        let (mut rate, mut cpu) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let loaded = Loaded::by(server, || handshakes::run(server.address, resume, CLOSED))?;
+            rate.push(loaded.done.rate());
+            cpu.push(loaded.cpu_each());
+        }
+        figures.add(format!("{name} handshakes"), "/s", "", &rate);
+        figures.add(format!("{name} handshakes: CPU"), "µs", "", &cpu);
+    }
+    Ok(())
+}
+
+/// How many times as much CPU the second costs.
+fn compare(
+    figures: &mut Figures,
+    name: &str,
+    goal: &str,
+    [first, second]: [(&Server, &[Vec<u8>; 1]); 2],
+) -> io::Result<()> {
+    let mut to_first = Sender::new(first.0.address, 16, first.1)?;
+    let mut to_second = Sender::new(second.0.address, 16, second.1)?;
+    let mut ratios = Vec::new();
+    for _ in 0..ROUNDS {
+        let one = Loaded::by(first.0, || to_first.closed(CLOSED))?;
+        let other = Loaded::by(second.0, || to_second.closed(CLOSED))?;
+        ratios.push(other.cpu_each() / one.cpu_each());
+    }
+    figures.add(format!("{name}: CPU of a review"), "times", goal, &ratios);
+    Ok(())
+}
+
+/// The one of the pod's namespace, and others of it for other pods.
+fn many_instrumentations() -> Vec<Value> {
+    let others = (1..10_000).map(|index| {
+        let app = format!("app-{index:05}");
+        material::instrumentation_of(material::NAMESPACE, &format!("inst-{index:05}"), Some(("app", &app)))
+    });
+    [material::instrumentation()].into_iter().chain(others).collect()
+}
+
+fn bytes(review: &Value) -> Vec<u8> {
+    serde_json::to_vec(review).expect("JSON")
+}

@@ -1,0 +1,49 @@
+//! The servers on one core, what sends on another.
+
+use std::{env, fs, io, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::{
+    empty,
+    server::{PROGRAM, Server},
+};
+
+const SERVER_CORE: &str = "0";
+const CLIENT_CORE: &str = "1";
+
+/// Keeps what sends on a core of its own. Says so where it cannot.
+pub fn pin_this_process() {
+    let pid = std::process::id().to_string();
+    let pinned = Command::new("taskset").args(["-acp", CLIENT_CORE, &pid]).output();
+    if !pinned.is_ok_and(|output| output.status.success()) {
+        println!("not pinned (no second core, or no taskset): client and server disturb each other");
+    }
+}
+
+/// The product with these objects in its directory, all else as it is by default.
+pub fn product(folder: &Path, objects: &[Value]) -> io::Result<Server> {
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join("objects.json"), list.to_string())?;
+    let mut command = pinned(Path::new(PROGRAM));
+    command.arg("serve").arg("--source").arg(folder).arg("--tls-self-signed");
+    command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+    Ok(Server::start(command))
+}
+
+/// The empty handler: this program with another argument.
+pub fn empty_handler() -> io::Result<Server> {
+    let mut command = pinned(&env::current_exe()?);
+    command.arg(empty::ARGUMENT);
+    Ok(Server::start(command))
+}
+
+fn pinned(program: &Path) -> Command {
+    if Command::new("taskset").arg("--version").output().is_err() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("taskset");
+    command.args(["-c", SERVER_CORE]).arg(program);
+    command
+}

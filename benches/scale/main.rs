@@ -1,0 +1,56 @@
+//! The product beside a real API server with thousands of objects in it: how
+//! soon it is ready, what it keeps, what it does while nothing happens and
+//! while much does, and how soon a change is used. `make bench-scale` runs it.
+//!
+//! ```text
+//! API server <──── load, updates ──── this program ──── reviews ────> the product
+//!      <──────────────── watches, look-ups of owners ───────────────────┘
+//! ```
+//! Objects of the cluster: `OTEL_WEBHOOK_BENCH_SCALE`, as in `2000/1000/5000`
+//! (namespaces, Instrumentations, ReplicaSets), which is the usual number.
+
+#[path = "../../tests/e2e/control_plane.rs"]
+#[allow(dead_code, reason = "the end-to-end tests use more of it")]
+mod control_plane;
+#[path = "../support/figures.rs"]
+mod figures;
+#[path = "../load/link.rs"]
+mod link;
+#[path = "../support/material.rs"]
+#[allow(dead_code, reason = "the other benches use more of it")]
+mod material;
+mod measure;
+mod objects;
+#[path = "../../tests/e2e/program.rs"]
+mod program;
+#[path = "../load/sender.rs"]
+#[allow(dead_code, reason = "the other benches use more of it")]
+mod sender;
+#[path = "../load/server.rs"]
+mod server;
+#[path = "../load/trust.rs"]
+mod trust;
+#[path = "../../tests/support/until.rs"]
+mod until;
+
+use std::env;
+
+use control_plane::ControlPlane;
+use figures::Figures;
+use objects::{Population, Scale};
+
+fn main() {
+    // kube would take another provider than the product's, were none chosen.
+    rustls::crypto::ring::default_provider().install_default().expect("nothing chose before");
+    let asked = env::var("OTEL_WEBHOOK_BENCH_SCALE").unwrap_or_default();
+    let scale = if asked.is_empty() { Scale::USUAL } else { Scale::parse(&asked) };
+    let plane = ControlPlane::without_controllers();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let mut figures = Figures::new();
+    runtime.block_on(async {
+        println!("filling the API server with {scale}");
+        let population = Population::create(&plane, scale).await;
+        measure::all(&mut figures, &plane, &population).await.expect("every step works");
+    });
+    figures.finish(&format!("scale-{}", scale.to_string().replace('/', "-")));
+}

@@ -1,0 +1,208 @@
+//! What is in the API server, and the reviews that refer to it.
+
+use std::{fmt, time::Duration};
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use kube::{
+    Api, Client, Config,
+    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    control_plane::{ControlPlane, until},
+    material,
+};
+
+/// Requests at the same time.
+const AT_ONCE: usize = 8;
+
+/// One in so many reviewed pods belongs to a Job.
+const JOB_EVERY: usize = 10;
+
+/// How many objects there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    pub namespaces: usize,
+    pub instrumentations: usize,
+    pub replica_sets: usize,
+}
+
+/// A filled API server.
+pub struct Population {
+    pub scale: Scale,
+    client: Client,
+    /// Reviews of pods in the namespaces that have an Instrumentation. The owners
+    /// of each have to be asked for: a ReplicaSet's UID, or a Job's CronJob.
+    pub reviews: Vec<Vec<u8>>,
+}
+
+impl Scale {
+    /// What the goals are for.
+    pub const USUAL: Self = Self { namespaces: 2_000, instrumentations: 1_000, replica_sets: 5_000 };
+
+    /// Reads three numbers.
+    pub fn parse(text: &str) -> Self {
+        let numbers: Vec<usize> = text.split('/').filter_map(|number| number.parse().ok()).collect();
+        let [namespaces, instrumentations, replica_sets] = numbers[..] else {
+            panic!("{text} is not like {}", Self::USUAL);
+        };
+        assert!(instrumentations <= namespaces, "{text} has more Instrumentations than namespaces");
+        Self { namespaces, instrumentations, replica_sets }
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.namespaces, self.instrumentations, self.replica_sets)
+    }
+}
+
+impl Population {
+    /// Creates everything, a few requests at a time.
+    pub async fn create(plane: &ControlPlane, scale: Scale) -> Self {
+        plane.apply(include_str!("../../manifests/crd.yaml"));
+        until("the CRD is served", Duration::from_secs(60), || {
+            plane.kubectl(&["get", "instrumentations.opentelemetry.io"]).ok.then_some(())
+        });
+        let kubeconfig = Kubeconfig::read_from(plane.kubeconfig()).expect("a kubeconfig");
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+        let client = Client::try_from(config.expect("a configuration")).expect("a client");
+        let population = Self { scale, client, reviews: Vec::new() };
+        population.post((0..scale.namespaces).map(namespace)).await;
+        population.post((0..scale.instrumentations).map(instrumentation)).await;
+        let names: Vec<String> =
+            (0..scale.replica_sets).map(|index| format!("order-{index:05}-7c9d8")).collect();
+        let owners = names.iter().enumerate().map(|(index, name)| {
+            let namespace = namespace_name(index % scale.instrumentations);
+            if index % JOB_EVERY == 0 { job(&namespace, name) } else { replica_set(&namespace, name) }
+        });
+        let created = population.post(owners).await;
+        let reviews = created.iter().map(review_of_pod).collect();
+        Self { reviews, ..population }
+    }
+
+    /// Changes one Instrumentation, by a marker that injected pods get as a variable.
+    pub async fn mark(&self, index: usize, marker: &str) -> kube::Result<()> {
+        let api = self.api(&namespace_name(index), &kind("opentelemetry.io", "v1alpha1", "Instrumentation"));
+        let patch = json!({"spec": {"env": [{"name": "MARKER", "value": marker}]}});
+        api.patch("default", &PatchParams::default(), &Patch::Merge(&patch)).await.map(drop)
+    }
+
+    /// Changes all Instrumentations in turn, so many times together.
+    pub async fn burst(&self, count: usize) -> kube::Result<()> {
+        let marks = (0..count).map(|number| {
+            let marker = format!("burst-{number}");
+            async move { self.mark(number % self.scale.instrumentations, &marker).await }
+        });
+        stream::iter(marks).buffer_unordered(AT_ONCE).try_collect().await
+    }
+
+    async fn post(&self, objects: impl Iterator<Item = Value>) -> Vec<DynamicObject> {
+        let requests = objects.map(|object| async move {
+            let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+            let object: DynamicObject = serde_json::from_value(object).expect("an object");
+            let types = object.types.clone().expect("a kind");
+            let gvk = GroupVersionKind::try_from(types).expect("a kind");
+            let api = self.api(&namespace, &ApiResource::from_gvk(&gvk));
+            api.create(&PostParams::default(), &object).await.expect("the API server takes it")
+        });
+        stream::iter(requests).buffered(AT_ONCE).collect().await
+    }
+
+    fn api(&self, namespace: &str, kind: &ApiResource) -> Api<DynamicObject> {
+        let client = self.client.clone();
+        if namespace.is_empty() {
+            Api::all_with(client, kind)
+        } else {
+            Api::namespaced_with(client, namespace, kind)
+        }
+    }
+}
+
+fn kind(group: &str, version: &str, kind: &str) -> ApiResource {
+    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+}
+
+fn namespace_name(index: usize) -> String {
+    format!("team-{index:05}")
+}
+
+/// With labels and annotations as platforms put them there, and kubectl's.
+fn namespace(index: usize) -> Value {
+    let name = namespace_name(index);
+    let labels = json!({"team": name, "cost-center": format!("cc-{}", index % 40),
+        "pod-security.kubernetes.io/enforce": "baseline"});
+    let metadata = json!({"name": name, "labels": labels, "annotations": {
+        "example.com/owner": format!("{name}@example.com"),
+        "instrumentation.opentelemetry.io/inject-sdk": "false",
+    }});
+    with_last_applied(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}))
+}
+
+/// The captured one, which in every second namespace wants UIDs as well.
+fn instrumentation(index: usize) -> Value {
+    let mut object = material::instrumentation_of(&namespace_name(index), "default", None);
+    object["spec"]["resource"] = json!({"addK8sUIDAttributes": index % 2 == 1});
+    with_last_applied(object)
+}
+
+fn with_last_applied(mut object: Value) -> Value {
+    let text = object.to_string();
+    object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = text.into();
+    object
+}
+
+/// The pod's template is the captured pod.
+fn template() -> Value {
+    let mut pod = material::usual()["request"]["object"].take();
+    let spec = pod["spec"].take();
+    json!({"metadata": {"labels": {"app": "order"}, "annotations": pod["metadata"]["annotations"]}, "spec": spec})
+}
+
+/// Without a hash of its template in its labels, so that its Deployment has to be asked for.
+fn replica_set(namespace: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "ReplicaSet",
+        "metadata": {"namespace": namespace, "name": name, "labels": {"app": "order"}, "ownerReferences": [
+            owner("apps/v1", "Deployment", &name[..name.len() - 6])]},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "order"}}, "template": template()},
+    })
+}
+
+fn job(namespace: &str, name: &str) -> Value {
+    let mut template = template();
+    template["spec"]["restartPolicy"] = "Never".into();
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {"namespace": namespace, "name": name, "ownerReferences": [
+            owner("batch/v1", "CronJob", &name[..name.len() - 6])]},
+        "spec": {"suspend": true, "template": template},
+    })
+}
+
+fn owner(version: &str, kind: &str, name: &str) -> Value {
+    json!({"apiVersion": version, "kind": kind, "name": name, "uid": uid(name), "controller": true})
+}
+
+/// A UID that is the same for the same name.
+fn uid(name: &str) -> String {
+    let number = name.bytes().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    format!("00000000-0000-4000-8000-{:012x}", number & 0xffff_ffff_ffff)
+}
+
+/// The captured review of a pod of this ReplicaSet or Job.
+fn review_of_pod(owner: &DynamicObject) -> Vec<u8> {
+    let mut review = material::usual();
+    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
+    let types = owner.types.as_ref().expect("a kind");
+    review["request"]["namespace"] = namespace.into();
+    let metadata = &mut review["request"]["object"]["metadata"];
+    metadata["namespace"] = namespace.into();
+    metadata["ownerReferences"] = json!([{
+        "apiVersion": types.api_version, "kind": types.kind, "name": owner.metadata.name,
+        "uid": owner.metadata.uid, "controller": true, "blockOwnerDeletion": true,
+    }]);
+    serde_json::to_vec(&review).expect("JSON")
+}

@@ -1,0 +1,207 @@
+//! What is done with a review, step by step and as a whole.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use otel_webhook::{
+    admission::{Admission, Answer, Panicked, Request},
+    api::{ANNOTATION_PREFIX, defaults::DefaultImages},
+    inject::{self, Decision, Input, Outcome, Settings, language::LanguageSet, pod::Pod},
+    store::{Snapshot, Store, Writer},
+    telemetry::Metrics,
+};
+use serde_json::Value;
+
+use crate::material;
+
+/// The languages in the order in which pods of several ask for them.
+const LANGUAGES: [&str; 8] = ["java", "nodejs", "python", "dotnet", "sdk", "go", "apache-httpd", "nginx"];
+
+/// A review, and what is known when it comes.
+pub struct Case {
+    pub body: Vec<u8>,
+    pub snapshot: Arc<Snapshot>,
+    pub settings: Settings,
+    pub admission: Admission,
+}
+
+impl Case {
+    /// A review with these objects stored.
+    pub fn new(review: &Value, store: Store) -> Self {
+        let snapshot = store.snapshot();
+        let body = serde_json::to_vec(review).expect("JSON");
+        Self { body, snapshot, settings: settings(), admission: admission(store) }
+    }
+
+    /// A review with the one Instrumentation that belongs to it.
+    pub fn usual(review: &Value) -> Self {
+        Self::new(review, store([material::instrumentation()]))
+    }
+
+    /// First step: from bytes to the view of the pod.
+    pub fn parse(&self) -> Request<'_> {
+        Request::parse(&self.body).expect("a review")
+    }
+
+    /// Second step: which agent goes into which container.
+    pub fn decide<'p>(&'p self, request: &'p Request<'p>) -> Decision<'p> {
+        let catalogue = &self.snapshot.catalogue;
+        let pod = pod(request);
+        inject::decide(Input { pod, namespace: &request.namespace, catalogue, settings: &self.settings })
+    }
+
+    /// Third step: the edits, as a patch.
+    pub fn build(&self, decision: Decision<'_>) -> Outcome {
+        inject::build(decision, &self.snapshot.owners)
+    }
+
+    /// Last step: the answer as bytes.
+    pub fn serialise(request: &Request<'_>, outcome: &Result<Outcome, Panicked>) -> Vec<u8> {
+        Answer::of(&request.uid, outcome).write()
+    }
+
+    /// All of it, with its metrics, as the server does.
+    pub fn answer(&self) -> Vec<u8> {
+        let answer = self.admission.mutate_pod(&self.body).now_or_never();
+        answer.expect("nothing to wait for without a cluster").expect("a review")
+    }
+
+    fn injections(&self) -> usize {
+        let request = self.parse();
+        let outcome = self.build(self.decide(&request));
+        outcome.findings.iter().filter(|finding| finding.reason.is_injected()).count()
+    }
+}
+
+fn pod<'p>(request: &'p Request<'p>) -> &'p Pod<'p> {
+    request.pod.as_ref().expect("a pod")
+}
+
+/// A case that is measured as a whole.
+pub struct Whole {
+    /// What varies in its group.
+    pub group: &'static str,
+    pub name: String,
+    make: Box<dyn Fn() -> Case>,
+    injections: usize,
+}
+
+impl Whole {
+    /// The case, once it was seen that what is measured is no refusal.
+    pub fn case(&self) -> Case {
+        let case = (self.make)();
+        assert_eq!(case.injections(), self.injections, "injections of {} {}", self.group, self.name);
+        case
+    }
+}
+
+/// The cases that are measured as a whole.
+pub fn wholes() -> Vec<Whole> {
+    let mut all = Vec::new();
+    let mut add = |group, name: &str, injections, make: Box<dyn Fn() -> Case>| {
+        all.push(Whole { group, name: name.to_owned(), make, injections });
+    };
+    add("pod", "small", 1, Box::new(|| Case::usual(&small())));
+    add("pod", "captured", 1, Box::new(|| Case::usual(&material::usual())));
+    for (containers, targets) in [(50, 1), (100, 1), (50, 50), (100, 100)] {
+        let make = move || Case::usual(&material::of_containers(containers, targets));
+        add("pod", &format!("{containers} containers, {targets} injected"), targets, Box::new(make));
+    }
+    for count in [0, 1, 2, 8] {
+        let make = move || Case::usual(&of_languages(count));
+        add("languages", &count.to_string(), count, Box::new(make));
+    }
+    for (how, make) in STORED {
+        for count in [1, 100, 10_000] {
+            add(how, &count.to_string(), 1, Box::new(move || make(count)));
+        }
+    }
+    all
+}
+
+/// Makes a case of so many Instrumentations.
+type Make = fn(usize) -> Case;
+
+/// How the one of many Instrumentations is found.
+const STORED: [(&str, Make); 3] = [
+    ("Instrumentations, by name", by_name),
+    ("Instrumentations, by selector", by_selector),
+    ("Instrumentations, one a namespace", by_namespace),
+];
+
+/// All in the pod's namespace, none with a selector; the pod names the one in the middle.
+fn by_name(count: usize) -> Case {
+    let name = |index: usize| format!("inst-{index:05}");
+    let objects =
+        (0..count).map(|index| material::instrumentation_of(material::NAMESPACE, &name(index), None));
+    Case::new(&naming(&name(count / 2)), store(objects))
+}
+
+/// All in the pod's namespace, each for another app.
+fn by_selector(count: usize) -> Case {
+    let objects = (0..count).map(|index| {
+        let app = if index == count / 2 { "order".to_owned() } else { format!("app-{index:05}") };
+        material::instrumentation_of(material::NAMESPACE, &format!("inst-{index:05}"), Some(("app", &app)))
+    });
+    Case::new(&material::usual(), store(objects))
+}
+
+/// One in each namespace.
+fn by_namespace(count: usize) -> Case {
+    let objects = (0..count).map(|index| {
+        let other = format!("namespace-{index:05}");
+        let namespace = if index == count / 2 { material::NAMESPACE } else { &other };
+        material::instrumentation_of(namespace, "inst", None)
+    });
+    Case::new(&material::usual(), store(objects))
+}
+
+/// A review of 2.9 KB as an API server sent it: one container, nothing set.
+pub fn small() -> Value {
+    material::captured("bare-pod-create")
+}
+
+/// The usual review of a pod that asks for the first so many languages.
+fn of_languages(count: usize) -> Value {
+    let mut review = material::usual();
+    let object = &mut review["request"]["object"];
+    object["metadata"]["annotations"]
+        .as_object_mut()
+        .expect("annotations")
+        .retain(|key, _| !key.starts_with(ANNOTATION_PREFIX));
+    for language in &LANGUAGES[..count] {
+        material::annotate(object, &format!("inject-{language}"), "true");
+    }
+    if count > 0 {
+        material::annotate(object, "container-names", material::TARGET);
+        material::annotate(object, "otel-go-auto-target-exe", "/app/order");
+    }
+    review
+}
+
+/// The usual review of a pod that names its Instrumentation.
+fn naming(name: &str) -> Value {
+    let mut review = material::usual();
+    material::annotate(&mut review["request"]["object"], "inject-java", name);
+    review
+}
+
+/// A store of these objects.
+fn store(objects: impl IntoIterator<Item = Value>) -> Store {
+    let mut writer = Writer::new(DefaultImages::default());
+    for object in objects {
+        writer.put(&object);
+    }
+    writer.publish();
+    writer.store()
+}
+
+/// The webhook's settings with every language on.
+fn settings() -> Settings {
+    Settings { languages: LanguageSet::all(), ..Settings::default() }
+}
+
+/// The webhook's own handling of reviews, without a server around it.
+fn admission(store: Store) -> Admission {
+    Admission::new(store, settings(), None, Arc::new(Metrics::new()))
+}
