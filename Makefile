@@ -1,10 +1,15 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test e2e e2e-run bench bench-load bench-scale lint generate
+.PHONY: test chart e2e e2e-run bench bench-load bench-scale lint generate
 
 # Needs nothing but Rust.
 test:
 	cargo test
+
+# What helm makes of the chart, without a cluster: needs Go.
+chart:
+	tools=$$(tests/control-plane/build helm3 helm4 kubeconform kubectl schemas) && \
+	OTEL_WEBHOOK_CHART_TOOLS=$$tools cargo test --test chart -- $(CASE)
 
 # Against a real API server, which is built from Go modules: needs Go, and says
 # so where it is missing. CASE is a part of the names of the cases to run.
@@ -38,7 +43,7 @@ bench-scale:
 lint:
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test e2e --test run --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test e2e --test run --bench load --bench scale -- -D warnings
 
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:

@@ -14,6 +14,7 @@
 
 {{/* caBundle of the mode "files", as the API server wants it: base64 of PEM. */}}
 {{- define "otel-webhook.caBundle" -}}
+{{- $secretName := include "otel-webhook.certificateSecret" . -}}
 {{- $given := required "certificates.files.caBundle is required where certificates.mode is files: the certificates of the CA, as PEM or as base64 of that" (trim .Values.certificates.files.caBundle) -}}
 {{- $pem := $given -}}
 {{- if not (contains "-----BEGIN CERTIFICATE-----" $given) -}}

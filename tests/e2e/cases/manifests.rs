@@ -11,7 +11,8 @@ pub fn accepted(cluster: &Cluster) {
         // The kinds of cert-manager are not in this cluster.
         let known = built.stdout.split("\n---\n").filter(|object| !object.contains("cert-manager.io/v1\n"));
         let known = known.collect::<Vec<_>>().join("\n---\n");
-        let args = ["apply", "--dry-run=server", "--server-side", "--force-conflicts", "-o", "name", "-f", "-"];
+        let args =
+            ["apply", "--dry-run=server", "--server-side", "--force-conflicts", "-o", "name", "-f", "-"];
         let ran = cluster.plane.kubectl_in(&args, &known);
         assert!(ran.ok, "{overlay}: {}", ran.stderr);
         assert!(!ran.stderr.contains("Warning"), "{overlay}: {}", ran.stderr);

@@ -1,0 +1,104 @@
+//! The manifests: each overlay says what the chart says, so that neither can drift from the other.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::helm::{chart, objects, repository, run, tool};
+
+const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+
+/// Labels and annotations that only mean something to helm.
+const OF_HELM: [&str; 3] = ["helm.sh/chart", "app.kubernetes.io/managed-by", "helm.sh/resource-policy"];
+
+#[test]
+fn the_manifests_say_what_the_chart_says() {
+    for (overlay, mode) in [("default", "managed"), ("overlays/cert-manager", "cert-manager")] {
+        let built = build(&repository("manifests").join(overlay)).expect(overlay);
+        assert_same(without_namespace(built), of_chart(&[&format!("certificates.mode={mode}")]));
+    }
+}
+
+#[test]
+fn a_certificate_of_ones_own_is_put_beside_the_overlay() {
+    let copied = tempfile::tempdir().expect("a folder");
+    run(Command::new("cp").arg("-R").arg(repository("manifests")).arg(copied.path())).expect("copied");
+    let overlay = copied.path().join("manifests/overlays/files");
+    let complaint = build(&overlay).expect_err("there is no certificate yet");
+    assert!(complaint.contains("tls.crt"), "{complaint}");
+
+    for (name, text) in [("tls.crt", "certificate"), ("tls.key", "key"), ("ca.crt", AUTHORITY)] {
+        fs::write(overlay.join(name), text).expect("written");
+    }
+    let mut built = build(&overlay).expect("built");
+    let secret = built.remove(&("Secret".to_owned(), "otel-webhook-tls".to_owned())).expect("a Secret");
+    assert_eq!(secret["type"], "kubernetes.io/tls");
+    let set = ["certificates.mode=files", "certificates.files.secretName=otel-webhook-tls"];
+    let bundle = format!("certificates.files.caBundle={AUTHORITY}");
+    assert_same(without_namespace(built), of_chart(&[set[0], set[1], &bundle]));
+}
+
+fn assert_same(manifests: Objects, mut chart: Objects) {
+    for (name, object) in manifests {
+        let expected = chart.remove(&name).unwrap_or_else(|| panic!("the chart has no {name:?}"));
+        assert!(object == expected, "{name:?}\nmanifests: {object}\nchart: {expected}");
+    }
+    assert!(chart.is_empty(), "only in the chart: {:?}", chart.keys());
+}
+
+type Objects = BTreeMap<(String, String), Value>;
+
+/// What `kubectl apply -k` would send.
+fn build(overlay: &Path) -> Result<Objects, String> {
+    let text = run(Command::new(tool("kubectl")).arg("kustomize").arg(overlay))?;
+    Ok(by_name(objects(&text)))
+}
+
+/// The chart as it is installed by its own name, without its test.
+fn of_chart(set: &[&str]) -> Objects {
+    let mut command = Command::new(tool("helm3"));
+    command.args(["template", "otel-webhook", "--namespace", "otel-webhook", "--skip-tests"]).arg(chart());
+    command.args(set.iter().flat_map(|value| ["--set", value]));
+    by_name(objects(&run(&mut command).expect("rendered")))
+}
+
+fn by_name(objects: Vec<Value>) -> Objects {
+    let text = |value: &Value| value.as_str().expect("a name").to_owned();
+    let named = objects.into_iter().map(|mut object| {
+        if object["kind"] == "CustomResourceDefinition" {
+            // As the program prints it, for those who apply it by hand.
+            object["metadata"] = json!({"name": object["metadata"]["name"]});
+        }
+        for field in ["labels", "annotations"] {
+            let metadata = object["metadata"].as_object_mut().expect("metadata");
+            if let Some(texts) = metadata.get_mut(field).and_then(Value::as_object_mut) {
+                texts.retain(|name, _| !OF_HELM.contains(&name.as_str()));
+                if texts.is_empty() {
+                    metadata.remove(field);
+                }
+            }
+        }
+        for webhook in object.get_mut("webhooks").and_then(Value::as_array_mut).into_iter().flatten() {
+            strip_newlines(&mut webhook["clientConfig"]);
+        }
+        ((text(&object["kind"]), text(&object["metadata"]["name"])), object)
+    });
+    named.collect()
+}
+
+/// kustomize folds base64; the API server does not mind.
+fn strip_newlines(config: &mut Value) {
+    if let Some(bundle) = config.get_mut("caBundle") {
+        *bundle = bundle.as_str().expect("base64").split_whitespace().collect::<String>().into();
+    }
+}
+
+/// helm has its own way to make the namespace.
+fn without_namespace(mut objects: Objects) -> Objects {
+    let namespace = ("Namespace".to_owned(), "otel-webhook".to_owned());
+    objects.remove(&namespace).expect("a namespace");
+    objects
+}

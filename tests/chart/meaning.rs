@@ -1,0 +1,153 @@
+//! The other objects, and what stays when the release goes.
+
+use serde_json::{Value, json};
+
+use crate::helm::{
+    HELMS, NAMESPACE, chart, matrix, objects_of, objects_with, of_kind, run, the, tool, values,
+};
+
+#[test]
+fn the_chart_is_of_the_version_of_the_program() {
+    let text = std::fs::read_to_string(chart().join("Chart.yaml")).expect("Chart.yaml");
+    let chart: Value = serde_saphyr::from_str(&text).expect("YAML");
+    assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn objects_are_in_the_namespace_of_the_release() {
+    let without = ["CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding"];
+    for file in matrix() {
+        for object in objects_of(&file) {
+            let kind = object["kind"].as_str().expect("a kind");
+            let cluster_wide = without.contains(&kind) || kind.ends_with("WebhookConfiguration");
+            let expected = if cluster_wide { Value::Null } else { json!(NAMESPACE) };
+            assert_eq!(object["metadata"]["namespace"], expected, "{kind}");
+        }
+    }
+}
+
+/// Every Instrumentation of the cluster goes with it.
+#[test]
+fn the_definition_stays_unless_it_is_told_to_go() {
+    let policy = |set: &[&str]| {
+        let objects = objects_with(set);
+        the(&objects, "CustomResourceDefinition")["metadata"]["annotations"]["helm.sh/resource-policy"]
+            .clone()
+    };
+    assert_eq!(policy(&[]), "keep");
+    assert_eq!(policy(&["crds.keep=false"]), Value::Null);
+    assert!(of_kind(&objects_with(&["crds.install=false"]), "CustomResourceDefinition").is_empty());
+}
+
+#[test]
+fn the_definition_is_the_one_of_the_program() {
+    let objects = objects_with(&[]);
+    let program: Value = serde_saphyr::from_str(&otel_webhook::api::crd::yaml()).expect("YAML");
+    assert_eq!(the(&objects, "CustomResourceDefinition")["spec"], program["spec"]);
+}
+
+/// A hook: its kind may come with the same release. Its namespace is not sent to the webhook.
+#[test]
+fn the_default_instrumentation_is_made_last_and_known_to_the_server() {
+    let objects = objects_of(&values("everything"));
+    let default = &the(objects, "Instrumentation")["metadata"];
+    assert_eq!(default["annotations"]["helm.sh/hook"], "post-install,post-upgrade,post-rollback");
+    let named =
+        format!("--default-instrumentation={NAMESPACE}/{}", default["name"].as_str().expect("a name"));
+    assert!(crate::helm::args(objects).contains(&named), "{named}");
+
+    let objects = objects_of(&values("outside"));
+    assert!(of_kind(objects, "Instrumentation").is_empty());
+    let existing = "--default-instrumentation=observability/default".to_owned();
+    assert!(crate::helm::args(objects).contains(&existing));
+
+    let args = crate::helm::args(&objects_with(&[]));
+    assert!(!args.iter().any(|arg| arg.starts_with("--default-instrumentation")), "{args:?}");
+}
+
+/// As the server judges it, since nothing judges it on its way into the cluster.
+#[test]
+fn the_default_instrumentation_of_the_values_is_a_good_one() {
+    let objects = objects_with(&["defaultInstrumentation.enabled=true"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("default.json");
+    std::fs::write(&file, the(&objects, "Instrumentation").to_string()).expect("written");
+    let program = env!("CARGO_BIN_EXE_otel-webhook");
+    let said = run(std::process::Command::new(program).args(["validate", "-f"]).arg(&file));
+    let said = said.unwrap_or_else(|complaint| panic!("{complaint}"));
+    assert!(!said.contains("warning"), "{said}");
+}
+
+#[test]
+fn cert_manager_makes_a_chain_or_asks_an_issuer() {
+    let objects = objects_of(&values("cert-manager"));
+    let [ca, serving] = of_kind(objects, "Certificate")[..] else { panic!("two certificates") };
+    let issuer = |name: &str| {
+        let issuers = of_kind(objects, "Issuer");
+        issuers.into_iter().find(|found| found["metadata"]["name"] == name).expect(name)["spec"].clone()
+    };
+    let name =
+        |certificate: &Value| certificate["spec"]["issuerRef"]["name"].as_str().expect("a name").to_owned();
+    assert_eq!(issuer(&name(ca)), json!({"selfSigned": {}}));
+    assert_eq!(ca["spec"]["isCA"], true);
+    assert_eq!(issuer(&name(serving)), json!({"ca": {"secretName": ca["spec"]["secretName"]}}));
+    for certificate in [ca, serving] {
+        assert_eq!(certificate["spec"]["privateKey"]["rotationPolicy"], "Always");
+    }
+    let names: Vec<_> = serving["spec"]["dnsNames"]
+        .as_array()
+        .expect("names")
+        .iter()
+        .map(|name| name.as_str().expect("text"))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "agents-otel-webhook",
+            "agents-otel-webhook.observability",
+            "agents-otel-webhook.observability.svc",
+            "agents-otel-webhook.observability.svc.cluster.local",
+            "webhook.example.com",
+        ]
+    );
+
+    let objects = objects_of(&values("issuer"));
+    assert!(of_kind(objects, "Issuer").is_empty());
+    let serving = the(objects, "Certificate");
+    assert_eq!(serving["spec"]["issuerRef"]["kind"], "ClusterIssuer");
+    let volume = &the(objects, "Deployment")["spec"]["template"]["spec"]["volumes"][0];
+    assert_eq!(volume["secret"]["secretName"], serving["spec"]["secretName"]);
+}
+
+/// A serving certificate of the old CA is replaced before the old CA ends.
+#[test]
+fn the_authority_is_renewed_longer_before_its_end_than_a_certificate_lives() {
+    let objects = objects_with(&["certificates.mode=cert-manager"]);
+    let [ca, serving] = of_kind(&objects, "Certificate")[..] else { panic!("two certificates") };
+    let hours = |value: &Value| {
+        value
+            .as_str()
+            .and_then(|text| text.strip_suffix('h'))
+            .expect("hours")
+            .parse::<u32>()
+            .expect("a number")
+    };
+    assert!(hours(&ca["spec"]["renewBefore"]) > hours(&serving["spec"]["duration"]));
+}
+
+/// Names are made of the release's, which may be as long as helm lets it be.
+#[test]
+fn a_long_name_is_cut_where_kubernetes_would_refuse_it() {
+    let release = "a-release-with-a-name-of-as-many-as-fifty-three-lette";
+    assert_eq!(release.len(), 53);
+    for helm in HELMS {
+        let mut command = std::process::Command::new(tool(helm));
+        let text = run(command.args(["template", release]).arg(chart())).expect("rendered");
+        let objects = crate::helm::objects(&text);
+        let name = the(&objects, "Service")["metadata"]["name"].as_str().expect("a name");
+        assert!(name.len() <= 63 && !name.ends_with('-'), "{name}");
+        let target = &the(&objects, "MutatingWebhookConfiguration")["webhooks"][0]["clientConfig"]["service"];
+        assert_eq!(target["name"], name);
+    }
+}

@@ -1,0 +1,140 @@
+//! Alerts and dashboard: they ask for metrics that the program has, by labels and values that it gives.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use otel_webhook::inject::reason::Reason;
+use otel_webhook::telemetry::{Metrics, ReviewOutcome};
+use regex::Regex;
+use serde_json::Value;
+
+use crate::helm::{NAMESPACE, chart, objects_of, objects_with, the, values};
+
+/// The text of a scrape in which every series is there.
+fn scrape() -> String {
+    let metrics = Metrics::new();
+    metrics.count_review("/mutate-v1-pod", ReviewOutcome::Answered, Duration::ZERO);
+    metrics.count_injection("java", "Injected");
+    metrics.encode()
+}
+
+/// The queries of the alerts and of the dashboard.
+fn queries() -> Vec<String> {
+    let objects = objects_with(&["prometheusRule.enabled=true"]);
+    let rules = the(&objects, "PrometheusRule")["spec"]["groups"][0]["rules"].clone();
+    let alerts = rules.as_array().expect("rules").iter().map(|rule| rule["expr"].clone());
+    let panels = dashboard()["panels"].as_array().expect("panels").clone();
+    let panels =
+        panels.into_iter().flat_map(|panel| panel["targets"].as_array().cloned().unwrap_or_default());
+    let queries = alerts.chain(panels.map(|target| target["expr"].clone()));
+    queries.map(|query| query.as_str().expect("a query").to_owned()).collect()
+}
+
+fn dashboard() -> Value {
+    let text = fs::read_to_string(chart().join("files/dashboard.json")).expect("the dashboard");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn every_metric_that_is_asked_for_is_there() {
+    let scrape = scrape();
+    let name = Regex::new("(otel_webhook|process)_[a-z_]+").expect("a pattern");
+    let mut asked = BTreeSet::new();
+    for query in queries() {
+        let names: Vec<_> = name.find_iter(&query).map(|found| found.as_str().to_owned()).collect();
+        assert!(!names.is_empty(), "{query}");
+        asked.extend(names);
+    }
+    for name in &asked {
+        let there = scrape
+            .lines()
+            .any(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name} ")));
+        assert!(there, "{name} is not in\n{scrape}");
+    }
+    // And the other way round: what is measured is looked at somewhere.
+    let types = scrape.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    for name in
+        types.filter_map(|line| line.split(' ').next()).filter(|name| name.starts_with("otel_webhook_"))
+    {
+        let looked_at = asked.iter().any(|asked| asked.starts_with(name));
+        assert!(looked_at || name == "otel_webhook_last_event_timestamp_seconds", "{name}");
+    }
+}
+
+#[test]
+fn labels_and_outcomes_are_those_of_the_program() {
+    let matcher = Regex::new(r#"(\w+)(?:=|!=|=~|!~)"([^"]*)""#).expect("a pattern");
+    let outcomes: Vec<_> = ReviewOutcome::ALL.iter().map(|outcome| outcome.as_str()).collect();
+    for query in queries() {
+        for found in matcher.captures_iter(&query) {
+            match &found[1] {
+                // Given by the ServiceMonitor.
+                "namespace" | "service" => {}
+                "endpoint" => assert_eq!(&found[2], "/mutate-v1-pod"),
+                "outcome" => {
+                    for code in found[2].split('|') {
+                        assert!(outcomes.contains(&code) || Reason::CODES.contains(&code), "{code}");
+                    }
+                }
+                other => panic!("{other} in {query}"),
+            }
+        }
+    }
+}
+
+/// Values name alerts, and the schema lists the names.
+#[test]
+fn alerts_can_be_chosen_and_labelled() {
+    let alerts = |objects: &[Value]| {
+        let rules = the(objects, "PrometheusRule")["spec"]["groups"][0]["rules"].clone();
+        rules.as_array().expect("rules").clone()
+    };
+    let all = alerts(&objects_with(&["prometheusRule.enabled=true"]));
+    let names: Vec<_> = all.iter().map(|rule| rule["alert"].clone()).collect();
+    let schema = fs::read_to_string(chart().join("values.schema.json")).expect("the schema");
+    let schema: Value = serde_json::from_str(&schema).expect("JSON");
+    let listed = schema.pointer("/properties/prometheusRule/properties/disabled/items/enum").expect("a list");
+    assert_eq!(listed.as_array().expect("a list"), &names);
+    assert!(
+        all[0]["expr"].as_str().is_some_and(|query| query.contains(&format!("namespace=\"{NAMESPACE}\"")))
+    );
+
+    let chosen = alerts(objects_of(&values("everything")));
+    let left_out = ["OtelWebhookNotTrusted", "OtelWebhookNoReviews"];
+    let mut expected: Vec<_> =
+        names.into_iter().filter(|name| !left_out.contains(&name.as_str().expect("a name"))).collect();
+    expected.push("Own".into());
+    assert_eq!(chosen.iter().map(|rule| rule["alert"].clone()).collect::<Vec<_>>(), expected);
+    let (own, others) = chosen.split_last().expect("rules");
+    assert!(own["labels"].is_null());
+    for rule in others {
+        assert_eq!(rule["labels"], serde_json::json!({"severity": "page", "team": "platform"}));
+        assert!(!rule["expr"].as_str().expect("a query").contains("namespace="), "{rule}");
+    }
+}
+
+#[test]
+fn panels_stand_beside_each_other() {
+    let dashboard = dashboard();
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let ids: BTreeSet<_> = panels.iter().map(|panel| panel["id"].as_u64()).collect();
+    assert_eq!(ids.len(), panels.len());
+    let mut taken = BTreeSet::new();
+    for panel in panels {
+        let at = |field: &str| panel["gridPos"][field].as_u64().expect("a position");
+        for x in at("x")..at("x") + at("w") {
+            for y in at("y")..at("y") + at("h") {
+                assert!(x < 24 && taken.insert((x, y)), "{}: {x}, {y}", panel["title"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_dashboard_arrives_as_it_is() {
+    let objects = objects_of(&values("everything"));
+    let found = crate::helm::of_kind(objects, "ConfigMap");
+    let text = found[0]["data"]["otel-webhook.json"].as_str().expect("a dashboard");
+    assert_eq!(serde_json::from_str::<Value>(text).expect("JSON"), dashboard());
+}

@@ -1,0 +1,174 @@
+//! The pods: what they may do, how they are told apart, and the arguments of the program in them.
+
+use clap::Parser as _;
+use otel_webhook::cli::Cli;
+use serde_json::{Value, json};
+
+use crate::helm::{args, matrix, objects_of, of_kind, the, values};
+
+/// The pods that a release makes: those of the Deployment, and that of `helm test`.
+fn pod_specs(objects: &[Value]) -> [&Value; 2] {
+    [&the(objects, "Deployment")["spec"]["template"]["spec"], &the(objects, "Pod")["spec"]]
+}
+
+/// With the program's own parser: a flag that is not there, or a value that it does not take, fails here.
+#[test]
+fn the_program_takes_its_arguments() {
+    for file in matrix() {
+        let objects = objects_of(&file);
+        for spec in pod_specs(objects) {
+            let args: Vec<String> =
+                serde_json::from_value(spec["containers"][0]["args"].clone()).expect("arguments");
+            let parsed = Cli::try_parse_from(["otel-webhook".to_owned()].into_iter().chain(args.clone()));
+            parsed.unwrap_or_else(|error| panic!("{}: {args:?}: {error}", file.display()));
+        }
+    }
+}
+
+/// As the level "restricted" of pod security wants it, and on OpenShift, which gives the user itself.
+#[test]
+fn pods_are_restricted() {
+    for file in matrix().into_iter().filter(|file| *file != values("everything")) {
+        for spec in pod_specs(objects_of(&file)) {
+            let context = &spec["securityContext"];
+            assert_eq!(context, &json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}}));
+            let container = &spec["containers"][0]["securityContext"];
+            let expected = json!({
+                "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+                "capabilities": {"drop": ["ALL"]},
+            });
+            assert_eq!(container, &expected);
+            assert_eq!(
+                spec["hostNetwork"] == true,
+                file == values("host-network") && !spec["affinity"].is_null()
+            );
+        }
+    }
+}
+
+/// A Service named otel-webhook would become `OTEL_WEBHOOK_PORT` and its like, next to the flags.
+#[test]
+fn no_service_gets_among_the_flags() {
+    for file in matrix() {
+        for spec in pod_specs(objects_of(&file)) {
+            assert_eq!(spec["enableServiceLinks"], false, "{}", file.display());
+        }
+    }
+}
+
+/// Whoever chooses pods by label chooses these, and neither the pod of `helm test` nor any others.
+#[test]
+fn selectors_choose_the_pods_of_the_deployment_alone() {
+    for file in matrix() {
+        let objects = objects_of(&file);
+        let deployment = the(objects, "Deployment");
+        let pods = &deployment["spec"]["template"]["metadata"]["labels"];
+        let test = &the(objects, "Pod")["metadata"]["labels"];
+        let own = deployment["spec"]["selector"]["matchLabels"].clone();
+        let mut selectors = vec![own.clone(), the(objects, "Service")["spec"]["selector"].clone()];
+        for (kind, pointer) in [
+            ("PodDisruptionBudget", "/spec/selector/matchLabels"),
+            ("NetworkPolicy", "/spec/podSelector/matchLabels"),
+        ] {
+            selectors.extend(
+                of_kind(objects, kind).iter().map(|found| found.pointer(pointer).cloned().expect(kind)),
+            );
+        }
+        for selector in selectors {
+            assert_eq!(selector, own, "{}", file.display());
+            assert!(matches(&selector, pods), "{}: {pods}", file.display());
+            assert!(!matches(&selector, test), "{}: {test}", file.display());
+        }
+        for monitor in of_kind(objects, "ServiceMonitor") {
+            let service = &the(objects, "Service")["metadata"]["labels"];
+            assert!(matches(&monitor["spec"]["selector"]["matchLabels"], service), "{service}");
+        }
+    }
+}
+
+fn matches(selector: &Value, labels: &Value) -> bool {
+    let selector = selector.as_object().expect("labels");
+    selector.iter().all(|(name, value)| labels.get(name) == Some(value))
+}
+
+#[test]
+fn ports_are_the_same_everywhere() {
+    for file in matrix() {
+        let objects = objects_of(&file);
+        let container = &the(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0];
+        for (name, flag) in [("webhook", "--listen"), ("admin", "--admin-listen")] {
+            let ports = container["ports"].as_array().expect("ports");
+            let port = ports.iter().find(|port| port["name"] == name).expect(name);
+            let expected = format!("{flag}=[::]:{}", port["containerPort"]);
+            assert!(args(objects).contains(&expected), "{}: {expected}", file.display());
+        }
+        let targets: Vec<_> = the(objects, "Service")["spec"]["ports"]
+            .as_array()
+            .expect("ports")
+            .iter()
+            .map(|port| port["targetPort"].clone())
+            .collect();
+        assert_eq!(targets, ["webhook", "admin"]);
+    }
+}
+
+/// What is in flight is cut off by the program before the kubelet does it.
+#[test]
+fn the_kubelet_waits_longer_than_the_program() {
+    for file in matrix() {
+        let objects = objects_of(&file);
+        let args = args(objects);
+        let seconds = |flag: &str| {
+            let given = args.iter().find_map(|arg| arg.strip_prefix(flag)).expect(flag);
+            given.parse::<i64>().expect("seconds")
+        };
+        let grace =
+            the(objects, "Deployment")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"].as_i64();
+        let needed = seconds("--shutdown-delay=") + seconds("--shutdown-grace=");
+        assert!(grace > Some(needed), "{}: {grace:?}", file.display());
+    }
+}
+
+#[test]
+fn the_image_is_that_of_the_registry_and_of_the_digest() {
+    let image = |name: &str| {
+        let objects = objects_of(&values(name));
+        pod_specs(objects).map(|spec| spec["containers"][0]["image"].as_str().expect("an image").to_owned())
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(image("default"), [(); 2].map(|()| format!("ghcr.io/otel-webhook/otel-webhook:{version}")));
+    let digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    let expected = format!("mirror.example.com:5000/example/webhook:1.2.3@{digest}");
+    assert_eq!(image("everything"), [(); 2].map(|()| expected.clone()));
+}
+
+/// The token is mounted where it is used, and the pod of `helm test` asks the API server nothing.
+#[test]
+fn only_the_server_has_a_token() {
+    let objects = objects_of(&values("default"));
+    assert_eq!(the(objects, "ServiceAccount")["automountServiceAccountToken"], false);
+    let [server, test] = pod_specs(objects);
+    assert_eq!(server["automountServiceAccountToken"], true);
+    assert_eq!(test["automountServiceAccountToken"], false);
+}
+
+/// `helm test` trusts what the API server is told to trust, and gets no key.
+#[test]
+fn the_test_has_the_authority_and_not_the_key() {
+    for file in matrix() {
+        let objects = objects_of(&file);
+        let volume = &the(objects, "Pod")["spec"]["volumes"][0];
+        if volume["secret"].is_null() {
+            let bundle = &of_kind(objects, "ConfigMap")
+                .into_iter()
+                .find(|found| found["metadata"]["name"] == volume["configMap"]["name"])
+                .expect("a ConfigMap")["data"];
+            assert!(
+                bundle["ca.crt"].as_str().is_some_and(|text| text.starts_with("-----BEGIN CERT")),
+                "{bundle}"
+            );
+        } else {
+            assert_eq!(volume["secret"]["items"], json!([{"key": "ca.crt", "path": "ca.crt"}]));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What the API server is told to send, to whom, and whom it is to trust.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+
+use crate::helm::{NAMESPACE, RELEASE, matrix, objects_of, objects_with, of_kind, the, values};
+
+const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+
+/// All entries of both configurations.
+fn webhooks(objects: &[Value]) -> Vec<Value> {
+    let configurations = KINDS.iter().flat_map(|kind| of_kind(objects, kind));
+    configurations.flat_map(|found| found["webhooks"].as_array().expect("webhooks").clone()).collect()
+}
+
+fn named(objects: &[Value], name: &str) -> Value {
+    let mut found = webhooks(objects).into_iter().filter(|webhook| webhook["name"] == name);
+    found.next().unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+/// An empty one would be fought for by whoever fills it in and a GitOps tool.
+#[test]
+fn an_authority_is_rendered_only_where_it_is_known() {
+    for file in matrix() {
+        let objects = objects_of(&file);
+        let given = ["files", "annotated"].iter().any(|name| file == values(name));
+        for webhook in webhooks(objects) {
+            let bundle = &webhook["clientConfig"]["caBundle"];
+            assert_eq!(bundle.is_string(), given, "{}: {bundle}", file.display());
+            if given {
+                let pem = BASE64_STANDARD.decode(bundle.as_str().expect("text")).expect("base64");
+                assert!(pem.starts_with(b"-----BEGIN CERTIFICATE-----\n"), "{}", file.display());
+                assert!(pem.ends_with(b"-----END CERTIFICATE-----\n"), "{}", file.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn cert_manager_is_told_whose_authority_to_fill_in() {
+    for name in ["cert-manager", "issuer"] {
+        let objects = objects_of(&values(name));
+        let certificates = of_kind(objects, "Certificate");
+        let serving = certificates.iter().find(|found| found["spec"]["dnsNames"].is_array());
+        let serving = &serving.expect("a serving certificate")["metadata"];
+        let expected = format!("{}/{}", NAMESPACE, serving["name"].as_str().expect("a name"));
+        for configuration in KINDS.map(|kind| the(objects, kind)) {
+            assert_eq!(configuration["metadata"]["annotations"]["cert-manager.io/inject-ca-from"], expected);
+        }
+    }
+    for name in ["default", "files"] {
+        for configuration in KINDS.map(|kind| the(objects_of(&values(name)), kind).clone()) {
+            assert!(configuration["metadata"]["annotations"].is_null(), "{name}: {configuration}");
+        }
+    }
+}
+
+/// Else a webhook that is down could keep itself from starting.
+#[test]
+fn the_own_namespace_is_never_sent() {
+    for file in matrix() {
+        for webhook in webhooks(objects_of(&file)) {
+            let expressions =
+                webhook["namespaceSelector"]["matchExpressions"].as_array().expect("a selector");
+            let without = expressions.iter().find(|expression| {
+                expression["key"] == "kubernetes.io/metadata.name" && expression["operator"] == "NotIn"
+            });
+            let without =
+                without.expect("namespaces that are left out")["values"].as_array().expect("a list");
+            assert!(without.contains(&json!(NAMESPACE)), "{webhook}");
+            let resources = webhook["rules"][0]["resources"][0].as_str().expect("a resource");
+            let system = without.contains(&json!("kube-system"));
+            assert_eq!(system, resources != "instrumentations", "{webhook}");
+        }
+    }
+}
+
+#[test]
+fn a_given_selector_narrows_and_never_widens() {
+    let objects = objects_of(&values("annotated"));
+    let pods = named(objects, "pods.otel-webhook.io");
+    assert_eq!(pods["namespaceSelector"]["matchLabels"], json!({"injection": "enabled"}));
+    let expressions = pods["namespaceSelector"]["matchExpressions"].as_array().expect("a list");
+    assert_eq!(expressions.len(), 2);
+    assert_eq!(expressions[1]["key"], "tier");
+    assert_eq!(pods["objectSelector"]["matchExpressions"][0]["key"], "injection");
+    assert_eq!((&pods["failurePolicy"], &pods["timeoutSeconds"]), (&json!("Fail"), &json!(30)));
+    assert_eq!(pods["reinvocationPolicy"], "Never");
+}
+
+/// Without annotations there is no such map, and a condition that fails counts as the webhook failing.
+#[test]
+fn the_annotated_shape_asks_for_an_annotation_that_a_pod_may_not_have() {
+    let pods = named(objects_of(&values("annotated")), "pods.otel-webhook.io");
+    let conditions = pods["matchConditions"].as_array().expect("conditions");
+    assert_eq!(conditions.len(), 2);
+    let expression = conditions[0]["expression"].as_str().expect("CEL");
+    assert!(expression.starts_with("has(object.metadata.annotations) && "), "{expression}");
+    let prefix = format!("'{}inject-'", otel_webhook::api::ANNOTATION_PREFIX);
+    assert!(expression.contains(&prefix), "{expression}");
+    assert_eq!(conditions[1]["name"], "not-dry-run");
+
+    let all = named(objects_of(&values("default")), "pods.otel-webhook.io");
+    assert!(all["matchConditions"].is_null());
+}
+
+#[test]
+fn reviews_go_to_the_service_or_to_the_url() {
+    let objects = objects_of(&values("host-network"));
+    let service = the(objects, "Service");
+    for webhook in webhooks(objects) {
+        let target = &webhook["clientConfig"]["service"];
+        assert_eq!(target["name"], service["metadata"]["name"]);
+        assert_eq!(target["namespace"], service["metadata"]["namespace"]);
+        assert_eq!(target["port"], service["spec"]["ports"][0]["port"]);
+    }
+    let paths = |objects: &[Value], pointer| {
+        let texts = webhooks(objects).into_iter().map(move |webhook| webhook.pointer(pointer).cloned());
+        texts.map(|text| text.expect("a target").as_str().expect("text").to_owned()).collect::<Vec<_>>()
+    };
+    let by_service = paths(objects, "/clientConfig/service/path");
+    let by_url = paths(objects_of(&values("outside")), "/clientConfig/url");
+    let expected: Vec<_> = by_service.iter().map(|path| format!("https://192.0.2.7:9443{path}")).collect();
+    assert_eq!(by_url, expected);
+    assert_eq!(by_service.len(), 4);
+}
+
+#[test]
+fn what_is_switched_off_is_not_registered() {
+    let objects = objects_of(&values("least"));
+    let names: Vec<_> = webhooks(objects).iter().map(|webhook| webhook["name"].clone()).collect();
+    assert_eq!(names, ["pods.otel-webhook.io"]);
+    assert!(of_kind(objects, "ValidatingWebhookConfiguration").is_empty());
+    let objects = objects_with(&["registration.instrumentations.enabled=false"]);
+    let names: Vec<_> = webhooks(&objects).iter().map(|webhook| webhook["name"].clone()).collect();
+    assert_eq!(names, ["pods.otel-webhook.io", "workloads.otel-webhook.io"]);
+}
+
+/// The webhook may change the configurations that it is told to keep, and no others.
+#[test]
+fn in_the_managed_mode_names_agree() {
+    let objects = objects_with(&["registration.name=first"]);
+    for kind in KINDS {
+        assert_eq!(the(&objects, kind)["metadata"]["name"], "first");
+    }
+    let args = crate::helm::args(&objects);
+    assert!(args.contains(&"--webhook-configuration=first".to_owned()), "{args:?}");
+    let secret = format!("{RELEASE}-otel-webhook-certificates");
+    assert!(args.contains(&format!("--tls-managed={secret}")), "{args:?}");
+    let rules = |kind: &str| {
+        let roles = of_kind(&objects, kind);
+        let role = roles.into_iter().find(|role| role["rules"][0]["resourceNames"].is_array());
+        role.expect("a role with names")["rules"].clone()
+    };
+    for rule in rules("ClusterRole").as_array().expect("rules") {
+        assert_eq!(rule["resourceNames"], json!(["first"]));
+    }
+    for rule in rules("Role").as_array().expect("rules") {
+        assert_eq!(rule["resourceNames"], json!([secret]));
+    }
+}
+
+#[test]
+fn only_the_managed_mode_may_read_a_secret() {
+    for name in ["cert-manager", "issuer", "files", "annotated"] {
+        let objects = objects_of(&values(name));
+        assert!(of_kind(objects, "Role").is_empty(), "{name}");
+        let rules = the(objects, "ClusterRole")["rules"].to_string();
+        assert!(!rules.contains("secrets") && !rules.contains("admissionregistration"), "{name}: {rules}");
+    }
+}

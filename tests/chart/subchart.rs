@@ -1,0 +1,66 @@
+//! The chart as a part of another one, which hands down values of its own.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::helm::{HELMS, chart, objects, of_kind, run, the, tool};
+
+const PARENT: &str = r#"
+apiVersion: v2
+name: parent
+version: 1.0.0
+dependencies:
+  - name: otel-webhook
+    version: "*"
+    condition: otel-webhook.enabled
+    tags: [telemetry]
+"#;
+
+const VALUES: &str = "
+global: {anything: goes, imageRegistry: mirror.example.com}
+tags: {telemetry: true}
+otel-webhook:
+  enabled: true
+  replicaCount: 4
+";
+
+#[test]
+fn a_parent_hands_down_what_it_likes_and_is_held_to_the_schema() {
+    let parent = tempfile::tempdir().expect("a folder");
+    fs::write(parent.path().join("Chart.yaml"), PARENT).expect("written");
+    fs::write(parent.path().join("values.yaml"), VALUES).expect("written");
+    fs::create_dir(parent.path().join("charts")).expect("a folder");
+    copy(&chart(), &parent.path().join("charts/otel-webhook"));
+    for helm in HELMS {
+        let rendered = template(helm, parent.path(), &[]).expect("rendered");
+        let rendered = objects(&rendered);
+        let deployment = the(&rendered, "Deployment");
+        assert_eq!(deployment["spec"]["replicas"], 4);
+        let image = deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str();
+        assert!(image.is_some_and(|image| image.starts_with("mirror.example.com/")), "{image:?}");
+
+        let off = template(helm, parent.path(), &["--set", "otel-webhook.enabled=false"]).expect("rendered");
+        assert!(of_kind(&objects(&off), "Deployment").is_empty());
+
+        let complaint =
+            template(helm, parent.path(), &["--set", "otel-webhook.replicas=4"]).expect_err("unknown");
+        assert!(complaint.contains("'replicas' not allowed"), "{complaint}");
+    }
+}
+
+fn template(helm: &str, parent: &Path, args: &[&str]) -> Result<String, String> {
+    run(Command::new(tool(helm)).args(["template", "stack"]).arg(parent).args(args))
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
