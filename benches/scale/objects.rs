@@ -62,7 +62,7 @@ impl fmt::Display for Scale {
 impl Population {
     /// Creates everything, a few requests at a time.
     pub async fn create(plane: &ControlPlane, scale: Scale) -> Self {
-        plane.apply(include_str!("../../manifests/crd.yaml"));
+        plane.apply(include_str!("../../manifests/crd/crd.yaml"));
         until("the CRD is served", Duration::from_secs(60), || {
             plane.kubectl(&["get", "instrumentations.opentelemetry.io"]).ok.then_some(())
         });
