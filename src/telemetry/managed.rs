@@ -143,7 +143,7 @@ mod tests {
             "otel_webhook_managed_certificate_failures_total{operation=\"Secret\"} 0",
             "otel_webhook_managed_certificate_failures_total{operation=\"Watch\"} 1",
             "otel_webhook_ca_bundle_repairs_total 1",
-            "otel_webhook_authority_expiry_timestamp_seconds 4102444800",
+            "otel_webhook_authority_expiry_timestamp_seconds{} 4102444800",
             "otel_webhook_ca_bundle_in_step{kind=\"MutatingWebhookConfiguration\",name=\"one\"} 1",
         ] {
             assert!(lines(line), "{line} is not in\n{}", metrics.encode());
