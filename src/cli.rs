@@ -14,6 +14,7 @@ mod names;
 mod objects;
 mod output;
 mod parts;
+mod rbac;
 mod serve;
 mod stream;
 mod tls;
@@ -59,6 +60,9 @@ enum Command {
     Default(default::DefaultArgs),
     /// Print the CustomResourceDefinition of Instrumentation
     Crd,
+    /// Print the roles that the server needs, made from the code that needs them
+    #[command(after_help = rbac::EXAMPLES)]
+    Rbac(rbac::RbacArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -107,6 +111,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Explain(args) => return explain::run(args),
         Command::Validate(args) => return validate::run(args),
         Command::Default(args) => return default::run(args),
+        Command::Rbac(args) => return rbac::run(args),
         Command::Crd => {
             return output::finish(io::stdout().write_all(crd::yaml().as_bytes()), ExitCode::SUCCESS);
         }

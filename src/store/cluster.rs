@@ -22,7 +22,7 @@ use k8s_openapi::{
 };
 use kube::{Api, Client, Resource};
 use memory::Memory;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::object;
 use crate::inject::{
@@ -37,6 +37,15 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// How long a question stays open. Reviews have gone on by then; it ends so that
 /// later ones do not join a question that is never answered.
 const LONGEST_ANSWER: Duration = Duration::from_secs(10);
+
+/// What look-ups need of the cluster, as rules of a ClusterRole.
+pub fn rules() -> [Value; 3] {
+    [
+        json!({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}),
+        json!({"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["get"]}),
+        json!({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}),
+    ]
+}
 
 /// Look-ups in the cluster.
 pub struct Cluster(Arc<Inner>);

@@ -22,6 +22,14 @@ use crate::api::Instrumentation;
 /// once, a single event at once.
 const BATCH: usize = 1024;
 
+/// What the watches need of the cluster, as rules of a ClusterRole.
+pub fn rules() -> [Value; 2] {
+    [
+        json!({"apiGroups": ["opentelemetry.io"], "resources": ["instrumentations"], "verbs": ["list", "watch"]}),
+        json!({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]}),
+    ]
+}
+
 /// What a watch tells, whatever it watches.
 enum Change {
     Instrumentation(Event<DynamicObject>),

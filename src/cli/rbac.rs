@@ -1,0 +1,228 @@
+//! `rbac`: the roles that the server needs. Each rule stands beside the code that makes the requests.
+
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::{
+    Failure,
+    names::{dns_name, label},
+    output::finish,
+};
+use crate::{
+    manifest::{self, Style},
+    store::{cluster, watch},
+    tls::managed,
+};
+
+/// What `rbac` is told.
+#[derive(Debug, Args)]
+pub struct RbacArgs {
+    /// Name of the service account and the roles
+    #[arg(long, env = "OTEL_WEBHOOK_SERVICE_ACCOUNT", default_value = "otel-webhook", value_name = "NAME",
+        value_parser = dns_name)]
+    name: String,
+
+    /// Namespace of the service account
+    #[arg(long, env = "OTEL_WEBHOOK_NAMESPACE", default_value = "otel-webhook", value_name = "NAMESPACE",
+        value_parser = label)]
+    namespace: String,
+
+    /// The Secret of `serve --tls-managed`; without it, the roles for certificates from files
+    #[arg(long, env = "OTEL_WEBHOOK_TLS_MANAGED", value_name = "SECRET", value_parser = dns_name,
+        requires = "webhook_configuration")]
+    tls_managed: Option<String>,
+
+    /// The configurations of `serve --webhook-configuration`
+    #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',',
+        requires = "tls_managed", value_parser = dns_name)]
+    webhook_configuration: Vec<String>,
+
+    /// Print one list of rules alone; without --tls-managed the names in it are CONFIGURATION and SECRET
+    #[arg(long, env = "OTEL_WEBHOOK_RULES", value_enum, value_name = "LIST")]
+    rules: Option<Rules>,
+}
+
+/// The lists of rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Rules {
+    /// For the whole cluster, whatever the certificate's mode
+    Cluster,
+    /// For the whole cluster, besides, with managed certificates
+    ManagedCluster,
+    /// For the own namespace with managed certificates
+    ManagedNamespace,
+}
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  The service account with its roles, where the certificate comes from files:
+    otel-webhook rbac | kubectl apply --server-side -f -
+  The same for a certificate that looks after itself:
+    otel-webhook rbac --tls-managed otel-webhook-certificates --webhook-configuration otel-webhook
+  Rules for a role of one's own:
+    otel-webhook rbac --rules cluster";
+
+/// In which order verbs are named.
+const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "update"];
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn run(args: &RbacArgs) -> Result<ExitCode, Failure> {
+    let text = match args.rules {
+        Some(rules) => yaml(&args.list(rules)),
+        None => args.documents().iter().map(yaml).collect::<Vec<_>>().join("---\n"),
+    };
+    finish(io::stdout().write_all(text.as_bytes()), ExitCode::SUCCESS)
+}
+
+impl RbacArgs {
+    fn list(&self, rules: Rules) -> Value {
+        let mut list = match rules {
+            Rules::Cluster => merged(watch::rules().into_iter().chain(cluster::rules())),
+            Rules::ManagedCluster => managed::cluster_rules().into(),
+            Rules::ManagedNamespace => managed::namespace_rules().into(),
+        };
+        if let Some(secret) = &self.tls_managed {
+            for rule in &mut list {
+                match rule["resourceNames"][0].as_str() {
+                    Some("CONFIGURATION") => rule["resourceNames"] = json!(self.webhook_configuration),
+                    Some("SECRET") => rule["resourceNames"] = json!([secret]),
+                    _ => {}
+                }
+            }
+        }
+        list.into()
+    }
+
+    fn documents(&self) -> Vec<Value> {
+        let (name, namespace) = (&self.name, &self.namespace);
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": namespace}});
+        let mut documents = vec![account];
+        documents.extend(self.role(name, None, Rules::Cluster));
+        if self.tls_managed.is_some() {
+            let name = format!("{name}-certificates");
+            documents.extend(self.role(&name, None, Rules::ManagedCluster));
+            documents.extend(self.role(&name, Some(namespace), Rules::ManagedNamespace));
+        }
+        documents
+    }
+
+    /// A role, in a namespace or for all, and its binding to the service account.
+    fn role(&self, name: &str, namespace: Option<&str>, rules: Rules) -> [Value; 2] {
+        let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+        let mut metadata = json!({"name": name});
+        if let Some(namespace) = namespace {
+            metadata["namespace"] = namespace.into();
+        }
+        let api_version = "rbac.authorization.k8s.io/v1";
+        let account = json!({"kind": "ServiceAccount", "name": self.name, "namespace": self.namespace});
+        [
+            json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "rules": self.list(rules)}),
+            json!({
+                "apiVersion": api_version, "kind": format!("{kind}Binding"), "metadata": metadata,
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+                "subjects": [account],
+            }),
+        ]
+    }
+}
+
+/// Rules for the same resources become one.
+fn merged(rules: impl Iterator<Item = Value>) -> Vec<Value> {
+    let mut merged: Vec<Value> = Vec::new();
+    for rule in rules {
+        let is_same = |other: &&mut Value| {
+            ["apiGroups", "resources", "resourceNames"].iter().all(|field| other[field] == rule[field])
+        };
+        match merged.iter_mut().find(is_same) {
+            Some(other) => {
+                let has = |rule: &Value, verb: &str| {
+                    rule["verbs"].as_array().is_some_and(|verbs| verbs.iter().any(|one| one == verb))
+                };
+                let both = VERBS.iter().filter(|verb| has(other, verb) || has(&rule, verb));
+                other["verbs"] = both.copied().collect();
+            }
+            None => merged.push(rule),
+        }
+    }
+    merged
+}
+
+fn yaml(value: &Value) -> String {
+    manifest::write(value, Style { indented_lists: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(managed: bool) -> RbacArgs {
+        RbacArgs {
+            name: "otel-webhook".to_owned(),
+            namespace: "monitoring".to_owned(),
+            tls_managed: managed.then(|| "certificates".to_owned()),
+            webhook_configuration: vec!["one".to_owned(), "two".to_owned()],
+            rules: None,
+        }
+    }
+
+    #[test]
+    fn no_rule_for_all_names_touches_secrets_or_writes() {
+        let lists = [Rules::Cluster, Rules::ManagedCluster, Rules::ManagedNamespace];
+        for rule in lists.iter().flat_map(|list| args(true).list(*list).as_array().cloned().expect("a list"))
+        {
+            let verbs = rule["verbs"].as_array().expect("verbs").iter();
+            let all_known = verbs.clone().all(|verb| VERBS.iter().any(|known| verb == known));
+            assert!(all_known, "{rule}");
+            if rule.get("resourceNames").is_none() {
+                let reads =
+                    verbs.clone().all(|verb| ["get", "list", "watch"].iter().any(|read| verb == read));
+                assert!(reads && rule["resources"] != json!(["secrets"]), "{rule}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_stand_where_they_are_known() {
+        let configurations = |args: &RbacArgs| args.list(Rules::ManagedCluster)[0]["resourceNames"].clone();
+        assert_eq!(configurations(&args(true)), json!(["one", "two"]));
+        assert_eq!(configurations(&args(false)), json!(["CONFIGURATION"]));
+        let secret = |args: &RbacArgs| args.list(Rules::ManagedNamespace)[0]["resourceNames"].clone();
+        assert_eq!(secret(&args(true)), json!(["certificates"]));
+        assert_eq!(secret(&args(false)), json!(["SECRET"]));
+    }
+
+    #[test]
+    fn rules_for_one_resource_are_one() {
+        let list = args(false).list(Rules::Cluster);
+        let namespaces: Vec<_> = list
+            .as_array()
+            .expect("a list")
+            .iter()
+            .filter(|rule| rule["resources"] == json!(["namespaces"]))
+            .collect();
+        assert_eq!(namespaces.len(), 1);
+        assert_eq!(namespaces[0]["verbs"], json!(["get", "list", "watch"]));
+    }
+
+    #[test]
+    fn each_mode_has_its_roles() {
+        let kinds = |args: &RbacArgs| -> Vec<String> {
+            let kind = |document: &Value| document["kind"].as_str().unwrap_or_default().to_owned();
+            args.documents().iter().map(kind).collect()
+        };
+        let files = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"];
+        assert_eq!(kinds(&args(false)), files);
+        let managed = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+        assert_eq!(kinds(&args(true)), [&files[..], &managed].concat());
+    }
+}
