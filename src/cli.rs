@@ -3,6 +3,8 @@
 //! Flags are parsed first, each with an environment variable, and resolved
 //! once into typed settings; `main` maps the result to an exit code.
 
+mod check;
+mod client;
 mod default;
 mod demo;
 pub mod diff;
@@ -58,6 +60,9 @@ enum Command {
     /// Complete the Instrumentations of YAML or JSON documents as a cluster would
     #[command(after_help = default::EXAMPLES)]
     Default(default::DefaultArgs),
+    /// Tell whether the webhook works in a cluster, and what it would change there
+    #[command(after_help = check::EXAMPLES)]
+    Check(Box<check::CheckArgs>),
     /// Print the CustomResourceDefinition of Instrumentation
     Crd,
     /// Print the roles that the server needs, made from the code that needs them
@@ -112,6 +117,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Validate(args) => return validate::run(args),
         Command::Default(args) => return default::run(args),
         Command::Rbac(args) => return rbac::run(args),
+        Command::Check(args) => return check::run(args),
         Command::Crd => {
             return output::finish(io::stdout().write_all(crd::yaml().as_bytes()), ExitCode::SUCCESS);
         }

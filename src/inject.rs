@@ -34,7 +34,7 @@ pub mod pod;
 pub mod reason;
 mod resource;
 mod select;
-mod selector;
+pub mod selector;
 mod stamp;
 mod target;
 pub mod template;

@@ -17,6 +17,7 @@ mod files;
 pub mod managed;
 mod names;
 mod self_signed;
+pub mod trust;
 mod x509;
 
 pub use authority::IssueError;

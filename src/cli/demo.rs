@@ -1,7 +1,5 @@
 //! `otel-webhook demo`: the real server, one real review over TLS, and what came of it.
 
-mod client;
-
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -12,10 +10,15 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use clap::Args;
+use jiff::Timestamp;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::{Failure, diff, output};
+use super::{
+    Failure,
+    client::{Connection, Target},
+    diff, output,
+};
 use crate::{
     admission::Admission,
     api::defaults::DefaultImages,
@@ -24,7 +27,10 @@ use crate::{
     server::{Endpoint, Listening, Shutdown, TerminationSignals, Transport, webhook_router},
     store::Writer,
     telemetry::Metrics,
-    tls::{self, CurrentCertificate, DEFAULT_NAMES, SelfSigned},
+    tls::{
+        self, CurrentCertificate, DEFAULT_NAMES, SelfSigned,
+        trust::{Bundle, ShownChain},
+    },
 };
 
 /// The Instrumentations that the demo server has.
@@ -69,15 +75,15 @@ async fn show(flags: &DemoFlags) -> Result<ExitCode, Failure> {
         demo.address
     );
     let began = Instant::now();
-    let mut connection = client::connect(demo.address, &demo.ca_pem).await?;
+    let mut connection = demo.connect().await?;
     let handshake = began.elapsed();
     let began = Instant::now();
-    let answer = connection.post(Endpoint::MutatePod.path(), REVIEW).await?;
+    let answer = review(&mut connection).await?;
     let first = began.elapsed();
     println!("{}", report(&answer)?);
     // The first review pays for cold caches; the API server keeps its connection.
     let began = Instant::now();
-    connection.post(Endpoint::MutatePod.path(), REVIEW).await?;
+    review(&mut connection).await?;
     println!(
         "TLS handshake {handshake:.1?}, first review {first:.1?}, the same again {:.1?}.\n",
         began.elapsed()
@@ -116,6 +122,16 @@ impl Demo {
         Ok(Self { address, ca_pem: pair.ca_pem, shutdown, served })
     }
 
+    /// Connects as an API server does, which trusts the throw-away authority alone.
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let target = Target { host: self.address.ip().to_string(), port: self.address.port() };
+        let connection = Connection::open(&target).await.map_err(Failure::failed)?;
+        let bundle = Bundle::from_pem(self.ca_pem.as_bytes()).map_err(Failure::failed)?;
+        let shown = ShownChain::new(connection.chain.clone()).map_err(Failure::failed)?;
+        bundle.judge(&shown, &target.host, Timestamp::now()).map_err(Failure::failed)?;
+        Ok(connection)
+    }
+
     /// Serves until a signal comes. The files that curl needs live as long.
     async fn keep_serving(&self, signals: &mut TerminationSignals) -> Result<(), Failure> {
         let files = Files::write(&self.ca_pem)?;
@@ -128,6 +144,15 @@ impl Demo {
         );
         signals.recv().await;
         Ok(())
+    }
+}
+
+async fn review(connection: &mut Connection) -> Result<String, Failure> {
+    let answer = connection.post(Endpoint::MutatePod.path(), REVIEW).await.map_err(Failure::failed)?;
+    if answer.status.is_success() {
+        Ok(answer.text)
+    } else {
+        Err(Failure::failed(format!("{}: {}", answer.status, answer.text)))
     }
 }
 

@@ -60,8 +60,13 @@ impl Selector {
 
     /// Whether labels meet every requirement.
     pub fn matches(&self, labels: &Map<'_>) -> bool {
+        self.matches_by(|key| labels.get(key))
+    }
+
+    /// Whether the labels meet every requirement that `value` gives the values of.
+    pub fn matches_by<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> bool {
         self.0.iter().all(|requirement| {
-            let value = labels.get(&requirement.key);
+            let value = value(&requirement.key);
             let among = |values: &[String]| value.is_some_and(|value| values.iter().any(|one| one == value));
             match &requirement.operator {
                 Operator::In(values) => among(values),

@@ -1,0 +1,212 @@
+//! `check`: whether an installation works, and what it would change.
+//!
+//! ```text
+//! cluster ── gathered once, in pages ──> facts ── one small function a check ──> findings
+//! ```
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::needless_pass_by_value,
+        reason = "`json!` makes a value, and a test reads better without the &"
+    )
+)]
+
+mod certificate;
+mod cluster;
+mod crd;
+mod differences;
+mod finding;
+mod gather;
+mod injected;
+mod injectors;
+mod permissions;
+mod preview;
+mod registration;
+mod requests;
+mod review;
+mod running;
+mod service;
+mod survey;
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::{Failure, InjectionFlags, output::ReportFlags};
+use cluster::{Cluster, ClusterFlags};
+use finding::{Finding, Level};
+use gather::Facts;
+use permissions::Account;
+use review::ReviewUrl;
+use running::assumed;
+
+/// What `check` is told.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// List every running workload with what its pods have now and what new ones would get, and how that
+    /// differs from the operator; changes nothing
+    #[arg(long, conflicts_with = "review")]
+    preview: bool,
+
+    /// Send one review of a pod that asks for nothing to a webhook, by TLS as an API server does; needs no
+    /// access to a cluster. Without a path: /mutate-v1-pod
+    #[arg(long, value_name = "URL", value_parser = review::parse_url)]
+    review: Option<ReviewUrl>,
+
+    /// Authorities that the webhook's certificate has to be of (PEM); without it, it is not verified
+    #[arg(long, env = "OTEL_WEBHOOK_CA", value_name = "FILE")]
+    ca: Option<PathBuf>,
+
+    /// Seconds that the review may take
+    #[arg(long, env = "OTEL_WEBHOOK_TIMEOUT", value_name = "SECONDS", default_value_t = 10)]
+    timeout: u64,
+
+    /// Look at the workloads of this namespace only
+    #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster")]
+    namespace: Option<String>,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
+
+    /// Name of the webhook's configurations; may be given several times
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "otel-webhook",
+        help_heading = "Cluster"
+    )]
+    webhook_configuration: Vec<String>,
+
+    /// Secret of the serving certificate, in the namespace of the webhook's Service; found by the webhook's
+    /// pods where not given
+    #[arg(long, env = "OTEL_WEBHOOK_CHECK_SECRET", value_name = "NAME", help_heading = "Cluster")]
+    secret: Option<String>,
+
+    /// Service account that the webhook runs as; found by its pods where not given
+    #[arg(long, env = "OTEL_WEBHOOK_CHECK_SERVICE_ACCOUNT", value_name = "NAMESPACE/NAME",
+        value_parser = Account::parse, help_heading = "Cluster")]
+    service_account: Option<Account>,
+
+    #[command(flatten)]
+    report: ReportFlags,
+
+    /// Take warnings for failures in the exit code
+    #[arg(long, help_heading = "Output")]
+    strict: bool,
+
+    /// Decide by the flags that follow, and not by those that the webhook's pods run with
+    #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
+    own_flags: bool,
+
+    #[command(flatten)]
+    injection: InjectionFlags,
+}
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  Does the webhook work in the cluster of the current context?
+    otel-webhook check
+  What would change for the pods of a namespace, before anything is switched?
+    otel-webhook check --preview -n shop
+  The same before the webhook is there, as it is going to run:
+    otel-webhook check --preview --languages java,nodejs
+  In a pipeline:
+    otel-webhook check --context production -o json --strict
+  Does a webhook answer, with the right certificate?
+    otel-webhook check --review https://otel-webhook.otel-webhook.svc/mutate-v1-pod --ca ca.crt
+
+Exit code: 0; 1 when there are failures, or with --strict warnings; 2 when nothing could be checked. A preview
+has no findings, so it ends with 0.";
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// When nothing could be checked, or the report not be written.
+pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::failed)?.block_on(check(args))
+}
+
+async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
+    if let Some(url) = &args.review {
+        let patience = Duration::from_secs(args.timeout);
+        let findings = review::review(url, args.ca.as_deref(), patience).await?;
+        return report(args, &findings);
+    }
+    let cluster = Cluster::connect(&args.cluster).await?;
+    let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
+    let survey = survey::take(&cluster, args.namespace.as_deref(), args.flags(&facts)).await;
+    if args.preview {
+        let doubts = facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::finding);
+        for doubt in doubts.chain([args.settings(&facts)]).filter(|doubt| doubt.code.level() > Level::Ok) {
+            eprintln!("{}", doubt.line());
+        }
+        let text = || preview::text(&survey);
+        return args.report.write(ExitCode::SUCCESS, text, || preview::objects(&survey, &facts.registration));
+    }
+    let mut findings = args.of_installation(&cluster, &facts).await;
+    if facts.is_registration_told {
+        findings.extend(injectors::findings(&facts.registration, &survey.namespaces));
+    }
+    findings.push(args.settings(&facts));
+    findings.extend(requests::findings(&survey, &facts.registration));
+    findings.extend(facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::finding));
+    report(args, &findings)
+}
+
+fn report(args: &CheckArgs, findings: &[Finding]) -> Result<ExitCode, Failure> {
+    let worst = findings.iter().map(|finding| finding.code.level()).max().unwrap_or(Level::Ok);
+    let bad = if args.strict { Level::Warning } else { Level::Failure };
+    let code = ExitCode::from(u8::from(worst >= bad));
+    args.report.write(code, || finding::text(findings), || findings.iter().map(Finding::object))
+}
+
+impl CheckArgs {
+    /// What is to be said of the installation itself.
+    async fn of_installation(&self, cluster: &Cluster, facts: &Facts) -> Vec<Finding> {
+        let mut findings = match gather::crd(cluster).await {
+            Ok(served) => crd::findings(served.as_ref()),
+            Err(not_told) => vec![not_told.finding()],
+        };
+        if facts.is_registration_told {
+            findings.extend(facts.registration.findings());
+        }
+        findings.extend(facts.services.iter().flat_map(service::findings));
+        let shown = facts.certificates(cluster, self.secret.as_deref()).await;
+        findings.extend(certificate::findings(&facts.registration.ours, &shown, Timestamp::now()));
+        if !facts.registration.ours.is_empty() {
+            findings.extend(self.permissions(cluster, facts).await);
+        }
+        findings
+    }
+
+    async fn permissions(&self, cluster: &Cluster, facts: &Facts) -> Vec<Finding> {
+        let by_pod = facts.running.as_ref().map(|running| &running.account);
+        let Some(account) = self.service_account.as_ref().or(by_pod) else {
+            return vec![permissions::no_account()];
+        };
+        let flags = facts.running.as_ref().and_then(|running| running.flags.as_ref().ok());
+        let needs = permissions::needs(flags.and_then(|flags| flags.managed.as_ref()));
+        permissions::findings(account, &gather::answers(cluster, account, needs).await)
+    }
+
+    /// By which flags decisions are told.
+    fn flags<'a>(&'a self, facts: &'a Facts) -> &'a InjectionFlags {
+        let running = facts.running.as_ref().filter(|_| !self.own_flags);
+        let found = running.and_then(|running| running.flags.as_ref().ok());
+        found.map_or(&self.injection, |flags| &flags.injection)
+    }
+
+    fn settings(&self, facts: &Facts) -> Finding {
+        match &facts.running {
+            _ if self.own_flags => assumed("--own-flags is given"),
+            Some(running) => running.finding(),
+            None => assumed("no pod of the webhook tells how it runs"),
+        }
+    }
+}

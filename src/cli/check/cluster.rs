@@ -1,0 +1,254 @@
+//! What is asked of the cluster, as whoever runs the check.
+//!
+//! What may not be read is no failure of the check: it is said, and the rest
+//! goes on.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use kube::{
+    Api, Client, Config,
+    api::{GetParams, ListParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    core::{ApiResource, DynamicObject, Request, Resource, Status},
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::finding::{Code, Finding};
+use crate::cli::Failure;
+
+/// How many objects are read at a time.
+const PAGE: u32 = 250;
+
+/// Which cluster, and as whom.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct ClusterFlags {
+    /// The kubeconfig; without it $KUBECONFIG, ~/.kube/config, or the service account of the pod
+    #[arg(long, env = "OTEL_WEBHOOK_KUBECONFIG", value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig, in place of the current one
+    #[arg(long, env = "OTEL_WEBHOOK_CONTEXT", value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// A cluster to ask.
+#[derive(Clone)]
+pub struct Cluster {
+    client: Client,
+}
+
+/// What came of a question: what is there, or why it was not told.
+pub type Asked<T> = Result<T, NotTold>;
+
+/// Why something was not told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotTold {
+    /// What was asked, such as `list pods`.
+    pub question: String,
+    /// What the API server says.
+    pub problem: String,
+}
+
+impl NotTold {
+    /// The warning that the report has less in it than it should.
+    pub fn finding(&self) -> Finding {
+        let Self { question, problem } = self;
+        Finding::new(Code::NotAllowed, format!("cannot {question}: {problem}"))
+            .advise("what depends on it is left out here; whoever may read it sees more")
+    }
+}
+
+/// A page of a list.
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: PageMetadata,
+    /// Null where there are none and metadata alone is asked for.
+    items: Option<Vec<Value>>,
+}
+
+#[derive(Default, Deserialize)]
+struct PageMetadata {
+    #[serde(default, rename = "continue")]
+    next: String,
+}
+
+impl Cluster {
+    /// Connects to the cluster of the flags.
+    ///
+    /// # Errors
+    /// When there is none, or it does not answer: nothing can be checked then.
+    pub async fn connect(flags: &ClusterFlags) -> Result<Self, Failure> {
+        let unreachable =
+            |problem: &dyn std::fmt::Display| Failure::unreadable(format!("no cluster to check: {problem}"));
+        let config = flags.config().await.map_err(|problem| unreachable(&problem))?;
+        let url = config.cluster_url.clone();
+        let client = Client::try_from(config).map_err(|problem| unreachable(&problem))?;
+        match client.apiserver_version().await {
+            Ok(_) => {}
+            // Whoever may not even ask for the version may still read what matters.
+            Err(kube::Error::Api(status)) if status.code == 403 => {}
+            Err(problem) => return Err(unreachable(&format!("{url}: {}", Told(&problem)))),
+        }
+        Ok(Self { client })
+    }
+
+    /// An object, if it is there.
+    pub async fn get<K>(&self, namespace: Option<&str>, name: &str) -> Asked<Option<K>>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
+    {
+        let kind = ApiResource::erase::<K>(&());
+        self.ask(
+            format!("get {} {name}", kind.plural),
+            request(&kind, namespace).get(name, &GetParams::default()),
+        )
+        .await
+        .or_else(|(question, error)| absent(question, &error))
+    }
+
+    /// An object as it is, if it is there.
+    pub async fn get_value(
+        &self,
+        kind: &ApiResource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Asked<Option<Value>> {
+        self.ask(
+            format!("get {} {name}", kind.plural),
+            request(kind, namespace).get(name, &GetParams::default()),
+        )
+        .await
+        .or_else(|(question, error)| absent(question, &error))
+    }
+
+    /// All objects of a kind that has few.
+    pub async fn list<K>(&self, namespace: Option<&str>, labels: Option<&str>) -> Asked<Vec<K>>
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
+    {
+        let kind = ApiResource::erase::<K>(&());
+        let parameters = ListParams { label_selector: labels.map(str::to_owned), ..ListParams::default() };
+        let found =
+            self.ask(format!("list {}", kind.plural), request(&kind, namespace).list(&parameters)).await;
+        let found: kube::core::ObjectList<K> =
+            found.map_err(|(question, error)| not_told(question, &error))?;
+        Ok(found.items)
+    }
+
+    /// Creates an object that is an answer by itself, such as a review of access.
+    pub async fn create<K>(&self, object: &K) -> Asked<K>
+    where
+        K: Resource<DynamicType = (), Scope = kube::core::ClusterResourceScope>,
+        K: Clone + DeserializeOwned + serde::Serialize + std::fmt::Debug,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        let question = format!("create {}", K::plural(&()));
+        api.create(&PostParams::default(), object).await.map_err(|error| not_told(question, &error))
+    }
+
+    /// Visits every object of a kind, a page at a time; `what` is whether metadata alone is asked for.
+    pub async fn each(
+        &self,
+        kind: &ApiResource,
+        namespace: Option<&str>,
+        what: Part,
+        mut visit: impl FnMut(Value),
+    ) -> Asked<()> {
+        let mut parameters = ListParams { limit: Some(PAGE), ..ListParams::default() };
+        loop {
+            let request = request(kind, namespace);
+            let request = match what {
+                Part::Whole => request.list(&parameters),
+                Part::Metadata => request.list_metadata(&parameters),
+            };
+            let page: Page = match self.ask(format!("list {}", kind.plural), request).await {
+                Ok(page) => page,
+                // There is no such kind: nobody has installed it.
+                Err((_, kube::Error::Api(status))) if status.code == 404 => return Ok(()),
+                // A list that took too long goes on with what is there now.
+                Err((_, kube::Error::Api(status))) if resumes(&status).is_some() => {
+                    parameters.continue_token = resumes(&status);
+                    continue;
+                }
+                Err((question, error)) => return Err(not_told(question, &error)),
+            };
+            page.items.into_iter().flatten().for_each(&mut visit);
+            if page.metadata.next.is_empty() {
+                return Ok(());
+            }
+            parameters.continue_token = Some(page.metadata.next);
+        }
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        question: String,
+        request: Result<hyper::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<T, (String, kube::Error)> {
+        let asked = match request {
+            Ok(request) => self.client.request(request).await,
+            Err(error) => Err(kube::Error::BuildRequest(error)),
+        };
+        asked.map_err(|error| (question, error))
+    }
+}
+
+fn request(kind: &ApiResource, namespace: Option<&str>) -> Request {
+    Request::new(DynamicObject::url_path(kind, namespace))
+}
+
+/// How much of the objects is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Everything.
+    Whole,
+    /// The metadata.
+    Metadata,
+}
+
+impl ClusterFlags {
+    async fn config(&self) -> Result<Config, String> {
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        if let Some(file) = &self.kubeconfig {
+            let config = Kubeconfig::read_from(file).map_err(|error| error.to_string())?;
+            return Config::from_custom_kubeconfig(config, &options).await.map_err(|error| error.to_string());
+        }
+        if self.context.is_some() {
+            return Config::from_kubeconfig(&options).await.map_err(|error| error.to_string());
+        }
+        Config::infer().await.map_err(|error| error.to_string())
+    }
+}
+
+fn absent<T>(question: String, error: &kube::Error) -> Asked<Option<T>> {
+    match error {
+        kube::Error::Api(status) if status.code == 404 => Ok(None),
+        error => Err(not_told(question, error)),
+    }
+}
+
+fn not_told(question: String, error: &kube::Error) -> NotTold {
+    NotTold { question, problem: Told(error).to_string() }
+}
+
+/// The token by which a list that expired goes on.
+fn resumes(status: &Status) -> Option<String> {
+    let token = status.metadata.as_ref()?.continue_.clone()?;
+    (status.code == 410 && !token.is_empty()).then_some(token)
+}
+
+/// An error in the API server's own words, where it has some.
+struct Told<'e>(&'e kube::Error);
+
+impl std::fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            kube::Error::Api(status) if !status.message.is_empty() => f.write_str(&status.message),
+            error => write!(f, "{error}"),
+        }
+    }
+}

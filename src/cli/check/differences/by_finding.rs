@@ -1,0 +1,104 @@
+//! Differences that show in what the core finds.
+
+use super::{Seen, items};
+use crate::inject::{Note, annotation::Ask, language::LANGUAGES, reason::Reason};
+
+/// Reasons by which the operator skips a container, with what it has added for it left in the pod.
+const SKIPPED: [&str; 3] = ["OptionalReference", "AutoHomeSet", "PlatformUnknown"];
+
+/// Reasons that are errors in the operator, which leave out every language.
+const ERRORS: [&str; 6] = [
+    "NoInstrumentation",
+    "NoneSelectsPod",
+    "AmbiguousInstrumentation",
+    "InstrumentationNotFound",
+    "InstrumentationInvalid",
+    "ContainerNamedTwice",
+];
+
+/// D2: the operator adds volume and init container for nothing.
+pub fn every_target_skipped(seen: &Seen<'_>) -> bool {
+    let of = |name: &'static str| seen.findings().iter().filter(move |finding| finding.language == name);
+    LANGUAGES.iter().any(|language| {
+        let is_skipped = of(language.name).any(|finding| SKIPPED.contains(&finding.reason.code()));
+        is_skipped && !of(language.name).any(|finding| finding.reason.is_injected())
+    })
+}
+
+/// D5: unknown names, and names with spaces around them.
+pub fn names_unknown_or_padded(seen: &Seen<'_>) -> bool {
+    let keys = seen.findings().iter().filter_map(|finding| {
+        LANGUAGES
+            .iter()
+            .find(|language| language.name == finding.language)
+            .map(|language| language.containers)
+    });
+    let mut lists = keys.chain(["container-names"]).flat_map(|key| seen.annotation(key)).flatten();
+    let is_padded = |list: &str| list.split(',').any(|name| name.trim() != name);
+    seen.has("ContainerNotFound") || lists.any(is_padded)
+}
+
+/// D15: a target was skipped before the first that was injected.
+pub fn first_target_skipped(seen: &Seen<'_>) -> bool {
+    seen.injected().any(|(injected, language)| {
+        let of_language = |finding: &&crate::inject::Finding| finding.language == language.name;
+        let mut before = seen.findings().iter().filter(of_language).take_while(|one| *one != injected);
+        before.any(|finding| SKIPPED.contains(&finding.reason.code()))
+    })
+}
+
+/// D17: what the operator adds would make the pod invalid.
+pub fn would_be_invalid(seen: &Seen<'_>) -> bool {
+    let is_taken = ["NameTaken", "ConfigPath"].iter().any(|code| seen.has(code));
+    let spec = &seen.case.pod["spec"];
+    let claims =
+        |claim: &serde_json::Value| items(&spec["resourceClaims"]).all(|own| own["name"] != claim["name"]);
+    let by_resource = seen.used().any(|(object, language)| {
+        let tls = &object["spec"]["exporter"]["tls"];
+        let is_dotted = |name: &serde_json::Value| name.as_str().is_some_and(|name| name.contains('.'));
+        let resources = language.defaults.map(|row| &object["spec"][row.field][row.resources]["claims"]);
+        let lacks_claims = resources.is_some_and(|list| items(list).any(claims));
+        let shares = language.name == "go" && spec["hostPID"] == true;
+        is_dotted(&tls["secretName"]) || is_dotted(&tls["configMapName"]) || lacks_claims || shares
+    });
+    is_taken || by_resource
+}
+
+/// D18: the operator would inject such a pod again.
+pub fn injected_in_part(seen: &Seen<'_>) -> bool {
+    seen.findings().iter().any(|finding| match &finding.reason {
+        Reason::AlreadyInjected { container } => {
+            container == "otel-agent-attach-nginx"
+                || container.starts_with("opentelemetry-auto-instrumentation-extension-")
+        }
+        _ => false,
+    })
+}
+
+/// D20: the operator leaves the pod alone when a Secret or ConfigMap is missing.
+pub fn certificates_not_checked(seen: &Seen<'_>) -> bool {
+    let is_note = |note: &Note| matches!(note, Note::CertificateNotChecked { .. });
+    seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
+}
+
+/// D21: one language fails, and another one goes in all the same.
+pub fn other_language_fails(seen: &Seen<'_>) -> bool {
+    let fails = seen.findings().iter().any(|finding| {
+        ERRORS.contains(&finding.reason.code())
+            || finding.reason.code() == "LanguageDisabled" && names_none(seen, finding.language)
+    });
+    seen.injected().next().is_some() && fails
+}
+
+/// Whether an Instrumentation is named for a language that is not there.
+fn names_none(seen: &Seen<'_>, language: &str) -> bool {
+    let row = LANGUAGES.iter().find(|row| row.name == language);
+    let mut said = row.into_iter().flat_map(|row| seen.annotation(row.inject)).flatten();
+    said.any(|value| match Ask::parse(value) {
+        Ask::Named { namespace, name } => {
+            let namespace = namespace.unwrap_or(seen.case.around.namespace).to_owned();
+            !seen.case.instrumentations.contains_key(&(namespace, name.to_owned()))
+        }
+        _ => false,
+    })
+}

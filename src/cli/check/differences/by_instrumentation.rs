@@ -1,0 +1,42 @@
+//! Differences that show in the Instrumentation that is used, or in those there are.
+
+use super::{Seen, entries, extended};
+use crate::{api::defaults::image_annotation, inject::language::LANGUAGES};
+
+/// D9: the operator wants exactly one, and knows neither selectors nor priorities.
+pub fn chosen_among_several(seen: &Seen<'_>) -> bool {
+    let namespace = seen.case.around.namespace;
+    let count = seen.case.instrumentations.keys().filter(|(own, _)| own == namespace).count();
+    let is_any = |key: &str| {
+        let mut said = seen.annotation(key).into_iter().flatten().filter(|value| !value.is_empty());
+        let is_true = |value: &str| value.eq_ignore_ascii_case("true");
+        said.next().is_some_and(is_true) && said.all(is_true)
+    };
+    let asks = |name: &str| LANGUAGES.iter().any(|language| language.name == name && is_any(language.inject));
+    let found = seen.injected().any(|(finding, _)| asks(finding.language));
+    count > 1 && found || count == 1 && seen.has("NoneSelectsPod")
+}
+
+/// D14: it sets a variable that the language extends.
+pub fn sets_what_is_extended(seen: &Seen<'_>) -> bool {
+    seen.used().any(|(object, language)| {
+        let field = language.defaults.map_or("", |defaults| defaults.field);
+        let [common, own] = [&object["spec"]["env"], &object["spec"][field]["env"]];
+        extended(language).iter().any(|name| {
+            let from = |list| entries(list, name).any(|entry| entry["valueFrom"].is_object());
+            let is_path = ["PYTHONPATH", "LD_LIBRARY_PATH"].contains(name);
+            let is_set = |list| entries(list, name).next().is_some();
+            from(own) || !is_set(own) && (from(common) || is_path && is_set(common))
+        })
+    })
+}
+
+/// D28: the default image that was stored is no longer the default.
+pub fn image_follows_default(seen: &Seen<'_>) -> bool {
+    seen.used().any(|(object, language)| {
+        let Some(defaults) = language.defaults else { return false };
+        let stored = object["spec"][defaults.field]["image"].as_str().unwrap_or_default();
+        let recorded = object["metadata"]["annotations"][image_annotation(language.name)].as_str();
+        Some(stored) == recorded && stored != seen.case.images.image(defaults)
+    })
+}

@@ -1,0 +1,174 @@
+//! Differences that show in what the pod has itself, before or after.
+
+use serde_json::Value;
+
+use super::{ATTRIBUTES, Seen, containers, entries, extended, items, own_attributes};
+use crate::inject::workload::{Lookup, OwnerKind, OwnerQuery};
+
+/// What a variable is called that holds the user's original value.
+const ORIGINAL: &str = "OTEL_INJECT_ORIGINAL_";
+
+/// Variables that the operator adds once more, whoever set them.
+const REPEATED: [&str; 2] = ["OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME"];
+
+/// Variables that it sets before it looks at those of every language.
+const ADDRESSES: [&str; 2] = ["OTEL_NODE_IP", "OTEL_POD_IP"];
+
+/// The variables of targets that were read from elsewhere, and have been kept under another name.
+fn originals<'s>(seen: &'s Seen<'_>) -> impl Iterator<Item = &'s str> {
+    let is_reference = |variable: &&Value| variable["valueFrom"].is_object();
+    let own = containers(seen.case.pod).flat_map(|container| items(&container["env"])).filter(is_reference);
+    let names = own.filter_map(|variable| variable["name"].as_str());
+    names.filter(|name| {
+        let kept = format!("{ORIGINAL}{name}");
+        containers(seen.after).any(|container| entries(&container["env"], &kept).next().is_some())
+    })
+}
+
+/// D1: a variable that is read from elsewhere is extended all the same.
+pub fn original_kept(seen: &Seen<'_>) -> bool {
+    originals(seen).any(|name| name != ATTRIBUTES)
+}
+
+/// D6: so are the resource attributes.
+pub fn original_attributes_kept(seen: &Seen<'_>) -> bool {
+    originals(seen).any(|name| name == ATTRIBUTES)
+}
+
+/// D3: extension init containers have the pull policy.
+pub fn extension_has_pull_policy(seen: &Seen<'_>) -> bool {
+    let is_extension = |container: &&Value| {
+        let name = container["name"].as_str().unwrap_or_default();
+        name.starts_with("opentelemetry-auto-instrumentation-extension-")
+    };
+    let mut extensions = items(&seen.after["spec"]["initContainers"]).filter(is_extension);
+    seen.injected().next().is_some() && extensions.any(|container| container["imagePullPolicy"].is_string())
+}
+
+/// D4: the operator takes such a pod for injected.
+pub fn has_node_name(seen: &Seen<'_>) -> bool {
+    // It leaves its own collector out of this.
+    let mut own = containers(seen.case.pod).filter(|container| container["name"] != "otc-container");
+    let name = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
+    seen.injected().next().is_some() && own.any(|container| entries(&container["env"], name).next().is_some())
+}
+
+/// D7: the operator does not see such an attribute, and adds its own.
+pub fn attribute_with_equals_sign(seen: &Seen<'_>) -> bool {
+    let of_resource = |key: &str| {
+        seen.used().any(|(object, _)| !object["spec"]["resource"]["resourceAttributes"][key].is_null())
+    };
+    let is_added =
+        |key: &str| ["service.", "k8s."].iter().any(|prefix| key.starts_with(prefix)) || of_resource(key);
+    let mut own = seen.targets().flat_map(|(container, _)| own_attributes(container));
+    own.any(|(key, value)| value.contains('=') && is_added(key) && !is_owner(key))
+}
+
+/// D12: the operator adds these keys whether they are there or not.
+pub fn attribute_would_be_repeated(seen: &Seen<'_>) -> bool {
+    let repeated = ["k8s.pod.name", "k8s.node.name", "k8s.pod.uid"];
+    let in_own = seen
+        .targets()
+        .any(|(container, _)| own_attributes(container).iter().any(|(key, _)| repeated.contains(key)));
+    let for_go = seen.used().filter(|(_, language)| language.name == "go").any(|(object, _)| {
+        let spec = &object["spec"];
+        [&spec["env"], &spec["go"]["env"]].iter().any(|list| entries(list, ATTRIBUTES).next().is_some())
+    });
+    in_own || for_go
+}
+
+/// D13: one container in two languages, and derived variables that are set already.
+pub fn variable_would_be_repeated(seen: &Seen<'_>) -> bool {
+    let is_added = |code: &str| ["Injected", "NothingToAdd"].contains(&code);
+    // Go's variables are in its sidecar.
+    let added = seen.findings().iter().filter(|one| is_added(one.reason.code()) && one.language != "go");
+    let names: Vec<_> = added.filter_map(|finding| finding.container.as_deref()).collect();
+    let in_two = names.iter().enumerate().any(|(index, name)| names[..index].contains(name));
+    let sets = |list: &Value, names: &[&str]| names.iter().any(|name| entries(list, name).next().is_some());
+    let mut targets = seen.targets().filter(|(_, language)| language.name != "go");
+    let by_container = targets.any(|(container, _)| sets(&container["env"], &REPEATED));
+    let by_resource = seen.used().any(|(object, language)| {
+        let field = language.defaults.map_or("", |defaults| defaults.field);
+        let (common, own) = (&object["spec"]["env"], &object["spec"][field]["env"]);
+        let late = |name: &&str| sets(common, &[name]) && !sets(own, &[name]);
+        sets(common, &REPEATED) || sets(own, &REPEATED) || ADDRESSES.iter().any(late)
+    });
+    in_two || by_container || by_resource
+}
+
+/// D16: an empty variable, and a version that is none.
+pub fn odd_attributes(seen: &Seen<'_>) -> bool {
+    seen.targets().any(|(container, _)| {
+        let Some(entry) = entries(&container["env"], ATTRIBUTES).last() else { return false };
+        let text = entry["value"].as_str().unwrap_or_default();
+        let has_key = own_attributes(container).iter().any(|(key, _)| *key == "service.version");
+        text.is_empty() && entry["valueFrom"].is_null() || text.contains("service.version") && !has_key
+    })
+}
+
+/// Whether an attribute names an owner.
+fn is_owner(key: &str) -> bool {
+    let owners = ["deployment", "replicaset", "statefulset", "daemonset", "job", "cronjob", "pod"];
+    owners.iter().any(|owner| key == format!("k8s.{owner}.name"))
+}
+
+/// D19: an own attribute names another owner; or Go stands beside a language that came before it.
+pub fn owner_in_attributes(seen: &Seen<'_>) -> bool {
+    let own =
+        seen.targets().any(|(container, _)| own_attributes(container).iter().any(|(key, _)| is_owner(key)));
+    let before_go = seen.injected().take_while(|(_, language)| language.name != "go");
+    let before: Vec<_> = before_go.map(|(finding, _)| &finding.container).collect();
+    let mut go = seen.injected().filter(|(_, language)| language.name == "go");
+    own || go.any(|(finding, _)| before.contains(&&finding.container))
+}
+
+/// D24: the main container is not the first one.
+pub fn default_container_is_not_first(seen: &Seen<'_>) -> bool {
+    let named = &seen.case.pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"];
+    let first = &seen.case.pod["spec"]["containers"][0]["name"];
+    let is_listed = |key: &str| seen.annotation(key).iter().flatten().any(|list| !list.is_empty());
+    seen.injected().any(|(finding, language)| {
+        finding.container.as_deref().is_some_and(|name| named == name && first != name)
+            && !is_listed("container-names")
+            && !is_listed(language.containers)
+    })
+}
+
+/// D26: the operator extends the first entry, which does not count.
+pub fn extended_twice(seen: &Seen<'_>) -> bool {
+    seen.targets().any(|(container, language)| {
+        let mut names = extended(language).iter().chain(&[ATTRIBUTES]);
+        names.any(|name| entries(&container["env"], name).count() > 1)
+    })
+}
+
+/// D27: the ReplicaSet is no Deployment's, and its controller names the service.
+pub fn replica_set_of_another(seen: &Seen<'_>) -> bool {
+    let metadata = &seen.case.pod["metadata"];
+    let text = |reference: &Value, field: &str| reference[field].as_str().unwrap_or_default().to_owned();
+    let of_pod = items(&metadata["ownerReferences"])
+        .map(|owner| (text(owner, "kind"), text(owner, "name"), text(owner, "uid")));
+    let of_template =
+        seen.case.owner.map(|owner| (owner.kind.to_string(), owner.name.to_string(), owner.uid.to_string()));
+    let hash = metadata["labels"]["rollouts-pod-template-hash"].as_str();
+    let replica_sets = of_template.into_iter().chain(of_pod).filter(|(kind, ..)| kind == "ReplicaSet");
+    let controllers: Vec<String> = replica_sets
+        .flat_map(|(_, name, uid)| {
+            let namespace = seen.case.around.namespace;
+            let query = OwnerQuery { kind: OwnerKind::ReplicaSet, namespace, name: &name, uid: &uid };
+            let derived = hash.and_then(|hash| name.strip_suffix(hash)?.strip_suffix('-').map(str::to_owned));
+            let Lookup::Known(owners) = seen.case.around.owners.look_up(query) else {
+                return derived.into_iter().collect::<Vec<_>>();
+            };
+            let others = owners.into_iter().filter(|owner| owner.controller && &*owner.kind != "Deployment");
+            others.map(|owner| owner.name.to_string()).collect()
+        })
+        .collect();
+    let names = |pod: &Value| containers(pod).flat_map(|one| items(&one["env"]).cloned()).collect::<Vec<_>>();
+    let (before, after) = (names(seen.case.pod), names(seen.after));
+    let is_named = |variable: &Value| {
+        let value = variable["value"].as_str().unwrap_or_default();
+        variable["name"] == "OTEL_SERVICE_NAME" && controllers.iter().any(|name| name == value)
+    };
+    after.iter().filter(|variable| !before.contains(variable)).any(is_named)
+}

@@ -1,0 +1,270 @@
+//! Whether the webhook's service account may do what it needs to.
+
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+
+use serde_json::Value;
+
+use super::{
+    cluster::{Asked, NotTold},
+    finding::{Code, Finding, Subject},
+};
+use crate::{
+    store::{cluster, watch},
+    tls::managed,
+};
+
+/// A service account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// What a webhook looks after that manages its certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManagedNames {
+    /// Its own namespace.
+    pub namespace: String,
+    /// The Secret.
+    pub secret: String,
+    /// The configurations.
+    pub configurations: Vec<String>,
+}
+
+/// Something that the webhook does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// API group.
+    pub group: String,
+    /// Plural name of the kind.
+    pub resource: String,
+    /// What it does with them.
+    pub verbs: Vec<String>,
+    /// The one object that it does it to; none for all.
+    pub object: Option<String>,
+    /// The namespace that it does it in; none for all.
+    pub namespace: Option<String>,
+}
+
+/// Which verbs of a need the account may not use.
+#[derive(Debug)]
+pub struct Answer {
+    /// The need.
+    pub need: Need,
+    /// What is not allowed.
+    pub missing: Vec<String>,
+}
+
+impl Account {
+    /// Reads `NAMESPACE/NAME`.
+    ///
+    /// # Errors
+    /// When it is not that.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+                Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+            }
+            _ => Err("expected NAMESPACE/NAME, such as otel-webhook/otel-webhook".to_owned()),
+        }
+    }
+
+    /// The question whether this account may do something.
+    pub fn question(&self, need: &Need, verb: &str) -> SubjectAccessReview {
+        let Self { namespace, name } = self;
+        let groups = [
+            "system:serviceaccounts",
+            &format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated",
+        ];
+        SubjectAccessReview {
+            spec: SubjectAccessReviewSpec {
+                user: Some(format!("system:serviceaccount:{namespace}:{name}")),
+                groups: Some(groups.map(str::to_owned).to_vec()),
+                resource_attributes: Some(ResourceAttributes {
+                    group: Some(need.group.clone()),
+                    resource: Some(need.resource.clone()),
+                    verb: Some(verb.to_owned()),
+                    name: need.object.clone(),
+                    namespace: need.namespace.clone(),
+                    ..ResourceAttributes::default()
+                }),
+                ..SubjectAccessReviewSpec::default()
+            },
+            ..SubjectAccessReview::default()
+        }
+    }
+}
+
+impl std::fmt::Display for Need {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.resource)?;
+        if !self.group.is_empty() {
+            write!(f, ".{}", self.group)?;
+        }
+        if let Some(object) = &self.object {
+            write!(f, " {object}")?;
+        }
+        match &self.namespace {
+            Some(namespace) => write!(f, " in namespace {namespace}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the webhook does, by the rules that stand beside its code.
+pub fn needs(managed: Option<&ManagedNames>) -> Vec<Need> {
+    let always = watch::rules().into_iter().chain(cluster::rules());
+    let mut needs: Vec<Need> = always.flat_map(|rule| Need::of_rule(&rule, &[], None)).collect();
+    if let Some(ManagedNames { namespace, secret, configurations }) = managed {
+        let secret = std::slice::from_ref(secret);
+        let of_cluster = managed::cluster_rules();
+        needs.extend(of_cluster.iter().flat_map(|rule| Need::of_rule(rule, configurations, None)));
+        let of_namespace = managed::namespace_rules();
+        needs.extend(of_namespace.iter().flat_map(|rule| Need::of_rule(rule, secret, Some(namespace))));
+    }
+    needs
+}
+
+impl Need {
+    /// What a rule is for; `names` stand where it has a place holder for one.
+    fn of_rule(rule: &Value, names: &[String], namespace: Option<&str>) -> Vec<Self> {
+        let list = |field: &str| {
+            let items = rule[field].as_array().into_iter().flatten();
+            items.filter_map(|item| item.as_str().map(str::to_owned)).collect::<Vec<_>>()
+        };
+        let is_named = rule["resourceNames"].is_array();
+        let objects: Vec<_> = if is_named { names.iter().cloned().map(Some).collect() } else { vec![None] };
+        let mut needs = Vec::new();
+        for group in list("apiGroups") {
+            for resource in list("resources") {
+                needs.extend(objects.iter().map(|object| Self {
+                    group: group.clone(),
+                    resource: resource.clone(),
+                    verbs: list("verbs"),
+                    object: object.clone(),
+                    namespace: namespace.map(str::to_owned),
+                }));
+            }
+        }
+        needs
+    }
+}
+
+/// The warning that nobody knows whom to ask for.
+pub fn no_account() -> Finding {
+    let message = "no pod of the webhook tells which service account it runs as";
+    Finding::new(Code::PermissionsNotChecked, message).advise("give it by --service-account NAMESPACE/NAME")
+}
+
+/// What is to be said of an account.
+pub fn findings(account: &Account, answers: &Asked<Vec<Answer>>) -> Vec<Finding> {
+    let about =
+        |finding: Finding| finding.about(Subject::new("ServiceAccount", &account.namespace, &account.name));
+    let answers = match answers {
+        Ok(answers) => answers,
+        Err(NotTold { problem, .. }) => {
+            let message = format!("what it may do could not be asked: {problem}");
+            let advice = "ask for the permission to create subjectaccessreviews.authorization.k8s.io";
+            return vec![about(Finding::new(Code::PermissionsNotChecked, message).advise(advice))];
+        }
+    };
+    let missing: Vec<_> = answers.iter().filter(|answer| !answer.missing.is_empty()).collect();
+    if missing.is_empty() {
+        let message = "may do all that it needs to, as far as it was asked";
+        return vec![about(Finding::new(Code::PermissionsSuffice, message))];
+    }
+    let said = missing.into_iter().map(|Answer { need, missing }| {
+        let message = format!("may not {} {need}", missing.join(", "));
+        let advice = "install the roles: otel-webhook rbac prints the rules";
+        about(Finding::new(Code::PermissionMissing, message).advise(advice))
+    });
+    said.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(object: Option<&str>) -> Need {
+        Need {
+            group: "opentelemetry.io".to_owned(),
+            resource: "instrumentations".to_owned(),
+            verbs: vec!["get".to_owned(), "watch".to_owned()],
+            object: object.map(str::to_owned),
+            namespace: object.map(|_| "home".to_owned()),
+        }
+    }
+
+    fn account() -> Account {
+        Account::parse("otel-webhook/otel-webhook").expect("valid")
+    }
+
+    fn lines(answers: Asked<Vec<Answer>>) -> Vec<String> {
+        findings(&account(), &answers).iter().map(Finding::line).collect()
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_verbs() {
+        let missing = |object, verbs: &[&str]| Answer {
+            need: need(object),
+            missing: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
+        };
+        let lines =
+            lines(Ok(vec![missing(None, &["watch"]), missing(None, &[]), missing(Some("a"), &["get"])]));
+        let account = "failure  permissions   ServiceAccount otel-webhook/otel-webhook: may not";
+        let starts = [
+            format!("{account} watch instrumentations.opentelemetry.io; "),
+            format!("{account} get instrumentations.opentelemetry.io a in namespace home; "),
+        ];
+        assert_eq!(lines.len(), 2);
+        assert!(lines.iter().zip(&starts).all(|(line, start)| line.starts_with(start)), "{lines:?}");
+    }
+
+    #[test]
+    fn enough_and_not_asked_are_two_things() {
+        assert!(lines(Ok(Vec::new()))[0].starts_with("ok       permissions "));
+        let not_told = NotTold { question: String::new(), problem: "forbidden".to_owned() };
+        assert!(lines(Err(not_told))[0].contains("could not be asked: forbidden"));
+    }
+
+    #[test]
+    fn a_question_is_asked_for_the_account_with_its_groups() {
+        let review = account().question(&need(Some("a")), "get");
+        let spec = review.spec;
+        assert_eq!(spec.user.as_deref(), Some("system:serviceaccount:otel-webhook:otel-webhook"));
+        assert!(spec.groups.expect("groups").contains(&"system:serviceaccounts:otel-webhook".to_owned()));
+        let attributes = spec.resource_attributes.expect("attributes");
+        assert_eq!((attributes.verb.as_deref(), attributes.name.as_deref()), (Some("get"), Some("a")));
+    }
+
+    #[test]
+    fn what_is_needed_is_what_the_rules_grant() {
+        let said = |managed: Option<&ManagedNames>| {
+            let need = |need: &Need| format!("{} {need}", need.verbs.join(","));
+            needs(managed).iter().map(need).collect::<Vec<_>>()
+        };
+        let always = said(None);
+        assert!(always.contains(&"list,watch instrumentations.opentelemetry.io".to_owned()), "{always:?}");
+        assert!(always.contains(&"get jobs.batch".to_owned()), "{always:?}");
+        let names = ManagedNames {
+            namespace: "home".to_owned(),
+            secret: "serving".to_owned(),
+            configurations: vec!["one".to_owned()],
+        };
+        let more = &said(Some(&names))[always.len()..];
+        let own = "get,list,watch,patch mutatingwebhookconfigurations.admissionregistration.k8s.io one";
+        assert!(more.contains(&own.to_owned()), "{more:?}");
+        let secret = "get,list,watch,create,patch,update secrets serving in namespace home";
+        assert!(more.contains(&secret.to_owned()), "{more:?}");
+    }
+
+    #[test]
+    fn an_account_has_a_namespace_and_a_name() {
+        for text in ["a", "/a", "a/"] {
+            assert!(Account::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! `check --preview`: every running workload with what its pods have and what new ones would get.
+
+use serde_json::{Value, json};
+
+use super::{
+    injected::By,
+    registration::Registration,
+    requests::reviewers,
+    survey::{Next, Survey, Surveyed},
+};
+use crate::{
+    cli::{output, stream::one_line},
+    inject::{Finding, language::LANGUAGES},
+};
+
+/// The heads of the columns.
+const COLUMNS: [&str; 7] = ["NAMESPACE", "WORKLOAD", "PODS", "LANGUAGE", "NOW", "NEXT", "DIFFERENCES"];
+
+/// How a language changes with the next pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// It is there, and will be the same.
+    Same,
+    /// It is there, and will be with numbered differences.
+    Changed,
+    /// It is not there, and will be.
+    Added,
+    /// It is there, and will not be.
+    Removed,
+    /// It is not there, and will not be.
+    None,
+    /// Nobody can tell, since there are no pods, or no template.
+    Unknown,
+}
+
+impl Change {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Changed => "changed",
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::None => "none",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// One language of one workload.
+struct Row<'s> {
+    workload: &'s Surveyed,
+    language: &'static str,
+    /// What the core finds of it; none where it would not be asked for, or nobody knows.
+    next: Vec<&'s Finding>,
+}
+
+/// The preview for people: a table, the reasons, and what to know beside them.
+pub fn text(survey: &Survey) -> String {
+    if survey.workloads.is_empty() {
+        return "There is no workload.\n".to_owned();
+    }
+    let rows = survey.workloads.iter().flat_map(|workload| {
+        let rows = rows(workload);
+        let lines: Vec<_> = if rows.is_empty() {
+            vec![cells(workload, ["-", "-", next_word(workload)].map(str::to_owned), true)]
+        } else {
+            rows.iter().enumerate().map(|(index, row)| cells(workload, row.cells(), index == 0)).collect()
+        };
+        lines
+    });
+    let mut lines = output::table(COLUMNS, rows);
+    section(&mut lines, "Why not, and what to know:", survey.workloads.iter().flat_map(reasons));
+    let collectors = survey.workloads.iter().filter(|workload| workload.collector == Some(true));
+    section(&mut lines, "The operator gives these a collector, and goes on doing so:", collectors.map(title));
+    lines.push(String::new());
+    lines.push(summary(survey));
+    lines.iter().flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
+}
+
+/// The preview for programs: one object a workload.
+pub fn objects<'s>(survey: &'s Survey, registration: &'s Registration) -> impl Iterator<Item = Value> + 's {
+    survey.workloads.iter().map(|workload| {
+        let hooks = reviewers(workload, survey, registration).into_iter();
+        let problem = match &workload.next {
+            Next::Unreadable(problem) => Some(problem),
+            Next::Decided(_) | Next::Unknown => None,
+        };
+        json!({
+            "kind": workload.subject.kind,
+            "namespace": workload.subject.namespace,
+            "name": workload.subject.name,
+            "pods": workload.pods.count,
+            "reviewedBy": hooks.map(|hook| &hook.configuration).collect::<Vec<_>>(),
+            "collector": workload.collector == Some(true),
+            "languages": rows(workload).iter().map(Row::object).collect::<Vec<_>>(),
+            "differences": workload.differences.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "problem": problem,
+        })
+    })
+}
+
+/// The languages that a workload has or asks for, in the order of the table.
+fn rows(workload: &Surveyed) -> Vec<Row<'_>> {
+    let findings: &[Finding] = match &workload.next {
+        Next::Decided(findings) => findings,
+        Next::Unreadable(_) | Next::Unknown => &[],
+    };
+    let row = |language: &'static str| {
+        let next: Vec<_> = findings.iter().filter(|finding| finding.language == language).collect();
+        let is_there = !next.is_empty() || workload.pods.with(language) > 0;
+        is_there.then_some(Row { workload, language, next })
+    };
+    LANGUAGES.iter().filter_map(|language| row(language.name)).collect()
+}
+
+impl Row<'_> {
+    fn is_injected(&self) -> bool {
+        self.next.iter().any(|finding| finding.reason.is_injected())
+    }
+
+    /// Whether a pod that is there stays as it is: nobody makes it anew.
+    fn stays(&self) -> bool {
+        self.next.iter().any(|finding| finding.reason.code() == "AlreadyInjected")
+    }
+
+    fn change(&self) -> Change {
+        let (has, pods) = (self.workload.pods.with(self.language), self.workload.pods.count);
+        match (&self.workload.next, has > 0, self.is_injected()) {
+            (Next::Unknown | Next::Unreadable(_), ..) => Change::Unknown,
+            (_, _, true) if pods == 0 => Change::Unknown,
+            (_, false, true) => Change::Added,
+            (_, true, true) if self.workload.differences.is_empty() => Change::Same,
+            (_, true, true) => Change::Changed,
+            (_, true, false) if self.stays() => Change::Same,
+            (_, true, false) => Change::Removed,
+            (_, false, false) => Change::None,
+        }
+    }
+
+    fn cells(&self) -> [String; 3] {
+        [self.language.to_owned(), self.now(), self.next()]
+    }
+
+    fn now(&self) -> String {
+        let pods = &self.workload.pods;
+        let own = pods.have.iter().filter(|((language, _), _)| *language == self.language);
+        let said: Vec<_> =
+            own.map(|((_, by), count)| format!("{} {count}/{}", by.word(), pods.count)).collect();
+        if said.is_empty() { "-".to_owned() } else { said.join(", ") }
+    }
+
+    fn next(&self) -> String {
+        if !self.is_injected() {
+            return self
+                .next
+                .first()
+                .map_or(next_word(self.workload), |finding| finding.reason.code())
+                .to_owned();
+        }
+        let mut injected = self.next.iter().filter(|finding| finding.reason.is_injected());
+        let containers: Vec<_> = injected.clone().filter_map(|one| one.container.as_deref()).collect();
+        let used = injected.find_map(|one| one.instrumentation.as_ref());
+        let by = used.map(|used| format!(" by {used}")).unwrap_or_default();
+        format!("{}{by}", containers.join(","))
+    }
+
+    fn object(&self) -> Value {
+        let count = |by: By| self.workload.pods.have.get(&(self.language, by)).copied().unwrap_or_default();
+        let injected = self.next.iter().find(|finding| finding.reason.is_injected());
+        let outcome = injected.or(self.next.first()).map(|finding| finding.reason.code());
+        let containers = self.next.iter().filter(|finding| finding.reason.is_injected());
+        let used = injected.and_then(|finding| finding.instrumentation.as_ref());
+        let others = self.next.iter().filter(|finding| !finding.reason.is_injected());
+        json!({
+            "language": self.language,
+            "now": {By::Webhook.word(): count(By::Webhook), By::Operator.word(): count(By::Operator)},
+            "next": outcome,
+            "containers": containers.filter_map(|finding| finding.container.as_ref()).collect::<Vec<_>>(),
+            "instrumentation": used.map(ToString::to_string),
+            "reasons": others.map(ToString::to_string).collect::<Vec<_>>(),
+            "change": self.change().word(),
+        })
+    }
+}
+
+/// What is next where the core was not asked, or found nothing.
+fn next_word(workload: &Surveyed) -> &'static str {
+    match &workload.next {
+        Next::Decided(_) => "-",
+        Next::Unreadable(_) => "unreadable",
+        Next::Unknown => "unknown",
+    }
+}
+
+fn cells(workload: &Surveyed, [language, now, next]: [String; 3], is_first: bool) -> [String; 7] {
+    let subject = &workload.subject;
+    let differences: Vec<_> = workload.differences.iter().map(ToString::to_string).collect();
+    let differences = if differences.is_empty() { "-".to_owned() } else { differences.join(",") };
+    [
+        subject.namespace.clone(),
+        format!("{}/{}", subject.kind, subject.name),
+        workload.pods.count.to_string(),
+        language,
+        now,
+        next,
+        if is_first { differences } else { "-".to_owned() },
+    ]
+}
+
+fn title(workload: &Surveyed) -> String {
+    workload.subject.to_string()
+}
+
+/// A sentence for each thing that does not go in.
+fn reasons(workload: &Surveyed) -> Vec<String> {
+    match &workload.next {
+        Next::Decided(findings) => findings
+            .iter()
+            .filter(|finding| !finding.reason.is_injected())
+            .map(|finding| format!("{}: {finding}", title(workload)))
+            .collect(),
+        Next::Unreadable(problem) => vec![format!("{}: the pod cannot be read: {problem}", title(workload))],
+        Next::Unknown => {
+            vec![format!("{}: its pods are injected already and hide their template", title(workload))]
+        }
+    }
+}
+
+fn section(lines: &mut Vec<String>, head: &str, said: impl Iterator<Item = String>) {
+    let said: Vec<_> = said.map(|line| format!("  {line}")).collect();
+    if !said.is_empty() {
+        lines.extend([String::new(), head.to_owned()]);
+        lines.extend(said);
+    }
+}
+
+/// How many workloads come to what: the most telling change of each counts.
+fn summary(survey: &Survey) -> String {
+    let order =
+        [Change::Removed, Change::Added, Change::Changed, Change::Unknown, Change::Same, Change::None];
+    let of = |workload: &Surveyed| {
+        let changes: Vec<_> = rows(workload).iter().map(Row::change).collect();
+        order.into_iter().find(|change| changes.contains(change)).unwrap_or(Change::None)
+    };
+    let all: Vec<Change> = survey.workloads.iter().map(of).collect();
+    let counts =
+        order.map(|change| format!("{} {}", all.iter().filter(|one| **one == change).count(), change.word()));
+    format!("{} workloads with their next pods: {}", all.len(), counts.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

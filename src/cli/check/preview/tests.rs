@@ -1,0 +1,98 @@
+//! What the preview says of each way that a workload can change.
+
+use super::*;
+use crate::{
+    cli::check::{
+        registration::tests::{operator, registration},
+        survey::tests::{Seen, seen},
+    },
+    inject::reason::Reason,
+};
+
+fn none() -> Reason {
+    Reason::NoInstrumentation { namespace: "shop".to_owned() }
+}
+
+fn already() -> Reason {
+    Reason::AlreadyInjected { container: "c".to_owned() }
+}
+
+fn all() -> Seen {
+    let same = seen("Deployment", "shop", "same").pods(2).has("java", 2).asks("java", Reason::Injected);
+    let changed = seen("Deployment", "shop", "changed").pods(2).has("java", 2).asks("java", Reason::Injected);
+    same.and(changed.differs(&[20, 23]))
+        .and(seen("StatefulSet", "shop", "added").pods(1).asks("java", Reason::Injected))
+        .and(seen("DaemonSet", "shop", "removed").pods(3).has("go", 3).asks("go", none()).collector())
+        .and(seen("Pod", "shop", "kept").pods(1).has("java", 1).asks("java", already()))
+        .and(seen("CronJob", "shop", "later").asks("java", Reason::Injected))
+        .and(seen("CloneSet", "shop", "hidden").pods(1).has("java", 1).unknown())
+        .and(seen("Job", "shop", "vain").pods(1).asks("java", none()))
+        .and(seen("Job", "shop", "silent").pods(1))
+}
+
+#[test]
+fn each_change_has_its_word() {
+    let survey = all().survey();
+    let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
+    let objects: Vec<_> = objects(&survey, &registration).collect();
+    let change = |name: &str| {
+        let found = objects.iter().find(|object| object["name"] == name).expect(name);
+        found["languages"][0]["change"].as_str().map(str::to_owned)
+    };
+    for (name, word) in [
+        ("same", "same"),
+        ("changed", "changed"),
+        ("added", "added"),
+        ("removed", "removed"),
+        ("kept", "same"),
+        ("later", "unknown"),
+        ("hidden", "unknown"),
+        ("vain", "none"),
+    ] {
+        assert_eq!(change(name).as_deref(), Some(word), "{name}");
+    }
+    assert_eq!(change("silent"), None);
+}
+
+#[test]
+fn an_object_has_all_there_is_to_know() {
+    let changed = seen("Deployment", "shop", "order").pods(2).has("java", 1).asks("java", Reason::Injected);
+    let survey = changed.asks("go", none()).differs(&[21]).collector().survey();
+    let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
+    let object = objects(&survey, &registration).next().expect("one");
+    let reason = "go: there is no Instrumentation in namespace \"shop\" and no default is set; create one, or \
+                  name one as namespace/name";
+    let now = |operator: usize| json!({"otel-webhook": 0, "operator": operator});
+    let expected = json!({
+        "kind": "Deployment", "namespace": "shop", "name": "order", "pods": 2,
+        "reviewedBy": ["a-operator", "otel-webhook"], "collector": true,
+        "languages": [
+            {"language": "java", "now": now(1), "next": "Injected", "containers": ["app"],
+             "instrumentation": null, "reasons": [], "change": "changed"},
+            {"language": "go", "now": now(0), "next": "NoInstrumentation", "containers": [],
+             "instrumentation": null, "reasons": [reason], "change": "none"},
+        ],
+        "differences": ["D21"], "problem": null,
+    });
+    assert_eq!(object, expected);
+}
+
+#[test]
+fn the_table_has_a_line_for_every_workload_and_the_reasons_below() {
+    let text = text(&all().and(seen("Deployment", "shop", "odd").unreadable("no list")).survey());
+    for line in [
+        "shop       Deployment/changed  2     java      operator 2/2  app                D20,D23",
+        "shop       DaemonSet/removed   3     go        operator 3/3  NoInstrumentation  -",
+        "shop       CloneSet/hidden     1     java      operator 1/1  unknown            -",
+        "shop       Job/silent          1     -         -             -                  -",
+        "shop       Deployment/odd      0     -         -             unreadable         -",
+        "  Deployment shop/odd: the pod cannot be read: no list",
+        "  CloneSet shop/hidden: its pods are injected already and hide their template",
+        "The operator gives these a collector, and goes on doing so:",
+        "  DaemonSet shop/removed",
+        "10 workloads with their next pods: 1 removed, 1 added, 1 changed, 2 unknown, 2 same, 3 none",
+    ] {
+        assert!(text.lines().any(|shown| shown == line), "{line} is not in\n{text}");
+    }
+    assert_eq!(super::text(&Survey::default()), "There is no workload.\n");
+}

@@ -1,0 +1,274 @@
+//! The webhook configurations: what is sent to whom.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::admissionregistration::v1::{
+        MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
+        ValidatingWebhookConfiguration, WebhookClientConfig,
+    },
+    apimachinery::pkg::apis::meta::v1::LabelSelector,
+};
+
+use super::finding::{Code, Finding, Subject};
+use crate::{inject::selector::Selector, server::Endpoint};
+
+/// Kind of a configuration that changes objects.
+pub const MUTATING: &str = "MutatingWebhookConfiguration";
+
+/// Kind of a configuration that judges objects.
+pub const VALIDATING: &str = "ValidatingWebhookConfiguration";
+
+/// Labels of an object.
+pub type Labels = BTreeMap<String, String>;
+
+/// One webhook of a configuration.
+#[derive(Debug)]
+pub struct Hook {
+    /// Kind of the configuration.
+    pub kind: &'static str,
+    /// Name of the configuration, by which the API server orders them.
+    pub configuration: String,
+    /// Its name in the configuration.
+    pub name: String,
+    /// Where reviews go.
+    pub backend: Backend,
+    /// The `caBundle`; empty where there is none.
+    pub bundle: Vec<u8>,
+    /// Whether objects are refused while the webhook is away.
+    pub refuses: bool,
+    /// Whether CEL conditions narrow down what is sent; they are not evaluated here.
+    pub has_conditions: bool,
+    rules: Vec<RuleWithOperations>,
+    namespaces: Option<Selector>,
+    objects: Option<Selector>,
+}
+
+/// Where reviews go.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Backend {
+    /// A Service of the cluster.
+    Service {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// The port.
+        port: i32,
+        /// The path.
+        path: String,
+    },
+    /// Somewhere else.
+    Url(String),
+}
+
+/// The configurations of the product, and the other webhooks that inject.
+#[derive(Debug, Default)]
+pub struct Registration {
+    /// Names of the product's configurations.
+    pub names: Vec<String>,
+    /// Every webhook of the product's configurations.
+    pub ours: Vec<Hook>,
+    /// Webhooks of others that pods are sent to for their agents, in the order of their calls.
+    pub others: Vec<Hook>,
+}
+
+impl Registration {
+    /// Tells the product's webhooks from those of others.
+    pub fn new(
+        names: &[String],
+        mutating: &[MutatingWebhookConfiguration],
+        validating: &[ValidatingWebhookConfiguration],
+    ) -> Self {
+        let is_ours = |hook: &Hook| names.contains(&hook.configuration);
+        let (mut ours, others): (Vec<_>, Vec<_>) =
+            mutating.iter().flat_map(mutating_hooks).partition(is_ours);
+        ours.extend(validating.iter().flat_map(validating_hooks).filter(is_ours));
+        let mut others: Vec<_> = others.into_iter().filter(Hook::injects).collect();
+        others.sort_by(|one, other| one.configuration.cmp(&other.configuration));
+        Self { names: names.to_vec(), ours, others }
+    }
+
+    /// The product's webhooks that pods are sent to.
+    pub fn pods(&self) -> impl Iterator<Item = &Hook> {
+        self.ours.iter().filter(|hook| hook.kind == MUTATING && hook.sends("", "pods"))
+    }
+
+    /// What is to be said of the product's own configurations.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for name in &self.names {
+            let of_name =
+                |kind| self.ours.iter().any(|hook| hook.configuration == *name && hook.kind == kind);
+            if !of_name(MUTATING) && !of_name(VALIDATING) {
+                let about = Subject::new(MUTATING, "", name);
+                let advice = "install the webhook, or name its configuration by --webhook-configuration";
+                let finding = Finding::new(Code::ConfigurationMissing, "is not there, or has no webhooks");
+                findings.push(finding.about(about).advise(advice));
+            }
+        }
+        if self.ours.is_empty() {
+            return findings;
+        }
+        findings.extend(self.pod_findings());
+        findings.extend(self.instrumentation_finding());
+        findings.extend(self.ours.iter().filter_map(unknown_path));
+        findings
+    }
+
+    fn pod_findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for hook in self.pods() {
+            let narrowed = if hook.has_conditions { ", as far as its match conditions let them" } else { "" };
+            let message = format!("sends pods that are created to {}{narrowed}", hook.backend);
+            findings.push(Finding::new(Code::PodsRegistered, message).about(hook.subject()));
+            if hook.refuses {
+                let message = format!("{}: pods are refused while the webhook is away", hook.name);
+                let finding = Finding::new(Code::PodsHeldBack, message).about(hook.subject());
+                findings.push(finding.advise("set failurePolicy: Ignore"));
+            }
+        }
+        if findings.is_empty() {
+            let message = format!("no webhook of {} is sent pods that are created", self.names.join(", "));
+            let advice = "register the webhook for pods (operation CREATE)";
+            findings.push(Finding::new(Code::PodsNotRegistered, message).advise(advice));
+        }
+        findings
+    }
+
+    fn instrumentation_finding(&self) -> Option<Finding> {
+        let sent = |kind| {
+            let mut hooks = self.ours.iter().filter(|hook| hook.kind == kind);
+            hooks.any(|hook| hook.sends("opentelemetry.io", "instrumentations"))
+        };
+        let missing = match (sent(MUTATING), sent(VALIDATING)) {
+            (true, true) => return None,
+            (true, false) => "a verdict: what cannot work is stored all the same",
+            (false, true) => "their defaults",
+            (false, false) => "defaults and a verdict: what cannot work is stored all the same",
+        };
+        let message = format!("Instrumentations are stored without {missing}");
+        let finding = Finding::new(Code::InstrumentationsNotRegistered, message);
+        Some(finding.advise("register the webhooks for Instrumentations, too, if that is not meant"))
+    }
+}
+
+impl Hook {
+    /// The configuration that it is of.
+    pub fn subject(&self) -> Subject {
+        Subject::new(self.kind, "", &self.configuration)
+    }
+
+    /// Whether objects of a kind are sent when they are created.
+    pub fn sends(&self, group: &str, resource: &str) -> bool {
+        let has = |list: &Option<Vec<String>>, wanted: &str| {
+            list.iter().flatten().any(|item| item == wanted || item == "*")
+        };
+        self.rules.iter().any(|rule| {
+            let any_resource = rule.resources.iter().flatten().any(|item| item == "*/*");
+            has(&rule.api_groups, group)
+                && (has(&rule.resources, resource) || any_resource)
+                && has(&rule.operations, "CREATE")
+                && rule.scope.as_deref() != Some("Cluster")
+        })
+    }
+
+    /// Whether an object is sent, by its labels and those of its namespace.
+    pub fn selects(&self, namespace: &Labels, object: &Labels) -> bool {
+        self.selects_namespace(namespace) && is_met(self.objects.as_ref(), object)
+    }
+
+    /// Whether anything of a namespace is sent, by its labels.
+    pub fn selects_namespace(&self, namespace: &Labels) -> bool {
+        is_met(self.namespaces.as_ref(), namespace)
+    }
+
+    /// Whether this injects agents: the operator, or another installation of the product.
+    fn injects(&self) -> bool {
+        let is_path = self.backend.path() == Endpoint::MutatePod.path();
+        self.sends("", "pods") && (is_path || self.name.starts_with("mpod.kb.io"))
+    }
+}
+
+impl Backend {
+    fn of(config: &WebhookClientConfig) -> Self {
+        match &config.service {
+            Some(service) => Self::Service {
+                namespace: service.namespace.clone(),
+                name: service.name.clone(),
+                port: service.port.unwrap_or(443),
+                path: service.path.clone().unwrap_or_else(|| "/".to_owned()),
+            },
+            None => Self::Url(config.url.clone().unwrap_or_default()),
+        }
+    }
+
+    /// The path that reviews are sent to.
+    pub fn path(&self) -> String {
+        match self {
+            Self::Service { path, .. } => path.clone(),
+            Self::Url(url) => {
+                url.parse::<hyper::Uri>().map_or_else(|_| String::new(), |url| url.path().to_owned())
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Service { namespace, name, port, .. } => {
+                write!(f, "Service {namespace}/{name}, port {port}")
+            }
+            Self::Url(url) => f.write_str(url),
+        }
+    }
+}
+
+fn is_met(selector: Option<&Selector>, labels: &Labels) -> bool {
+    selector.is_none_or(|selector| selector.matches_by(|key| labels.get(key).map(String::as_str)))
+}
+
+/// The API server takes no selector that cannot be read.
+fn read(selector: Option<&LabelSelector>) -> Option<Selector> {
+    selector.and_then(|selector| Selector::new(selector).ok().flatten())
+}
+
+fn unknown_path(hook: &Hook) -> Option<Finding> {
+    let path = hook.backend.path();
+    let paths = Endpoint::ALL.map(Endpoint::path);
+    (!paths.contains(&&*path)).then(|| {
+        let message = format!("{}: nothing is at the path {path}", hook.name);
+        let finding = Finding::new(Code::PathUnknown, message).about(hook.subject());
+        finding.advise(format!("there is: {}", paths.join(", ")))
+    })
+}
+
+macro_rules! hooks {
+    ($name:ident, $configuration:ty, $webhook:ty, $kind:expr) => {
+        fn $name(configuration: &$configuration) -> Vec<Hook> {
+            let name = configuration.metadata.name.clone().unwrap_or_default();
+            let webhooks = configuration.webhooks.iter().flatten();
+            let hook = |webhook: &$webhook| Hook {
+                kind: $kind,
+                configuration: name.clone(),
+                name: webhook.name.clone(),
+                backend: Backend::of(&webhook.client_config),
+                bundle: webhook.client_config.ca_bundle.clone().map(|bundle| bundle.0).unwrap_or_default(),
+                refuses: webhook.failure_policy.as_deref() != Some("Ignore"),
+                has_conditions: webhook.match_conditions.as_ref().is_some_and(|list| !list.is_empty()),
+                rules: webhook.rules.clone().unwrap_or_default(),
+                namespaces: read(webhook.namespace_selector.as_ref()),
+                objects: read(webhook.object_selector.as_ref()),
+            };
+            webhooks.map(hook).collect()
+        }
+    };
+}
+
+// Two types of the same fields.
+hooks!(mutating_hooks, MutatingWebhookConfiguration, MutatingWebhook, MUTATING);
+hooks!(validating_hooks, ValidatingWebhookConfiguration, ValidatingWebhook, VALIDATING);
+
+#[cfg(test)]
+pub mod tests;

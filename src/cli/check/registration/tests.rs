@@ -1,0 +1,113 @@
+//! What is read from configurations, beginning with the committed ones.
+
+use serde_json::{Value, from_value, json};
+
+use super::*;
+
+/// The committed registration, as `change` leaves it, beside other configurations.
+pub fn registration(others: &[Value], change: impl FnOnce(&mut Value, &mut Value)) -> Registration {
+    let text = include_str!("../../../../manifests/webhook/webhook.yaml");
+    let [mut mutating, mut validating]: [Value; 2] =
+        serde_saphyr::from_multiple(text).expect("YAML").try_into().expect("two documents");
+    change(&mut mutating, &mut validating);
+    let mutating: Vec<_> =
+        [&[mutating], others].concat().into_iter().map(|one| from_value(one).expect("valid")).collect();
+    let names = ["otel-webhook".to_owned()];
+    Registration::new(&names, &mutating, &[from_value(validating).expect("valid")])
+}
+
+/// The operator's webhook for pods in a configuration of this name.
+pub fn operator(name: &str, namespaces: Value) -> Value {
+    json!({"metadata": {"name": name}, "webhooks": [{
+        "name": "mpod.kb.io", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+        "failurePolicy": "Ignore", "namespaceSelector": namespaces,
+        "clientConfig": {"service": {"namespace": "observability", "name": "operator-webhook",
+            "path": "/mutate-v1-pod"}},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+            "resources": ["pods"], "scope": "Namespaced"}],
+    }]})
+}
+
+/// Labels of a namespace.
+pub fn labels(name: &str) -> Labels {
+    [("kubernetes.io/metadata.name".to_owned(), name.to_owned())].into()
+}
+
+fn codes(registration: &Registration) -> Vec<Code> {
+    registration.findings().into_iter().map(|finding| finding.code).collect()
+}
+
+#[test]
+fn the_committed_registration_is_as_it_should_be() {
+    let registration = registration(&[], |_, _| ());
+    assert_eq!(codes(&registration), [Code::PodsRegistered]);
+    let line = registration.findings()[0].line();
+    let end = "sends pods that are created to Service otel-webhook/otel-webhook, port 443";
+    assert!(line.ends_with(end), "{line}");
+    let pods = registration.pods().next().expect("one");
+    assert!(pods.selects(&labels("shop"), &Labels::new()));
+    assert!(!pods.selects(&labels("kube-system"), &Labels::new()));
+}
+
+#[test]
+fn each_thing_that_is_missing_is_said() {
+    let none = Registration::new(&["otel-webhook".to_owned()], &[], &[]);
+    assert_eq!(codes(&none), [Code::ConfigurationMissing]);
+    let no_pods = registration(&[], |mutating, _| {
+        mutating["webhooks"][0]["rules"][0]["operations"] = json!(["UPDATE"]);
+    });
+    assert_eq!(codes(&no_pods), [Code::PodsNotRegistered]);
+    for (mutating_too, words) in [(false, "without a verdict"), (true, "without defaults and a verdict")] {
+        let bare = registration(&[], |mutating, validating| {
+            validating["webhooks"] = json!([]);
+            if mutating_too {
+                mutating["webhooks"].as_array_mut().expect("webhooks").truncate(1);
+            }
+        });
+        assert_eq!(codes(&bare)[1..], [Code::InstrumentationsNotRegistered]);
+        let line = bare.findings()[1].line();
+        assert!(line.contains(words), "{line}");
+    }
+}
+
+#[test]
+fn a_policy_that_holds_pods_back_and_a_wrong_path_are_found() {
+    let odd = registration(&[], |mutating, _| {
+        mutating["webhooks"][0]["failurePolicy"] = json!("Fail");
+        mutating["webhooks"][0]["clientConfig"]["service"]["path"] = json!("/mutate-pods");
+        mutating["webhooks"][0]["matchConditions"] = json!([{"name": "a", "expression": "true"}]);
+    });
+    assert_eq!(codes(&odd), [Code::PodsRegistered, Code::PodsHeldBack, Code::PathUnknown]);
+    let findings = odd.findings();
+    assert!(findings[0].line().contains("as far as its match conditions let them"));
+    assert!(findings[2].line().contains("there is: /mutate-v1-pod, "), "{}", findings[2].line());
+}
+
+#[test]
+fn those_who_inject_are_told_from_other_webhooks_for_pods() {
+    let mut mesh = operator("mesh", json!({}));
+    mesh["webhooks"][0]["name"] = json!("inject.mesh.io");
+    mesh["webhooks"][0]["clientConfig"]["service"]["path"] = json!("/inject");
+    let mut renamed = operator("a-operator", json!({}));
+    renamed["webhooks"][0]["clientConfig"]["service"]["path"] = json!("/behind-a-proxy");
+    let registration = registration(&[operator("z", json!({})), mesh, renamed], |_, _| ());
+    let others: Vec<_> = registration.others.iter().map(|hook| &*hook.configuration).collect();
+    assert_eq!(others, ["a-operator", "z"]);
+}
+
+#[test]
+fn rules_are_read_as_the_api_server_reads_them() {
+    let sends = |rule: Value| {
+        let mut one = operator("x", json!({}));
+        one["webhooks"][0]["rules"] = json!([rule]);
+        let configuration = from_value(one).expect("valid");
+        mutating_hooks(&configuration)[0].sends("", "pods")
+    };
+    let rule = |resources: &str, operations: &str, scope: &str| {
+        json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": [operations],
+            "resources": [resources], "scope": scope})
+    };
+    assert!(sends(rule("*", "*", "*")) && sends(rule("*/*", "CREATE", "Namespaced")));
+    assert!(!sends(rule("pods/*", "*", "*")) && !sends(rule("pods", "UPDATE", "*")));
+    assert!(!sends(rule("pods", "*", "Cluster")));
+}

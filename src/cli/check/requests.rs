@@ -1,0 +1,168 @@
+//! Who asks for injection and does not get it, and which pods run without.
+
+use super::{
+    finding::{Code, Finding, Subject},
+    registration::{Hook, Registration},
+    survey::{Next, Survey, Surveyed},
+};
+use crate::inject;
+
+/// Reasons that lie with a namespace, whatever the pod.
+const OF_NAMESPACES: [&str; 7] = [
+    "LanguageDisabled",
+    "NoInstrumentation",
+    "AmbiguousInstrumentation",
+    "InstrumentationNotFound",
+    "InstrumentationInvalid",
+    "ContainerListMissing",
+    "PodSecurity",
+];
+
+/// Kinds whose pods come and go by themselves.
+const SHORT_LIVED: [&str; 2] = ["Job", "CronJob"];
+
+/// What is to be said of the requests of namespaces and workloads.
+pub fn findings(survey: &Survey, registration: &Registration) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = survey.unusable.iter().map(unusable).collect();
+    let of_namespaces: Vec<_> = survey.asking.iter().flat_map(in_vain_for_all).collect();
+    let (mut asking, mut in_vain) = (0, 0);
+    let mut of_workloads = Vec::new();
+    for workload in &survey.workloads {
+        let own = of_workload(workload, &of_namespaces);
+        asking += usize::from(asks(workload));
+        in_vain += usize::from(is_in_vain(workload));
+        of_workloads.extend(own);
+        of_workloads.extend(not_reviewed(workload, survey, registration));
+        of_workloads.extend(running_without(workload, survey, registration));
+    }
+    findings.extend(of_namespaces);
+    findings.extend(of_workloads);
+    if in_vain == 0 && survey.not_told.is_empty() {
+        let all = survey.workloads.len();
+        let message = format!("{asking} of {all} workloads ask for injection, and none of them in vain");
+        findings.push(Finding::new(Code::RequestsMet, message));
+    }
+    findings
+}
+
+fn unusable((subject, problem): &(Subject, String)) -> Finding {
+    let finding = Finding::new(Code::InstrumentationUnusable, format!("cannot be used: {problem}"));
+    finding.about(subject.clone()).advise("mend it; otel-webhook validate says all that is wrong")
+}
+
+fn in_vain(subject: &Subject, finding: &inject::Finding, code: Code) -> Finding {
+    let said = Finding::new(code, finding.to_string()).about(subject.clone());
+    Finding { reason: Some(finding.reason.code()), ..said }
+}
+
+fn in_vain_for_all((name, findings): &(String, Vec<inject::Finding>)) -> Vec<Finding> {
+    let subject = Subject::new("Namespace", "", name);
+    let own = findings.iter().filter(|finding| OF_NAMESPACES.contains(&finding.reason.code()));
+    own.map(|finding| in_vain(&subject, finding, Code::RequestInVain)).collect()
+}
+
+fn decided(workload: &Surveyed) -> &[inject::Finding] {
+    match &workload.next {
+        Next::Decided(findings) => findings,
+        Next::Unreadable(_) | Next::Unknown => &[],
+    }
+}
+
+fn asks(workload: &Surveyed) -> bool {
+    decided(workload).iter().any(|finding| finding.reason.code() != "SwitchedOff")
+}
+
+fn is_in_vain(workload: &Surveyed) -> bool {
+    matches!(workload.next, Next::Unreadable(_))
+        || decided(workload).iter().any(|one| one.reason.is_trouble())
+}
+
+/// What a workload asks for and will not get; what was said of its whole namespace is not said again.
+fn of_workload(workload: &Surveyed, of_namespaces: &[Finding]) -> Vec<Finding> {
+    if let Next::Unreadable(problem) = &workload.next {
+        let message = format!("the pod cannot be read: {problem}");
+        let finding = Finding::new(Code::RequestInVain, message).about(workload.subject.clone());
+        return vec![Finding { reason: Some("Unreadable"), ..finding }];
+    }
+    let is_said = |finding: &inject::Finding| {
+        let of_namespace = |said: &&Finding| {
+            let subject = said.subject.as_ref();
+            subject.is_some_and(|subject| subject.name == workload.subject.namespace)
+                && said.reason == Some(finding.reason.code())
+                && said.message == finding.to_string()
+        };
+        !workload.own.contains(&finding.language) && of_namespaces.iter().any(|said| of_namespace(&said))
+    };
+    let troubles =
+        decided(workload).iter().filter(|finding| finding.reason.is_trouble() && !is_said(finding));
+    troubles.map(|finding| in_vain(&workload.subject, finding, Code::RequestInVain)).collect()
+}
+
+/// The webhooks that a new pod of a workload would be sent to, in the order of their calls.
+pub fn reviewers<'r>(workload: &Surveyed, survey: &Survey, registration: &'r Registration) -> Vec<&'r Hook> {
+    let nothing = super::registration::Labels::new();
+    let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
+    let all = registration.pods().chain(&registration.others);
+    let mut hooks: Vec<_> = all.filter(|hook| hook.selects(namespace, &workload.labels)).collect();
+    hooks.sort_by(|one, other| one.configuration.cmp(&other.configuration));
+    hooks
+}
+
+/// Whether the product itself is among them.
+fn is_ours(hook: &Hook, registration: &Registration) -> bool {
+    registration.names.contains(&hook.configuration)
+}
+
+fn injected(workload: &Surveyed) -> Vec<&'static str> {
+    let mut languages: Vec<_> =
+        decided(workload).iter().filter(|one| one.reason.is_injected()).map(|one| one.language).collect();
+    languages.dedup();
+    languages
+}
+
+fn not_reviewed(workload: &Surveyed, survey: &Survey, registration: &Registration) -> Option<Finding> {
+    let would = injected(workload);
+    if would.is_empty() || registration.pods().next().is_none() {
+        return None;
+    }
+    if !reviewers(workload, survey, registration).is_empty() {
+        return None;
+    }
+    let names = registration.names.join(", ");
+    let message = format!("asks for {}, but its pods are not sent to the webhook", would.join(", "));
+    let advice = format!("let the selectors of {names} select the namespace {}", workload.subject.namespace);
+    Some(Finding::new(Code::NotReviewed, message).about(workload.subject.clone()).advise(advice))
+}
+
+fn running_without(workload: &Surveyed, survey: &Survey, registration: &Registration) -> Option<Finding> {
+    let subject = &workload.subject;
+    let ours = reviewers(workload, survey, registration).into_iter().any(|hook| is_ours(hook, registration));
+    if !ours || SHORT_LIVED.contains(&&*subject.kind) {
+        return None;
+    }
+    let pods = &workload.pods;
+    let lacking: Vec<_> = injected(workload)
+        .into_iter()
+        .map(|name| (name, pods.count - pods.with(name).min(pods.count)))
+        .collect();
+    let most = lacking.iter().map(|(_, count)| *count).max().filter(|count| *count > 0)?;
+    let names: Vec<_> = lacking.iter().filter(|(_, count)| *count > 0).map(|(name, _)| *name).collect();
+    let message = format!(
+        "{most} of {} pods run without {}, which new ones would get: they are from before",
+        pods.count,
+        names.join(", ")
+    );
+    Some(Finding::new(Code::RunningWithout, message).about(subject.clone()).advise(renew(subject)))
+}
+
+/// How a workload gets new pods.
+fn renew(subject: &Subject) -> String {
+    let Subject { kind, namespace, name } = subject;
+    if ["Deployment", "StatefulSet", "DaemonSet"].contains(&&**kind) {
+        return format!("kubectl rollout restart {}/{name} -n {namespace}", kind.to_lowercase());
+    }
+    "delete them, so that they are created anew".to_owned()
+}
+
+#[cfg(test)]
+mod tests;

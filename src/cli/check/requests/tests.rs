@@ -1,0 +1,107 @@
+//! Requests that are met, that are in vain, and pods from before.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    cli::check::{
+        registration::tests::{labels, operator, registration},
+        survey::tests::{Seen, seen},
+    },
+    inject::reason::Reason,
+};
+
+fn codes(findings: &[Finding]) -> Vec<Code> {
+    findings.iter().map(|finding| finding.code).collect()
+}
+
+fn in_default(seen: Seen) -> Vec<Finding> {
+    findings(&seen.survey(), &registration(&[], |_, _| ()))
+}
+
+fn none(namespace: &str) -> Reason {
+    Reason::NoInstrumentation { namespace: namespace.to_owned() }
+}
+
+#[test]
+fn all_is_well_where_everyone_gets_what_they_ask_for() {
+    let met = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 2).pods(2);
+    let found = in_default(met.and(seen("Deployment", "shop", "silent").pods(1)));
+    assert_eq!(codes(&found), [Code::RequestsMet]);
+    assert!(found[0].line().ends_with("1 of 2 workloads ask for injection, and none of them in vain"));
+}
+
+#[test]
+fn a_request_in_vain_has_the_cores_own_reason() {
+    let found = in_default(seen("Deployment", "shop", "order").asks("java", none("shop")));
+    assert_eq!(codes(&found), [Code::RequestInVain]);
+    assert_eq!(found[0].reason, Some("NoInstrumentation"));
+    let line = found[0].line();
+    assert!(line.contains("Deployment shop/order: java: there is no Instrumentation in namespace"), "{line}");
+    let found = in_default(seen("Job", "shop", "odd").unreadable("no list"));
+    assert_eq!((found[0].code, found[0].reason), (Code::RequestInVain, Some("Unreadable")));
+}
+
+#[test]
+fn what_lies_with_the_namespace_is_said_once() {
+    let by_namespace = seen("Deployment", "shop", "a").asks("java", none("shop"));
+    let own = seen("Deployment", "shop", "b").asks("java", none("shop")).names("java");
+    let mut survey = by_namespace.and(own).survey();
+    survey.asking.push(("shop".to_owned(), decided(&survey.workloads[0]).to_vec()));
+    let found = findings(&survey, &registration(&[], |_, _| ()));
+    let subjects: Vec<_> =
+        found.iter().map(|finding| finding.subject.as_ref().expect("one").to_string()).collect();
+    assert_eq!(subjects, ["Namespace shop", "Deployment shop/b"], "{found:?}");
+}
+
+#[test]
+fn pods_from_before_are_counted_with_what_to_do() {
+    let old = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 1).pods(3);
+    let found = in_default(old);
+    let expected = "Deployment shop/order: 2 of 3 pods run without java, which new ones would get: they are \
+                    from before; kubectl rollout restart deployment/order -n shop";
+    assert_eq!(found[0].code, Code::RunningWithout);
+    assert!(found[0].line().ends_with(expected), "{}", found[0].line());
+    let short = seen("CronJob", "shop", "report").asks("java", Reason::Injected).pods(1);
+    assert_eq!(codes(&in_default(short)), [Code::RequestsMet], "its pods end by themselves");
+    let bare = in_default(seen("Pod", "shop", "p").asks("java", Reason::Injected).pods(1));
+    assert!(bare[0].line().ends_with("; delete them, so that they are created anew"), "{}", bare[0].line());
+}
+
+#[test]
+fn who_is_not_sent_to_any_webhook_is_told() {
+    let ask = |namespace: &str| seen("Deployment", namespace, "dns").asks("java", Reason::Injected).pods(1);
+    let found = in_default(ask("kube-system"));
+    assert_eq!(found[0].code, Code::NotReviewed);
+    assert!(found[0].line().contains("let the selectors of otel-webhook select the namespace kube-system"));
+    // The operator has them still.
+    let everywhere: Value = json!({});
+    let both = registration(&[operator("a-operator", everywhere)], |_, _| ());
+    assert_eq!(codes(&findings(&ask("kube-system").survey(), &both)), [Code::RequestsMet]);
+    // Nothing is registered: that is said elsewhere.
+    let none = Registration::default();
+    assert_eq!(codes(&findings(&ask("shop").survey(), &none)), [Code::RequestsMet]);
+}
+
+#[test]
+fn reviewers_are_in_the_order_of_their_calls() {
+    let survey = seen("Deployment", "shop", "order").survey();
+    let names = |other: &str| {
+        let registration = registration(&[operator(other, json!({}))], |_, _| ());
+        let hooks = reviewers(&survey.workloads[0], &survey, &registration);
+        hooks.iter().map(|hook| hook.configuration.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("opentelemetry-operator-mutation"), ["opentelemetry-operator-mutation", "otel-webhook"]);
+    assert_eq!(names("z"), ["otel-webhook", "z"]);
+    assert_eq!(labels("shop"), survey.namespaces["shop"]);
+}
+
+#[test]
+fn an_instrumentation_that_cannot_be_used_is_named() {
+    let mut survey = Survey::default();
+    let subject = Subject::new("Instrumentation", "shop", "broken");
+    survey.unusable.push((subject, "spec.selector: no operator".to_owned()));
+    let found = findings(&survey, &Registration::default());
+    assert_eq!(codes(&found), [Code::InstrumentationUnusable, Code::RequestsMet]);
+    assert!(found[0].line().contains("Instrumentation shop/broken: cannot be used: spec.selector"));
+}

@@ -1,0 +1,228 @@
+//! How the webhook runs in the cluster, as its pods tell: flags, service account, Secret.
+//!
+//! The webhook decides by its own flags, so what is said of its decisions has to
+//! be decided by the same.
+
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, builder::Resettable};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+
+use super::{
+    finding::{Code, Finding, Subject},
+    permissions::{Account, ManagedNames},
+};
+use crate::cli::{Cli, InjectionFlags};
+
+/// What a pod of the webhook tells.
+#[derive(Debug)]
+pub struct Running {
+    /// The pod.
+    pub pod: Subject,
+    /// Its service account.
+    pub account: Account,
+    /// The flags that it runs with, or why they cannot be read.
+    pub flags: Result<ServingFlags, String>,
+}
+
+/// The flags that matter here.
+#[derive(Debug)]
+pub struct ServingFlags {
+    /// How it injects.
+    pub injection: InjectionFlags,
+    /// Name of the Secret with the serving certificate, where there is one.
+    pub secret: Option<String>,
+    /// What it looks after, where it manages its certificate.
+    pub managed: Option<ManagedNames>,
+}
+
+/// Reads the newest of the webhook's pods; none where there is none.
+pub fn newest(pods: &[Pod]) -> Option<Running> {
+    let alive = pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    let pod = alive.max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|created| created.0))?;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let namespace = text(&pod.metadata.namespace);
+    let spec = pod.spec.as_ref()?;
+    let account = spec.service_account_name.clone().unwrap_or_else(|| "default".to_owned());
+    Some(Running {
+        pod: Subject::new("Pod", &namespace, &text(&pod.metadata.name)),
+        flags: flags(spec, &namespace),
+        account: Account { namespace, name: account },
+    })
+}
+
+impl Running {
+    /// By which flags the decisions of the webhook are told.
+    pub fn finding(&self) -> Finding {
+        let finding = match &self.flags {
+            Ok(flags) => {
+                let languages = flags.injection.languages.names();
+                let message = format!("runs with the flags that are used here; languages: {languages}");
+                Finding::new(Code::SettingsFound, message)
+            }
+            Err(problem) => assumed(&format!("its flags cannot be read: {problem}")),
+        };
+        finding.about(self.pod.clone())
+    }
+}
+
+/// The warning that flags were not found.
+pub fn assumed(reason: &str) -> Finding {
+    let message = format!("{reason}; what would be injected is told by the flags of this command");
+    Finding::new(Code::SettingsAssumed, message).advise("give those of the webhook, such as --languages")
+}
+
+fn flags(spec: &PodSpec, own_namespace: &str) -> Result<ServingFlags, String> {
+    let serves = |container: &&Container| container.args.iter().flatten().any(|argument| argument == "serve");
+    let mut containers = spec.containers.iter();
+    let container = containers.find(serves).ok_or("no container has the argument serve")?;
+    let matches = parse(container)?;
+    let injection = InjectionFlags::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+    let managed = given(&matches, "tls_managed").pop().map(|secret| ManagedNames {
+        namespace: given(&matches, "namespace").pop().unwrap_or_else(|| own_namespace.to_owned()),
+        secret,
+        configurations: given(&matches, "webhook_configuration"),
+    });
+    let mounted = || secret(spec, container, &matches);
+    let secret = managed.as_ref().map(|managed| managed.secret.clone()).or_else(mounted);
+    Ok(ServingFlags { injection, secret, managed })
+}
+
+/// The values of a flag.
+fn given(matches: &ArgMatches, id: &str) -> Vec<String> {
+    let values = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
+    values.filter_map(|value| value.to_str().map(str::to_owned)).collect()
+}
+
+/// Parses the arguments of a container as the program in it does, with its environment.
+fn parse(container: &Container) -> Result<ArgMatches, String> {
+    let mut cli = Cli::command();
+    let serve = cli.find_subcommand_mut("serve").ok_or("there is no subcommand serve")?;
+    let arguments: Vec<&String> = container.args.iter().flatten().skip_while(|one| *one != "serve").collect();
+    let mut line: Vec<String> = Vec::new();
+    for argument in serve.get_arguments() {
+        line.extend(by_environment(argument, container, &arguments));
+    }
+    line.extend(arguments.into_iter().skip(1).cloned());
+    // The environment of whoever runs the check is another one.
+    let serve = serve.clone().mut_args(|argument| argument.env(Resettable::Reset)).no_binary_name(true);
+    serve.try_get_matches_from(line).map_err(|error| first_line(&error))
+}
+
+/// A flag that the container's environment gives, unless its arguments do.
+fn by_environment(argument: &Arg, container: &Container, arguments: &[&String]) -> Option<String> {
+    let (variable, long) = (argument.get_env()?.to_str()?, format!("--{}", argument.get_long()?));
+    let is_given = |given: &str| given == long || given.starts_with(&format!("{long}="));
+    if arguments.iter().any(|given| is_given(given)) {
+        return None;
+    }
+    let value = container.env.iter().flatten().find(|one| one.name == variable)?.value.as_ref()?;
+    if argument.get_action().takes_values() {
+        return Some(format!("{long}={value}"));
+    }
+    ["true", "1", "yes", "on"].contains(&&*value.to_lowercase()).then_some(long)
+}
+
+fn first_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+/// The Secret that is mounted where the certificate is read.
+fn secret(spec: &PodSpec, container: &Container, matches: &ArgMatches) -> Option<String> {
+    let file = given(matches, "tls_cert").pop()?;
+    let folder =
+        |path: &str| file.strip_prefix(path.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'));
+    let mounts = container.volume_mounts.iter().flatten().filter(|mount| folder(&mount.mount_path));
+    let mount = mounts.max_by_key(|mount| mount.mount_path.len())?;
+    let volume = spec.volumes.iter().flatten().find(|volume| volume.name == mount.name)?;
+    let projected = volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten());
+    let projected = projected.filter_map(|source| Some(source.secret.as_ref()?.name.clone()));
+    volume
+        .secret
+        .as_ref()
+        .and_then(|secret| secret.secret_name.clone())
+        .or_else(|| projected.into_iter().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+
+    fn pod(name: &str, created: &str, container: &Value) -> Pod {
+        let volumes = json!([{"name": "certificate", "secret": {"secretName": "serving"}}]);
+        let spec = json!({"serviceAccountName": "webhook", "containers": [
+            {"name": "proxy", "args": ["run"]}, container], "volumes": volumes});
+        let metadata = json!({"name": name, "namespace": "home", "creationTimestamp": created});
+        from_value(json!({"metadata": metadata, "spec": spec})).expect("a pod")
+    }
+
+    fn flags_of(container: Value) -> Result<ServingFlags, String> {
+        newest(&[pod("a", "2026-01-01T00:00:00Z", &container)]).expect("a pod").flags
+    }
+
+    fn container(args: &[&str], env: Value) -> Value {
+        let mounts =
+            json!([{"name": "other", "mountPath": "/"}, {"name": "certificate", "mountPath": "/certs"}]);
+        json!({"name": "webhook", "args": args, "env": env, "volumeMounts": mounts})
+    }
+
+    const FILES: [&str; 3] = ["serve", "--tls-cert=/certs/tls.crt", "--tls-key=/certs/tls.key"];
+
+    #[test]
+    fn flags_come_from_arguments_and_from_the_environment_of_the_container() {
+        let env = json!([
+            {"name": "OTEL_WEBHOOK_LANGUAGES", "value": "java,go"},
+            {"name": "OTEL_WEBHOOK_STAMP", "value": "false"},
+            {"name": "OTEL_WEBHOOK_PREVIEW_WARNINGS", "value": "true"},
+            {"name": "OTHER", "value": "1"},
+        ]);
+        let args = [&FILES[..], &["--stamp=true", "--default-instrumentation", "home/default"]].concat();
+        let flags = flags_of(container(&args, env)).expect("readable");
+        assert_eq!(flags.injection.languages.names(), "java,go");
+        assert!(flags.injection.stamp, "an argument comes before the environment");
+        let default = flags.injection.default_instrumentation.expect("given");
+        assert_eq!(default.to_string(), "home/default");
+        assert_eq!(flags.secret.as_deref(), Some("serving"));
+    }
+
+    #[test]
+    fn the_committed_deployment_is_understood() {
+        let text = include_str!("../../../manifests/managed/deployment.yaml");
+        let deployment: Value = serde_saphyr::from_str(text).expect("YAML");
+        let mut pod = deployment["spec"]["template"].clone();
+        pod["metadata"]["namespace"] = json!("otel-webhook");
+        let running = newest(&[from_value(pod).expect("a pod")]).expect("one");
+        assert_eq!(running.account, Account::parse("otel-webhook/otel-webhook").expect("valid"));
+        let flags = running.flags.expect("readable");
+        assert_eq!(flags.secret.as_deref(), Some("otel-webhook-certificates"));
+        let managed = ManagedNames {
+            namespace: "otel-webhook".to_owned(),
+            secret: "otel-webhook-certificates".to_owned(),
+            configurations: vec!["otel-webhook".to_owned()],
+        };
+        assert_eq!(flags.managed, Some(managed));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        let problem = flags_of(container(&["serve", "--from-the-future"], json!([]))).expect_err("unknown");
+        assert!(problem.contains("--from-the-future"), "{problem}");
+        let problem = flags_of(container(&["demo"], json!([]))).expect_err("no server");
+        assert_eq!(problem, "no container has the argument serve");
+    }
+
+    #[test]
+    fn the_newest_pod_that_stays_counts() {
+        let fine = container(&FILES, json!([]));
+        let (old, new) = (pod("a", "2026-01-01T00:00:00Z", &fine), pod("b", "2026-02-01T00:00:00Z", &fine));
+        let mut going = pod("c", "2026-03-01T00:00:00Z", &fine);
+        going.metadata.deletion_timestamp = going.metadata.creation_timestamp.clone();
+        let running = newest(&[old, new, going]).expect("a pod");
+        assert_eq!(running.pod, Subject::new("Pod", "home", "b"));
+        assert_eq!(running.account, Account { namespace: "home".to_owned(), name: "webhook".to_owned() });
+        let line = running.finding().line();
+        assert!(line.contains("languages: java,nodejs,python,dotnet,apache-httpd,sdk"), "{line}");
+        assert!(newest(&[]).is_none());
+    }
+}

@@ -1,0 +1,151 @@
+//! Whether the backends of the registration are there.
+
+use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
+
+use super::{
+    cluster::Asked,
+    finding::{Code, Finding, Subject},
+};
+
+/// What the cluster has of a Service that reviews are sent to.
+#[derive(Debug)]
+pub struct ServiceFacts {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The ports that reviews are sent to.
+    pub ports: Vec<i32>,
+    /// The Service.
+    pub service: Asked<Option<Service>>,
+    /// Its endpoints.
+    pub slices: Asked<Vec<EndpointSlice>>,
+}
+
+/// What is to be said of a Service.
+pub fn findings(facts: &ServiceFacts) -> Vec<Finding> {
+    let about = |finding: Finding| finding.about(Subject::new("Service", &facts.namespace, &facts.name));
+    let service = match &facts.service {
+        Ok(Some(service)) => service,
+        Ok(None) => {
+            let advice = "create it, or register the webhook with the one that is there";
+            return vec![about(Finding::new(Code::ServiceMissing, "is not there").advise(advice))];
+        }
+        Err(not_told) => return vec![not_told.finding()],
+    };
+    facts.ports.iter().map(|port| about(of_port(service, &facts.slices, *port))).collect()
+}
+
+fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> Finding {
+    let spec = service.spec.as_ref();
+    if let Some(name) = spec.and_then(|spec| spec.external_name.as_ref()).filter(|name| !name.is_empty()) {
+        return Finding::new(
+            Code::EndpointsReady,
+            format!("stands for {name}; endpoints cannot be looked at"),
+        );
+    }
+    let ports = spec.and_then(|spec| spec.ports.as_deref()).unwrap_or_default();
+    let Some(own) = ports.iter().find(|own| own.port == port) else {
+        let there = ports.iter().map(|own| own.port.to_string()).collect::<Vec<_>>().join(", ");
+        let advice = "register the webhook with a port that the Service has";
+        return Finding::new(Code::PortMissing, format!("has no port {port}; there is: {there}"))
+            .advise(advice);
+    };
+    let slices = match slices {
+        Ok(slices) => slices,
+        Err(not_told) => return not_told.finding(),
+    };
+    match ready(slices, own.name.as_deref().unwrap_or_default()) {
+        0 => {
+            let advice = "look at the webhook's pods and their logs: kubectl get pods, kubectl logs";
+            let message = format!("has no ready endpoint for port {port}: pods are created without agents");
+            Finding::new(Code::EndpointsMissing, message).advise(advice)
+        }
+        count => Finding::new(Code::EndpointsReady, format!("has {count} ready endpoints for port {port}")),
+    }
+}
+
+/// How many addresses answer at the port of a name.
+fn ready(slices: &[EndpointSlice], port: &str) -> usize {
+    let has_port = |slice: &&EndpointSlice| {
+        let mut ports = slice.ports.iter().flatten();
+        ports.any(|own| own.name.as_deref().unwrap_or_default() == port)
+    };
+    let endpoints = slices.iter().filter(has_port).flat_map(|slice| slice.endpoints.iter().flatten());
+    // Unknown is to be taken for ready.
+    let is_ready = |ready: Option<bool>| ready.unwrap_or(true);
+    endpoints
+        .filter(|endpoint| is_ready(endpoint.conditions.as_ref().and_then(|conditions| conditions.ready)))
+        .map(|endpoint| endpoint.addresses.len())
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, from_value, json};
+
+    use super::*;
+    use crate::cli::check::cluster::NotTold;
+
+    fn facts(spec: Value, endpoints: Value) -> ServiceFacts {
+        let slice = json!({"metadata": {"name": "a"}, "addressType": "IPv4", "endpoints": endpoints,
+            "ports": [{"name": "https", "port": 9443}]});
+        ServiceFacts {
+            namespace: "otel-webhook".to_owned(),
+            name: "otel-webhook".to_owned(),
+            ports: vec![443],
+            service: Ok(Some(from_value(json!({"metadata": {}, "spec": spec})).expect("a Service"))),
+            slices: Ok(vec![from_value(slice).expect("a slice")]),
+        }
+    }
+
+    fn said(facts: &ServiceFacts) -> (Code, String) {
+        let findings = findings(facts);
+        (findings[0].code, findings[0].line())
+    }
+
+    fn spec() -> Value {
+        json!({"ports": [{"name": "https", "port": 443, "targetPort": 9443}]})
+    }
+
+    #[test]
+    fn ready_endpoints_of_the_right_port_count() {
+        let endpoints = json!([
+            {"addresses": ["10.0.0.1"], "conditions": {"ready": true}},
+            {"addresses": ["10.0.0.2"]},
+            {"addresses": ["10.0.0.3"], "conditions": {"ready": false}},
+        ]);
+        let (code, line) = said(&facts(spec(), endpoints.clone()));
+        assert_eq!(code, Code::EndpointsReady);
+        assert!(
+            line.ends_with("Service otel-webhook/otel-webhook: has 2 ready endpoints for port 443"),
+            "{line}"
+        );
+        let other = json!({"ports": [{"name": "metrics", "port": 443}]});
+        assert_eq!(said(&facts(other, endpoints)).0, Code::EndpointsMissing);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let none = json!([{"addresses": ["10.0.0.3"], "conditions": {"ready": false}}]);
+        let (code, line) = said(&facts(spec(), none));
+        assert_eq!(code, Code::EndpointsMissing);
+        assert!(line.contains("has no ready endpoint for port 443"), "{line}");
+        let (code, line) = said(&facts(json!({"ports": [{"port": 8443}, {"port": 80}]}), json!([])));
+        assert_eq!(code, Code::PortMissing);
+        assert!(line.contains("has no port 443; there is: 8443, 80"), "{line}");
+        let gone = ServiceFacts { service: Ok(None), ..facts(spec(), json!([])) };
+        assert_eq!(said(&gone).0, Code::ServiceMissing);
+        let external = json!({"externalName": "webhook.example.com", "ports": []});
+        assert_eq!(said(&facts(external, json!([]))).0, Code::EndpointsReady);
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_a_warning() {
+        let refused = || NotTold { question: "get services a".to_owned(), problem: "forbidden".to_owned() };
+        let facts = ServiceFacts { slices: Err(refused()), ..facts(spec(), json!([])) };
+        let (code, line) = said(&facts);
+        assert_eq!(code, Code::NotAllowed);
+        assert!(line.contains("cannot get services a: forbidden"), "{line}");
+    }
+}

@@ -1,0 +1,97 @@
+//! What the core makes of a workload, by what the webhook would know.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde_json::{Value, json};
+
+use super::{COLLECTOR, Next, Pods, Surveyed, labels, text};
+use crate::{
+    api::{ANNOTATION_PREFIX, defaults::DefaultImages},
+    cli::check::{
+        differences::{self, Case, Difference},
+        finding::Subject,
+        injected,
+    },
+    inject::{
+        Finding, InitResources, Outcome, Settings,
+        language::LANGUAGES,
+        template::{Around, Workload},
+    },
+    store::{Snapshot, owners::OwnerBook},
+};
+
+/// What decisions depend on.
+pub struct Look {
+    /// What the installation decides.
+    pub settings: Settings,
+    /// What is taken where an Instrumentation names no image.
+    pub images: DefaultImages,
+    /// Instrumentations and namespaces, as the webhook has them.
+    pub snapshot: Arc<Snapshot>,
+    /// Instrumentations as they are stored, by namespace and name.
+    pub instrumentations: HashMap<(String, String), Value>,
+    /// Owners of ReplicaSets that no Deployment made.
+    pub book: OwnerBook,
+}
+
+impl Look {
+    /// What is to be known of an object that is a workload.
+    pub fn at(&self, mut object: Value, subject: Subject) -> Option<Surveyed> {
+        let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+        let workload = Workload::of(&mut object, &api_version, &kind)?;
+        let around = self.around(&subject.namespace);
+        let (next, differences) = match workload.outcome(&around) {
+            Ok(outcome) => {
+                let differences = self.differences(&workload, &around, &outcome);
+                (Next::Decided(outcome.findings), differences)
+            }
+            Err(problem) => (Next::Unreadable(problem.to_string()), Vec::new()),
+        };
+        let annotations = &workload.pod["metadata"]["annotations"];
+        let asks = |key: &str| annotations[format!("{ANNOTATION_PREFIX}{key}")].is_string();
+        let own = LANGUAGES.into_iter().filter(|language| asks(language.inject));
+        let collector = annotations[COLLECTOR].as_str().map(|value| value != "false");
+        Some(Surveyed {
+            own: own.map(|language| language.name).collect(),
+            collector: collector.or_else(|| injected::has_collector(workload.pod).then_some(true)),
+            labels: labels(workload.pod),
+            subject,
+            next,
+            pods: Pods::default(),
+            differences,
+        })
+    }
+
+    /// What comes of what a namespace asks for all its pods: of a pod that says nothing itself.
+    pub fn at_namespace(&self, name: &str) -> Vec<Finding> {
+        let mut pod = json!({"metadata": {}, "spec": {"containers": [{"name": "app", "image": "app"}]}});
+        let workload = Workload::of(&mut pod, "v1", "Pod").expect("a pod");
+        workload.outcome(&self.around(name)).map(|outcome| outcome.findings).unwrap_or_default()
+    }
+
+    fn around<'l>(&'l self, namespace: &'l str) -> Around<'l> {
+        let catalogue = &self.snapshot.catalogue;
+        Around { namespace, catalogue, settings: &self.settings, owners: &self.book }
+    }
+
+    fn differences(
+        &self,
+        workload: &Workload<'_>,
+        around: &Around<'_>,
+        outcome: &Outcome,
+    ) -> Vec<Difference> {
+        let settings = Settings { init_resources: InitResources::Exact, ..self.settings.clone() };
+        let Ok(exact) = workload.outcome(&Around { settings: &settings, ..*around }) else {
+            return Vec::new();
+        };
+        differences::of(&Case {
+            pod: workload.pod,
+            outcome,
+            exact: &exact,
+            around,
+            owner: workload.template.as_ref().and_then(|template| template.owner.as_ref()),
+            instrumentations: &self.instrumentations,
+            images: &self.images,
+        })
+    }
+}

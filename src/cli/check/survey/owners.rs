@@ -1,0 +1,103 @@
+//! Whose pod is whose.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::{cli::check::finding::Subject, inject::workload::OwnerKind};
+
+/// The Deployments of ReplicaSets and the CronJobs of Jobs.
+#[derive(Debug, Default)]
+pub struct Owners(HashMap<(OwnerKind, String, String), String>);
+
+impl Owners {
+    /// Takes in the metadata of a ReplicaSet or a Job.
+    pub fn put(&mut self, kind: OwnerKind, object: &Value) {
+        let metadata = &object["metadata"];
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+        if let Some((group, made_by, name)) = controller(object)
+            && (group, made_by) == maker(kind)
+        {
+            self.0.insert((kind, text("namespace"), text("name")), name.to_owned());
+        }
+    }
+
+    /// The workload that a pod belongs to, and whether workloads of its kind are
+    /// listed themselves. One that nobody made is its own.
+    pub fn of(&self, pod: &Value) -> (Subject, bool) {
+        let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
+        let namespace = text("namespace");
+        let Some((group, kind, name)) = controller(pod) else {
+            return (Subject::new("Pod", namespace, text("name")), false);
+        };
+        let owner = match (group, kind) {
+            ("apps", "ReplicaSet") => OwnerKind::ReplicaSet,
+            ("batch", "Job") => OwnerKind::Job,
+            _ => {
+                let is_listed = group == "apps" && ["StatefulSet", "DaemonSet"].contains(&kind);
+                return (Subject::new(kind, namespace, name), is_listed);
+            }
+        };
+        let subject = match self.0.get(&(owner, namespace.to_owned(), name.to_owned())) {
+            Some(maker_name) => Subject::new(maker(owner).1, namespace, maker_name),
+            None => Subject::new(kind, namespace, name),
+        };
+        (subject, true)
+    }
+}
+
+/// What makes ReplicaSets and Jobs: group and kind.
+fn maker(kind: OwnerKind) -> (&'static str, &'static str) {
+    match kind {
+        OwnerKind::ReplicaSet => ("apps", "Deployment"),
+        OwnerKind::Job => ("batch", "CronJob"),
+    }
+}
+
+/// Group, kind and name of the controller.
+fn controller(object: &Value) -> Option<(&str, &str, &str)> {
+    let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    let owner = references.into_iter().find(|reference| reference["controller"] == true)?;
+    let group = owner["apiVersion"].as_str()?.split_once('/').map_or("", |(group, _)| group);
+    Some((group, owner["kind"].as_str()?, owner["name"].as_str()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn owned(name: &str, kind: &str, by: &str) -> Value {
+        let group = match kind {
+            "Job" | "CronJob" => "batch",
+            "Rollout" | "SparkApplication" | "CloneSet" => "example.com",
+            _ => "apps",
+        };
+        let owner =
+            json!({"apiVersion": format!("{group}/v1"), "kind": kind, "name": by, "controller": true});
+        json!({"metadata": {"namespace": "shop", "name": name, "ownerReferences": [owner]}})
+    }
+
+    #[test]
+    fn a_pod_belongs_to_what_made_its_maker() {
+        let mut owners = Owners::default();
+        owners.put(OwnerKind::ReplicaSet, &owned("order-5d", "Deployment", "order"));
+        owners.put(OwnerKind::ReplicaSet, &owned("cart-6c", "Rollout", "cart"));
+        owners.put(OwnerKind::Job, &owned("report-1", "CronJob", "report"));
+        for (kind, name, expected, is_listed) in [
+            ("ReplicaSet", "order-5d", ("Deployment", "order"), true),
+            ("ReplicaSet", "cart-6c", ("ReplicaSet", "cart-6c"), true),
+            ("Job", "report-1", ("CronJob", "report"), true),
+            ("Job", "once", ("Job", "once"), true),
+            ("StatefulSet", "db", ("StatefulSet", "db"), true),
+            ("SparkApplication", "pi", ("SparkApplication", "pi"), false),
+        ] {
+            let (subject, listed) = owners.of(&owned("p", kind, name));
+            assert_eq!(subject, Subject::new(expected.0, "shop", expected.1));
+            assert_eq!(listed, is_listed, "{kind}");
+        }
+        let bare = json!({"metadata": {"namespace": "shop", "name": "p"}});
+        assert_eq!(owners.of(&bare), (Subject::new("Pod", "shop", "p"), false));
+    }
+}
