@@ -33,6 +33,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use flags::InjectionFlags;
 
 use crate::api::crd;
+use default::Format;
 
 /// Gives Kubernetes pods their OpenTelemetry agent.
 #[derive(Debug, Parser)]
@@ -64,7 +65,11 @@ enum Command {
     #[command(after_help = check::EXAMPLES)]
     Check(Box<check::CheckArgs>),
     /// Print the CustomResourceDefinition of Instrumentation
-    Crd,
+    Crd {
+        /// How it is written
+        #[arg(short, long, value_enum, default_value_t = Format::Yaml, help_heading = "Output")]
+        output: Format,
+    },
     /// Print the roles that the server needs, made from the code that needs them
     #[command(after_help = rbac::EXAMPLES)]
     Rbac(rbac::RbacArgs),
@@ -118,8 +123,12 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Default(args) => return default::run(args),
         Command::Rbac(args) => return rbac::run(args),
         Command::Check(args) => return check::run(args),
-        Command::Crd => {
-            return output::finish(io::stdout().write_all(crd::yaml().as_bytes()), ExitCode::SUCCESS);
+        Command::Crd { output } => {
+            let text = match output {
+                Format::Yaml => crd::yaml(),
+                Format::Json => format!("{}\n", crd::crd()),
+            };
+            return output::finish(io::stdout().write_all(text.as_bytes()), ExitCode::SUCCESS);
         }
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Cli::command(), "otel-webhook", &mut io::stdout());

@@ -140,6 +140,9 @@ impl Writer {
 
     fn put_instrumentation(&mut self, object: &Value) {
         let stored = object::instrumentation(object, &self.images);
+        for (language, problem) in stored.problems() {
+            tracing::warn!(instrumentation = %stored.name(), language, problem, "an Instrumentation cannot be used");
+        }
         let namespace = stored.name().namespace.clone();
         self.edit(&namespace, |known| known.store(stored));
     }

@@ -4,11 +4,14 @@
 //! types ─ schemars ──> schema ─ mend ──> as the operator serves it ─ rules ──> bounds, patterns, CEL
 //! ```
 //!
-//! The same schema is what validation checks types, values and patterns by,
-//! so the API server and the webhook cannot disagree about them.
+//! The same schema is what validation checks types, values and patterns by
+//! (`schema.rs`), so the API server and the webhook cannot disagree about them.
 
 mod mend;
+mod patterns;
+mod pod;
 mod rules;
+pub mod schema;
 
 use std::sync::LazyLock;
 
@@ -18,7 +21,7 @@ use serde_json::Value;
 
 use super::Instrumentation;
 
-pub use rules::{INTERVAL, PATTERNS, Pattern, QUALIFIED_NAME, RATIO};
+pub use patterns::{INTERVAL, Pattern, RATIO};
 
 /// Samplers that the OpenTelemetry specification and the operator know.
 pub const SAMPLERS: [&str; 9] = [
@@ -51,11 +54,6 @@ static CRD: LazyLock<Value> = LazyLock::new(|| {
 /// The CustomResourceDefinition of Instrumentation, as `otel-webhook crd` prints it.
 pub fn crd() -> Value {
     CRD.clone()
-}
-
-/// The schema of `spec`.
-pub fn spec_schema() -> &'static Value {
-    &CRD["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
 }
 
 /// The YAML of [`crd`].

@@ -17,6 +17,8 @@ pub struct LanguageDefaults {
     pub image: &'static str,
     /// CPU and memory that the init container asks for.
     pub requests: [(&'static str, &'static str); 2],
+    /// Whether the agent's volume takes a size limit or a claim.
+    pub has_volume: bool,
     /// The language's own fields and what they are by default.
     pub others: &'static [(&'static str, &'static str)],
 }
@@ -37,6 +39,7 @@ pub const JAVA: LanguageDefaults = LanguageDefaults {
     resources: "resources",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0",
     requests: [("cpu", "50m"), ("memory", "64Mi")],
+    has_volume: true,
     others: &[],
 };
 
@@ -47,6 +50,7 @@ pub const NODEJS: LanguageDefaults = LanguageDefaults {
     resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-nodejs:0.78.0",
     requests: [("cpu", "50m"), ("memory", "128Mi")],
+    has_volume: true,
     others: &[],
 };
 
@@ -57,6 +61,7 @@ pub const PYTHON: LanguageDefaults = LanguageDefaults {
     resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-python:0.64b0",
     requests: [("cpu", "50m"), ("memory", "64Mi")],
+    has_volume: true,
     others: &[],
 };
 
@@ -67,6 +72,7 @@ pub const DOTNET: LanguageDefaults = LanguageDefaults {
     resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-dotnet:1.16.0",
     requests: [("cpu", "50m"), ("memory", "128Mi")],
+    has_volume: true,
     others: &[],
 };
 
@@ -77,6 +83,7 @@ pub const GO: LanguageDefaults = LanguageDefaults {
     resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-go-instrumentation/autoinstrumentation-go:v0.24.0",
     requests: [("cpu", "50m"), ("memory", "64Mi")],
+    has_volume: false,
     others: &[],
 };
 
@@ -87,6 +94,7 @@ pub const APACHE_HTTPD: LanguageDefaults = LanguageDefaults {
     resources: "resourceRequirements",
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-apache-httpd:1.0.4",
     requests: [("cpu", "1m"), ("memory", "128Mi")],
+    has_volume: true,
     others: &[("version", "2.4"), ("configPath", "/usr/local/apache2/conf")],
 };
 
@@ -97,6 +105,7 @@ pub const NGINX: LanguageDefaults = LanguageDefaults {
     resources: "resourceRequirements",
     image: APACHE_HTTPD.image,
     requests: [("cpu", "1m"), ("memory", "128Mi")],
+    has_volume: false,
     others: &[("configFile", "/etc/nginx/nginx.conf")],
 };
 

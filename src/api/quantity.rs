@@ -14,6 +14,9 @@ impl Quantity {
     /// Nothing of it.
     pub const ZERO: Self = Self(0);
 
+    /// One of it.
+    pub const ONE: Self = Self(ONE);
+
     /// A number of mebibytes.
     pub const fn mebibytes(count: i128) -> Self {
         Self(count * 1024 * 1024 * ONE)
@@ -59,6 +62,11 @@ impl Quantity {
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0).max(0))
+    }
+
+    /// Whether it is so many times another amount; of nothing there is no multiple.
+    pub fn is_multiple_of(self, unit: Self) -> bool {
+        self.0.checked_rem(unit.0) == Some(0)
     }
 
     /// Whether it is nothing.

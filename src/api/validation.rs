@@ -9,12 +9,18 @@
 //! what is valid; the path of the field stands beside it. Values of variables
 //! are never repeated: they may be secrets.
 
+mod claim;
 mod exporter;
 mod language;
+mod path;
+mod reach;
+mod resources;
 mod sampler;
 mod schema;
 mod secret;
+mod security;
 mod selector;
+mod source;
 mod text;
 mod variables;
 
@@ -23,6 +29,8 @@ use std::{borrow::Cow, fmt};
 use serde_json::Value;
 
 use super::crd;
+use path::Path;
+pub use reach::{Reach, Unusable, unusable};
 pub use text::suggestion;
 
 /// What validation found.
@@ -43,6 +51,8 @@ pub struct Problem {
     pub message: String,
     /// What kind of mistake it is.
     pub cause: Cause,
+    /// Which pods it would break.
+    pub reach: Reach,
 }
 
 /// Kinds of mistakes, as the API server's own validation names them.
@@ -91,15 +101,17 @@ pub fn validate(new: &Value, old: Option<&Value>) -> Verdict {
 fn judge(object: &Value) -> Verdict {
     let mut verdict = Verdict::default();
     check_name(&mut verdict, &object["metadata"]);
-    let spec = &object["spec"];
+    let (path, spec) = (Path::Root("spec"), &object["spec"]);
     if !spec.is_null() {
-        schema::check(&mut verdict, "spec", crd::spec_schema(), spec);
+        schema::check(&mut verdict, path, crd::schema::spec(), spec);
     }
+    let context = "initContainerSecurityContext";
+    security::check(&mut verdict, path.member(context), &spec[context]);
     sampler::check(&mut verdict, &spec["sampler"]);
-    selector::check(&mut verdict, &spec["selector"]);
+    selector::check(&mut verdict, path.member("selector"), &spec["selector"]);
     exporter::check(&mut verdict, spec);
-    variables::check(&mut verdict, "spec.env", &spec["env"]);
-    language::check(&mut verdict, spec);
+    variables::check(&mut verdict, path.member("env"), &spec["env"]);
+    language::check(&mut verdict, path, spec);
     verdict
 }
 
@@ -125,7 +137,14 @@ impl Verdict {
     }
 
     fn refuse(&mut self, cause: Cause, field: impl Into<String>, message: impl Into<String>) {
-        self.errors.push(Problem { field: field.into(), message: message.into(), cause });
+        let field = field.into();
+        self.errors.push(Problem { reach: Reach::of(&field), field, message: message.into(), cause });
+    }
+
+    /// Refuses two fields that contradict each other, of which injection takes one by rule.
+    fn refuse_settled(&mut self, field: impl Into<String>, message: impl Into<String>) {
+        let (field, message) = (field.into(), message.into());
+        self.errors.push(Problem { field, message, cause: Cause::Invalid, reach: Reach::NoPod });
     }
 
     /// Adds a warning.

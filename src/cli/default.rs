@@ -30,9 +30,12 @@ pub struct DefaultArgs {
     images: ImageFlags,
 }
 
+/// How documents are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub enum Format {
+    /// A stream of YAML documents.
     Yaml,
+    /// One JSON document a line.
     Json,
 }
 

@@ -2,7 +2,11 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{compiled::Compiled, reason::ObjectName};
+use super::{
+    compiled::Compiled,
+    language::{LANGUAGES, Language},
+    reason::ObjectName,
+};
 
 /// An Instrumentation as it is stored: ready for use, or with what is wrong with it.
 #[derive(Clone, Debug)]
@@ -39,6 +43,31 @@ pub struct Catalogue {
 }
 
 impl Stored {
+    /// The Instrumentation, if it can be used for a language.
+    ///
+    /// # Errors
+    /// A sentence that names the field for which it cannot.
+    pub fn usable_for(&self, language: &Language) -> Result<&Arc<Compiled>, &str> {
+        match self {
+            Self::Ready(ready) => match &ready.languages[language.index()].problem {
+                None => Ok(ready),
+                Some(problem) => Err(problem),
+            },
+            Self::Invalid { problem, .. } => Err(problem),
+        }
+    }
+
+    /// For what it cannot be used, and why: a language, or all of them.
+    pub fn problems(&self) -> Vec<(&'static str, &str)> {
+        match self {
+            Self::Ready(ready) => {
+                let prepared = LANGUAGES.iter().zip(&ready.languages);
+                prepared.filter_map(|(row, own)| Some((row.name, own.problem.as_deref()?))).collect()
+            }
+            Self::Invalid { problem, .. } => vec![("all", problem)],
+        }
+    }
+
     /// Its namespace and name.
     pub fn name(&self) -> &ObjectName {
         match self {

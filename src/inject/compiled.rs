@@ -53,6 +53,8 @@ pub struct Compiled {
 /// A language's part of an Instrumentation, ready for use.
 #[derive(Debug)]
 pub struct Prepared {
+    /// Why the Instrumentation cannot be used for the language, if it cannot.
+    pub problem: Option<Box<str>>,
     /// Image of the init container or sidecar.
     pub image: String,
     /// The language's variables.
@@ -133,6 +135,17 @@ impl Compiled {
 }
 
 impl Compiled {
+    /// The same, kept from use for languages, by their fields in the
+    /// specification, each with the reason.
+    #[must_use]
+    pub fn unusable_for(mut self, languages: &BTreeMap<&str, String>) -> Self {
+        for (language, prepared) in LANGUAGES.iter().zip(&mut self.languages) {
+            let problem = language.defaults.and_then(|defaults| languages.get(defaults.field));
+            prepared.problem = problem.map(|problem| problem.as_str().into());
+        }
+        self
+    }
+
     /// A short hash of what is configured for a language: the same for the
     /// same configuration, in every replica of this version.
     pub fn hash(&self, language: &Language) -> Box<str> {
@@ -185,6 +198,7 @@ fn prepare(
     );
     let attrs = said.attrs.iter().map(|attr| (attr.name.clone(), attr.value.clone().unwrap_or_default()));
     Prepared {
+        problem: None,
         image: image.unwrap_or_default(),
         env: settings(said.env),
         volume,

@@ -90,14 +90,15 @@ impl<'p> Decision<'p> {
 
     /// Finds the Instrumentation of each; a language without one stands alone with its reason (D21).
     fn select(&mut self, asked: Vec<(&'static Language, Ask<'p>)>) -> Vec<Wanted<'p>> {
-        let search = Search {
-            catalogue: self.input.catalogue,
-            namespace: self.input.namespace,
-            pod: self.input.pod,
-            default: self.input.settings.default_instrumentation.as_ref(),
-        };
         let mut wanted = Vec::with_capacity(asked.len());
         for (language, ask) in asked {
+            let search = Search {
+                catalogue: self.input.catalogue,
+                namespace: self.input.namespace,
+                pod: self.input.pod,
+                language,
+                default: self.input.settings.default_instrumentation.as_ref(),
+            };
             match search.find(ask) {
                 None => {}
                 Some(Err(reason)) => self.leave_out(language, None, reason),

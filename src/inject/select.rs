@@ -62,6 +62,8 @@ pub struct Search<'p> {
     pub namespace: &'p str,
     /// The pod, for its labels.
     pub pod: &'p Pod<'p>,
+    /// What is asked for.
+    pub language: &'static Language,
     /// What is used where the namespace has none.
     pub default: Option<&'p ObjectName>,
 }
@@ -80,7 +82,7 @@ impl<'p> Search<'p> {
     fn named(&self, namespace: &str, name: &str) -> Result<&'p Arc<Compiled>, Reason> {
         let known = self.catalogue.namespace(namespace);
         match known.and_then(|known| known.instrumentation(name)) {
-            Some(stored) => usable(stored),
+            Some(stored) => self.usable(stored),
             None => Err(Reason::InstrumentationNotFound {
                 name: ObjectName { namespace: namespace.into(), name: name.into() },
                 known: names(known.into_iter().flat_map(|known| &known.instrumentations)),
@@ -90,14 +92,12 @@ impl<'p> Search<'p> {
 
     /// Those without a selector and those whose selector matches are in the
     /// choice; a matching selector beats none, then the higher priority (D9).
+    /// One that cannot be used hides none that can.
     fn best(&self) -> Result<&'p Arc<Compiled>, Reason> {
         let empty: &'p [Stored] = &[];
         let namespace: Option<&'p Namespace> = self.catalogue.namespace(self.namespace);
         let stored = namespace.map_or(empty, |namespace| &namespace.instrumentations);
-        let ready = stored.iter().filter_map(|stored| match stored {
-            Stored::Ready(ready) => Some(ready),
-            Stored::Invalid { .. } => None,
-        });
+        let ready = stored.iter().filter_map(|stored| stored.usable_for(self.language).ok());
         let labels = &self.pod.metadata.labels;
         let rank = |ready: &Compiled| match &ready.selector {
             None => Some((false, ready.priority)),
@@ -122,9 +122,9 @@ impl<'p> Search<'p> {
         if let Some(default) = self.default {
             return self.named(&default.namespace, &default.name);
         }
-        let invalid = stored.iter().find(|stored| matches!(stored, Stored::Invalid { .. }));
-        if let Some(invalid) = invalid {
-            return usable(invalid);
+        let unusable = stored.iter().find(|stored| stored.usable_for(self.language).is_err());
+        if let Some(unusable) = unusable {
+            return self.usable(unusable);
         }
         let namespace = self.namespace.to_owned();
         Err(if stored.is_empty() {
@@ -133,14 +133,13 @@ impl<'p> Search<'p> {
             Reason::NoneSelectsPod { namespace, names: names(stored) }
         })
     }
-}
 
-fn usable(stored: &Stored) -> Result<&Arc<Compiled>, Reason> {
-    match stored {
-        Stored::Ready(ready) => Ok(ready),
-        Stored::Invalid { name, problem } => {
-            Err(Reason::InstrumentationInvalid { name: name.clone(), problem: problem.to_string() })
-        }
+    fn usable(&self, stored: &'p Stored) -> Result<&'p Arc<Compiled>, Reason> {
+        let invalid = |problem: &str| Reason::InstrumentationInvalid {
+            name: stored.name().clone(),
+            problem: problem.to_owned(),
+        };
+        stored.usable_for(self.language).map_err(invalid)
     }
 }
 

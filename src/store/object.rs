@@ -9,7 +9,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    api::{ANNOTATION_PREFIX, InstrumentationSpec, defaults::DefaultImages},
+    api::{
+        ANNOTATION_PREFIX, InstrumentationSpec,
+        defaults::DefaultImages,
+        validation::{Unusable, unusable},
+    },
     inject::{
         catalogue::{Namespace, Stored},
         compiled::Compiled,
@@ -57,16 +61,19 @@ pub fn located<'o>(object: &'o Value, namespace: &str) -> Cow<'o, Value> {
     object
 }
 
-/// Makes an Instrumentation ready, or keeps what is wrong with it.
+/// Makes an Instrumentation ready, or keeps what is wrong with it. Nobody may
+/// have judged it before it came here.
 pub fn instrumentation(object: &Value, images: &DefaultImages) -> Stored {
     let metadata = &object["metadata"];
     let text = |field: &str| metadata[field].as_str().unwrap_or_default().into();
     let name = ObjectName { namespace: text("namespace"), name: text("name") };
     let annotations = strings(&metadata["annotations"]);
-    let spec = read_spec(&object["spec"]);
+    let Unusable { at_all, for_languages } = unusable(object);
+    let spec = at_all.map_or_else(|| read_spec(&without(&object["spec"], &for_languages)), Err);
     let compiled = spec.and_then(|spec| {
         Compiled::new(name.clone(), metadata["generation"].as_i64(), &annotations, &spec, images)
     });
+    let compiled = compiled.map(|compiled| compiled.unusable_for(&for_languages));
     match compiled {
         Ok(compiled) => Stored::Ready(Arc::new(compiled)),
         Err(problem) => Stored::Invalid { name, problem: problem.into() },
@@ -86,6 +93,15 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
         instrumentations: Vec::new(),
     };
     (metadata["name"].as_str().unwrap_or_default().into(), namespace)
+}
+
+/// A specification without what it says of languages that it cannot be used for.
+fn without<'s>(spec: &'s Value, languages: &BTreeMap<&str, String>) -> Cow<'s, Value> {
+    let mut spec = Cow::Borrowed(spec);
+    for field in languages.keys() {
+        spec.to_mut()[*field] = Value::Null;
+    }
+    spec
 }
 
 /// Reads a specification. The message of a failure begins with the field's path.

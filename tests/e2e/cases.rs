@@ -34,6 +34,7 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("a_pod_that_cannot_be_helped_is_created_all_the_same", reasons::not_helped),
     ("what_can_be_injected_is_beside_what_cannot", reasons::partly_helped),
     ("a_broken_instrumentation_hides_no_other", reasons::broken_neighbour),
+    ("what_is_wrong_in_a_stored_instrumentation_reaches_no_pod", reasons::broken_language),
     ("a_stopped_webhook_holds_no_pod_back", failure::stopped),
     ("fifty_pods_at_once_are_all_injected", failure::many),
     ("a_sidecar_added_later_leaves_java_injected_once", reinvocation::java),
@@ -53,6 +54,7 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("each_language_is_injected_as_the_contract_says", languages::each),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
     ("a_generated_pod_that_is_taken_is_taken_injected_too", generated::taken),
+    ("a_mistake_in_an_instrumentation_refuses_no_generated_pod", generated::taken_with_mistakes),
     ("the_roles_suffice", aftermath::roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),
 ];

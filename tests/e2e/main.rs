@@ -11,6 +11,8 @@
 //! is undone when it ends, however it ends.
 
 mod audit;
+#[path = "../support/broken.rs"]
+mod broken_fields;
 mod cases;
 mod cluster;
 mod control_plane;

@@ -6,6 +6,9 @@
 )]
 
 mod binary;
+mod broken;
+#[path = "../support/broken.rs"]
+mod broken_fields;
 mod captured;
 mod cli;
 mod conformance;
@@ -32,4 +35,6 @@ mod server;
 mod support;
 mod untouched;
 mod validation;
+#[path = "../support/validity.rs"]
+mod validity;
 mod workloads;

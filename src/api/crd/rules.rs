@@ -11,70 +11,37 @@
 
 use serde_json::{Value, json};
 
-use super::mend::QUANTITY;
+use super::{
+    patterns::{CONFIG_PATH, IMAGE, INTERVAL, OBJECT_NAME, QUALIFIED_NAME, RATIO, VARIABLE},
+    pod,
+};
 use crate::api::defaults::LANGUAGES;
-
-/// A decimal number. No hexadecimal, no underscores, no names; and none so
-/// large that no number can hold it.
-pub const RATIO: &str = r"^[+-]?([0-9]{1,100}(\.[0-9]*)?|\.[0-9]+)([eE](-[0-9]+|\+?[0-9]{1,2}))?$";
-
-/// Milliseconds between two questions to a Jaeger sampler.
-pub const INTERVAL: &str = r"^[+-]?[0-9]{1,18}$";
-
-/// A label's key, with or without a prefix.
-pub const QUALIFIED_NAME: &str =
-    r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
-
-/// A label's value.
-pub const LABEL_VALUE: &str = r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$";
-
-/// A configuration folder or file. It reaches a shell, if only as an argument.
-const CONFIG_PATH: &str = r"^[A-Za-z0-9._/-]*$";
-
-/// The name of a variable: what the API server takes in a pod.
-const VARIABLE: &str = r"^[ -<>-~]+$";
-
-/// A pattern of the schema, in words.
-#[derive(Debug)]
-pub struct Pattern {
-    /// The pattern itself.
-    pub regex: &'static str,
-    /// What a text is that it fits.
-    pub noun: &'static str,
-    /// What such a text looks like.
-    pub valid: &'static str,
-}
-
-/// Every pattern of the schema; quantities come first.
-pub static PATTERNS: [Pattern; 5] = [
-    Pattern { regex: QUANTITY, noun: "a quantity", valid: "such as 100m, 0.5, 64Mi or 1Gi" },
-    Pattern { regex: CONFIG_PATH, noun: "a path that can be used", valid: "letters, digits, and . _ / -" },
-    Pattern {
-        regex: VARIABLE,
-        noun: "a variable's name",
-        valid: "letters, digits and signs but \"=\", all of ASCII",
-    },
-    Pattern { regex: QUALIFIED_NAME, noun: "a label's name", valid: "such as \"app.kubernetes.io/name\"" },
-    Pattern {
-        regex: LABEL_VALUE,
-        noun: "a label's value",
-        valid: "63 letters, digits, - _ and . at most, a letter or digit first and last",
-    },
-];
 
 /// Adds everything to the schema of the whole resource.
 pub fn add(schema: &mut Value) {
     let spec = &mut schema["properties"]["spec"]["properties"];
     // Typed clients write a policy that nobody set as "".
     set(spec, "imagePullPolicy", json!({"enum": ["Always", "IfNotPresent", "Never", ""]}));
+    pod::security_context(&mut spec["initContainerSecurityContext"]);
     sampler(&mut spec["sampler"]);
     selector(&mut spec["selector"]);
     variables(&mut spec["env"]);
+    let tls = &mut spec["exporter"]["properties"]["tls"]["properties"];
+    for object in ["secretName", "configMapName"] {
+        set(tls, object, json!({"pattern": OBJECT_NAME, "maxLength": pod::LONGEST_NAME}));
+    }
     for language in LANGUAGES {
         let field = &mut spec[language.field];
         add_rule(field, claim_or_limit());
-        add_rule(&mut field["properties"][language.resources], limits_hold_requests());
         let members = &mut field["properties"];
+        let resources = &mut members[language.resources];
+        add_rule(resources, limits_hold_requests());
+        pod::resources(resources);
+        pod::claim(&mut members["volumeClaimTemplate"]);
+        if members["securityContext"].is_object() {
+            pod::security_context(&mut members["securityContext"]);
+        }
+        set(members, "image", json!({"pattern": IMAGE}));
         variables(&mut members["env"]);
         for path in ["configPath", "configFile"] {
             set(members, path, json!({"pattern": CONFIG_PATH, "maxLength": 256}));
@@ -85,14 +52,14 @@ pub fn add(schema: &mut Value) {
         if members["extensions"].is_object() {
             set(members, "extensions", json!({"maxItems": 64}));
             let extension = &mut members["extensions"]["items"]["properties"];
-            set(extension, "image", json!({"minLength": 1}));
+            set(extension, "image", json!({"minLength": 1, "pattern": IMAGE}));
             set(extension, "dir", json!({"minLength": 1}));
         }
     }
 }
 
 /// Sets keywords of a member, where there is such a member.
-fn set(members: &mut Value, name: &str, keywords: Value) {
+pub fn set(members: &mut Value, name: &str, keywords: Value) {
     if let (Some(node), Value::Object(keywords)) =
         (members.get_mut(name).and_then(Value::as_object_mut), keywords)
     {
@@ -158,6 +125,7 @@ fn variables(list: &mut Value) {
     node.insert("maxItems".into(), json!(1024));
     let variable = &mut list["items"];
     set(&mut variable["properties"], "name", json!({"minLength": 1, "pattern": VARIABLE}));
+    pod::source(&mut variable["properties"]["valueFrom"]);
     let sources = ["configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"];
     let any: Vec<_> = sources.iter().map(|source| format!("has(self.valueFrom.{source})")).collect();
     let text =
@@ -196,19 +164,15 @@ fn limits_hold_requests() -> Value {
 }
 
 fn selector(selector: &mut Value) {
+    pod::selector(selector);
     let members = &mut selector["properties"];
     set(members, "matchLabels", json!({"maxProperties": 64}));
     let labels = &mut members["matchLabels"];
-    set(labels, "additionalProperties", json!({"pattern": LABEL_VALUE, "maxLength": 63}));
-    let keys = format!("self.all(key, key.matches('{QUALIFIED_NAME}'))");
+    let keys = format!("self.all(key, key.matches('{}'))", QUALIFIED_NAME.replace('\\', r"\\"));
     add_rule(labels, rule(keys, "every key must be a label's name, such as \"app.kubernetes.io/name\""));
     set(members, "matchExpressions", json!({"maxItems": 64}));
     let expression = &mut members["matchExpressions"]["items"];
-    let fields = &mut expression["properties"];
-    set(fields, "key", json!({"pattern": QUALIFIED_NAME, "maxLength": 317}));
-    set(fields, "operator", json!({"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}));
-    set(fields, "values", json!({"maxItems": 256}));
-    set(&mut fields["values"], "items", json!({"pattern": LABEL_VALUE, "maxLength": 63}));
+    set(&mut expression["properties"], "values", json!({"maxItems": 256}));
     let values = "(has(self.values) && size(self.values) > 0) == (self.operator in ['In', 'NotIn'])";
     let message = "values must be given for In and NotIn, and for no other operator";
     add_rule(expression, rule(values, message));

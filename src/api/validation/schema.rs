@@ -1,39 +1,35 @@
 //! Checks a value by the CRD's own schema: types, values, patterns, bounds.
-//!
-//! Knows the keywords that the schema has; a test fails when it gets one more.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::{Map, Number, Value};
 
-use super::{Cause, Verdict, text};
+use super::{Cause, Verdict, path::Path, text};
 use crate::api::{
-    crd::{PATTERNS, Pattern},
+    crd::{
+        Pattern,
+        schema::{self, Kind, Schema},
+    },
     quantity::Quantity,
 };
 
 /// Checks a value and everything in it. `path` is the field's.
-pub fn check(verdict: &mut Verdict, path: &str, schema: &Value, value: &Value) {
+pub fn check(verdict: &mut Verdict, path: Path<'_>, schema: &Schema, value: &Value) {
     Check { verdict, path }.value(schema, value);
 }
 
 struct Check<'c> {
     verdict: &'c mut Verdict,
-    path: &'c str,
+    path: Path<'c>,
 }
 
 impl Check<'_> {
-    fn value(&mut self, schema: &Value, value: &Value) {
-        if schema["x-kubernetes-int-or-string"] == true {
-            return self.quantity(value);
-        }
-        match (schema["type"].as_str().unwrap_or_default(), value) {
-            ("object", Value::Object(members)) => self.object(schema, members),
-            ("array", Value::Array(items)) => self.array(schema, items),
-            ("string", Value::String(text)) => self.string(schema, text),
-            ("boolean", Value::Bool(_)) => {}
-            ("integer", Value::Number(number)) if number.is_i64() => self.integer(schema, value),
+    fn value(&mut self, schema: &Schema, value: &Value) {
+        match (schema.kind, value) {
+            _ if schema.is_quantity => self.quantity(value),
+            (Some(Kind::Object), Value::Object(members)) => self.object(schema, members),
+            (Some(Kind::Array), Value::Array(items)) => self.array(schema, items),
+            (Some(Kind::String), Value::String(text)) => self.string(schema, text),
+            (Some(Kind::Boolean), Value::Bool(_)) => {}
+            (Some(Kind::Integer), Value::Number(number)) if number.is_i64() => self.integer(schema, value),
             (expected, _) => self.wrong_type(expected, value),
         }
     }
@@ -42,89 +38,78 @@ impl Check<'_> {
         self.verdict.refuse(cause, self.path, message);
     }
 
-    fn below(&mut self, path: &str, schema: &Value, value: &Value) {
+    fn below(&mut self, path: Path<'_>, schema: &Schema, value: &Value) {
         Check { verdict: self.verdict, path }.value(schema, value);
     }
 
-    fn object(&mut self, schema: &Value, members: &Map<String, Value>) {
-        if let Some(most) = exceeds(members.len(), &schema["maxProperties"]) {
+    fn object(&mut self, schema: &Schema, members: &Map<String, Value>) {
+        if let Some(most) = exceeds(members.len(), schema.max_properties) {
             self.refuse(Cause::TooMany, format!("has {} entries; valid: {most} at most", members.len()));
         }
-        let (known, others) = (&schema["properties"], &schema["additionalProperties"]);
         for (key, value) in members {
-            let path = member_path(self.path, key);
-            match known.get(key) {
+            let above = self.path;
+            let path = above.member(key);
+            match schema.properties.get(key.as_str()) {
                 // The API server drops a null, or keeps it where the schema lets it; it means "not set".
                 Some(_) if value.is_null() => {}
-                Some(schema) => self.below(&path, schema, value),
-                None if others.is_object() => self.below(&path, others, value),
-                None => self.unknown(&path, key, known),
+                Some(schema) => self.below(path, schema, value),
+                None => match &schema.additional_properties {
+                    Some(others) => self.below(path, others, value),
+                    None => self.unknown(path, key, schema),
+                },
             }
         }
-        for field in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            if members.get(field).is_none_or(Value::is_null) {
-                self.verdict.refuse(Cause::Required, member_path(self.path, field), "is missing");
+        for field in &schema.required {
+            if members.get(&**field).is_none_or(Value::is_null) {
+                self.verdict.refuse(Cause::Required, self.path.member(field), "is missing");
             }
         }
     }
 
-    fn unknown(&mut self, path: &str, key: &str, known: &Value) {
-        let Some(known) = known.as_object() else { return };
-        let suggestion = text::suggestion(key, known.keys().map(String::as_str));
+    fn unknown(&mut self, path: Path<'_>, key: &str, schema: &Schema) {
+        let suggestion = text::suggestion(key, schema.properties.keys().map(|known| &**known));
         let message = format!("is not a field{suggestion}; the API server drops it");
         self.verdict.warn("unknown-field", path, message);
     }
 
-    fn array(&mut self, schema: &Value, items: &[Value]) {
-        if let Some(most) = exceeds(items.len(), &schema["maxItems"]) {
+    fn array(&mut self, schema: &Schema, items: &[Value]) {
+        if let Some(most) = exceeds(items.len(), schema.max_items) {
             return self
                 .refuse(Cause::TooMany, format!("has {} entries; valid: {most} at most", items.len()));
         }
+        let list = self.path;
         for (index, item) in items.iter().enumerate() {
-            self.below(&format!("{}[{index}]", self.path), &schema["items"], item);
+            if let Some(schema) = &schema.items {
+                self.below(list.item(index), schema, item);
+            }
         }
     }
 
-    fn string(&mut self, schema: &Value, written: &str) {
+    fn string(&mut self, schema: &Schema, written: &str) {
         let length = written.chars().count();
-        if schema["minLength"].as_u64().is_some_and(|least| least > 0) && written.is_empty() {
+        if schema.min_length > 0 && written.is_empty() {
             return self.refuse(Cause::Required, "is empty");
         }
-        if let Some(valid) = schema["enum"].as_array() {
+        if let Some(valid) = &schema.choice {
             return self.choice(valid, written);
         }
-        if let Some(most) = exceeds(length, &schema["maxLength"]) {
+        if let Some(most) = exceeds(length, schema.max_length) {
             return self.refuse(Cause::TooLong, format!("has {length} characters; valid: {most} at most"));
         }
-        if let Some(pattern) = schema["pattern"].as_str() {
-            self.pattern(pattern, written);
+        if let Some(known) = schema.pattern.filter(|known| !known.regex.is_match(written)) {
+            self.misfit(known.pattern, written);
         }
     }
 
-    fn choice(&mut self, valid: &[Value], written: &str) {
-        let valid: Vec<_> = valid.iter().filter_map(Value::as_str).collect();
-        if valid.contains(&written) {
+    fn choice(&mut self, valid: &[Box<str>], written: &str) {
+        let valid = valid.iter().map(|word| &**word);
+        if valid.clone().any(|word| word == written) {
             return;
         }
-        let field =
-            self.path.trim_end_matches(|letter: char| letter.is_ascii_digit() || "[]".contains(letter));
-        let noun = match field.rsplit('.').next() {
-            Some("type") => "a sampler",
-            Some("propagators") => "a propagator",
-            Some("imagePullPolicy") => "a pull policy",
-            Some("operator") => "an operator",
-            _ => "valid here",
-        };
-        let suggestion = text::suggestion(written, valid.iter().copied());
+        let noun = choice_noun(self.path);
+        let suggestion = text::suggestion(written, valid.clone());
         let (shown, valid) = (text::quoted(written), text::list(valid));
         self.refuse(Cause::NotSupported, format!("{shown} is not {noun}{suggestion}; valid: {valid}"));
-    }
-
-    fn pattern(&mut self, pattern: &str, written: &str) {
-        let (known, regex) = compiled(pattern);
-        if !regex.is_match(written) {
-            self.misfit(known, written);
-        }
     }
 
     fn misfit(&mut self, pattern: &Pattern, written: &str) {
@@ -136,7 +121,9 @@ impl Check<'_> {
         match value {
             Value::String(written) if written.trim_start().starts_with('-') => self.negative(value),
             // Stricter than the pattern, as Kubernetes is when it reads one.
-            Value::String(written) if Quantity::of(value).is_none() => self.misfit(&PATTERNS[0], written),
+            Value::String(written) if Quantity::of(value).is_none() => {
+                self.misfit(schema::quantity(), written);
+            }
             Value::String(_) => {}
             Value::Number(number) if whole(number).is_some_and(|number| number < 0) => self.negative(value),
             Value::Number(number) if whole(number).is_some() => {}
@@ -145,15 +132,20 @@ impl Check<'_> {
                     format!("{value} is not a whole number; valid: text, such as \"500m\" or \"0.5\"");
                 self.refuse(Cause::TypeInvalid, message);
             }
-            _ => self.wrong_type("quantity", value),
+            _ => self.wrong_type(None, value),
         }
     }
 
-    fn integer(&mut self, schema: &Value, value: &Value) {
+    fn integer(&mut self, schema: &Schema, value: &Value) {
         let number = value.as_i64().unwrap_or_default();
-        if schema["format"] == "int32" && i32::try_from(number).is_err() {
+        if schema.format.as_deref() == Some("int32") && i32::try_from(number).is_err() {
             let message = format!("{number} is out of range; valid: {} to {}", i32::MIN, i32::MAX);
             self.refuse(Cause::Invalid, message);
+        }
+        if let (Some(least), Some(most)) = (schema.minimum, schema.maximum)
+            && !(least..=most).contains(&number)
+        {
+            self.refuse(Cause::Invalid, format!("{number} is out of range; valid: {least} to {most}"));
         }
     }
 
@@ -161,7 +153,7 @@ impl Check<'_> {
         self.refuse(Cause::Invalid, format!("{} is negative; valid: 0 or more", text::shown(value)));
     }
 
-    fn wrong_type(&mut self, expected: &str, value: &Value) {
+    fn wrong_type(&mut self, expected: Option<Kind>, value: &Value) {
         let found = match value {
             Value::Null => "null",
             Value::Bool(_) => "true or false",
@@ -171,23 +163,35 @@ impl Check<'_> {
             Value::Object(_) => "an object",
         };
         let valid = match expected {
-            "string" if value.is_number() || value.is_boolean() => "text; put it in quotes",
-            "string" => "text",
-            "boolean" => "true or false",
-            "integer" => "a whole number",
-            "quantity" => "a quantity, such as 100m or 64Mi",
-            "array" => "a list",
-            _ => "an object",
+            Some(Kind::String) if value.is_number() || value.is_boolean() => "text; put it in quotes",
+            Some(Kind::String) => "text",
+            Some(Kind::Boolean) => "true or false",
+            Some(Kind::Integer) => "a whole number",
+            Some(Kind::Array) => "a list",
+            Some(Kind::Object) => "an object",
+            None => "a quantity, such as 100m or 64Mi",
         };
         let is_plain = value.is_string() || value.is_number() || value.is_boolean();
         // The value of a variable may be a secret.
         let subject = match value {
-            _ if is_plain && self.path.rsplit('.').next() != Some("value") => {
+            _ if is_plain && self.path.last_names().0 != "value" => {
                 format!("{} is {found}", text::shown(value))
             }
             _ => format!("is {found}"),
         };
         self.refuse(Cause::TypeInvalid, format!("{subject}; valid: {valid}"));
+    }
+}
+
+/// What a text of a closed list would be, by the field's path.
+fn choice_noun(path: Path<'_>) -> &'static str {
+    match path.last_names() {
+        ("type", "sampler") => "a sampler",
+        ("propagators", _) => "a propagator",
+        ("imagePullPolicy", _) => "a pull policy",
+        ("operator", _) => "an operator",
+        ("accessModes", _) => "an access mode",
+        _ => "valid here",
     }
 }
 
@@ -201,72 +205,6 @@ fn whole(number: &Number) -> Option<i64> {
 }
 
 /// The bound that a size is beyond, if it is.
-fn exceeds(size: usize, bound: &Value) -> Option<u64> {
-    bound.as_u64().filter(|bound| size as u64 > *bound)
-}
-
-/// Keys of maps may have dots in them; then they stand in brackets, as the API server writes them.
-pub fn member_path(path: &str, key: &str) -> String {
-    let is_plain = key.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    if is_plain { format!("{path}.{key}") } else { format!("{path}[{key}]") }
-}
-
-fn compiled(pattern: &str) -> &'static (&'static Pattern, Regex) {
-    static COMPILED: LazyLock<Vec<(&Pattern, Regex)>> = LazyLock::new(|| {
-        let compile = |pattern: &'static Pattern| {
-            (pattern, Regex::new(pattern.regex).expect("patterns are tried in a test"))
-        };
-        PATTERNS.iter().map(compile).collect()
-    });
-    let found = COMPILED.iter().find(|(known, _)| known.regex == pattern);
-    found.expect("every pattern of the schema is in the table; a test sees to it")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::api::crd;
-
-    const KEYWORDS: [&str; 18] = [
-        "additionalProperties",
-        "anyOf",
-        "description",
-        "enum",
-        "format",
-        "items",
-        "maxItems",
-        "maxLength",
-        "maxProperties",
-        "minLength",
-        "minimum",
-        "nullable",
-        "pattern",
-        "properties",
-        "required",
-        "type",
-        "x-kubernetes-int-or-string",
-        "x-kubernetes-validations",
-    ];
-
-    fn visit(node: &Value, see: &mut impl FnMut(&Map<String, Value>)) {
-        let Some(members) = node.as_object() else { return };
-        see(members);
-        for property in node["properties"].as_object().into_iter().flatten() {
-            visit(property.1, see);
-        }
-        visit(&node["items"], see);
-        visit(&node["additionalProperties"], see);
-    }
-
-    #[test]
-    fn every_keyword_and_pattern_of_the_schema_is_understood() {
-        visit(crd::spec_schema(), &mut |node| {
-            for (keyword, value) in node {
-                assert!(KEYWORDS.contains(&keyword.as_str()), "{keyword}: {value}");
-                if keyword == "pattern" {
-                    compiled(value.as_str().expect("a pattern is text"));
-                }
-            }
-        });
-    }
+fn exceeds(size: usize, bound: Option<usize>) -> Option<usize> {
+    bound.filter(|bound| size > *bound)
 }

@@ -59,6 +59,19 @@ pub fn is_dns_name(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_label)
 }
 
+/// Whether a text can be the name of a label, of an annotation or of a resource: a word,
+/// or a domain, `/` and a word.
+pub fn is_qualified(name: &str) -> bool {
+    let (domain, word) = name.split_once('/').map_or((None, name), |(domain, word)| (Some(domain), word));
+    let is_end = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+    let is_inner = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    domain.is_none_or(is_dns_name)
+        && word.len() <= 63
+        && word.chars().all(is_inner)
+        && is_end(word.chars().next())
+        && is_end(word.chars().last())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +105,16 @@ mod tests {
         }
         for name in ["", "A", "-a", "a-", "a..b", "a_b", &"a".repeat(254)] {
             assert!(!is_dns_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn qualified_names_have_a_domain_or_none() {
+        for name in ["app", "app.kubernetes.io/name", "A_b.c-d", "example.com/GPU"] {
+            assert!(is_qualified(name), "{name}");
+        }
+        for name in ["", "/a", "a/", "a/b/c", "a b", "-a", "a..b/c", "Example.com/a", &"a".repeat(64)] {
+            assert!(!is_qualified(name), "{name}");
         }
     }
 }

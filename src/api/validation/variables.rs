@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Cause, Verdict, secret, text};
-use crate::api::is_hollow;
+use super::{Verdict, path::Path, secret, source, text};
 
 /// Variables that injection extends in place of setting them.
 const EXTENDED: [&str; 7] = [
@@ -17,10 +16,10 @@ const EXTENDED: [&str; 7] = [
 ];
 
 /// Checks variables of targets.
-pub fn check(verdict: &mut Verdict, field: &str, list: &Value) {
+pub fn check(verdict: &mut Verdict, field: Path<'_>, list: &Value) {
     each(list, |index, name, variable| {
-        let field = format!("{field}[{index}]");
-        check_one(verdict, &field, name, variable);
+        let field = field.item(index);
+        check_one(verdict, field, name, variable);
         if EXTENDED.contains(&name) {
             let message = format!(
                 "{name} is extended by injection; a target that sets it itself keeps its own value and loses this one"
@@ -31,8 +30,8 @@ pub fn check(verdict: &mut Verdict, field: &str, list: &Value) {
 }
 
 /// Checks directives of a web server's module, which are written as variables are.
-pub fn check_attrs(verdict: &mut Verdict, field: &str, list: &Value) {
-    each(list, |index, name, variable| check_one(verdict, &format!("{field}[{index}]"), name, variable));
+pub fn check_attrs(verdict: &mut Verdict, field: Path<'_>, list: &Value) {
+    each(list, |index, name, variable| check_one(verdict, field.item(index), name, variable));
 }
 
 fn each(list: &Value, mut visit: impl FnMut(usize, &str, &Value)) {
@@ -41,19 +40,9 @@ fn each(list: &Value, mut visit: impl FnMut(usize, &str, &Value)) {
     }
 }
 
-fn check_one(verdict: &mut Verdict, field: &str, name: &str, variable: &Value) {
+fn check_one(verdict: &mut Verdict, field: Path<'_>, name: &str, variable: &Value) {
     let value = variable["value"].as_str().unwrap_or_default();
-    let sources = variable["valueFrom"].as_object().into_iter().flatten();
-    let sources: Vec<_> =
-        sources.filter(|(_, source)| !is_hollow(source)).map(|(source, _)| source.as_str()).collect();
-    let from = format!("{field}.valueFrom");
-    if !value.is_empty() && !sources.is_empty() {
-        let message = "cannot stand beside value; valid: one of the two";
-        verdict.refuse(Cause::Invalid, from, message);
-    } else if sources.len() > 1 {
-        let message = format!("names {} sources ({}); valid: one", sources.len(), text::list(sources));
-        verdict.refuse(Cause::Invalid, from, message);
-    }
+    source::check(verdict, field.member("valueFrom"), &variable["valueFrom"], !value.is_empty());
     if secret::is_credential(name, value) {
         let shown = text::quoted(name);
         let message = format!(

@@ -95,3 +95,27 @@ pub fn broken_neighbour(cluster: &Cluster) {
     let other = cluster.create(namespace, &java("other"));
     assert!(other.is_injected() && other.status().contains("broken/default"), "{}", other.pod);
 }
+
+/// One that was stored when the schema let it through: it makes no pod that the API server
+/// would refuse, and is used for what it is right for.
+pub fn broken_language(cluster: &Cluster) {
+    let namespace = "broken-language";
+    cluster.namespace(namespace, &[]);
+    let spec =
+        json!({"java": {"image": " ", "volumeLimitSize": "abc"}, "exporter": {"endpoint": "http://c:4317"}});
+    registration::apply_unchecked(
+        &cluster.plane,
+        &json!({
+            "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+            "metadata": {"name": "broken", "namespace": namespace}, "spec": spec,
+        }),
+    );
+    let annotations = [("inject-java", "true"), ("inject-python", "true"), ("container-names", "app")];
+    let known = |pod: &Created| pod.warnings.contains("cannot be used");
+    let pod = cluster.create_when("the broken one is known", namespace, &asking("both", &annotations), known);
+    let sentence = "java: the Instrumentation \"broken-language/broken\" cannot be used: spec.java.image: \" \" is not an image";
+    assert!(pod.warnings.contains(sentence), "{}", pod.warnings);
+    assert_eq!(pod.variable("app", "OTEL_EXPORTER_OTLP_ENDPOINT"), "http://c:4317");
+    let decision = audit::decision(cluster, namespace, "both");
+    assert_eq!(decision, "java=InstrumentationInvalid python/app=Injected");
+}

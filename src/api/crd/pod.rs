@@ -1,0 +1,80 @@
+//! Keywords for what is copied into pods as it is written: what the API server
+//! takes there, value by value. What values mean to each other is for
+//! validation to say.
+
+use serde_json::{Value, json};
+
+use super::{
+    patterns::{KEY, LABEL_VALUE, OBJECT_NAME, QUALIFIED_NAME, SHORT_NAME},
+    rules::set,
+};
+
+/// The longest name of an object.
+pub const LONGEST_NAME: usize = 253;
+
+/// The highest user or group that there is.
+const HIGHEST_ID: i64 = 2_147_483_647;
+
+/// Where a variable's value is read from.
+pub fn source(source: &mut Value) {
+    let members = &mut source["properties"];
+    for object in ["configMapKeyRef", "secretKeyRef"] {
+        let reference = &mut members[object]["properties"];
+        set(reference, "name", json!({"minLength": 1, "maxLength": LONGEST_NAME, "pattern": OBJECT_NAME}));
+        set(reference, "key", json!({"minLength": 1, "maxLength": LONGEST_NAME, "pattern": KEY}));
+    }
+    // Typed clients that leave the version out have it written as "".
+    set(&mut members["fieldRef"]["properties"], "apiVersion", json!({"enum": ["v1", ""]}));
+}
+
+/// The security context of a container.
+pub fn security_context(context: &mut Value) {
+    let members = &mut context["properties"];
+    for id in ["runAsUser", "runAsGroup"] {
+        set(members, id, json!({"minimum": 0, "maximum": HIGHEST_ID}));
+    }
+    set(members, "procMount", json!({"enum": ["Default", "Unmasked"]}));
+    for profile in ["appArmorProfile", "seccompProfile"] {
+        let types = json!({"enum": ["Localhost", "RuntimeDefault", "Unconfined"]});
+        set(&mut members[profile]["properties"], "type", types);
+    }
+}
+
+/// Requests, limits and claims of a container.
+pub fn resources(resources: &mut Value) {
+    let claim = &mut resources["properties"]["claims"]["items"]["properties"];
+    set(claim, "name", json!({"minLength": 1}));
+    set(claim, "request", json!({"pattern": SHORT_NAME}));
+}
+
+/// A label selector.
+pub fn selector(selector: &mut Value) {
+    let members = &mut selector["properties"];
+    let value = json!({"pattern": LABEL_VALUE, "maxLength": 63});
+    set(&mut members["matchLabels"], "additionalProperties", value.clone());
+    let expression = &mut members["matchExpressions"]["items"]["properties"];
+    set(expression, "key", json!({"pattern": QUALIFIED_NAME, "maxLength": 317}));
+    set(expression, "operator", json!({"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}));
+    set(&mut expression["values"], "items", value);
+}
+
+/// The claim of a volume that comes and goes with its pod.
+pub fn claim(claim: &mut Value) {
+    let metadata = &mut claim["properties"]["metadata"]["properties"];
+    set(&mut metadata["labels"], "additionalProperties", json!({"pattern": LABEL_VALUE}));
+    let members = &mut claim["properties"]["spec"]["properties"];
+    selector(&mut members["selector"]);
+    let modes = json!({"enum": ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"]});
+    set(&mut members["accessModes"], "items", modes);
+    set(members, "volumeMode", json!({"enum": ["Filesystem", "Block"]}));
+    for class in ["storageClassName", "volumeAttributesClassName"] {
+        set(members, class, json!({"maxLength": LONGEST_NAME, "pattern": OBJECT_NAME}));
+    }
+    for source in ["dataSource", "dataSourceRef"] {
+        let reference = &mut members[source]["properties"];
+        set(reference, "apiGroup", json!({"maxLength": LONGEST_NAME, "pattern": OBJECT_NAME}));
+        set(reference, "kind", json!({"minLength": 1}));
+        set(reference, "name", json!({"minLength": 1}));
+        set(reference, "namespace", json!({"pattern": SHORT_NAME}));
+    }
+}
