@@ -8,7 +8,7 @@ test:
 
 # What helm makes of the chart, without a cluster: needs Go.
 chart:
-	tools=$$(tests/control-plane/build helm3 helm4 kubeconform kubectl schemas) && \
+	tools=$$(tests/control-plane/build helm3 helm4 kubeconform kubectl alerts schemas) && \
 	OTEL_WEBHOOK_CHART_TOOLS=$$tools cargo test --test chart -- $(CASE)
 
 # Against a real API server, which is built from Go modules: needs Go, and says

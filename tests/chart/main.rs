@@ -4,6 +4,7 @@
 //! oldest and the newest Kubernetes. The objects are checked against the
 //! OpenAPI of those versions, and by their meaning.
 
+mod alerts;
 mod helm;
 mod kustomize;
 mod matrix;

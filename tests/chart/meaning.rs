@@ -57,6 +57,16 @@ fn the_default_instrumentation_is_made_last_and_known_to_the_server() {
         format!("--default-instrumentation={NAMESPACE}/{}", default["name"].as_str().expect("a name"));
     assert!(crate::helm::args(objects).contains(&named), "{named}");
 
+    // Its kind is known once the webhook, which lists it, answers.
+    let wait = &the(objects, "Job")["metadata"]["annotations"];
+    assert_eq!(wait["helm.sh/hook"], "post-install,post-upgrade");
+    assert_eq!(
+        (&wait["helm.sh/hook-weight"], &default["annotations"]["helm.sh/hook-weight"]),
+        (&json!("-1"), &json!(null))
+    );
+    let known_before = objects_with(&["defaultInstrumentation.enabled=true", "crds.install=false"]);
+    assert!(of_kind(&known_before, "Job").is_empty());
+
     let objects = objects_of(&values("outside"));
     assert!(of_kind(objects, "Instrumentation").is_empty());
     let existing = "--default-instrumentation=observability/default".to_owned();

@@ -16,6 +16,9 @@ fn scrape() -> String {
     let metrics = Metrics::new();
     metrics.count_review("/mutate-v1-pod", ReviewOutcome::Answered, Duration::ZERO);
     metrics.count_injection("java", "Injected");
+    metrics.managed.expect();
+    metrics.managed.set_authority_expiry(0);
+    metrics.managed.set_in_step("MutatingWebhookConfiguration", "one", Some(true));
     metrics.encode()
 }
 
@@ -24,11 +27,15 @@ fn queries() -> Vec<String> {
     let objects = objects_with(&["prometheusRule.enabled=true"]);
     let rules = the(&objects, "PrometheusRule")["spec"]["groups"][0]["rules"].clone();
     let alerts = rules.as_array().expect("rules").iter().map(|rule| rule["expr"].clone());
+    let alerts = alerts.map(|query| query.as_str().expect("a query").to_owned());
+    alerts.chain(dashboard_queries()).collect()
+}
+
+pub fn dashboard_queries() -> Vec<String> {
     let panels = dashboard()["panels"].as_array().expect("panels").clone();
-    let panels =
+    let targets =
         panels.into_iter().flat_map(|panel| panel["targets"].as_array().cloned().unwrap_or_default());
-    let queries = alerts.chain(panels.map(|target| target["expr"].clone()));
-    queries.map(|query| query.as_str().expect("a query").to_owned()).collect()
+    targets.map(|target| target["expr"].as_str().expect("a query").to_owned()).collect()
 }
 
 fn dashboard() -> Value {

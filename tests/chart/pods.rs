@@ -6,17 +6,18 @@ use serde_json::{Value, json};
 
 use crate::helm::{args, matrix, objects_of, of_kind, the, values};
 
-/// The pods that a release makes: those of the Deployment, and that of `helm test`.
-fn pod_specs(objects: &[Value]) -> [&Value; 2] {
-    [&the(objects, "Deployment")["spec"]["template"]["spec"], &the(objects, "Pod")["spec"]]
+/// The pods that a release makes: those of the Deployment, that of `helm test`, and that of the Job.
+fn pod_specs(objects: &[Value]) -> Vec<&Value> {
+    let templates = of_kind(objects, "Deployment").into_iter().chain(of_kind(objects, "Job"));
+    let specs = templates.map(|object| &object["spec"]["template"]["spec"]);
+    specs.chain([&the(objects, "Pod")["spec"]]).collect()
 }
 
 /// With the program's own parser: a flag that is not there, or a value that it does not take, fails here.
 #[test]
 fn the_program_takes_its_arguments() {
     for file in matrix() {
-        let objects = objects_of(&file);
-        for spec in pod_specs(objects) {
+        for spec in pod_specs(objects_of(&file)) {
             let args: Vec<String> =
                 serde_json::from_value(spec["containers"][0]["args"].clone()).expect("arguments");
             let parsed = Cli::try_parse_from(["otel-webhook".to_owned()].into_iter().chain(args.clone()));
@@ -63,7 +64,9 @@ fn selectors_choose_the_pods_of_the_deployment_alone() {
         let objects = objects_of(&file);
         let deployment = the(objects, "Deployment");
         let pods = &deployment["spec"]["template"]["metadata"]["labels"];
-        let test = &the(objects, "Pod")["metadata"]["labels"];
+        let others: Vec<_> = of_kind(objects, "Job").iter().map(|job| &job["spec"]["template"]).collect();
+        let others = others.into_iter().chain([the(objects, "Pod")]);
+        let others: Vec<_> = others.map(|pod| &pod["metadata"]["labels"]).collect();
         let own = deployment["spec"]["selector"]["matchLabels"].clone();
         let mut selectors = vec![own.clone(), the(objects, "Service")["spec"]["selector"].clone()];
         for (kind, pointer) in [
@@ -77,7 +80,11 @@ fn selectors_choose_the_pods_of_the_deployment_alone() {
         for selector in selectors {
             assert_eq!(selector, own, "{}", file.display());
             assert!(matches(&selector, pods), "{}: {pods}", file.display());
-            assert!(!matches(&selector, test), "{}: {test}", file.display());
+            assert!(
+                !others.iter().any(|labels| matches(&selector, labels)),
+                "{}: {others:?}",
+                file.display()
+            );
         }
         for monitor in of_kind(objects, "ServiceMonitor") {
             let service = &the(objects, "Service")["metadata"]["labels"];
@@ -131,25 +138,25 @@ fn the_kubelet_waits_longer_than_the_program() {
 
 #[test]
 fn the_image_is_that_of_the_registry_and_of_the_digest() {
-    let image = |name: &str| {
-        let objects = objects_of(&values(name));
-        pod_specs(objects).map(|spec| spec["containers"][0]["image"].as_str().expect("an image").to_owned())
-    };
-    let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(image("default"), [(); 2].map(|()| format!("ghcr.io/otel-webhook/otel-webhook:{version}")));
     let digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-    let expected = format!("mirror.example.com:5000/example/webhook:1.2.3@{digest}");
-    assert_eq!(image("everything"), [(); 2].map(|()| expected.clone()));
+    for (name, expected) in [
+        ("default", concat!("ghcr.io/otel-webhook/otel-webhook:", env!("CARGO_PKG_VERSION")).to_owned()),
+        ("everything", format!("mirror.example.com:5000/example/webhook:1.2.3@{digest}")),
+    ] {
+        for spec in pod_specs(objects_of(&values(name))) {
+            assert_eq!(spec["containers"][0]["image"], expected);
+        }
+    }
 }
 
-/// The token is mounted where it is used, and the pod of `helm test` asks the API server nothing.
+/// The token is mounted where it is used; the others ask the API server nothing.
 #[test]
 fn only_the_server_has_a_token() {
-    let objects = objects_of(&values("default"));
+    let objects = objects_of(&values("everything"));
     assert_eq!(the(objects, "ServiceAccount")["automountServiceAccountToken"], false);
-    let [server, test] = pod_specs(objects);
-    assert_eq!(server["automountServiceAccountToken"], true);
-    assert_eq!(test["automountServiceAccountToken"], false);
+    let tokens: Vec<_> =
+        pod_specs(objects).iter().map(|spec| spec["automountServiceAccountToken"].clone()).collect();
+    assert_eq!(tokens, [true, false, false]);
 }
 
 /// `helm test` trusts what the API server is told to trust, and gets no key.

@@ -1,0 +1,61 @@
+{{/* The webhook's URL, as a pod of the cluster reaches it. */}}
+{{- define "otel-webhook.reviewUrl" -}}
+{{- $service := printf "https://%s.%s.svc:%v" (include "otel-webhook.fullname" .) .Release.Namespace .Values.service.port -}}
+{{- default $service .Values.registration.url | trimSuffix "/" }}/mutate-v1-pod
+{{- end -}}
+
+{{/* Labels of pods that send a review: apart from those of the webhook, which are chosen by theirs. */}}
+{{- define "otel-webhook.reviewLabels" -}}
+app.kubernetes.io/name: {{ include "otel-webhook.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: review
+{{- end -}}
+
+{{/*
+The spec of a pod that sends one review and ends: `root`, `restartPolicy`, and
+`authority`, a volume with ca.crt, where the certificate is to be verified.
+*/}}
+{{- define "otel-webhook.reviewPod" -}}
+{{- $values := .root.Values -}}
+restartPolicy: {{ .restartPolicy }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with include "otel-webhook.imagePullSecrets" .root | trim }}
+{{ . }}
+{{- end }}
+securityContext:
+  {{- toYaml $values.podSecurityContext | nindent 2 }}
+{{- with $values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+containers:
+  - name: review
+    image: {{ include "otel-webhook.image" .root | quote }}
+    imagePullPolicy: {{ $values.image.pullPolicy }}
+    args:
+      - check
+      - --review={{ include "otel-webhook.reviewUrl" .root }}
+      {{- if .authority }}
+      - --ca=/authority/ca.crt
+      {{- end }}
+    resources:
+      {{- toYaml $values.resources | nindent 6 }}
+    securityContext:
+      {{- toYaml $values.securityContext | nindent 6 }}
+    {{- if .authority }}
+    volumeMounts:
+      - name: authority
+        mountPath: /authority
+        readOnly: true
+    {{- end }}
+{{- with .authority }}
+volumes:
+  - name: authority
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end -}}
