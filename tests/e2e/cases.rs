@@ -2,6 +2,7 @@
 
 mod aftermath;
 mod certificate;
+mod check;
 mod every_field;
 mod failure;
 mod first_case;
@@ -55,6 +56,8 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
     ("a_generated_pod_that_is_taken_is_taken_injected_too", generated::taken),
     ("a_mistake_in_an_instrumentation_refuses_no_generated_pod", generated::taken_with_mistakes),
+    ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
+    ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
     ("the_roles_suffice", aftermath::roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),
 ];
