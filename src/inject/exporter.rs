@@ -58,14 +58,19 @@ impl Exporter {
         })
     }
 
-    /// Whether the pod has a volume of another kind under one of the names.
+    /// Whether the pod has, or is to have, another volume under one of the
+    /// names. Objects whose names differ by a dot and a dash, or behind the 63
+    /// characters of a volume's name, would share one.
     ///
     /// # Errors
     /// The name that is taken.
-    pub fn check_pod(&self, pod: &Pod<'_>) -> Result<(), Reason> {
+    pub fn check_pod(&self, pod: &Pod<'_>, added: &Volumes<'_>) -> Result<(), Reason> {
         for volume in &self.volumes {
-            let taken = pod.spec.volumes.iter().find(|own| *own.name == *volume.name);
-            if taken.is_some_and(|own| !volume.is_same(own)) {
+            let of_pod = pod.spec.volumes.iter().find(|own| *own.name == *volume.name);
+            let other = added.iter().find(|other| other.name == volume.name);
+            let is_taken = of_pod.is_some_and(|own| !volume.is_same(own))
+                || other.is_some_and(|other| other.source != volume.source());
+            if is_taken {
                 return Err(Reason::taken(Taken::Volume, &volume.name));
             }
         }

@@ -196,7 +196,7 @@ impl<'p> Job<'_, 'p> {
         volumes: &[&str],
         containers: impl IntoIterator<Item = &'n str>,
     ) -> Result<(), Reason> {
-        self.instrumentation().exporter.check_pod(self.facts.pod)?;
+        self.instrumentation().exporter.check_pod(self.facts.pod, &self.edit.volumes)?;
         if let Some(name) = volumes.iter().find(|name| self.edit.has_volume(name)) {
             return Err(Reason::taken(Taken::Volume, name));
         }

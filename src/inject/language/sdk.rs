@@ -26,7 +26,7 @@ pub const ROW: Language = Language {
 };
 
 fn inject(job: &mut Job<'_, '_>) {
-    if let Err(reason) = job.instrumentation().exporter.check_pod(job.facts.pod) {
+    if let Err(reason) = job.instrumentation().exporter.check_pod(job.facts.pod, &job.edit.volumes) {
         return job.report_all(reason);
     }
     for &place in &job.plan.targets {

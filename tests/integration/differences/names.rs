@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Injected, asking, items, pod, with};
+use crate::support::{Injected, Surroundings, asking, instrumentation, items, pod, with};
 
 const SIDECAR: &str = "opentelemetry-auto-instrumentation";
 const CLONE: &str = "otel-agent-source-container-clone";
@@ -186,5 +186,29 @@ fn d20_certificates_are_mounted_without_looking() {
         assert_eq!(mounts.filter(|mount| mount["readOnly"] == true).count(), 2);
         let notes: Vec<_> = injected.outcome.findings[0].notes.iter().map(ToString::to_string).collect();
         assert!(notes.iter().any(|note| note.starts_with("Secret s is mounted as optional")), "{notes:?}");
+    }
+}
+
+#[test]
+fn d17_objects_whose_volumes_would_have_one_name_are_not_taken_for_one() {
+    let long = |end: &str| format!("{}-{end}", "a".repeat(60));
+    for (one, other, java, python) in [
+        ("certs.v2".to_owned(), "certs-v2".to_owned(), "Injected", "NameTaken"),
+        (long("one"), long("other"), "Injected", "NameTaken"),
+        ("certs.v2".to_owned(), "certs.v2".to_owned(), "Injected", "Injected"),
+    ] {
+        for kind in ["secretName", "configMapName"] {
+            let with_tls =
+                |name, object: &str| instrumentation(name, json!({"exporter": {"tls": {kind: object}}}));
+            let around = Surroundings::new([with_tls("one", &one), with_tls("other", &other)]);
+            let asks = [("inject-java", "one"), ("inject-python", "other"), ("container-names", "app")];
+            let app = json!({"containers": [{"name": "app", "image": "app:1"}]});
+            let injected = around.inject(&pod(&asks, app));
+            let codes = injected.outcome.findings.iter().map(|finding| finding.reason.code());
+            assert_eq!(codes.collect::<Vec<_>>(), [java, python], "{one} {other}");
+            let volumes = injected.names("volumes");
+            let count = volumes.iter().filter(|name| name.starts_with("otel-auto-")).count();
+            assert_eq!(count, 1, "{volumes:?}");
+        }
     }
 }
