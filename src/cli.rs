@@ -3,6 +3,7 @@
 //! Flags are parsed first, each with an environment variable, and resolved
 //! once into typed settings; `main` maps the result to an exit code.
 
+mod certs;
 mod check;
 mod client;
 mod default;
@@ -73,6 +74,9 @@ enum Command {
     /// Print the roles that the server needs, made from the code that needs them
     #[command(after_help = rbac::EXAMPLES)]
     Rbac(rbac::RbacArgs),
+    /// Make an authority and a certificate for one's own setup
+    #[command(after_help = certs::EXAMPLES)]
+    Certs(certs::CertsArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -121,6 +125,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Explain(args) => return explain::run(args),
         Command::Validate(args) => return validate::run(args),
         Command::Default(args) => return default::run(args),
+        Command::Certs(args) => return certs::run(args),
         Command::Rbac(args) => return rbac::run(args),
         Command::Check(args) => return check::run(args),
         Command::Crd { output } => {

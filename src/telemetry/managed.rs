@@ -41,7 +41,12 @@ struct OperationLabels {
     operation: ManagedOperation,
 }
 
-/// Configurations come from the flags, so the number of series is bounded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SecretLabels {
+    secret: String,
+}
+
+/// Names come from the flags, so the number of series is bounded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ConfigurationLabels {
     kind: String,
@@ -51,7 +56,7 @@ struct ConfigurationLabels {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ManagedMetrics {
-    authority_expiry: Family<[(&'static str, &'static str); 0], Gauge<i64, AtomicI64>>,
+    authority_expiry: Family<SecretLabels, Gauge<i64, AtomicI64>>,
     in_step: Family<ConfigurationLabels, Gauge<i64, AtomicI64>>,
     repairs: Counter,
     failures: Family<OperationLabels, Counter>,
@@ -98,9 +103,9 @@ impl ManagedMetrics {
         self.repairs.inc();
     }
 
-    /// Sets when the authority that signs expires, in seconds since 1970.
-    pub fn set_authority_expiry(&self, seconds: i64) {
-        self.authority_expiry.get_or_create(&[]).set(seconds);
+    /// Sets when the authority in a Secret (`namespace/name`) expires, in seconds since 1970.
+    pub fn set_authority_expiry(&self, secret: &str, seconds: i64) {
+        self.authority_expiry.get_or_create(&SecretLabels { secret: secret.to_owned() }).set(seconds);
     }
 
     /// Sets whether a configuration has the bundle; none when it does not exist.
@@ -137,13 +142,13 @@ mod tests {
         metrics.managed.expect();
         metrics.managed.count_failure(ManagedOperation::Watch);
         metrics.managed.count_repair();
-        metrics.managed.set_authority_expiry(4_102_444_800);
+        metrics.managed.set_authority_expiry("a/b", 4_102_444_800);
         metrics.managed.set_in_step("MutatingWebhookConfiguration", "one", Some(true));
         for line in [
             "otel_webhook_managed_certificate_failures_total{operation=\"Secret\"} 0",
             "otel_webhook_managed_certificate_failures_total{operation=\"Watch\"} 1",
             "otel_webhook_ca_bundle_repairs_total 1",
-            "otel_webhook_authority_expiry_timestamp_seconds{} 4102444800",
+            "otel_webhook_authority_expiry_timestamp_seconds{secret=\"a/b\"} 4102444800",
             "otel_webhook_ca_bundle_in_step{kind=\"MutatingWebhookConfiguration\",name=\"one\"} 1",
         ] {
             assert!(lines(line), "{line} is not in\n{}", metrics.encode());

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
+use jiff::Timestamp;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -120,6 +121,12 @@ impl ServingCertificate {
     /// When the leaf expires, in seconds since 1970.
     pub fn not_after(&self) -> i64 {
         self.not_after
+    }
+
+    /// The same for people.
+    pub fn expires(&self) -> String {
+        Timestamp::from_second(self.not_after)
+            .map_or_else(|_| self.not_after.to_string(), |time| time.to_string())
     }
 
     /// The chain as it is served, the leaf first.

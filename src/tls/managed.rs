@@ -50,6 +50,9 @@ use plan::{Plan, PlanError};
 use replica::{Action, Replica};
 use report::Report;
 
+/// Who changed an object, as it says itself.
+const MANAGER: &str = "otel-webhook";
+
 /// How long a step may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -85,8 +88,6 @@ enum StepError {
     Plan(#[from] PlanError),
     #[error("it is left alone: {0}")]
     Foreign(String),
-    #[error("it was changed by others each time")]
-    Outrun,
     #[error("no answer within {PATIENCE:?}")]
     NoAnswer,
 }
@@ -127,7 +128,10 @@ impl Managed {
 
     fn hear(&mut self, news: News) {
         match news {
-            News::Secret(secret) => self.replica.see_secret(secret.map(|secret| *secret)),
+            News::Secret(secret) => {
+                self.replica.see_secret(secret.map(|secret| *secret));
+                self.replica.secret_retry.at_once();
+            }
             News::Configuration(index, configuration) => {
                 let named = &self.cluster.configurations()[index];
                 self.report.cainjector(named, configuration.as_ref());
@@ -142,12 +146,12 @@ impl Managed {
         match self.replica.next(self.clock.now(), Instant::now()) {
             Action::Wait(wait) => return wait,
             Action::Serve(certificate) => {
-                info!(not_after = certificate.not_after(), "serving a new certificate");
+                info!(not_after = certificate.expires(), "serving a new certificate");
                 self.current.replace(certificate);
             }
             Action::ChangeSecret => {
                 let outcome = in_time(self.change_secret()).await;
-                let name = self.cluster.secret_name();
+                let name = format!("Secret {}", self.cluster.secret_name());
                 self.report.outcome(ManagedOperation::Secret, &name, outcome, &mut self.replica.secret_retry);
             }
             Action::Mend(index) => {
@@ -161,7 +165,7 @@ impl Managed {
     }
 
     async fn change_secret(&mut self) -> Result<(), StepError> {
-        for _ in 0..ATTEMPTS {
+        for attempt in 1..=ATTEMPTS {
             self.read_secret().await?;
             let Plan::Change(content, reasons) = self.replica.plan(self.clock.now(), Instant::now())? else {
                 return Ok(());
@@ -181,17 +185,19 @@ impl Managed {
                     self.replica.see_secret(Some(stored));
                     return Ok(());
                 }
-                Err(error) if error.is_conflict() => debug!(%error, "another replica was faster"),
+                Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
+                    debug!(%error, "another replica was faster");
+                }
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(StepError::Outrun)
+        Ok(())
     }
 
     /// The configuration is read before the Secret: whoever put a newer bundle into it in between had
     /// written that to the Secret first.
     async fn mend(&mut self, index: usize) -> Result<(), StepError> {
-        for _ in 0..ATTEMPTS {
+        for attempt in 1..=ATTEMPTS {
             let configuration = self.cluster.configuration(index).await?;
             self.read_secret().await?;
             self.replica.see_configuration(index, configuration, Instant::now());
@@ -210,11 +216,13 @@ impl Managed {
                     self.replica.see_configuration(index, Some(mended), Instant::now());
                     return Ok(());
                 }
-                Err(error) if error.is_conflict() => debug!(%error, "somebody else was faster"),
+                Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
+                    debug!(%error, "somebody else was faster");
+                }
                 Err(error) => return Err(error.into()),
             }
         }
-        Err(StepError::Outrun)
+        Ok(())
     }
 
     async fn read_secret(&mut self) -> Result<(), ClusterError> {

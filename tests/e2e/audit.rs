@@ -1,11 +1,13 @@
 //! What the API server's audit log says of webhooks and of who asks for what.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
 
 use crate::cluster::{Cluster, LIMIT};
 use crate::control_plane::until;
+use crate::created::items;
 
 /// Every entry so far.
 pub fn entries(cluster: &Cluster) -> Vec<Value> {
@@ -34,4 +36,35 @@ pub fn of_creation(cluster: &Cluster, namespace: &str, pod: &str) -> Value {
 pub fn decision(cluster: &Cluster, namespace: &str, pod: &str) -> String {
     let annotations = of_creation(cluster, namespace, pod);
     annotations["pods.otel-webhook.io/injection"].as_str().unwrap_or_default().to_owned()
+}
+
+/// What an account asked for, as verbs on resources. It must never have been refused.
+///
+/// A patch that creates an object needs `create` as well, which the log does not say.
+pub fn asked(cluster: &Cluster, account: &str) -> BTreeSet<String> {
+    let mut asked = BTreeSet::new();
+    for entry in entries(cluster).iter().filter(|entry| entry["user"]["username"] == account) {
+        let code = &entry["responseStatus"]["code"];
+        assert!(code != 401 && code != 403, "it was refused: {entry}");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (verb, resource) = (text(&entry["verb"]), text(&entry["objectRef"]["resource"]));
+        if verb == "patch" && *code == 201 {
+            asked.insert(format!("create {resource}"));
+        }
+        asked.insert(format!("{verb} {resource}"));
+    }
+    asked
+}
+
+/// Every verb on every resource of the rules in these manifests.
+pub fn granted(manifests: &[Value]) -> BTreeSet<String> {
+    let rules = manifests.iter().flat_map(|manifest| items(&manifest["rules"]));
+    let pairs = rules.flat_map(|rule| {
+        let verbs = items(&rule["verbs"]).filter_map(Value::as_str);
+        verbs.flat_map(|verb| {
+            let resources = items(&rule["resources"]).filter_map(Value::as_str);
+            resources.map(move |resource| format!("{verb} {resource}"))
+        })
+    });
+    pairs.collect()
 }

@@ -9,6 +9,7 @@ mod first_case;
 mod generated;
 mod instrumentations;
 mod languages;
+mod managed;
 mod manifests;
 mod namespaces;
 mod owners;
@@ -58,6 +59,14 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("a_mistake_in_an_instrumentation_refuses_no_generated_pod", generated::taken_with_mistakes),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
     ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
+    ("managed_replicas_that_start_together_make_one_authority", managed::together),
+    ("managed_certificates_wait_for_a_configuration", managed::later),
+    ("managed_bundles_that_are_changed_are_put_back", managed::vandalised_bundle),
+    ("managed_bundles_are_not_fought_for_for_ever", managed::quarrel),
+    ("managed_secrets_that_are_damaged_cost_no_pod_its_agent", managed::vandalised_secret),
+    ("managed_certificates_leave_the_secret_of_somebody_else_alone", managed::foreign_secret),
+    ("managed_rotations_cost_no_pod_its_agent", managed::rotations),
     ("the_roles_suffice", aftermath::roles),
+    ("the_roles_of_managed_certificates_suffice", aftermath::managed_roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),
 ];

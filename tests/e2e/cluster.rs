@@ -50,6 +50,11 @@ impl Cluster {
         });
     }
 
+    /// Keeps a pod from the registered webhook.
+    pub fn leave_out(&self, pod: &mut Value) {
+        pod["metadata"]["labels"][registration::LABEL] = self.registrations.get().to_string().into();
+    }
+
     /// Makes a namespace in which pods can be created at once.
     pub fn namespace(&self, name: &str, annotations: &[(&str, &str)]) {
         // The API server refuses pods before their service account is there.

@@ -10,6 +10,7 @@
 //! namespaces of its own, and what it does to the webhook or its registration
 //! is undone when it ends, however it ends.
 
+mod admin;
 mod audit;
 #[path = "../support/broken.rs"]
 mod broken_fields;
@@ -21,6 +22,7 @@ mod created;
 mod generator;
 mod program;
 mod registration;
+mod replicas;
 #[path = "../support/resources.rs"]
 mod resources;
 #[path = "../support/review.rs"]
@@ -30,6 +32,7 @@ mod runner;
 #[path = "../support/secret_volume.rs"]
 mod secret_volume;
 mod sidecar;
+mod traffic;
 #[path = "../support/until.rs"]
 mod until;
 mod webhook;

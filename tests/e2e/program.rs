@@ -53,6 +53,12 @@ impl Program {
         format!("== {}, {state}:\n{}\n", self.log.display(), tail.join("\n"))
     }
 
+    /// Ends it without a word.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it ends");
+    }
+
     /// Never panics: it also runs while a test that failed is unwinding.
     pub fn stop(&mut self) {
         if self.has_ended() {

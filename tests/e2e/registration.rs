@@ -41,7 +41,7 @@ pub fn install(plane: &ControlPlane) -> PathBuf {
         let can = ["auth", "can-i", "watch", "instrumentations.opentelemetry.io", "--all-namespaces"];
         plane.kubectl(&[&can[..], &["--as", ACCOUNT]].concat()).ok.then_some(())
     });
-    write_kubeconfig(plane)
+    write_kubeconfig(plane, HOME, "otel-webhook")
 }
 
 /// Sends pods to `url`, whose certificate has to be of one of these authorities.
@@ -138,13 +138,14 @@ pub fn apply(plane: &ControlPlane, manifests: &str) {
     assert!(ran.ok, "kubectl apply failed: {}", ran.stderr);
 }
 
-fn write_kubeconfig(plane: &ControlPlane) -> PathBuf {
-    let token = plane.kubectl(&["create", "token", "otel-webhook", "--namespace", HOME, "--duration=2h"]);
+/// A kubeconfig for a service account.
+pub fn write_kubeconfig(plane: &ControlPlane, namespace: &str, account: &str) -> PathBuf {
+    let token = plane.kubectl(&["create", "token", account, "--namespace", namespace, "--duration=2h"]);
     assert!(token.ok, "no token: {}", token.stderr);
     let admin = fs::read_to_string(plane.kubeconfig()).expect("the administrator's kubeconfig");
     let mut config: Value = serde_json::from_str(&admin).expect("JSON");
     config["users"][0]["user"] = json!({"token": token.stdout.trim()});
-    let path = plane.dir().join("otel-webhook.kubeconfig");
+    let path = plane.dir().join(format!("{account}.kubeconfig"));
     fs::write(&path, config.to_string()).expect("the scratch folder is writable");
     path
 }

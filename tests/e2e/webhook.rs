@@ -6,11 +6,17 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
+use crate::admin;
 use crate::control_plane::{free_ports, until};
 use crate::secret_volume::SecretVolume;
 
@@ -150,14 +156,36 @@ impl Webhook {
         });
     }
 
+    /// Sends a review of a pod, as an API server does. The answer is of no interest.
+    pub fn review(&self, review: &Value) {
+        let mut roots = RootCertStore::empty();
+        let authority = CertificateDer::from_pem_slice(self.authority().as_bytes()).expect("a certificate");
+        roots.add(authority).expect("an authority");
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = ServerName::try_from("localhost").expect("a name");
+        let session = ClientConnection::new(Arc::new(config), name).expect("a session");
+        let socket = TcpStream::connect(("127.0.0.1", self.port)).expect("a connection");
+        let mut stream = StreamOwned::new(session, socket);
+        let body = review.to_string();
+        write!(
+            stream,
+            "POST /mutate-v1-pod HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .expect("a request on its way");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+
     /// The body of a good answer of the admin port.
     fn get(&self, path: &str) -> Option<String> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.admin_port)).ok()?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        head.starts_with("HTTP/1.1 200 ").then(|| body.to_owned())
+        admin::get(self.admin_port, path).and_then(|(is_good, body)| is_good.then_some(body))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The real program on files and streams.
 
+mod certs;
 mod check;
 mod conformance;
 mod default;

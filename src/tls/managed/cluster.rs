@@ -16,12 +16,10 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use super::MANAGER;
 use super::configuration::Configuration;
 use super::content::Content;
 use super::secret::{self, Stored};
-
-/// Who changed an object, as it says itself.
-const MANAGER: &str = "otel-webhook";
 
 /// What managed certificates need of the whole cluster; the names stand where `CONFIGURATION` does.
 pub fn cluster_rules() -> [Value; 1] {
@@ -103,15 +101,22 @@ impl Cluster {
         &self.configurations
     }
 
-    /// The Secret for people.
+    /// The names of the configurations, each once.
+    pub fn names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.configurations.iter().map(|named| named.name.as_str()).collect();
+        names.dedup();
+        names
+    }
+
+    /// The Secret as `namespace/name`.
     pub fn secret_name(&self) -> String {
-        format!("Secret {}/{}", self.namespace, self.name)
+        format!("{}/{}", self.namespace, self.name)
     }
 
     /// Watches all the objects. Each by its own name: nothing else is granted.
     pub fn watch(&self) -> impl Stream<Item = News> + use<> {
         let mut watches: Vec<BoxStream<'static, News>> =
-            vec![news(&self.secrets, &self.name, self.secret_name(), |object| {
+            vec![news(&self.secrets, &self.name, format!("Secret {}", self.secret_name()), |object| {
                 News::Secret(object.map(|object| Box::new(Stored::read(object))))
             })];
         for (index, named) in self.configurations.iter().enumerate() {

@@ -2,11 +2,12 @@
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use json_patch::Patch;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{ResourceExt, api::DynamicObject};
 use serde_json::{Value, json};
 
 use super::content::read_certificates;
-use super::version;
+use super::{MANAGER, version};
 use crate::tls::x509::X509;
 
 /// By these annotations cert-manager's cainjector is told to fill in `caBundle`.
@@ -23,7 +24,7 @@ pub struct Configuration {
     resource_version: String,
     /// The annotation that tells cert-manager to change it, too.
     pub cainjector: Option<&'static str>,
-    /// Who changed it last, by the name of its field manager.
+    /// Who, other than replicas, changed it last, by the name of their field manager.
     pub last_manager: Option<String>,
 }
 
@@ -39,12 +40,11 @@ impl Configuration {
     pub fn read(object: &DynamicObject) -> Self {
         let webhooks = object.data["webhooks"].as_array().map_or(&[][..], Vec::as_slice);
         let cainjector = CAINJECTOR.into_iter().find(|name| object.annotations().contains_key(*name));
-        let latest = object.managed_fields().iter().max_by_key(|entry| entry.time.clone());
         Self {
             webhooks: webhooks.iter().map(Webhook::read).collect(),
             resource_version: object.resource_version().unwrap_or_default(),
             cainjector,
-            last_manager: latest.and_then(|entry| entry.manager.clone()),
+            last_manager: last_manager(object),
         }
     }
 
@@ -94,6 +94,15 @@ impl Configuration {
         }
         serde_json::from_value(Value::Array(operations)).expect("operations of RFC 6902")
     }
+}
+
+/// Of those who own a `caBundle`, if there are any: times are in whole seconds.
+fn last_manager(object: &DynamicObject) -> Option<String> {
+    let others = object.managed_fields().iter().filter(|entry| entry.manager.as_deref() != Some(MANAGER));
+    let owns = |entry: &ManagedFieldsEntry| {
+        entry.fields_v1.as_ref().is_some_and(|fields| fields.0.to_string().contains("\"f:caBundle\""))
+    };
+    others.max_by_key(|entry| (owns(entry), entry.time.clone()))?.manager.clone()
 }
 
 impl Webhook {

@@ -16,6 +16,8 @@ use super::restraint::Retry;
 use crate::telemetry::{ManagedOperation, Metrics};
 use crate::tls::x509::X509;
 
+const ADVICE: &str = "; the service account needs the rules that `otel-webhook rbac` prints";
+
 /// What is told, and what has been.
 pub struct Report {
     metrics: Arc<Metrics>,
@@ -34,13 +36,15 @@ impl Report {
     pub fn state(&mut self, cluster: &Cluster, replica: &Replica) {
         let is_unregistered = replica.is_unregistered();
         if is_unregistered && !self.said_unregistered {
-            let names: Vec<_> = cluster.configurations().iter().map(ToString::to_string).collect();
-            warn!(?names, "no webhook configuration of these exists yet: not ready before there is one");
+            warn!(
+                names = cluster.names().join(", "),
+                "no webhook configuration of these exists yet: not ready before there is one"
+            );
         }
         self.said_unregistered = is_unregistered;
         let Some(content) = replica.whole() else { return };
         let newest = content.newest().map_or(0, |newest| newest.not_after.as_second());
-        self.metrics.managed.set_authority_expiry(newest);
+        self.metrics.managed.set_authority_expiry(&cluster.secret_name(), newest);
         for (named, registration) in cluster.configurations().iter().zip(&replica.registrations) {
             let agrees = registration.there().map(|there| there.agrees(&content.bundle));
             self.metrics.managed.set_in_step(&named.kind, &named.name, agrees);
@@ -62,12 +66,8 @@ impl Report {
             return;
         };
         self.metrics.managed.count_failure(operation);
-        let advice = match &error {
-            StepError::Cluster(error) if error.is_forbidden() => {
-                "; the service account needs the rules that `otel-webhook rbac` prints"
-            }
-            _ => "",
-        };
+        let is_forbidden = matches!(&error, StepError::Cluster(error) if error.is_forbidden());
+        let advice = if is_forbidden { ADVICE } else { "" };
         if retry.failed(&error.to_string(), Instant::now()) {
             warn!(object, %error, "managed certificates cannot go on{advice}; trying again");
         }
@@ -76,7 +76,13 @@ impl Report {
     /// A watch ended with an error; it begins again by itself.
     pub fn watch_failed(&self, what: &str, error: &watcher::Error) {
         self.metrics.managed.count_failure(ManagedOperation::Watch);
-        warn!(what, %error, "a watch failed; trying again");
+        let is_forbidden = matches!(
+            error,
+            watcher::Error::InitialListFailed(kube::Error::Api(status))
+            | watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 403
+        );
+        let advice = if is_forbidden { ADVICE } else { "" };
+        warn!(what, %error, "a watch failed{advice}; trying again");
     }
 
     /// The bundle was put into a configuration; `changed_by` is who had changed it, where somebody had.
@@ -113,7 +119,7 @@ impl Report {
 
 /// The Secret was changed.
 pub fn secret_changed(cluster: &Cluster, reasons: &[Reason], faults: &[String], authority: Option<&X509>) {
-    let object = cluster.secret_name();
+    let object = format!("Secret {}", cluster.secret_name());
     let authority = authority.map_or("", |authority| &authority.serial);
     for reason in reasons {
         info!(object, authority, "{reason}");

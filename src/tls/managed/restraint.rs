@@ -34,6 +34,11 @@ impl Retry {
         is_new
     }
 
+    /// Waits no longer: what failed may have changed.
+    pub fn at_once(&mut self) {
+        self.not_before = None;
+    }
+
     /// Forgets all failures. Whether there were any.
     pub fn succeeded(&mut self) -> bool {
         self.pause = Duration::ZERO;
@@ -91,6 +96,8 @@ mod tests {
         }
         assert_eq!(retry.wait(now), Some(LATEST));
         assert_eq!(retry.wait(now + LATEST), None);
+        retry.at_once();
+        assert_eq!(retry.wait(now), None);
         assert!(retry.succeeded());
         assert!(!retry.succeeded());
         assert_eq!(retry.wait(now), None);

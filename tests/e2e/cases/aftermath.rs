@@ -3,31 +3,72 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::audit;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, LIMIT, java};
+use crate::control_plane::until;
 use crate::registration::ROLES;
+use crate::replicas::{self, HOME, Replicas, SECRET};
+use crate::until::poll;
 
 const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
 
-/// The webhook was never refused, and asked for nothing beyond its own rules.
+/// The audit log is written some time after the answer.
+const LOG_LIMIT: Duration = Duration::from_secs(10);
+
+/// The webhook was never refused, asked for nothing beyond its own rules, and has no rule that it does not use.
 pub fn roles(cluster: &Cluster) {
-    let entries: Vec<_> =
-        audit::entries(cluster).into_iter().filter(|entry| entry["user"]["username"] == ACCOUNT).collect();
-    assert!(!entries.is_empty(), "it did not ask for anything: was it another account?");
-    for entry in &entries {
-        let code = &entry["responseStatus"]["code"];
-        assert!(code != 401 && code != 403, "it was refused: {entry}");
+    let namespace = "roles";
+    cluster.instrumented_namespace(namespace);
+    for (number, (version, kind)) in [("apps/v1", "ReplicaSet"), ("batch/v1", "Job")].iter().enumerate() {
+        let mut pod = java(&format!("of-somebody-{number}"));
+        let uid = format!("00000000-0000-4000-8000-00000000000{number}");
+        let owner =
+            json!({"apiVersion": version, "kind": kind, "name": "gone", "uid": uid, "controller": true});
+        pod["metadata"]["ownerReferences"] = json!([owner]);
+        cluster.dry_run(namespace, &pod);
     }
-    let asked: BTreeSet<String> = entries.iter().map(asked_for).collect();
-    let granted = granted();
-    let beyond: Vec<_> = asked.difference(&granted).collect();
+    // One that the watch will never bring.
+    cluster.webhook.review(&json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "of-nowhere", "operation": "CREATE", "namespace": "nowhere",
+            "resource": {"group": "", "version": "v1", "resource": "pods"}, "object": java("pod"),
+        },
+    }));
+    let rules: Vec<Value> = serde_saphyr::from_multiple(ROLES).expect("YAML");
+    check(cluster, ACCOUNT, &audit::granted(&rules), &BTreeSet::new());
+}
+
+/// The same for managed certificates, with nothing but the roles that the program prints.
+pub fn managed_roles(cluster: &Cluster) {
+    let replicas = Replicas::started(cluster, "managed-roles", &[]);
+    let damage = json!({"data": {"tls.key": ""}}).to_string();
+    let args = ["patch", "secret", SECRET, "--namespace", HOME, "--patch", &damage];
+    assert!(cluster.plane.kubectl(&args).ok);
+    until("the Secret is mended", LIMIT, || {
+        let secret = replicas.secret()?;
+        (secret["data"]["tls.key"] != "").then_some(())
+    });
+    let rules = replicas::roles();
+    // What is for the owners of pods is the same in every mode, and looked at there.
+    let elsewhere = ["get namespaces", "get replicasets", "get jobs"].map(str::to_owned);
+    check(cluster, replicas::ACCOUNT, &audit::granted(&rules), &elsewhere.into());
+}
+
+/// `elsewhere` need not be used.
+fn check(cluster: &Cluster, account: &str, granted: &BTreeSet<String>, elsewhere: &BTreeSet<String>) {
+    let asked = || audit::asked(cluster, account);
+    let is_used = || granted.difference(&asked()).all(|rule| elsewhere.contains(rule)).then_some(());
+    let all_used = poll(LOG_LIMIT, is_used).is_some();
+    let asked = asked();
+    let beyond: Vec<_> = asked.difference(granted).collect();
     assert!(beyond.is_empty(), "asked for without a rule of its own: {beyond:?}");
-    for needed in ["watch instrumentations", "watch namespaces"] {
-        assert!(asked.contains(needed), "{needed} is not among {asked:?}");
-    }
+    let unused: Vec<_> = granted.difference(&asked).filter(|rule| !elsewhere.contains(*rule)).collect();
+    assert!(all_used, "granted and not used: {unused:?}");
 }
 
 /// The API server warns in its log of every answer that it cannot use.
@@ -37,28 +78,4 @@ pub fn complaints(cluster: &Cluster) {
     // It is right where the webhook was stopped on purpose.
     let complaints: Vec<_> = ours.filter(|line| !line.contains("connection refused")).collect();
     assert!(complaints.is_empty(), "{} of them, such as {}", complaints.len(), complaints[0]);
-}
-
-fn asked_for(entry: &Value) -> String {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    format!("{} {}", text(&entry["verb"]), text(&entry["objectRef"]["resource"]))
-}
-
-/// Every verb on every resource of the manifest's rules.
-fn granted() -> BTreeSet<String> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(ROLES).expect("YAML");
-    let role = documents.iter().find(|document| document["kind"] == "ClusterRole").expect("a ClusterRole");
-    let mut granted = BTreeSet::new();
-    for rule in role["rules"].as_array().expect("rules") {
-        for verb in rule["verbs"].as_array().expect("verbs") {
-            for resource in rule["resources"].as_array().expect("resources") {
-                granted.insert(format!(
-                    "{} {}",
-                    verb.as_str().expect("a verb"),
-                    resource.as_str().expect("a name")
-                ));
-            }
-        }
-    }
-    granted
 }

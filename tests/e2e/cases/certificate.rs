@@ -1,13 +1,8 @@
 //! A certificate that is renewed while pods are created.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::thread;
-
-use serde_json::Value;
-
 use crate::cluster::{Cluster, LIMIT, java};
-use crate::control_plane::{ControlPlane, until};
-use crate::created::{AGENT, items, name};
+use crate::control_plane::until;
+use crate::traffic::Traffic;
 use crate::webhook::pair;
 
 const FAILURES: [&str; 2] =
@@ -16,21 +11,13 @@ const FAILURES: [&str; 2] =
 pub fn replaced(cluster: &Cluster) {
     let namespace = "renewal";
     cluster.instrumented_namespace(namespace);
-    let (traffic, plane) = (Traffic::default(), &cluster.plane);
-    thread::scope(|scope| {
-        let running = scope.spawn(|| traffic.run(plane, namespace));
-        // Ends the traffic also when a step fails, or the scope would wait for ever.
-        let end = EndOnDrop(&traffic);
-        traffic.goes_on();
-        renew(cluster, &traffic);
-        drop(end);
-        let failed = running.join().expect("no panic");
-        assert!(failed.is_empty(), "of {} pods not injected: {failed:?}", traffic.created.load(SeqCst));
-    });
+    let pod = |number: usize| java(&format!("pod-{number}"));
+    let traffic = Traffic::new(&cluster.plane, namespace, &pod);
+    traffic.during(|| renew(cluster, &traffic));
 }
 
 /// In the order that never leaves the API server without the right authority.
-fn renew(cluster: &Cluster, traffic: &Traffic) {
+fn renew(cluster: &Cluster, traffic: &Traffic<'_>) {
     let old = &cluster.webhook.first_authority;
     let new = pair();
     let failures = || FAILURES.map(|metric| cluster.webhook.metric(metric));
@@ -50,43 +37,4 @@ fn renew(cluster: &Cluster, traffic: &Traffic) {
     cluster.register(&[&new.ca_pem]);
     traffic.goes_on();
     assert_eq!(failures(), before, "{FAILURES:?}");
-}
-
-/// Pods, created one after the other.
-#[derive(Default)]
-struct Traffic {
-    created: AtomicUsize,
-    ended: AtomicBool,
-}
-
-impl Traffic {
-    /// Creates pods until it is told to end. Gives those that were not injected.
-    fn run(&self, plane: &ControlPlane, namespace: &str) -> Vec<String> {
-        let args = ["create", "--namespace", namespace, "--output", "json", "--filename", "-"];
-        let mut failed = Vec::new();
-        while !self.ended.load(SeqCst) {
-            let number = self.created.load(SeqCst);
-            let ran = plane.kubectl_in(&args, &java(&format!("pod-{number}")).to_string());
-            let pod: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
-            if !items(&pod["spec"]["initContainers"]).any(|container| name(container) == AGENT) {
-                failed.push(format!("pod-{number}: {}", ran.stderr));
-            }
-            self.created.fetch_add(1, SeqCst);
-        }
-        failed
-    }
-
-    /// Waits until a few more pods were created from beginning to end.
-    fn goes_on(&self) {
-        let before = self.created.load(SeqCst);
-        until("more pods are created", LIMIT, || (self.created.load(SeqCst) > before + 3).then_some(()));
-    }
-}
-
-struct EndOnDrop<'t>(&'t Traffic);
-
-impl Drop for EndOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.ended.store(true, SeqCst);
-    }
 }

@@ -80,12 +80,20 @@ fn trusted_is_what_all_webhooks_trust() {
 fn whoever_else_looks_after_it_is_seen() {
     let mut tended = object(&[None]);
     tended["metadata"]["annotations"] = json!({"cert-manager.io/inject-ca-from": "a/b"});
+    let bundle = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {"f:clientConfig": {"f:caBundle": {}}}}});
+    let entry = |manager: &str, second: u8, fields: &Value| {
+        let time = format!("2026-11-03T10:00:0{second}Z");
+        json!({"manager": manager, "operation": "Update", "time": time, "fieldsV1": fields})
+    };
     tended["metadata"]["managedFields"] = json!([
-        {"manager": "helm", "operation": "Update", "time": "2026-11-03T10:00:02Z"},
-        {"manager": "kubectl-edit", "operation": "Update", "time": "2026-11-03T10:00:04Z"},
-        {"manager": "otel-webhook", "operation": "Update", "time": "2026-11-03T10:00:03Z"},
+        entry("helm", 5, &json!({"f:webhooks": {}})),
+        entry("somebody", 2, &bundle),
+        entry("kubectl-edit", 4, &bundle),
+        entry("otel-webhook", 5, &bundle),
     ]);
     let configuration = read(&tended);
     assert_eq!(configuration.cainjector, Some("cert-manager.io/inject-ca-from"));
     assert_eq!(configuration.last_manager.as_deref(), Some("kubectl-edit"));
+    tended["metadata"]["managedFields"] = json!([entry("otel-webhook", 1, &bundle)]);
+    assert_eq!(read(&tended).last_manager, None);
 }

@@ -1,0 +1,248 @@
+//! Certificates that look after themselves, with three replicas and pods that are created all the time.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+
+use crate::cluster::{Cluster, LIMIT};
+use crate::control_plane::until;
+use crate::registration::apply;
+use crate::replicas::{HOME, REPLICAS, Replicas, SECRET, configuration};
+use crate::traffic::Traffic;
+use crate::webhook::pair;
+
+const KINDS: [&str; 2] = ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"];
+
+/// How many serving certificates the rotations go through.
+const ROTATIONS: usize = 50;
+
+/// As short as processes that share a machine with others can follow.
+const SHORT: [&str; 6] = ["--tls-lifetime", "3s", "--tls-ca-lifetime", "6s", "--tls-propagation", "500ms"];
+
+/// All of them make what is missing, and one of them does.
+pub fn together(cluster: &Cluster) {
+    let replicas = Replicas::started(cluster, "managed-together", &[]);
+    let secret = replicas.secret().expect("a Secret");
+    assert_eq!(secret["type"], "kubernetes.io/tls");
+    let bundle = decoded(&secret, "ca.crt");
+    assert_eq!(bundle.matches("BEGIN CERTIFICATE").count(), 1, "one authority");
+    assert_eq!(replicas.all_said("there is no authority"), 1, "made by one of them");
+    for replica in 0..REPLICAS {
+        for kind in KINDS {
+            assert_eq!(replicas.bundle(kind, replica), BASE64_STANDARD.encode(&bundle), "{kind} {replica}");
+        }
+        let created = cluster.create("managed-together", &replicas.pod(&format!("pod-{replica}"), replica));
+        assert!(created.is_injected(), "by replica {replica}");
+        let failures =
+            replicas.metric(replica, "otel_webhook_managed_certificate_failures_total{operation=\"Secret\"}");
+        assert_eq!(failures, Some(0.0));
+    }
+    assert_eq!(replicas.all_said("PRIVATE KEY"), 0);
+    for key in ["tls.key", "ca.key"] {
+        let text = decoded(&secret, key);
+        let line = text.lines().nth(1).expect("a line of the key");
+        assert_eq!(replicas.all_said(line), 0, "{key} is in a log");
+    }
+}
+
+/// Not ready before API servers can reach it, and ready as soon as they can.
+pub fn later(cluster: &Cluster) {
+    let replicas = Replicas::new(cluster, "managed-later", &[]);
+    replicas.start(0);
+    until("it says that it waits", LIMIT, || {
+        (replicas.said(0, "no webhook configuration of these exists yet") == 1).then_some(())
+    });
+    assert!(replicas.secret().is_some(), "what can be made is made");
+    let text = replicas.readiness(0);
+    assert!(text.contains("certificate: the webhook configurations do not trust"), "{text}");
+
+    replicas.register(0);
+
+    replicas.wait_until_ready(0);
+    let created =
+        cluster.create_when("the API server knows", "managed-later", &replicas.pod("pod", 0), |pod| {
+            pod.is_injected()
+        });
+    assert!(created.is_injected());
+    // Once ready it stays so, whatever becomes of the configuration.
+    for kind in KINDS {
+        cluster.plane.kubectl(&["delete", kind, &configuration(0)]);
+    }
+    until("it sees that they are gone", LIMIT, || {
+        (replicas.said(0, "no webhook configuration of these exists yet") == 2).then_some(())
+    });
+    assert!(replicas.is_ready(0));
+}
+
+/// `caBundle` is put back, whatever it was changed to.
+pub fn vandalised_bundle(cluster: &Cluster) {
+    let replicas = Replicas::started(cluster, "managed-bundle", &[]);
+    let right = replicas.bundle(KINDS[0], 0);
+    let other = BASE64_STANDARD.encode(pair().ca_pem);
+    let mut times = Vec::new();
+    for (kind, wrong) in KINDS.iter().flat_map(|kind| [(kind, ""), (kind, &other)]) {
+        set_bundle(cluster, kind, wrong);
+        let began = Instant::now();
+        until("it is put back", LIMIT, || (replicas.bundle(kind, 1) == right).then_some(()));
+        times.push(began.elapsed());
+        assert!((0..REPLICAS).all(|replica| replicas.is_ready(replica)), "none is taken out");
+    }
+    println!("   caBundle was put back after {times:.0?}, the look by kubectl included");
+    assert_eq!(replicas.all_said("caBundle was changed, and is put back"), times.len(), "by one of them");
+    assert!(replicas.all_said("kubectl") >= times.len(), "who did it is named");
+}
+
+/// Whatever happens to the Secret, no pod goes without its agent, and all is as it has to be again.
+pub fn vandalised_secret(cluster: &Cluster) {
+    let replicas = Replicas::started(cluster, "managed-secret", &["--tls-propagation", "1s"]);
+    let pods = pods(&replicas);
+    let pod = |number: usize| named(&pods[number % REPLICAS], number);
+    let traffic = Traffic::new(&cluster.plane, "managed-secret", &pod);
+    let before = log(cluster).len();
+    let created = traffic.during(|| {
+        for damage in ["ca.key", "tls.key", "tls.crt", "ca.crt", "deleted"] {
+            let before = replicas.secret().expect("a Secret");
+            let patch = json!({"data": {(damage): BASE64_STANDARD.encode("nonsense")}}).to_string();
+            let args = ["patch", "secret", SECRET, "--namespace", HOME, "--patch", &patch];
+            let delete = ["delete", "secret", SECRET, "--namespace", HOME];
+            let ran = cluster.plane.kubectl(if damage == "deleted" { &delete[..] } else { &args });
+            assert!(ran.ok, "{}", ran.stderr);
+            until(&format!("another certificate is served, {damage}"), LIMIT, || {
+                let now = replicas.secret()?;
+                let is_new = decoded(&now, "tls.crt") != decoded(&before, "tls.crt");
+                let all_serve = (0..REPLICAS).all(|replica| serves(&replicas, replica, &now));
+                (is_new && decoded(&now, damage) != "nonsense" && all_serve).then_some(())
+            });
+            traffic.goes_on();
+        }
+    });
+    println!("   {created} pods were created, and all injected");
+    assert_eq!(complaints(cluster, before), [""; 0]);
+    assert_eq!(replicas.all_said("it was damaged, and is mended"), 4, "each by one of them");
+}
+
+/// A Secret that is somebody else's is left alone, and said to be.
+pub fn foreign_secret(cluster: &Cluster) {
+    let replicas = Replicas::new(cluster, "managed-foreign", &[]);
+    let foreign = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+        "metadata": {"name": SECRET, "namespace": HOME}, "stringData": {"password": "of somebody"},
+    });
+    apply(&cluster.plane, &foreign.to_string());
+    replicas.register(0);
+    replicas.start(0);
+    until("it says what is wrong", LIMIT, || {
+        (replicas.said(0, "it is of type \\\"Opaque\\\"") > 0).then_some(())
+    });
+    assert_eq!(decoded(&replicas.secret().expect("a Secret"), "password"), "of somebody");
+    assert!(!replicas.is_ready(0));
+
+    cluster.plane.kubectl(&["delete", "secret", SECRET, "--namespace", HOME]);
+
+    replicas.wait_until_ready(0);
+}
+
+/// Certificates and authorities change all the time, one replica is cut off in between, and every pod is
+/// injected.
+pub fn rotations(cluster: &Cluster) {
+    let replicas = Replicas::started(cluster, "managed-rotations", &SHORT);
+    let third = AtomicBool::new(true);
+    let pods = pods(&replicas);
+    let pod = |number: usize| {
+        let running = if third.load(SeqCst) { REPLICAS } else { REPLICAS - 1 };
+        named(&pods[number % running], number)
+    };
+    let traffic = Traffic::new(&cluster.plane, "managed-rotations", &pod);
+    let rotations = || replicas.said(0, "serving a new certificate") - 1;
+    let authorities = || replicas.all_said("the next one is trusted beside it");
+    let (began, before) = (Instant::now(), log(cluster).len());
+    let wait = |count: usize| {
+        until(&format!("{count} rotations"), Duration::from_secs(600), || {
+            (rotations() >= count).then_some(())
+        });
+    };
+    let created = traffic.during(|| {
+        wait(ROTATIONS / 3);
+        third.store(false, SeqCst);
+        // Its last pod is on its way no more.
+        traffic.goes_on();
+        replicas.kill(2);
+        wait(2 * ROTATIONS / 3);
+        replicas.start(2);
+        replicas.wait_until_ready(2);
+        third.store(true, SeqCst);
+        wait(ROTATIONS);
+    });
+    let (rotations, authorities, took) = (rotations(), authorities(), began.elapsed());
+    println!(
+        "   {created} pods in {rotations} rotations, {authorities} of the authority, in {took:.0?}: all injected"
+    );
+    assert!(authorities > ROTATIONS / 5, "only {authorities} authorities");
+    assert_eq!(complaints(cluster, before), [""; 0]);
+}
+
+/// Another tool that puts something else there again and again is not fought for ever.
+pub fn quarrel(cluster: &Cluster) {
+    let replicas = Replicas::started(cluster, "managed-quarrel", &[]);
+    let other = BASE64_STANDARD.encode(pair().ca_pem);
+    let gave_up = || replicas.all_said("is left alone for a while");
+    until("all leave it alone", LIMIT, || {
+        set_bundle(cluster, KINDS[0], &other);
+        (gave_up() == REPLICAS).then_some(())
+    });
+    assert_eq!(replicas.bundle(KINDS[0], 1), other);
+    let repairs = replicas.all_said("caBundle was changed, and is put back");
+    assert!(repairs <= 10 * REPLICAS, "{repairs} in a minute");
+    let in_step = replicas.metric(
+        0,
+        "otel_webhook_ca_bundle_in_step{kind=\"MutatingWebhookConfiguration\",name=\"managed-1\"}",
+    );
+    assert_eq!(in_step, Some(0.0), "whoever watches over it is told");
+}
+
+/// Changes `caBundle` of the second replica's configuration.
+fn set_bundle(cluster: &Cluster, kind: &str, bundle: &str) {
+    let patch = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]);
+    let args = ["patch", kind, &configuration(1), "--type=json", "--patch", &patch.to_string()];
+    let ran = cluster.plane.kubectl(&args);
+    assert!(ran.ok, "{}", ran.stderr);
+}
+
+/// The lines of the API server's log.
+fn log(cluster: &Cluster) -> Vec<String> {
+    let log = std::fs::read_to_string(cluster.plane.dir().join("kube-apiserver.log")).expect("a log");
+    log.lines().map(str::to_owned).collect()
+}
+
+/// What the API server said of the replicas after so many lines of its log.
+fn complaints(cluster: &Cluster, before: usize) -> Vec<String> {
+    log(cluster).into_iter().skip(before).filter(|line| line.contains("otel-webhook.example")).collect()
+}
+
+/// A pod for each replica.
+fn pods(replicas: &Replicas<'_>) -> [Value; REPLICAS] {
+    [0, 1, 2].map(|replica| replicas.pod("", replica))
+}
+
+fn named(pod: &Value, number: usize) -> Value {
+    let mut pod = pod.clone();
+    pod["metadata"]["name"] = format!("pod-{number}").into();
+    pod
+}
+
+/// Whether a replica serves the certificate of the Secret, by when that expires.
+fn serves(replicas: &Replicas<'_>, replica: usize, secret: &Value) -> bool {
+    let pem = decoded(secret, "tls.crt");
+    let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(pem.as_bytes()) else { return false };
+    let Ok(certificate) = pem.parse_x509() else { return false };
+    let served = replicas.metric(replica, "otel_webhook_certificate_expiry_timestamp_seconds ");
+    let expiry = certificate.validity().not_after.timestamp().to_string();
+    served.is_some_and(|served| format!("{served:.0}") == expiry)
+}
+
+fn decoded(secret: &Value, key: &str) -> String {
+    let text = BASE64_STANDARD.decode(secret["data"][key].as_str().unwrap_or_default()).expect("base64");
+    String::from_utf8(text).expect("text")
+}

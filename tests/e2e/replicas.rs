@@ -1,0 +1,208 @@
+//! Replicas with managed certificates: processes of one service account that has nothing but the roles that
+//! `otel-webhook rbac` prints, each behind a webhook configuration of its own.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::admin;
+use crate::cluster::{Cluster, LIMIT, java};
+use crate::control_plane::{free_ports, until};
+use crate::program::Program;
+use crate::registration;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
+
+/// Where the replicas live.
+pub const HOME: &str = "managed-home";
+pub const SECRET: &str = "certificates";
+pub const ACCOUNT: &str = "system:serviceaccount:managed-home:managed";
+
+pub const REPLICAS: usize = 3;
+
+/// Three replicas, started or not. They end, and their configurations go, when this is dropped.
+pub struct Replicas<'c> {
+    cluster: &'c Cluster,
+    kubeconfig: PathBuf,
+    namespace: String,
+    flags: Vec<String>,
+    ports: [[u16; 2]; REPLICAS],
+    processes: RefCell<[Option<Program>; REPLICAS]>,
+}
+
+/// The roles of the service account, as the program prints them.
+pub fn roles() -> Vec<Value> {
+    let names = (0..REPLICAS).map(configuration).collect::<Vec<_>>().join(",");
+    let output = Command::new(PROGRAM)
+        .args(["rbac", "--name", "managed", "--namespace", HOME, "--tls-managed", SECRET])
+        .args(["--webhook-configuration", &names])
+        .output()
+        .expect("the program can be started");
+    assert!(output.status.success(), "{output:?}");
+    serde_saphyr::from_multiple(str::from_utf8(&output.stdout).expect("text")).expect("YAML")
+}
+
+/// The configurations by which API servers reach a replica.
+pub fn configuration(replica: usize) -> String {
+    format!("managed-{replica}")
+}
+
+impl<'c> Replicas<'c> {
+    /// Nothing is started, no configuration exists, and there is no Secret. Pods of the case are in
+    /// `namespace`, which has an Instrumentation.
+    pub fn new(cluster: &'c Cluster, namespace: &str, flags: &[&str]) -> Self {
+        cluster.namespace(HOME, &[]);
+        for role in roles() {
+            cluster.apply(&role);
+        }
+        cluster.plane.kubectl(&["delete", "secret", SECRET, "--namespace", HOME, "--ignore-not-found"]);
+        cluster.instrumented_namespace(namespace);
+        let ports: [u16; 2 * REPLICAS] = free_ports();
+        Self {
+            cluster,
+            kubeconfig: registration::write_kubeconfig(&cluster.plane, HOME, "managed"),
+            namespace: namespace.to_owned(),
+            flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
+            ports: [[ports[0], ports[1]], [ports[2], ports[3]], [ports[4], ports[5]]],
+            processes: RefCell::default(),
+        }
+    }
+
+    /// Three replicas and their configurations, as soon as all are ready.
+    pub fn started(cluster: &'c Cluster, namespace: &str, flags: &[&str]) -> Self {
+        let replicas = Self::new(cluster, namespace, flags);
+        (0..REPLICAS).for_each(|replica| replicas.register(replica));
+        (0..REPLICAS).for_each(|replica| replicas.start(replica));
+        (0..REPLICAS).for_each(|replica| replicas.wait_until_ready(replica));
+        replicas
+    }
+
+    /// Starts one; it is not waited for.
+    pub fn start(&self, replica: usize) {
+        let [port, admin_port] = self.ports[replica];
+        let names = (0..REPLICAS).map(configuration).collect::<Vec<_>>().join(",");
+        let mut command = Command::new(PROGRAM);
+        command
+            .arg("serve")
+            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .args(["--admin-listen", &format!("127.0.0.1:{admin_port}")])
+            .args(["--tls-managed", SECRET, "--webhook-configuration", &names, "--namespace", HOME])
+            .args(["--tls-name", "127.0.0.1", "--log-format", "json", "--shutdown-delay", "0"])
+            .args(&self.flags)
+            .env("KUBECONFIG", &self.kubeconfig);
+        self.processes.borrow_mut()[replica] = Some(Program::run(command, self.log_file(replica)));
+    }
+
+    /// Ends one as a power cut does.
+    pub fn kill(&self, replica: usize) {
+        self.processes.borrow_mut()[replica].take().expect("it runs").kill();
+    }
+
+    pub fn wait_until_ready(&self, replica: usize) {
+        until(&format!("replica {replica} is ready"), LIMIT, || {
+            let has_ended = self.processes.borrow_mut()[replica].as_mut().is_none_or(Program::has_ended);
+            assert!(!has_ended, "replica {replica} has ended: {:?}", self.log(replica));
+            self.is_ready(replica).then_some(())
+        });
+    }
+
+    pub fn is_ready(&self, replica: usize) -> bool {
+        admin::get(self.ports[replica][1], "/readyz").is_some_and(|(is_ready, _)| is_ready)
+    }
+
+    /// The text of the readiness probe.
+    pub fn readiness(&self, replica: usize) -> String {
+        admin::get(self.ports[replica][1], "/readyz").map(|(_, text)| text).unwrap_or_default()
+    }
+
+    /// The value of a metric, with its labels as they are printed.
+    pub fn metric(&self, replica: usize, name_and_labels: &str) -> Option<f64> {
+        let (_, text) = admin::get(self.ports[replica][1], "/metrics")?;
+        text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.trim().parse().ok())
+    }
+
+    /// The log lines of a replica that contain this.
+    pub fn said(&self, replica: usize, part: &str) -> usize {
+        self.log(replica).iter().filter(|line| line.contains(part)).count()
+    }
+
+    /// How often all replicas together have said this.
+    pub fn all_said(&self, part: &str) -> usize {
+        (0..REPLICAS).map(|replica| self.said(replica, part)).sum()
+    }
+
+    fn log(&self, replica: usize) -> Vec<String> {
+        let log = fs::read_to_string(self.log_file(replica)).unwrap_or_default();
+        log.lines().map(str::to_owned).collect()
+    }
+
+    fn log_file(&self, replica: usize) -> PathBuf {
+        self.cluster.plane.dir().join(format!("{}-{replica}.log", self.namespace))
+    }
+
+    /// A pod that is sent to one replica and to nobody else.
+    pub fn pod(&self, name: &str, replica: usize) -> Value {
+        let mut pod = java(name);
+        pod["metadata"]["labels"] = json!({"replica": replica.to_string()});
+        self.cluster.leave_out(&mut pod);
+        pod
+    }
+
+    /// Makes the two configurations of a replica, without `caBundle`.
+    pub fn register(&self, replica: usize) {
+        let [port, _] = self.ports[replica];
+        let url = |path: &str| json!({"url": format!("https://127.0.0.1:{port}{path}")});
+        let rule = json!([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+            "resources": ["pods"], "scope": "Namespaced"}]);
+        let webhook = |name: &str, path: &str| {
+            json!({
+                "name": format!("{name}-{replica}.otel-webhook.example"), "admissionReviewVersions": ["v1"],
+                "clientConfig": url(path), "rules": rule, "failurePolicy": "Ignore", "timeoutSeconds": 5,
+                "sideEffects": "None",
+                "namespaceSelector": {"matchLabels": {"case": self.namespace}},
+                "objectSelector": {"matchLabels": {"replica": replica.to_string()}},
+            })
+        };
+        for (kind, path) in [
+            ("MutatingWebhookConfiguration", "/mutate-v1-pod"),
+            // Whatever is sent there is allowed; it is here for its caBundle.
+            ("ValidatingWebhookConfiguration", "/validate-workloads"),
+        ] {
+            self.cluster.apply(&json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+                "metadata": {"name": configuration(replica)}, "webhooks": [webhook("managed", path)],
+            }));
+        }
+    }
+
+    /// The Secret, while there is one.
+    pub fn secret(&self) -> Option<Value> {
+        let args = ["get", "secret", SECRET, "--namespace", HOME, "--output", "json"];
+        let ran = self.cluster.plane.kubectl(&args);
+        ran.ok.then(|| serde_json::from_str(&ran.stdout).expect("kubectl prints JSON"))
+    }
+
+    /// What a configuration trusts: base64, or nothing.
+    pub fn bundle(&self, kind: &str, replica: usize) -> String {
+        let path = "jsonpath={.webhooks[0].clientConfig.caBundle}";
+        let ran = self.cluster.plane.kubectl(&["get", kind, &configuration(replica), "--output", path]);
+        assert!(ran.ok, "{}", ran.stderr);
+        ran.stdout
+    }
+}
+
+impl Drop for Replicas<'_> {
+    fn drop(&mut self) {
+        for process in self.processes.borrow_mut().iter_mut().filter_map(Option::take) {
+            drop(process);
+        }
+        for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
+            for replica in 0..REPLICAS {
+                self.cluster.plane.kubectl(&["delete", kind, &configuration(replica), "--ignore-not-found"]);
+            }
+        }
+    }
+}
