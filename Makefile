@@ -1,6 +1,9 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test chart e2e e2e-run bench bench-load bench-scale lint generate
+.PHONY: test chart e2e e2e-install e2e-run bench bench-load bench-scale lint generate
+
+# What `tests/control-plane/build` has to build for the chart's installation.
+INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
 
 # Needs nothing but Rust.
 test:
@@ -16,6 +19,11 @@ chart:
 e2e:
 	control_plane=$$(tests/control-plane/build) && \
 	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test e2e -- $(CASE)
+
+# The chart, by helm 3 and 4, with cert-manager and without it, on the same.
+e2e-install:
+	control_plane=$$(tests/control-plane/build $(INSTALL_TOOLS)) && \
+	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test install -- $(CASE)
 
 # Injected pods in real containers: needs Debian's packages and root. Where
 # podman cannot be had this fails, unless OTEL_WEBHOOK_ALLOW_NO_PODMAN is set.
@@ -43,7 +51,7 @@ bench-scale:
 lint:
 	cargo fmt --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test e2e --test run --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test e2e --test install --test run --bench load --bench scale -- -D warnings
 
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:

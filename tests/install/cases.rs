@@ -1,0 +1,47 @@
+//! The cases, in the order in which they run. Each installs a release of its
+//! own and takes it away again.
+
+mod cert_manager;
+mod crd;
+mod default_instrumentation;
+mod files;
+mod managed;
+mod readme;
+mod rendered;
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::pod::Ports;
+use crate::runner::Case;
+
+pub const ALL: &[(&str, Case<Cluster>)] = &[
+    ("helm3_installs_upgrades_rolls_back_and_uninstalls", managed::helm3),
+    ("helm4_installs_upgrades_rolls_back_and_uninstalls", managed::helm4),
+    ("a_test_of_the_release_asks_the_webhook", managed::tested),
+    ("own_certificates_are_used_as_they_are", files::own),
+    ("cert_manager_issues_and_renews_and_no_pod_is_lost", cert_manager::issues_and_renews),
+    ("a_default_instrumentation_comes_with_the_release", default_instrumentation::comes_along),
+    ("a_crd_of_another_release_is_left_alone", crd::of_another_release),
+    ("a_crd_of_another_release_is_taken_over_when_told", crd::taken_over),
+    ("the_readmes_commands_install_upgrade_and_uninstall", readme::commands),
+    ("what_is_rendered_is_taken_by_the_api_server", rendered::taken),
+];
+
+/// Values for a webhook beside the API server, and some of the case's own.
+fn values(ports: Ports, more: Value) -> Value {
+    let mut values = json!({"registration": {"url": ports.url()}});
+    merge(&mut values, more);
+    values
+}
+
+fn merge(into: &mut Value, from: Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, from) => *into = from,
+    }
+}

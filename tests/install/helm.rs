@@ -1,0 +1,118 @@
+//! helm, as an administrator runs it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::cluster::Cluster;
+use crate::control_plane::Ran;
+
+/// The chart of this tree.
+pub const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/charts/otel-webhook");
+
+/// A release of the chart. It is uninstalled, and the CRD deleted, when it is
+/// dropped: a case leaves the cluster as it found it.
+pub struct Release<'c> {
+    cluster: &'c Cluster,
+    program: &'static str,
+    pub namespace: String,
+    pub name: &'static str,
+}
+
+impl<'c> Release<'c> {
+    /// Nothing is installed yet. `program` is `helm3` or `helm4`.
+    pub fn new(cluster: &'c Cluster, program: &'static str, namespace: &str) -> Self {
+        Self { cluster, program, namespace: namespace.to_owned(), name: "otel-webhook" }
+    }
+
+    /// Installs the chart and waits until its Deployment is rolled out.
+    pub fn install(&self, values: &Value) -> Ran {
+        let ran = self.try_to(&["install", "--create-namespace", "--wait", "--timeout", "60s"], Some(values));
+        assert!(ran.ok, "{} install failed: {}", self.program, ran.stderr);
+        ran
+    }
+
+    /// Upgrades to the same chart with these values alone.
+    pub fn upgrade(&self, values: &Value) -> Ran {
+        let ran = self.try_to(&["upgrade", "--reset-values", "--wait", "--timeout", "60s"], Some(values));
+        assert!(ran.ok, "{} upgrade failed: {}", self.program, ran.stderr);
+        ran
+    }
+
+    /// Goes back to a revision.
+    pub fn rollback(&self, revision: &str) {
+        let namespace = ["--namespace", &self.namespace];
+        let args = ["rollback", self.name, revision, "--wait", "--timeout", "60s"];
+        let ran = self.helm(&[&args[..], &namespace[..]].concat());
+        assert!(ran.ok, "{} rollback failed: {}", self.program, ran.stderr);
+    }
+
+    /// Upgrades, and lets helm take what belongs to another release.
+    pub fn take_over(&self, values: &Value) {
+        let mut args = vec!["upgrade", "--reset-values", "--take-ownership", "--wait", "--timeout", "60s"];
+        if self.program == "helm4" {
+            // It applies on the server's side, where the fields have an owner as well.
+            args.push("--force-conflicts");
+        }
+        let ran = self.try_to(&args, Some(values));
+        assert!(ran.ok, "{} upgrade failed: {}", self.program, ran.stderr);
+    }
+
+    /// The objects that helm runs at moments of the release's life.
+    pub fn hooks(&self) -> Vec<Value> {
+        let ran = self.helm(&["get", "hooks", self.name, "--namespace", &self.namespace]);
+        assert!(ran.ok, "{} get hooks failed: {}", self.program, ran.stderr);
+        serde_saphyr::from_multiple(&ran.stdout).expect("YAML")
+    }
+
+    /// Removes the release.
+    pub fn uninstall(&self) {
+        let ran = self.helm(&["uninstall", self.name, "--namespace", &self.namespace, "--wait"]);
+        assert!(ran.ok, "{} uninstall failed: {}", self.program, ran.stderr);
+    }
+
+    /// Runs a command of helm that takes a chart.
+    pub fn try_to(&self, command: &[&str], values: Option<&Value>) -> Ran {
+        let file = self.cluster.plane.dir().join("values.json");
+        let mut args = command.to_vec();
+        args.extend([self.name, CHART, "--namespace", &self.namespace]);
+        if let Some(values) = values {
+            fs::write(&file, values.to_string()).expect("the scratch folder is writable");
+            args.extend(["--values", file.to_str().expect("a path in UTF-8")]);
+        }
+        self.helm(&args)
+    }
+
+    fn helm(&self, args: &[&str]) -> Ran {
+        run(&self.cluster.plane.tools().join(self.program), args, self.cluster)
+    }
+}
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        self.helm(&["uninstall", self.name, "--namespace", &self.namespace, "--ignore-not-found", "--wait"]);
+        let crd = "instrumentations.opentelemetry.io";
+        self.cluster.plane.kubectl(&["delete", "crd", crd, "--ignore-not-found"]);
+    }
+}
+
+fn run(program: &Path, args: &[&str], cluster: &Cluster) -> Ran {
+    let home = cluster.plane.dir().join("helm");
+    let output = Command::new(program)
+        .args(args)
+        .env("KUBECONFIG", cluster.plane.kubeconfig())
+        // Neither the settings nor the caches of whoever runs the tests.
+        .env("HOME", &home)
+        .env("HELM_CACHE_HOME", home.join("cache"))
+        .env("HELM_CONFIG_HOME", home.join("config"))
+        .env("HELM_DATA_HOME", home.join("data"))
+        .output()
+        .unwrap_or_else(|error| panic!("cannot start {}: {error}", program.display()));
+    Ran {
+        ok: output.status.success(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}

@@ -1,0 +1,213 @@
+//! The pod of the chart's Deployment, as a process beside the API server: what
+//! a kubelet would make of it.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cluster::Cluster;
+use crate::control_plane::{free_ports, until};
+use crate::created::{items, name};
+use crate::program::Program;
+use crate::secret_volume::SecretVolume;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
+
+/// Longer than a start takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Where the webhook of a release is reached, before there is one: the chart has to be told.
+#[derive(Clone, Copy)]
+pub struct Ports {
+    webhook: u16,
+    admin: u16,
+}
+
+impl Ports {
+    pub fn free() -> Self {
+        let [webhook, admin] = free_ports();
+        Self { webhook, admin }
+    }
+
+    /// What the chart registers in place of the Service.
+    pub fn url(self) -> String {
+        format!("https://localhost:{}", self.webhook)
+    }
+}
+
+/// A running pod.
+pub struct Pod<'c> {
+    cluster: &'c Cluster,
+    namespace: String,
+    deployment: &'static str,
+    ports: Ports,
+    /// Secrets by the folder at which the container sees them.
+    volumes: Vec<(String, String, RefCell<SecretVolume>)>,
+    program: Option<Program>,
+}
+
+impl<'c> Pod<'c> {
+    /// Starts what the Deployment says, and waits until it is ready.
+    pub fn start(cluster: &'c Cluster, namespace: &str, ports: Ports) -> Self {
+        let mut pod = Self::started(cluster, namespace, ports);
+        pod.until_ready();
+        pod
+    }
+
+    /// Starts what the Deployment says.
+    pub fn started(cluster: &'c Cluster, namespace: &str, ports: Ports) -> Self {
+        let deployment = "otel-webhook";
+        let mut pod = Self {
+            cluster,
+            namespace: namespace.to_owned(),
+            deployment,
+            ports,
+            volumes: Vec::new(),
+            program: None,
+        };
+        pod.restart();
+        pod
+    }
+
+    /// Ends the process and starts it anew as the Deployment now is: a rollout.
+    pub fn restart(&mut self) {
+        self.program = None;
+        let template = self.template();
+        let spec = &template["spec"];
+        self.volumes = self.mounts(spec);
+        let account = spec["serviceAccountName"].as_str().expect("a service account");
+        let container = &spec["containers"][0];
+        let mut command = Command::new(PROGRAM);
+        command.env_clear().env("KUBECONFIG", self.kubeconfig(account));
+        command.args(self.arguments(container));
+        for variable in items(&container["env"]) {
+            command.env(name(variable), self.value(variable));
+        }
+        self.program = Some(Program::run(command, self.cluster.plane.dir().join("otel-webhook.log")));
+    }
+
+    /// Waits for its readiness probe.
+    pub fn until_ready(&mut self) {
+        until("the webhook is ready", LIMIT, || {
+            let program = self.program.as_mut().expect("it was started");
+            assert!(!program.has_ended(), "the webhook ended\n{}", program.report());
+            let probe = &self.template()["spec"]["containers"][0]["readinessProbe"]["httpGet"];
+            let path = probe["path"].as_str().expect("a path").to_owned();
+            self.get(&path).then_some(())
+        });
+    }
+
+    /// Mounts the Secrets anew, as a kubelet does some time after one has
+    /// changed, and waits until the new certificate is served.
+    pub fn mount_again(&self) {
+        let log = self.cluster.plane.dir().join("otel-webhook.log");
+        let served =
+            || fs::read_to_string(&log).unwrap_or_default().matches("serving a new certificate").count();
+        let before = served();
+        for (secret, _, volume) in &self.volumes {
+            let [certificate, key] = self.pair(secret);
+            volume.borrow_mut().swap(&certificate, &key);
+        }
+        until("the mounted certificate is served", LIMIT, || (served() > before).then_some(()));
+    }
+
+    /// The container's arguments, with the addresses and the folders of this machine.
+    pub fn arguments(&self, container: &Value) -> Vec<String> {
+        let addresses = [("--listen", self.ports.webhook), ("--admin-listen", self.ports.admin)];
+        let mut arguments = Vec::new();
+        for argument in items(&container["args"]) {
+            let mut argument = argument.as_str().expect("text").to_owned();
+            for (flag, port) in addresses {
+                if argument.starts_with(&format!("{flag}=")) {
+                    argument = format!("{flag}=127.0.0.1:{port}");
+                }
+            }
+            for (_, path, volume) in &self.volumes {
+                let folder = volume.borrow().path().display().to_string();
+                argument = argument.replace(path, &folder);
+            }
+            arguments.push(self.expanded(container, &argument));
+        }
+        for (flag, _) in addresses {
+            let there = arguments.iter().any(|argument| argument.starts_with(flag));
+            assert!(there, "{flag} is not among the arguments of the chart: {arguments:?}");
+        }
+        arguments
+    }
+
+    /// `$(NAME)` is replaced by the variable's value, as Kubernetes does.
+    fn expanded(&self, container: &Value, argument: &str) -> String {
+        items(&container["env"]).fold(argument.to_owned(), |text, variable| {
+            text.replace(&format!("$({})", name(variable)), &self.value(variable))
+        })
+    }
+
+    fn value(&self, variable: &Value) -> String {
+        if let Some(value) = variable["value"].as_str() {
+            return value.to_owned();
+        }
+        match variable["valueFrom"]["fieldRef"]["fieldPath"].as_str() {
+            Some("metadata.namespace") => self.namespace.clone(),
+            Some("metadata.name") => format!("{}-0", self.deployment),
+            _ => panic!("a variable that is not known here: {variable}"),
+        }
+    }
+
+    fn template(&self) -> Value {
+        let found = self.cluster.find_in(&self.namespace, "deployment", self.deployment);
+        found.expect("a Deployment")["spec"]["template"].take()
+    }
+
+    fn mounts(&self, spec: &Value) -> Vec<(String, String, RefCell<SecretVolume>)> {
+        let secrets = items(&spec["volumes"]).filter_map(|volume| {
+            let secret = volume["secret"]["secretName"].as_str()?;
+            let mut mounts = items(&spec["containers"][0]["volumeMounts"]);
+            let mount = mounts.find(|mount| name(mount) == name(volume))?;
+            Some((secret.to_owned(), mount["mountPath"].as_str()?.to_owned()))
+        });
+        let mounted = secrets.map(|(secret, path)| {
+            let [certificate, key] = self.pair(&secret);
+            (secret, path, RefCell::new(SecretVolume::new(&certificate, &key)))
+        });
+        mounted.collect()
+    }
+
+    /// Waits for a Secret, as a pod does.
+    fn pair(&self, secret: &str) -> [String; 2] {
+        ["tls.crt", "tls.key"].map(|key| self.cluster.secret(&self.namespace, secret, key))
+    }
+
+    /// For the service account of the Deployment.
+    fn kubeconfig(&self, account: &str) -> PathBuf {
+        let plane = &self.cluster.plane;
+        let token = until("a token of the service account", LIMIT, || {
+            let ran = plane.kubectl(&["create", "token", account, "--namespace", &self.namespace]);
+            ran.ok.then_some(ran.stdout)
+        });
+        let admin = fs::read_to_string(plane.kubeconfig()).expect("the administrator's kubeconfig");
+        let mut config: Value = serde_json::from_str(&admin).expect("JSON");
+        config["users"][0]["user"] = json!({"token": token.trim()});
+        config["contexts"][0]["context"]["namespace"] = json!(self.namespace);
+        let path = plane.dir().join(format!("{}.kubeconfig", self.namespace));
+        fs::write(&path, config.to_string()).expect("the scratch folder is writable");
+        path
+    }
+
+    /// Whether the admin port answers well.
+    fn get(&self, path: &str) -> bool {
+        let ask = || -> std::io::Result<String> {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.ports.admin))?;
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        };
+        ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200 "))
+    }
+}
