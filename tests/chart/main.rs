@@ -5,6 +5,7 @@
 //! OpenAPI of those versions, and by their meaning.
 
 mod alerts;
+mod certs;
 mod helm;
 mod kustomize;
 mod matrix;

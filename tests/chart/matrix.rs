@@ -60,7 +60,8 @@ fn every_field_exists_in_the_oldest_and_the_newest_kubernetes() {
     }
 }
 
-fn check(version: &str, manifests: &std::path::Path, rendered: &[Value]) {
+/// Holds the objects in a folder against what this version of Kubernetes knows; `rendered` is all of them.
+pub fn check(version: &str, manifests: &std::path::Path, rendered: &[Value]) {
     let kinds: BTreeSet<_> = rendered.iter().map(kind).collect();
     let schemas = Schemas::of(version, &kinds);
     let mut kubeconform = Command::new(tool("kubeconform"));
