@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::inject::text::Text;
+use crate::inject::text::{Object, Text, object_or_default};
 
 /// Why a body is no review that could be answered.
 #[derive(Debug, Error)]
@@ -14,6 +14,9 @@ pub enum MalformedReview {
     /// Another version of the review.
     #[error("apiVersion: \"{0}\" is not spoken here; valid: admission.k8s.io/v1")]
     Version(String),
+    /// Something else of the same group.
+    #[error("kind: \"{0}\" is not answered here; valid: AdmissionReview")]
+    Kind(String),
     /// There is nothing to answer to.
     #[error("request.uid: is missing; an answer has to carry it")]
     NoUid,
@@ -26,19 +29,29 @@ pub enum MalformedReview {
 }
 
 const VERSION: &str = "admission.k8s.io/v1";
+const KIND: &str = "AdmissionReview";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Review<'a, Object> {
+struct Review<'a, Request> {
     #[serde(borrow, default)]
     api_version: Text<'a>,
-    request: Envelope<'a, Object>,
+    #[serde(default)]
+    kind: Text<'a>,
+    request: Object<Request>,
+}
+
+/// As little of a review as can be answered.
+#[derive(Deserialize)]
+struct Least<'a> {
+    #[serde(borrow, default)]
+    uid: Text<'a>,
 }
 
 /// What a review asks.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Envelope<'a, Object> {
+pub struct Envelope<'a, Reviewed> {
     /// What the answer has to carry; never empty.
     #[serde(borrow, default)]
     pub uid: Text<'a>,
@@ -55,12 +68,12 @@ pub struct Envelope<'a, Object> {
     #[serde(default)]
     pub sub_resource: Text<'a>,
     /// Which kind of object it is.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object_or_default")]
     pub resource: Resource<'a>,
     /// The object as it will be.
-    pub object: Option<Object>,
+    pub object: Option<Reviewed>,
     /// The object as it is.
-    pub old_object: Option<Object>,
+    pub old_object: Option<Reviewed>,
 }
 
 /// A kind of object.
@@ -74,19 +87,31 @@ pub struct Resource<'a> {
     pub resource: Text<'a>,
 }
 
-impl<'a, Object: Deserialize<'a>> Envelope<'a, Object> {
+impl<'a, Reviewed: Deserialize<'a>> Envelope<'a, Reviewed> {
     /// Reads a review.
     ///
     /// # Errors
     /// When there is no uid to answer to, or an object is not what it should be.
     pub fn parse(body: &'a [u8]) -> Result<Self, MalformedReview> {
-        let Review { api_version, request } = serde_json::from_slice::<Review<'a, Object>>(body)?;
-        if &*api_version != VERSION {
-            return Err(MalformedReview::Version(api_version.to_string()));
-        }
-        if request.uid.is_empty() {
-            return Err(MalformedReview::NoUid);
-        }
-        Ok(request)
+        let request: Self = request(body)?;
+        if request.uid.is_empty() { Err(MalformedReview::NoUid) } else { Ok(request) }
+    }
+}
+
+/// The uid of a review of which nothing else can be read.
+///
+/// # Errors
+/// When there is no uid to answer to.
+pub fn uid(body: &[u8]) -> Result<Text<'_>, MalformedReview> {
+    let Least { uid } = request(body)?;
+    if uid.is_empty() { Err(MalformedReview::NoUid) } else { Ok(uid) }
+}
+
+fn request<'a, Request: Deserialize<'a>>(body: &'a [u8]) -> Result<Request, MalformedReview> {
+    let Object(review) = serde_json::from_slice::<Object<Review<'a, Request>>>(body)?;
+    match (&*review.api_version, &*review.kind) {
+        (VERSION, KIND) => Ok(review.request.0),
+        (VERSION, kind) => Err(MalformedReview::Kind(kind.to_owned())),
+        (version, _) => Err(MalformedReview::Version(version.to_owned())),
     }
 }

@@ -3,8 +3,11 @@
 use serde::de::IgnoredAny;
 use thiserror::Error;
 
-use super::envelope::{Envelope, MalformedReview};
-use crate::inject::{pod::Pod, text::Text};
+use super::envelope::{self, Envelope, MalformedReview};
+use crate::inject::{
+    pod::Pod,
+    text::{Object, Text},
+};
 
 /// A request that can be answered.
 #[derive(Debug)]
@@ -31,9 +34,11 @@ pub enum Skip {
     /// The registration sends something else.
     #[error("{0} is not a pod; the webhook configuration should send pods only")]
     NotAPod(String),
-    /// The object is not a pod as the API server sends it.
-    #[error("the pod cannot be read: {problem}")]
+    /// The pod, or the review around it, is not as the API server sends it.
+    #[error("the {what} cannot be read: {problem}")]
     Unreadable {
+        /// `pod` or `review`.
+        what: &'static str,
         /// What the parser says.
         problem: String,
     },
@@ -53,25 +58,34 @@ impl<'a> Request<'a> {
     /// # Errors
     /// When there is no uid to answer to.
     pub fn parse(body: &'a [u8]) -> Result<Self, MalformedReview> {
-        match Envelope::<Pod<'a>>::parse(body) {
-            Ok(envelope) => Ok(Self::of(envelope, Ok)),
+        match Envelope::<Object<Pod<'a>>>::parse(body) {
+            Ok(envelope) => Ok(Self::of(envelope, |pod| Ok(pod.0))),
             Err(MalformedReview::NotAReview(problem)) => {
-                let envelope = Envelope::<IgnoredAny>::parse(body)?;
-                Ok(Self::of(envelope, |_| Err(Skip::Unreadable { problem: problem.to_string() })))
+                let unreadable = |what| Err(Skip::Unreadable { what, problem: problem.to_string() });
+                match Envelope::<IgnoredAny>::parse(body) {
+                    Ok(envelope) => Ok(Self::of(envelope, |_| unreadable("pod"))),
+                    Err(_) => Ok(Self {
+                        uid: envelope::uid(body)?,
+                        namespace: Text::default(),
+                        pod: unreadable("review"),
+                    }),
+                }
             }
             Err(malformed) => Err(malformed),
         }
     }
 
-    fn of<Object>(
-        envelope: Envelope<'a, Object>,
-        read: impl FnOnce(Object) -> Result<Pod<'a>, Skip>,
+    fn of<Reviewed>(
+        envelope: Envelope<'a, Reviewed>,
+        read: impl FnOnce(Reviewed) -> Result<Pod<'a>, Skip>,
     ) -> Self {
         let Envelope { uid, namespace, operation, sub_resource, resource, object, .. } = envelope;
         let pod = match (&*resource.group, &*resource.resource, &*sub_resource) {
             ("", "pods", "") if &*operation == "CREATE" => match object {
                 Some(object) => read(object),
-                None => Err(Skip::Unreadable { problem: "request.object is missing".to_owned() }),
+                None => {
+                    Err(Skip::Unreadable { what: "pod", problem: "request.object is missing".to_owned() })
+                }
             },
             ("", "pods", sub_resource) => Err(Skip::NotCreated {
                 operation: operation.to_string(),
@@ -136,9 +150,50 @@ mod tests {
         assert_eq!(&*request.uid, "u");
         let skip = request.pod.expect_err("no pod");
         assert!(
-            matches!(&skip, Skip::Unreadable { problem } if problem.contains("expected a list")),
+            matches!(&skip, Skip::Unreadable { problem, .. } if problem.contains("expected a list")),
             "{skip}"
         );
+    }
+
+    #[test]
+    fn a_review_that_cannot_be_read_but_for_its_uid_is_still_answered() {
+        for rest in [r#""namespace":5"#, r#""operation":["CREATE"]"#, r#""resource":["","pods"]"#] {
+            let text = review(&format!(r#"{{"uid":"u",{rest},"object":{{}}}}"#));
+            let request = Request::parse(text.as_bytes()).expect("it has a uid");
+            assert_eq!(&*request.uid, "u");
+            let skip = request.pod.expect_err("no pod");
+            let said = skip.warning().expect("a warning");
+            assert!(said.starts_with("the review cannot be read: invalid type"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_not_read_as_an_object() {
+        let pod = |object: &str| {
+            format!(
+                r#"{{"uid":"u","operation":"CREATE","resource":{{"resource":"pods"}},"object":{object}}}"#
+            )
+        };
+        for object in [
+            "[]",
+            r#"{"metadata":["a"]}"#,
+            r#"{"spec":[[{"name":"app"}]]}"#,
+            r#"{"spec":{"containers":[["app","image"]]}}"#,
+            r#"{"spec":{"os":["windows"]}}"#,
+            r#"{"metadata":{"ownerReferences":[["v1"]]}}"#,
+        ] {
+            let text = review(&pod(object));
+            let request = Request::parse(text.as_bytes()).expect("it has a uid");
+            let problem = request.pod.expect_err("no pod").to_string();
+            let start = "the pod cannot be read: invalid type: sequence, expected an object";
+            assert!(problem.starts_with(start), "{object}: {problem}");
+        }
+        for text in
+            [r#"["admission.k8s.io/v1", "AdmissionReview", {"uid": "u"}]"#.to_owned(), review(r#"["u"]"#)]
+        {
+            let problem = Request::parse(text.as_bytes()).expect_err("malformed").to_string();
+            assert!(problem.contains("invalid type: sequence, expected an object"), "{text}: {problem}");
+        }
     }
 
     #[test]
@@ -148,6 +203,10 @@ mod tests {
             (
                 review(r#"{"uid":"u"}"#).replace("/v1\"", "/v1beta1\""),
                 "apiVersion: \"admission.k8s.io/v1beta1\" is not spoken here; valid: admission.k8s.io/v1",
+            ),
+            (
+                review(r#"{"uid":"u"}"#).replace("AdmissionReview", "ConversionReview"),
+                "kind: \"ConversionReview\" is not answered here; valid: AdmissionReview",
             ),
         ] {
             assert_eq!(Request::parse(text.as_bytes()).expect_err("malformed").to_string(), reason);

@@ -3,10 +3,14 @@
 //! A pod's warnings go to its controller, where nobody reads them. Whoever
 //! applies the workload still does.
 
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{Admission, MalformedReview, Panicked, answer::Answer, caught, envelope::Envelope};
+use super::{
+    Admission, MalformedReview, Panicked,
+    answer::Answer,
+    caught,
+    envelope::{self, Envelope},
+};
 use crate::{
     api::{
         ANNOTATION_PREFIX,
@@ -33,7 +37,7 @@ impl Admission {
             Ok(envelope) => envelope,
             // An object that cannot be read is no reason to leave the review without an answer.
             Err(MalformedReview::NotAReview(problem)) => {
-                let uid = Envelope::<IgnoredAny>::parse(body)?.uid;
+                let uid = envelope::uid(body)?;
                 let warning = format!("otel-webhook: the object cannot be read: {problem}");
                 return Ok(Answer::allowed(&uid, Some(&warning)).write());
             }

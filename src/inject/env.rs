@@ -13,6 +13,7 @@ use super::{
     json,
     pod::Variable,
     reason::{Reason, Taken},
+    text::Object,
 };
 
 /// What the original of an extended variable is renamed to begin with (D1).
@@ -282,7 +283,7 @@ struct KeyRef {
 
 /// Whether the variable may end up unset because its source need not exist.
 fn is_optional(from: &str) -> bool {
-    let source: Source = serde_json::from_str(from).unwrap_or_default();
+    let Object(source) = serde_json::from_str::<Object<Source>>(from).unwrap_or_default();
     [source.secret, source.config_map, source.file]
         .into_iter()
         .flatten()

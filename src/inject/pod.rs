@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::text::{List, Map, Text};
+use super::text::{List, Map, Object, Text, object_or_default, optional_object};
 
 /// A pod, or the template of one.
 #[derive(Debug, Default, Deserialize)]
@@ -17,7 +17,7 @@ pub struct Pod<'a> {
     #[serde(borrow, deserialize_with = "metadata")]
     pub metadata: Metadata<'a>,
     /// The pod's specification.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "object_or_default")]
     pub spec: Spec<'a>,
 }
 
@@ -83,6 +83,7 @@ pub struct Spec<'a> {
     /// Labels that the node must have.
     pub node_selector: Map<'a>,
     /// The operating system the pod is for.
+    #[serde(deserialize_with = "optional_object")]
     pub os: Option<Os<'a>>,
     /// Resources of the pod as a whole.
     #[serde(borrow)]
@@ -172,8 +173,10 @@ pub struct Volume<'a> {
     #[serde(borrow)]
     pub name: Text<'a>,
     /// The Secret that it shows.
+    #[serde(deserialize_with = "optional_object")]
     pub secret: Option<SecretSource<'a>>,
     /// The ConfigMap that it shows.
+    #[serde(deserialize_with = "optional_object")]
     pub config_map: Option<Named<'a>>,
 }
 
@@ -194,8 +197,10 @@ pub struct EnvFrom<'a> {
     #[serde(borrow)]
     pub prefix: Text<'a>,
     /// The ConfigMap whose keys become variables.
+    #[serde(deserialize_with = "optional_object")]
     pub config_map_ref: Option<Named<'a>>,
     /// The Secret whose keys become variables.
+    #[serde(deserialize_with = "optional_object")]
     pub secret_ref: Option<Named<'a>>,
 }
 
@@ -224,7 +229,8 @@ impl<'a> Container<'a> {
     /// # Errors
     /// When it is no list.
     pub fn items(raw: Option<&'a RawValue>) -> Result<Vec<&'a RawValue>, Unreadable> {
-        list(raw)
+        let Some(raw) = raw else { return Ok(Vec::new()) };
+        serde_json::from_str::<Option<_>>(raw.get()).map(Option::unwrap_or_default)
     }
 
     /// Where further variables come from.
@@ -247,7 +253,7 @@ impl<'a> Pod<'a> {
     /// # Errors
     /// When the text is not a pod as the API server would send it.
     pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(json)
+        serde_json::from_str::<Object<Self>>(json).map(|object| object.0)
     }
 
     /// Whether the pod runs on Windows nodes only.
@@ -268,14 +274,6 @@ fn metadata<'de: 'a, 'a, D>(deserializer: D) -> Result<Metadata<'a>, D::Error>
 where
     D: serde::Deserializer<'de>,
 {
-    let metadata: Option<Metadata<'a>> = Option::deserialize(deserializer)?;
+    let metadata: Option<Metadata<'a>> = optional_object(deserializer)?;
     Ok(metadata.map(|metadata| Metadata { is_there: true, ..metadata }).unwrap_or_default())
-}
-
-fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

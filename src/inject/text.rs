@@ -1,4 +1,4 @@
-//! Strings, lists and maps borrowed from a request's JSON.
+//! Strings, lists, maps and objects borrowed from a request's JSON.
 //!
 //! JSON strings without escapes are borrowed, the others owned; `null` reads
 //! as the empty value, as the API server's own decoder has it.
@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, SeqAccess, Visitor},
+    de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
 
 /// A string of the request.
@@ -56,7 +56,56 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
-/// A list of the request.
+/// An object of the request. Serde reads a list as a struct as well, field by
+/// field; the API server does not.
+#[derive(Clone, Debug, Default)]
+pub struct Object<T>(pub T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(members)).map(Object)
+    }
+}
+
+/// Reads a field that is an object, or null; for `deserialize_with`.
+///
+/// # Errors
+/// When it is something else.
+pub fn object_or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    optional_object(deserializer).map(Option::unwrap_or_default)
+}
+
+/// The same, telling null apart.
+///
+/// # Errors
+/// When it is something else.
+pub fn optional_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::<Object<T>>::deserialize(deserializer)?.map(|object| object.0))
+}
+
+/// A list of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List<T>(pub Vec<T>);
 
@@ -95,7 +144,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<List<T>, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
+        while let Some(Object(item)) = items.next_element()? {
             list.push(item);
         }
         Ok(List(list))
@@ -150,5 +199,37 @@ impl<'de> Visitor<'de> for MapVisitor {
             map.push(entry);
         }
         Ok(Map(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        name: Text<'a>,
+        #[serde(borrow, deserialize_with = "optional_object")]
+        below: Option<Box<Named<'a>>>,
+        list: List<Empty>,
+    }
+
+    #[derive(Debug, Default, Deserialize)]
+    #[serde(default)]
+    struct Empty {}
+
+    #[test]
+    fn a_list_is_not_an_object() {
+        let read = |text| serde_json::from_str::<Object<Named>>(text).map(|object| object.0);
+        let good = read(r#"{"name": "a", "below": {"name": "b"}, "list": [{}]}"#).expect("objects");
+        assert_eq!((&*good.name, good.below.is_some_and(|below| &*below.name == "b")), ("a", true));
+        assert_eq!(good.list.len(), 1);
+        assert!(read(r#"{"below": null, "list": null}"#).expect("nothing").below.is_none());
+        for text in [r#"["a"]"#, r#"{"below": ["b"]}"#, r#"{"list": [[]]}"#] {
+            let problem = read(text).expect_err("a list").to_string();
+            assert!(problem.starts_with("invalid type: sequence, expected an object"), "{text}: {problem}");
+        }
     }
 }
