@@ -86,9 +86,9 @@ const RATIOS: [(&str, &str, &str, &str); 5] = [
 
 fn steps(figures: &mut Figures) {
     let case = Case::usual(&material::usual());
-    let request = case.parse();
+    let request = Case::parse(&case.body);
     let outcome = Ok(case.build(case.decide(&request)));
-    allocations(figures, "step: parse", || case.parse());
+    allocations(figures, "step: parse", || Case::parse(&case.body));
     allocations(figures, "step: decide", || case.decide(&request));
     allocations(figures, "step: decide and edit", || case.build(case.decide(&request)));
     allocations(figures, "step: serialise", || Case::serialise(&request, &outcome));

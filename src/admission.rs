@@ -72,20 +72,19 @@ impl Admission {
     pub async fn mutate_pod(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
         let started = Instant::now();
         let request = Request::parse(body)?;
-        let answer = match &request.pod {
+        Ok(match &request.pod {
             Ok(pod) => {
                 let outcome = self.review(&request, pod).await;
                 self.record(&request, pod, &outcome, started);
-                Answer::of(&request.uid, &outcome)
+                Answer::of(&request.uid, &outcome).write()
             }
             Err(skip) => {
                 if let Skip::Unreadable { .. } = skip {
                     tracing::warn!(namespace = %request.namespace, reason = %skip, "a pod was not injected");
                 }
-                Answer::allowed(&request.uid, skip.warning().as_deref())
+                Answer::allowed(&request.uid, skip.warning().as_deref()).write()
             }
-        };
-        Ok(answer.write())
+        })
     }
 
     /// The core's result for a pod; a panic in it costs this pod its agent, and nothing else.

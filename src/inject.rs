@@ -48,6 +48,8 @@ pub use neutral::InitResources;
 pub use select::{rivals, unselected};
 pub use stamp::{LABEL, STATUS};
 
+use std::cell::OnceCell;
+
 use catalogue::Catalogue;
 use edit::PodEdit;
 use job::Job;
@@ -152,8 +154,8 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         namespace: input.namespace,
         workload: workload::chain(input.pod, input.namespace, with_uids, owners),
         init_resources: input.settings.init_resources,
-        demand: std::cell::OnceCell::new(),
     };
+    let demand = OnceCell::new();
     let mut edit = PodEdit::new(input.pod);
     for plan in &plans {
         let mut job = Job {
@@ -161,6 +163,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
             annotations: &annotations,
             namespace: input.catalogue.namespace(input.namespace),
             facts: &facts,
+            demand: &demand,
             edit: &mut edit,
             findings: &mut findings,
         };

@@ -39,8 +39,8 @@ impl Case {
     }
 
     /// First step: from bytes to the view of the pod.
-    pub fn parse(&self) -> Request<'_> {
-        Request::parse(&self.body).expect("a review")
+    pub fn parse(body: &[u8]) -> Request<'_> {
+        Request::parse(body).expect("a review")
     }
 
     /// Second step: which agent goes into which container.
@@ -66,10 +66,11 @@ impl Case {
         answer.expect("nothing to wait for without a cluster").expect("a review")
     }
 
-    fn injections(&self) -> usize {
-        let request = self.parse();
+    /// What came of it, a line each.
+    fn findings(&self) -> Vec<String> {
+        let request = Self::parse(&self.body);
         let outcome = self.build(self.decide(&request));
-        outcome.findings.iter().filter(|finding| finding.reason.is_injected()).count()
+        outcome.findings.iter().map(ToString::to_string).collect()
     }
 }
 
@@ -90,7 +91,9 @@ impl Whole {
     /// The case, once it was seen that what is measured is no refusal.
     pub fn case(&self) -> Case {
         let case = (self.make)();
-        assert_eq!(case.injections(), self.injections, "injections of {} {}", self.group, self.name);
+        let findings = case.findings();
+        let injected = findings.iter().filter(|finding| finding.ends_with(": injected")).count();
+        assert_eq!(injected, self.injections, "{} {}: {findings:?}", self.group, self.name);
         case
     }
 }

@@ -1,8 +1,8 @@
 //! The AdmissionReview that goes back.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use base64::{Engine, prelude::BASE64_STANDARD};
+use base64::Engine;
 use json_patch::Patch;
 use serde::Serialize;
 
@@ -23,8 +23,9 @@ pub struct Answer<'a> {
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     patch_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<String>,
+    /// Operations as JSON text; see [`Answer::write`].
+    #[serde(skip)]
+    patch: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -83,9 +84,8 @@ impl<'a> Answer<'a> {
 
     /// The object with these operations done to it.
     pub fn patched(uid: &'a str, patch: &Patch) -> Self {
-        let text = serde_json::to_vec(patch).expect("operations are JSON");
-        let patch = (!patch.is_empty()).then(|| BASE64_STANDARD.encode(text));
-        Self { patch_type: patch.as_ref().map(|_| "JSONPatch"), patch, ..Self::allowed(uid, None) }
+        let text = || serde_json::to_string(patch).expect("operations are JSON").into();
+        Self::allowed(uid, None).with((!patch.is_empty()).then(text))
     }
 
     /// The object is not taken.
@@ -100,25 +100,53 @@ impl<'a> Answer<'a> {
     }
 
     /// What the core decided.
-    pub fn of(uid: &'a str, outcome: &Result<Outcome, Panicked>) -> Self {
+    pub fn of(uid: &'a str, outcome: &'a Result<Outcome, Panicked>) -> Self {
         let Ok(outcome) = outcome else {
             return Self::allowed(uid, Some("otel-webhook failed; the pod goes on without an agent"));
         };
         let asked = !outcome.findings.is_empty();
         Self {
-            patch_type: outcome.patch.as_ref().map(|_| "JSONPatch"),
-            patch: outcome.patch.as_ref().map(|patch| BASE64_STANDARD.encode(patch)),
             warnings: all_of(outcome.warnings().iter().map(|warning| format!("otel-webhook: {warning}"))),
             audit_annotations: asked.then(|| Audit::of(outcome)),
             ..Self::allowed(uid, None)
         }
+        .with(outcome.patch.as_deref().map(Cow::Borrowed))
+    }
+
+    fn with(self, patch: Option<Cow<'a, str>>) -> Self {
+        Self { patch_type: patch.as_ref().map(|_| "JSONPatch"), patch, ..self }
     }
 
     /// The whole review as JSON.
     pub fn write(&self) -> Vec<u8> {
         let review = Review { api_version: "admission.k8s.io/v1", kind: "AdmissionReview", response: self };
-        serde_json::to_vec(&review).expect("strings are JSON")
+        let encoded = self.patch.as_ref().and_then(|patch| base64::encoded_len(patch.len(), true));
+        let mut text = Vec::with_capacity(1024 + encoded.unwrap_or_default());
+        serde_json::to_writer(&mut text, &review).expect("strings are JSON");
+        if let (Some(patch), Some(length)) = (&self.patch, encoded) {
+            // The patch is much longer than all the rest, so it is encoded right
+            // where it goes: as the last member of the response.
+            text.truncate(text.len() - "}}".len());
+            text.extend_from_slice(b",\"patch\":\"");
+            let start = text.len();
+            text.resize(start + length, 0);
+            base64().encode_slice(&**patch, &mut text[start..]).expect("there is room for it");
+            text.extend_from_slice(b"\"}}");
+        }
+        text
     }
+}
+
+/// The standard alphabet, by vector instructions where the processor has them.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn base64() -> impl Engine {
+    base64::engine::Simd::standard(base64::engine::general_purpose::PAD)
+}
+
+/// The standard alphabet.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn base64() -> impl Engine {
+    base64::prelude::BASE64_STANDARD
 }
 
 /// `java/order=Injected python=NoInstrumentation`: each language and container with its code.
@@ -183,7 +211,8 @@ mod tests {
             notes: Vec::new(),
         };
         let findings = reasons.into_iter().map(finding).collect();
-        let text = Answer::of("u", &Ok(Outcome { patch: None, findings })).write();
+        let outcome = Ok(Outcome { patch: None, findings });
+        let text = Answer::of("u", &outcome).write();
         let mut review: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         review["response"]["auditAnnotations"].take()
     }

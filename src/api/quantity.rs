@@ -40,12 +40,15 @@ impl Quantity {
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let negative = whole.starts_with('-');
         let whole = whole.strip_prefix(['-', '+']).unwrap_or(whole);
-        let digits = format!("{whole}{fraction}");
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        if whole.is_empty() && fraction.is_empty() {
             return None;
         }
+        let digits = whole.bytes().chain(fraction.bytes()).try_fold(0_i128, |digits, byte| {
+            let digit = byte.is_ascii_digit().then(|| i128::from(byte - b'0'))?;
+            digits.checked_mul(10)?.checked_add(digit)
+        })?;
         let parts = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-        let scaled = digits.parse::<i128>().ok()?.checked_mul(numerator)?.checked_mul(ONE)?;
+        let scaled = digits.checked_mul(numerator)?.checked_mul(ONE)?;
         let divisor = denominator.checked_mul(parts)?;
         // Finer than Kubernetes counts: it rounds up.
         let amount = scaled.checked_add(divisor - 1)? / divisor;

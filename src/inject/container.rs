@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use super::{
     edit::{NewContainer, NewMount, Place, container_at},
@@ -11,6 +11,7 @@ use super::{
     json,
     neutral::{self, InitResources},
     patch::write_mount,
+    text::RawJson,
 };
 
 /// A container of ours while it is written.
@@ -40,7 +41,7 @@ impl Draft {
 
     /// The variables. Those that a container of the pod has itself and that
     /// are as they were are copied from its raw text, with every field.
-    pub fn env(&mut self, env: &Env<'_>, own: &[&RawValue]) -> &mut Self {
+    pub fn env(&mut self, env: &Env<'_>, own: &[RawJson<'_>]) -> &mut Self {
         if !env.entries().is_empty() {
             self.member("env");
             json::list(&mut self.json, env.entries(), |out, entry| write_entry(out, entry, own));
@@ -49,7 +50,7 @@ impl Draft {
     }
 
     /// The mounts: copies of a container's own ones, then ours.
-    pub fn mounts(&mut self, own: &[&RawValue], ours: &[NewMount<'_>]) -> &mut Self {
+    pub fn mounts(&mut self, own: &[RawJson<'_>], ours: &[NewMount<'_>]) -> &mut Self {
         self.member("volumeMounts");
         let ours = ours.iter().map(|mount| {
             let mut text = String::new();
@@ -73,7 +74,7 @@ impl Draft {
     /// The security context of init containers: the Instrumentation's, or
     /// else that of a target, which can read what the target can.
     pub fn security_of(&mut self, job: &Job<'_, '_>, target: Place) -> &mut Self {
-        let own = container_at(job.facts.pod, target).security_context.map(RawValue::get);
+        let own = container_at(job.facts.pod, target).security_context.map(RawJson::get);
         self.raw("securityContext", job.instrumentation().security_context.as_deref().or(own))
     }
 
@@ -108,7 +109,7 @@ pub fn init_resources(job: &mut Job<'_, '_>, before: usize) -> String {
     if facts.init_resources == InitResources::Exact && facts.pod.spec.resources.is_none() {
         return json::of(&*said);
     }
-    match neutral::init_container(&said, facts.demand(), before, facts.init_resources) {
+    match neutral::init_container(&said, job.demand(), before, facts.init_resources) {
         None => json::of(&*said),
         Some((value, note)) => {
             job.note(note);
@@ -120,7 +121,7 @@ pub fn init_resources(job: &mut Job<'_, '_>, before: usize) -> String {
 /// The resources of a container that runs beside the others, as JSON.
 pub fn sidecar_resources(job: &Job<'_, '_>) -> String {
     let said = present_claims(job);
-    let lowered = job.facts.pod.spec.resources.and_then(|_| neutral::sidecar(&said, job.facts.demand()));
+    let lowered = job.facts.pod.spec.resources.and_then(|_| neutral::sidecar(&said, job.demand()));
     lowered.as_ref().map_or_else(|| json::of(&*said), json::of)
 }
 
@@ -142,7 +143,7 @@ fn present_claims<'p>(job: &Job<'_, 'p>) -> Cow<'p, Value> {
     Cow::Owned(value)
 }
 
-fn write_entry(out: &mut String, entry: &Entry<'_>, own: &[&RawValue]) {
+fn write_entry(out: &mut String, entry: &Entry<'_>, own: &[RawJson<'_>]) {
     let unchanged = entry.origin.filter(|_| entry.change == Change::None);
     match unchanged.and_then(|index| own.get(index)) {
         Some(raw) => out.push_str(raw.get()),

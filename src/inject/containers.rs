@@ -1,7 +1,5 @@
 //! Which containers a language is put into (contract, section 3).
 
-use serde_json::value::RawValue;
-
 use super::{
     annotation::Annotations,
     edit::Place,
@@ -9,6 +7,7 @@ use super::{
     pod::{Container, Pod, Variable},
     reason::Reason,
     resource::POD_NAME,
+    text::RawJson,
 };
 use crate::api::ANNOTATION_PREFIX;
 
@@ -111,7 +110,7 @@ fn injected_before(language: &Language, pod: &Pod<'_>) -> Option<usize> {
     if !language.marks.is_empty() {
         return None;
     }
-    let from_pod = |from: &RawValue| from.get().contains("\"metadata.name\"");
+    let from_pod = |from: RawJson<'_>| from.get().contains("\"metadata.name\"");
     let is_ours = |one: &Variable<'_>| &*one.name == POD_NAME && one.value_from.is_some_and(from_pod);
     let has_ours = |container: &Container<'_>| container.variables().is_ok_and(|all| all.iter().any(is_ours));
     pod.spec.containers.iter().position(has_ours)

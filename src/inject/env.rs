@@ -13,7 +13,7 @@ use super::{
     json,
     pod::Variable,
     reason::{Reason, Taken},
-    text::Object,
+    text::{self, Object, RawJson},
 };
 
 /// What the original of an extended variable is renamed to begin with (D1).
@@ -258,7 +258,7 @@ fn own_entry((index, variable): (usize, Variable<'_>)) -> Entry<'_> {
     Entry {
         name: variable.name.0,
         value: variable.value.0,
-        from: variable.value_from.map(serde_json::value::RawValue::get),
+        from: variable.value_from.map(RawJson::get),
         origin: Some(index),
         change: Change::None,
     }
@@ -283,7 +283,7 @@ struct KeyRef {
 
 /// Whether the variable may end up unset because its source need not exist.
 fn is_optional(from: &str) -> bool {
-    let Object(source) = serde_json::from_str::<Object<Source>>(from).unwrap_or_default();
+    let Object(source) = text::from_str::<Object<Source>>(from).unwrap_or_default();
     [source.secret, source.config_map, source.file]
         .into_iter()
         .flatten()

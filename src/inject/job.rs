@@ -1,9 +1,12 @@
 //! One language's work on one pod.
 
+use std::cell::OnceCell;
+
 use super::{
     annotation::Annotations,
     catalogue::Namespace,
     compiled::{Compiled, Prepared},
+    demand::Demand,
     edit::{ContainerEdit, Place, PodEdit, container_at},
     language::Language,
     reason::{ObjectName, Reason, Taken},
@@ -155,6 +158,8 @@ pub struct Job<'j, 'p> {
     pub namespace: Option<&'p Namespace>,
     /// What all containers of the pod have in common.
     pub facts: &'j PodFacts<'p>,
+    /// What the pod asks for; reckoned when it is first wanted.
+    pub demand: &'j OnceCell<Demand<'p>>,
     /// The edits.
     pub edit: &'j mut PodEdit<'p>,
     /// What comes of it.
@@ -165,6 +170,11 @@ impl<'p> Job<'_, 'p> {
     /// The Instrumentation.
     pub fn instrumentation(&self) -> &'p Compiled {
         self.plan.instrumentation
+    }
+
+    /// What the pod asks for.
+    pub fn demand(&self) -> &Demand<'p> {
+        self.demand.get_or_init(|| Demand::of(self.facts.pod))
     }
 
     /// The language's part of the Instrumentation.

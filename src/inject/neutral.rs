@@ -1,10 +1,15 @@
 //! Init containers that change neither what the pod asks for nor its class of
 //! service (D23).
 
-use serde_json::{Map, Value};
+mod resources;
+
+use std::borrow::Cow;
+
+use resources::Resources;
+use serde_json::Value;
 
 use super::{
-    demand::{Amounts, CLASS_RESOURCES, Class, Demand, amount},
+    demand::{Amounts, CLASS_RESOURCES, Class, Demand},
     job::Note,
 };
 use crate::api::quantity::Quantity;
@@ -22,19 +27,12 @@ pub enum InitResources {
 /// Copying an agent dies of less memory than this.
 const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
 
-/// Requests and limits while they are changed; what is not changed stays as it was written.
-#[derive(Clone, PartialEq)]
-struct Resources {
-    requests: Map<String, Value>,
-    limits: Map<String, Value>,
-}
-
 /// The resources of an init container that goes before the init container at
 /// `place` of the pod as it came, with what was done to them. None where they
 /// stay as they are said.
 pub fn init_container(
     said: &Value,
-    demand: &Demand,
+    demand: &Demand<'_>,
     place: usize,
     way: InitResources,
 ) -> Option<(Value, Note)> {
@@ -43,130 +41,72 @@ pub fn init_container(
     if way == InitResources::Neutral {
         result.make_neutral(demand, place);
     }
-    let starved =
-        result.memory_limit().filter(|limit| *limit < LEAST_MEMORY && own.memory_limit() != Some(*limit));
+    let limit = |resources: &Resources<'_>| resources.limits.get("memory");
+    let starved = limit(&result).filter(|memory| *memory < LEAST_MEMORY && limit(&own) != Some(*memory));
     if starved.is_some() {
-        result = own.clone();
+        result = own;
     }
     result.cap(&demand.limits, |resource| {
         demand.whole(resource).map(|whole| whole.less(demand.started(resource, place)))
     });
     let note = match starved {
         Some(allowed) => Note::MemoryTooLittle { allowed: allowed.to_string() },
-        None if result == own => return None,
-        None => Note::ResourcesLowered { requests: shown(&result.requests), limits: shown(&result.limits) },
+        None if !result.is_changed() => return None,
+        None => Note::ResourcesLowered {
+            requests: result.requests.to_string(),
+            limits: result.limits.to_string(),
+        },
     };
     Some((result.put_into(said), note))
 }
 
 /// The resources of a container that runs beside the others: as they are said,
 /// but within what the pod as a whole may have. None where they stay.
-pub fn sidecar(said: &Value, demand: &Demand) -> Option<Value> {
-    let own = Resources::of(said);
-    let mut result = own.clone();
+pub fn sidecar(said: &Value, demand: &Demand<'_>) -> Option<Value> {
+    let mut result = Resources::of(said);
     result.cap(&demand.limits, |resource| {
         demand.whole(resource).map(|whole| whole.less(demand.running(resource)))
     });
-    (result != own).then(|| result.put_into(said))
+    result.is_changed().then(|| result.put_into(said))
 }
 
-impl Resources {
-    fn of(said: &Value) -> Self {
-        let map = |key: &str| said[key].as_object().cloned().unwrap_or_default();
-        Self { requests: map("requests"), limits: map("limits") }
-    }
-
-    fn put_into(self, said: &Value) -> Value {
-        let mut members = said.as_object().cloned().unwrap_or_default();
-        for (key, map) in [("limits", self.limits), ("requests", self.requests)] {
-            if members.contains_key(key) || !map.is_empty() {
-                members.insert(key.to_owned(), Value::Object(map));
-            }
-        }
-        Value::Object(members)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.requests.keys().chain(self.limits.keys()).cloned().collect();
-        names.sort();
-        names.dedup();
-        names
-    }
-
-    fn memory_limit(&self) -> Option<Quantity> {
-        amount(&self.limits, "memory")
-    }
-
-    /// What is asked for: the API server takes the limit where no request is said.
-    fn asked(&self, resource: &str) -> Quantity {
-        amount(&self.requests, resource).or_else(|| amount(&self.limits, resource)).unwrap_or_default()
-    }
-
-    fn make_neutral(&mut self, demand: &Demand, place: usize) {
+impl Resources<'_> {
+    fn make_neutral(&mut self, demand: &Demand<'_>, place: usize) {
         let mut names = self.names();
         if demand.class == Class::Guaranteed {
             // Without limits of its own it would make the pod Burstable.
+            let limited = |name: &str| self.limits.has(name);
             names.extend(
-                CLASS_RESOURCES
-                    .iter()
-                    .filter(|name| !self.limits.contains_key(**name))
-                    .map(ToString::to_string),
+                CLASS_RESOURCES.iter().filter(|name| !limited(name)).map(|name| Cow::Borrowed(*name)),
             );
         }
         for name in names {
             let allowed = demand.effective(&name).less(demand.started(&name, place));
-            let decides = CLASS_RESOURCES.contains(&name.as_str());
+            let decides = CLASS_RESOURCES.contains(&&*name);
             if demand.class == Class::Guaranteed && decides || is_whole(&name) {
-                self.set_both(&name, allowed);
+                self.set_both(name, allowed);
             } else if !demand.effective(&name).is_zero() {
-                self.lower_request(&name, allowed);
+                self.lower_request(name, allowed);
             } else if demand.class == Class::BestEffort {
                 self.requests.remove(&name);
                 self.limits.remove(&name);
             } else {
-                self.set_request(&name, Quantity::ZERO);
+                self.requests.set(name, Quantity::ZERO);
             }
-        }
-    }
-
-    /// Request and limit alike, the smaller of the limit and what is allowed.
-    fn set_both(&mut self, name: &str, allowed: Quantity) {
-        let limit = amount(&self.limits, name).map_or(allowed, |limit| limit.min(allowed));
-        if limit.is_zero() {
-            self.requests.remove(name);
-            self.limits.remove(name);
-            return;
-        }
-        if amount(&self.limits, name) != Some(limit) {
-            self.limits.insert(name.to_owned(), limit.to_string().into());
-        }
-        self.set_request(name, limit);
-    }
-
-    fn lower_request(&mut self, name: &str, allowed: Quantity) {
-        if self.asked(name) > allowed {
-            self.set_request(name, allowed);
-        }
-    }
-
-    fn set_request(&mut self, name: &str, request: Quantity) {
-        if amount(&self.requests, name) != Some(request) {
-            self.requests.insert(name.to_owned(), request.to_string().into());
         }
     }
 
     /// Stays within the limits and requests of the pod as a whole, without
     /// which the API server would refuse the pod.
-    fn cap(&mut self, limits: &Amounts, allowed: impl Fn(&str) -> Option<Quantity>) {
+    fn cap(&mut self, limits: &Amounts<'_>, allowed: impl Fn(&str) -> Option<Quantity>) {
         for name in self.names() {
-            if let Some(most) =
-                limits.get(&name).filter(|most| amount(&self.limits, &name).is_some_and(|own| own > **most))
-            {
-                self.limits.insert(name.clone(), most.to_string().into());
+            let limit = limits.get(&name);
+            if let Some(most) = limit.filter(|most| self.limits.get(&name).is_some_and(|own| own > *most)) {
+                self.limits.set(name.clone(), most);
             }
-            let most = [allowed(&name), limits.get(&name).copied()].into_iter().flatten().min();
+            let most = [allowed(&name), limit].into_iter().flatten().min();
             if let Some(most) = most {
-                self.lower_request(&name, most);
+                self.lower_request(name, most);
             }
         }
     }
@@ -175,13 +115,6 @@ impl Resources {
 /// Resources that cannot be overcommitted: the API server wants request and limit to be equal.
 fn is_whole(resource: &str) -> bool {
     resource.contains('/') || resource.starts_with("hugepages-")
-}
-
-fn shown(amounts: &Map<String, Value>) -> String {
-    let entries =
-        amounts.iter().map(|(name, quantity)| format!("{name} {}", quantity.as_str().unwrap_or_default()));
-    let entries: Vec<_> = entries.collect();
-    if entries.is_empty() { "none".to_owned() } else { entries.join(", ") }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl Operations {
         self.text.push('}');
     }
 
-    fn move_to_end(&mut self, list: std::fmt::Arguments<'_>, index: usize) {
+    fn move_to_end(&mut self, list: &str, index: usize) {
         use std::fmt::Write;
         self.begin("move", format_args!("{list}/-"));
         write!(self.text, ",\"from\":\"{list}/{index}\"}}").expect("a String takes any text");
@@ -66,7 +66,7 @@ impl Operations {
     /// Appends items to a list, which is made where it is missing or empty.
     fn append<T>(
         &mut self,
-        list: std::fmt::Arguments<'_>,
+        list: &str,
         present: usize,
         items: &mut dyn Iterator<Item = T>,
         write: impl Fn(&mut String, T) + Copy,
@@ -76,7 +76,7 @@ impl Operations {
             return;
         }
         if present == 0 {
-            self.add(list, |out| json::list(out, items, write));
+            self.add(format_args!("{list}"), |out| json::list(out, items, write));
         } else {
             for item in items {
                 self.add(format_args!("{list}/-"), |out| write(out, item));
@@ -101,11 +101,11 @@ pub fn operations(
     }
     insert_init_containers(&mut out, edit);
     let sidecars = &mut edit.sidecars.iter();
-    out.append(format_args!("/spec/containers"), pod.spec.containers.len(), sidecars, |out, one| {
+    out.append("/spec/containers", pod.spec.containers.len(), sidecars, |out, one| {
         out.push_str(&one.json);
     });
     let volumes = &mut edit.volumes.iter();
-    out.append(format_args!("/spec/volumes"), pod.spec.volumes.len(), volumes, |out, volume| {
+    out.append("/spec/volumes", pod.spec.volumes.len(), volumes, |out, volume| {
         out.push('{');
         json::member(out, "name", &volume.name);
         out.push(',');
@@ -124,11 +124,11 @@ pub fn operations(
 fn edit_container(out: &mut Operations, edit: &ContainerEdit<'_>) {
     let list = if edit.place.init { "initContainers" } else { "containers" };
     let index = edit.place.index;
-    edit_env(out, format_args!("/spec/{list}/{index}/env"), edit);
-    edit_mounts(out, format_args!("/spec/{list}/{index}/volumeMounts"), &edit.mounts);
+    edit_env(out, &format!("/spec/{list}/{index}/env"), edit);
+    edit_mounts(out, &format!("/spec/{list}/{index}/volumeMounts"), &edit.mounts);
 }
 
-fn edit_env(out: &mut Operations, list: std::fmt::Arguments<'_>, edit: &ContainerEdit<'_>) {
+fn edit_env(out: &mut Operations, list: &str, edit: &ContainerEdit<'_>) {
     let entries = edit.env.entries();
     if edit.env.own_count() == 0 {
         return out.append(list, 0, &mut entries.iter(), |out, entry| entry.write(out));
@@ -148,7 +148,7 @@ fn own_entries<'e, 'p>(entries: &'e [Entry<'p>]) -> impl Iterator<Item = (usize,
     entries.iter().filter_map(|entry| entry.origin.map(|index| (index, entry)))
 }
 
-fn change_entry(out: &mut Operations, list: std::fmt::Arguments<'_>, index: usize, entry: &Entry<'_>) {
+fn change_entry(out: &mut Operations, list: &str, index: usize, entry: &Entry<'_>) {
     match entry.change {
         Change::None => {}
         Change::Name => out.replace(format_args!("{list}/{index}/name"), &entry.name),
@@ -159,7 +159,7 @@ fn change_entry(out: &mut Operations, list: std::fmt::Arguments<'_>, index: usiz
 
 /// Brings own entries that were moved to the end there, so that the own ones
 /// stand in their final order before new ones are put among them.
-fn move_late_entries(out: &mut Operations, list: std::fmt::Arguments<'_>, entries: &[Entry<'_>]) {
+fn move_late_entries(out: &mut Operations, list: &str, entries: &[Entry<'_>]) {
     let finals: Vec<usize> = own_entries(entries).map(|(index, _)| index).collect();
     let mut present: Vec<usize> = (0..finals.len()).collect();
     while let Some(at) = (0..finals.len()).find(|&at| finals[at] != present[at]) {
@@ -169,7 +169,7 @@ fn move_late_entries(out: &mut Operations, list: std::fmt::Arguments<'_>, entrie
     }
 }
 
-fn edit_mounts(out: &mut Operations, list: std::fmt::Arguments<'_>, mounts: &Mounts<'_>) {
+fn edit_mounts(out: &mut Operations, list: &str, mounts: &Mounts<'_>) {
     if let Some(index) = mounts.removed {
         out.remove(format_args!("{list}/{index}"));
     }
@@ -195,7 +195,7 @@ fn insert_init_containers(out: &mut Operations, edit: &PodEdit<'_>) {
     added.sort_by_key(|init| init.before);
     if present == 0 {
         let all = &mut added.iter();
-        return out.append(format_args!("/spec/initContainers"), 0, all, |out, init| {
+        return out.append("/spec/initContainers", 0, all, |out, init| {
             out.push_str(&init.container.json);
         });
     }

@@ -5,9 +5,8 @@
 //! be a target.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::text::{List, Map, Object, Text, object_or_default, optional_object};
+use super::text::{self, List, Map, Object, RawJson, Text, object_or_default, optional_object};
 
 /// A pod, or the template of one.
 #[derive(Debug, Default, Deserialize)]
@@ -87,7 +86,7 @@ pub struct Spec<'a> {
     pub os: Option<Os<'a>>,
     /// Resources of the pod as a whole.
     #[serde(borrow)]
-    pub resources: Option<&'a RawValue>,
+    pub resources: Option<RawJson<'a>>,
     /// Resource claims that the containers may refer to.
     pub resource_claims: List<Named<'a>>,
 }
@@ -125,19 +124,19 @@ pub struct Container<'a> {
     pub restart_policy: Text<'a>,
     /// Variables; see [`Container::variables`].
     #[serde(borrow)]
-    pub env: Option<&'a RawValue>,
+    pub env: Option<RawJson<'a>>,
     /// Where further variables come from.
     #[serde(borrow)]
-    pub env_from: Option<&'a RawValue>,
+    pub env_from: Option<RawJson<'a>>,
     /// Mounts; see [`Container::mounts`].
     #[serde(borrow)]
-    pub volume_mounts: Option<&'a RawValue>,
+    pub volume_mounts: Option<RawJson<'a>>,
     /// Security context.
     #[serde(borrow)]
-    pub security_context: Option<&'a RawValue>,
+    pub security_context: Option<RawJson<'a>>,
     /// Requests, limits and claims.
     #[serde(borrow)]
-    pub resources: Option<&'a RawValue>,
+    pub resources: Option<RawJson<'a>>,
 }
 
 /// A variable of a container.
@@ -151,7 +150,7 @@ pub struct Variable<'a> {
     pub value: Text<'a>,
     /// Where the value comes from, if not from `value`.
     #[serde(borrow)]
-    pub value_from: Option<&'a RawValue>,
+    pub value_from: Option<RawJson<'a>>,
 }
 
 /// A mount of a container.
@@ -228,9 +227,9 @@ impl<'a> Container<'a> {
     ///
     /// # Errors
     /// When it is no list.
-    pub fn items(raw: Option<&'a RawValue>) -> Result<Vec<&'a RawValue>, Unreadable> {
+    pub fn items(raw: Option<RawJson<'a>>) -> Result<Vec<RawJson<'a>>, Unreadable> {
         let Some(raw) = raw else { return Ok(Vec::new()) };
-        serde_json::from_str::<Option<_>>(raw.get()).map(Option::unwrap_or_default)
+        text::from_str::<Option<_>>(raw.get()).map(Option::unwrap_or_default)
     }
 
     /// Where further variables come from.
@@ -253,7 +252,7 @@ impl<'a> Pod<'a> {
     /// # Errors
     /// When the text is not a pod as the API server would send it.
     pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<Object<Self>>(json).map(|object| object.0)
+        text::from_str::<Object<Self>>(json).map(|object| object.0)
     }
 
     /// Whether the pod runs on Windows nodes only.
@@ -263,10 +262,10 @@ impl<'a> Pod<'a> {
     }
 }
 
-fn list<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<Vec<T>, Unreadable> {
+fn list<'a, T: Deserialize<'a>>(raw: Option<RawJson<'a>>) -> Result<Vec<T>, Unreadable> {
     match raw {
         None => Ok(Vec::new()),
-        Some(raw) => serde_json::from_str::<List<T>>(raw.get()).map(|list| list.0),
+        Some(raw) => text::from_str::<List<T>>(raw.get()).map(|list| list.0),
     }
 }
 

@@ -1,8 +1,8 @@
 //! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` (contract, section 6).
 
-use std::{borrow::Cow, cell::OnceCell};
+use std::borrow::Cow;
 
-use super::{demand::Demand, image, neutral::InitResources, pod::Pod, workload::Workload};
+use super::{image, neutral::InitResources, pod::Pod, workload::Workload};
 use crate::api::RESOURCE_PREFIX;
 
 /// The pod's name, taken from the downward API.
@@ -23,15 +23,6 @@ pub struct PodFacts<'p> {
     pub workload: Workload,
     /// How the resources of init containers are set.
     pub init_resources: InitResources,
-    /// What the pod asks for; reckoned when it is first wanted.
-    pub demand: OnceCell<Demand>,
-}
-
-impl PodFacts<'_> {
-    /// What the pod asks for.
-    pub fn demand(&self) -> &Demand {
-        self.demand.get_or_init(|| Demand::of(self.pod))
-    }
 }
 
 /// What an Instrumentation says about resource attributes.

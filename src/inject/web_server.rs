@@ -7,8 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::value::RawValue;
-
 use super::{
     compiled::Prepared,
     container::{Draft, init_resources},
@@ -20,6 +18,7 @@ use super::{
     reason::Reason,
     resource::Attributes,
     target::{self, Own, SearchPath},
+    text::RawJson,
 };
 
 /// What a web server needs, and nothing that is the same for both.
@@ -186,11 +185,11 @@ impl Site<'_> {
         if let Some(path) = self.server.search_path.as_ref().filter(|path| env.has(path.name)) {
             path.extend(&mut env);
         }
-        let sources = container.env_from.filter(|list| !raw(Some(list)).is_empty());
+        let sources = container.env_from.filter(|list| !raw(Some(*list)).is_empty());
         let mount = NewMount::new(self.server.conf_volume, CONF_FOLDER);
         let mut draft = Draft::new(CLONE, &container.image);
         (self.server.copy)(self.location, &mut draft);
-        draft.env(&env, &raw(container.env)).raw("envFrom", sources.map(RawValue::get));
+        draft.env(&env, &raw(container.env)).raw("envFrom", sources.map(RawJson::get));
         draft.mounts(&raw(container.volume_mounts), &[mount]).raw("resources", Some(&self.resources));
         draft.pull_policy(Some(&container.image_pull_policy)).security_of(job, self.secured_as);
         draft.finish()
@@ -268,6 +267,6 @@ fn service_namespace<'a>(
     known.unwrap_or(job.plan.language.name)
 }
 
-fn items<'p>(container: &Container<'p>, list: Option<&'p RawValue>) -> Result<Vec<&'p RawValue>, Reason> {
+fn items<'p>(container: &Container<'p>, list: Option<RawJson<'p>>) -> Result<Vec<RawJson<'p>>, Reason> {
     Container::items(list).map_err(|error| unreadable(container, &error))
 }

@@ -1,0 +1,156 @@
+//! Requests and limits while they are changed. What is not changed stays as it
+//! was written.
+
+use std::{borrow::Cow, fmt};
+
+use serde_json::Value;
+
+use crate::api::quantity::Quantity;
+
+/// Requests and limits.
+#[derive(Clone, Debug)]
+pub struct Resources<'s> {
+    /// What is asked for.
+    pub requests: Quantities<'s>,
+    /// What may be used.
+    pub limits: Quantities<'s>,
+}
+
+/// Quantities by the name of their resource.
+#[derive(Clone, Debug)]
+pub struct Quantities<'s> {
+    entries: Vec<(Cow<'s, str>, Entry<'s>)>,
+    is_changed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<'s> {
+    /// None for what is no quantity.
+    amount: Option<Quantity>,
+    /// As it was written, unless it was changed.
+    written: Option<&'s Value>,
+}
+
+impl<'s> Resources<'s> {
+    /// As they are said.
+    pub fn of(said: &'s Value) -> Self {
+        Self { requests: Quantities::of(&said["requests"]), limits: Quantities::of(&said["limits"]) }
+    }
+
+    /// The names of all, sorted.
+    pub fn names(&self) -> Vec<Cow<'s, str>> {
+        let all = self.requests.entries.iter().chain(&self.limits.entries);
+        let mut names: Vec<_> = all.map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Request and limit alike, the smaller of the limit and what is allowed.
+    pub fn set_both(&mut self, name: Cow<'s, str>, allowed: Quantity) {
+        let limit = self.limits.get(&name).map_or(allowed, |limit| limit.min(allowed));
+        if limit.is_zero() {
+            self.requests.remove(&name);
+            self.limits.remove(&name);
+            return;
+        }
+        self.limits.set(name.clone(), limit);
+        self.requests.set(name, limit);
+    }
+
+    /// Asks for no more than is allowed.
+    pub fn lower_request(&mut self, name: Cow<'s, str>, allowed: Quantity) {
+        // The API server takes the limit where no request is said.
+        let asked = self.requests.get(&name).or_else(|| self.limits.get(&name)).unwrap_or_default();
+        if asked > allowed {
+            self.requests.set(name, allowed);
+        }
+    }
+
+    /// Whether anything differs from what is said.
+    pub fn is_changed(&self) -> bool {
+        self.requests.is_changed || self.limits.is_changed
+    }
+
+    /// What is said, with the changes.
+    pub fn put_into(self, said: &Value) -> Value {
+        let mut members = said.as_object().cloned().unwrap_or_default();
+        for (key, quantities) in [("limits", self.limits), ("requests", self.requests)] {
+            if members.contains_key(key) || !quantities.entries.is_empty() {
+                members.insert(key.to_owned(), quantities.into_value());
+            }
+        }
+        Value::Object(members)
+    }
+}
+
+impl<'s> Quantities<'s> {
+    fn of(said: &'s Value) -> Self {
+        let entries = said.as_object().into_iter().flatten();
+        let entry = |value| Entry { amount: Quantity::of(value), written: Some(value) };
+        let entries = entries.map(|(name, value)| (Cow::Borrowed(name.as_str()), entry(value)));
+        Self { entries: entries.collect(), is_changed: false }
+    }
+
+    /// The amount of a resource.
+    pub fn get(&self, resource: &str) -> Option<Quantity> {
+        self.entry(resource).and_then(|entry| entry.amount)
+    }
+
+    /// Whether a resource is named.
+    pub fn has(&self, resource: &str) -> bool {
+        self.entry(resource).is_some()
+    }
+
+    /// Sets the amount of a resource. One that has it already stays as it was written.
+    pub fn set(&mut self, resource: Cow<'s, str>, quantity: Quantity) {
+        if self.get(&resource) == Some(quantity) {
+            return;
+        }
+        let entry = Entry { amount: Some(quantity), written: None };
+        match self.entries.iter_mut().find(|(name, _)| *name == resource) {
+            Some((_, known)) => *known = entry,
+            None => self.entries.push((resource, entry)),
+        }
+        self.is_changed = true;
+    }
+
+    /// Takes a resource out.
+    pub fn remove(&mut self, resource: &str) {
+        let before = self.entries.len();
+        self.entries.retain(|(name, _)| name != resource);
+        self.is_changed |= self.entries.len() < before;
+    }
+
+    fn entry(&self, resource: &str) -> Option<&Entry<'s>> {
+        self.entries.iter().find(|(name, _)| name == resource).map(|(_, entry)| entry)
+    }
+
+    fn into_value(self) -> Value {
+        let members = self.entries.into_iter().map(|(name, entry)| (name.into_owned(), entry.value()));
+        Value::Object(members.collect())
+    }
+}
+
+impl Entry<'_> {
+    fn value(self) -> Value {
+        match (self.written, self.amount) {
+            (Some(written), _) => written.clone(),
+            (None, amount) => amount.unwrap_or_default().to_string().into(),
+        }
+    }
+}
+
+impl fmt::Display for Quantities<'_> {
+    /// `cpu 50m, memory 64Mi`, or `none`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.entries.is_empty() {
+            return f.write_str("none");
+        }
+        for (index, (name, entry)) in self.entries.iter().enumerate() {
+            let separator = if index > 0 { ", " } else { "" };
+            write!(f, "{separator}{name} {}", entry.value().as_str().unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
