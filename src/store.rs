@@ -98,7 +98,7 @@ impl Writer {
 
     /// Takes an Instrumentation out.
     pub fn forget_instrumentation(&mut self, namespace: &str, name: &str) {
-        self.edit(namespace, |known| known.forget(name));
+        self.edit(namespace, |known| known.instrumentations.forget(name));
     }
 
     /// Forgets what a namespace says itself; its Instrumentations go one by one.
@@ -144,7 +144,7 @@ impl Writer {
             tracing::warn!(instrumentation = %stored.name(), language, problem, "an Instrumentation cannot be used");
         }
         let namespace = stored.name().namespace.clone();
-        self.edit(&namespace, |known| known.store(stored));
+        self.edit(&namespace, |known| known.instrumentations.store(stored));
     }
 
     fn put_namespace(&mut self, object: &Value) {

@@ -1,6 +1,10 @@
 //! All that is known of namespaces and their Instrumentations, as one snapshot.
 
+mod instrumentations;
+
 use std::{collections::HashMap, sync::Arc};
+
+pub use instrumentations::Instrumentations;
 
 use super::{
     compiled::Compiled,
@@ -31,8 +35,8 @@ pub struct Namespace {
     pub annotations: Vec<(Box<str>, Box<str>)>,
     /// The pod security level that it enforces.
     pub enforced_level: Option<Box<str>>,
-    /// Its Instrumentations, by name.
-    pub instrumentations: Vec<Stored>,
+    /// Its Instrumentations.
+    pub instrumentations: Instrumentations,
 }
 
 /// A snapshot of everything that a decision depends on, but for the pod.
@@ -78,25 +82,6 @@ impl Stored {
 }
 
 impl Namespace {
-    /// The Instrumentation of a name.
-    pub fn instrumentation(&self, name: &str) -> Option<&Stored> {
-        let found = self.instrumentations.binary_search_by(|stored| (*stored.name().name).cmp(name));
-        found.ok().map(|at| &self.instrumentations[at])
-    }
-
-    /// Puts an Instrumentation in its place, instead of the one of the same name.
-    pub fn store(&mut self, stored: Stored) {
-        match self.instrumentations.binary_search_by(|known| known.name().name.cmp(&stored.name().name)) {
-            Ok(at) => self.instrumentations[at] = stored,
-            Err(at) => self.instrumentations.insert(at, stored),
-        }
-    }
-
-    /// Takes an Instrumentation out.
-    pub fn forget(&mut self, name: &str) {
-        self.instrumentations.retain(|stored| *stored.name().name != *name);
-    }
-
     /// Takes what a namespace says itself; the Instrumentations stay.
     pub fn take(&mut self, said: &Self) {
         self.is_listed = said.is_listed;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Input,
     annotation::{Annotations, Ask},
-    catalogue::{Catalogue, Namespace, Stored},
+    catalogue::{Catalogue, Stored},
     compiled::Compiled,
     language::{LANGUAGES, Language},
     pod::Pod,
@@ -46,7 +46,7 @@ pub fn unselected<'p>(input: &Input<'p>) -> Vec<(&'static Language, &'p ObjectNa
             return None;
         };
         let known = input.catalogue.namespace(namespace.unwrap_or(input.namespace))?;
-        let Stored::Ready(ready) = known.instrumentation(name)? else { return None };
+        let Stored::Ready(ready) = known.instrumentations.get(name)? else { return None };
         let is_fit = ready.selector.as_ref()?.matches(&input.pod.metadata.labels);
         (!is_fit).then_some((language, &ready.name))
     };
@@ -81,7 +81,7 @@ impl<'p> Search<'p> {
     /// A named one is used whatever its selector.
     fn named(&self, namespace: &str, name: &str) -> Result<&'p Arc<Compiled>, Reason> {
         let known = self.catalogue.namespace(namespace);
-        match known.and_then(|known| known.instrumentation(name)) {
+        match known.and_then(|known| known.instrumentations.get(name)) {
             Some(stored) => self.usable(stored),
             None => Err(Reason::InstrumentationNotFound {
                 name: ObjectName { namespace: namespace.into(), name: name.into() },
@@ -94,22 +94,19 @@ impl<'p> Search<'p> {
     /// choice; a matching selector beats none, then the higher priority (D9).
     /// One that cannot be used hides none that can.
     fn best(&self) -> Result<&'p Arc<Compiled>, Reason> {
-        let empty: &'p [Stored] = &[];
-        let namespace: Option<&'p Namespace> = self.catalogue.namespace(self.namespace);
-        let stored = namespace.map_or(empty, |namespace| &namespace.instrumentations);
-        let ready = stored.iter().filter_map(|stored| stored.usable_for(self.language).ok());
-        let labels = &self.pod.metadata.labels;
-        let rank = |ready: &Compiled| match &ready.selector {
-            None => Some((false, ready.priority)),
-            Some(selector) => selector.matches(labels).then_some((true, ready.priority)),
+        let Some(namespace) = self.catalogue.namespace(self.namespace) else {
+            return self.fall_back(&[]);
         };
-        let ranked: Vec<_> = ready.filter_map(|ready| Some((rank(ready)?, ready))).collect();
-        let Some(highest) = ranked.iter().map(|(rank, _)| *rank).max() else {
-            return self.fall_back(stored);
-        };
-        let best: Vec<_> =
-            ranked.iter().filter(|(rank, _)| *rank == highest).map(|(_, ready)| *ready).collect();
+        let (all, labels) = (&namespace.instrumentations, &self.pod.metadata.labels);
+        let usable = |stored: &'p Stored| stored.usable_for(self.language).ok();
+        let selects =
+            |ready: &&Arc<Compiled>| ready.selector.as_ref().is_some_and(|selector| selector.matches(labels));
+        let mut best = highest(all.for_labels(labels).filter_map(usable).filter(selects));
+        if best.is_empty() {
+            best = highest(all.for_all().filter_map(usable));
+        }
         match best[..] {
+            [] => self.fall_back(all),
             [only] => Ok(only),
             _ => Err(Reason::AmbiguousInstrumentation {
                 namespace: self.namespace.to_owned(),
@@ -141,6 +138,21 @@ impl<'p> Search<'p> {
         };
         stored.usable_for(self.language).map_err(invalid)
     }
+}
+
+/// Those of the highest priority.
+fn highest<'s>(all: impl Iterator<Item = &'s Arc<Compiled>>) -> Vec<&'s Arc<Compiled>> {
+    let mut best: Vec<&Arc<Compiled>> = Vec::new();
+    for ready in all {
+        let highest = best.first().map_or(i32::MIN, |one| one.priority);
+        if ready.priority > highest {
+            best.clear();
+        }
+        if ready.priority >= highest {
+            best.push(ready);
+        }
+    }
+    best
 }
 
 fn names<'s>(stored: impl IntoIterator<Item = &'s Stored>) -> Vec<String> {

@@ -58,6 +58,19 @@ impl Selector {
         })
     }
 
+    /// The name of a label, and the values of which it has to have one, that no
+    /// pod can do without; without values where any will do. None where labels
+    /// are only ruled out.
+    pub fn indispensable(&self) -> Option<(&str, Option<&[String]>)> {
+        let among = self.0.iter().find_map(|requirement| match &requirement.operator {
+            Operator::In(values) => Some((requirement.key.as_str(), Some(&values[..]))),
+            _ => None,
+        });
+        let exists = |requirement: &Requirement| matches!(requirement.operator, Operator::Exists);
+        let any = || self.0.iter().find(|one| exists(one)).map(|one| (one.key.as_str(), None));
+        among.or_else(any)
+    }
+
     /// Whether labels meet every requirement.
     pub fn matches(&self, labels: &Map<'_>) -> bool {
         self.matches_by(|key| labels.get(key))

@@ -15,7 +15,7 @@ use crate::{
         validation::{Unusable, unusable},
     },
     inject::{
-        catalogue::{Namespace, Stored},
+        catalogue::{Instrumentations, Namespace, Stored},
         compiled::Compiled,
         reason::ObjectName,
         workload::OwnerKind,
@@ -90,7 +90,7 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
         is_listed: true,
         annotations: ours.collect(),
         enforced_level: metadata["labels"][ENFORCE].as_str().map(Into::into),
-        instrumentations: Vec::new(),
+        instrumentations: Instrumentations::default(),
     };
     (metadata["name"].as_str().unwrap_or_default().into(), namespace)
 }
