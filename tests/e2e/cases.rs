@@ -10,6 +10,7 @@ mod generated;
 mod instrumentations;
 mod languages;
 mod manifests;
+mod migration;
 mod namespaces;
 mod owners;
 mod paths;
@@ -58,6 +59,8 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("a_mistake_in_an_instrumentation_refuses_no_generated_pod", generated::taken_with_mistakes),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
     ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
+    ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
+    ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
     ("the_roles_suffice", aftermath::roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),
 ];
