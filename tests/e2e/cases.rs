@@ -11,6 +11,7 @@ mod instrumentations;
 mod languages;
 mod managed;
 mod manifests;
+mod migration;
 mod namespaces;
 mod owners;
 mod paths;
@@ -66,6 +67,8 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("managed_secrets_that_are_damaged_cost_no_pod_its_agent", managed::vandalised_secret),
     ("managed_certificates_leave_the_secret_of_somebody_else_alone", managed::foreign_secret),
     ("managed_rotations_cost_no_pod_its_agent", managed::rotations),
+    ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
+    ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
     ("the_roles_suffice", aftermath::roles),
     ("the_roles_of_managed_certificates_suffice", aftermath::managed_roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),

@@ -45,6 +45,11 @@ impl Webhook {
     /// Starts it as the user of `kubeconfig` and waits until it is ready. Its
     /// log is kept in `folder`.
     pub fn start(kubeconfig: &Path, folder: &Path) -> Self {
+        Self::start_with(kubeconfig, folder, &[])
+    }
+
+    /// The same with more flags, until it is restarted.
+    pub fn start_with(kubeconfig: &Path, folder: &Path, flags: &[&str]) -> Self {
         let [port, admin_port] = free_ports();
         let pair = pair();
         let webhook = Self {
@@ -58,7 +63,7 @@ impl Webhook {
             kubeconfig: kubeconfig.to_owned(),
             log: folder.join("otel-webhook.log"),
         };
-        webhook.run(&[]);
+        webhook.run(flags);
         webhook
     }
 

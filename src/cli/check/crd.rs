@@ -8,6 +8,9 @@ use crate::api::crd;
 /// Name of the CRD.
 pub const NAME: &str = "instrumentations.opentelemetry.io";
 
+/// The annotation of what helm leaves behind.
+const KEEP: &str = "helm.sh/resource-policy";
+
 const APPLY: &str = "apply it: otel-webhook crd | kubectl apply --server-side --force-conflicts -f -";
 
 /// What is to be said of the CRD that the cluster has.
@@ -28,7 +31,7 @@ pub fn findings(served: Option<&Value>) -> Vec<Finding> {
         Finding::new(Code::CrdCurrent, "has every field of this version")
     } else {
         let problem = format!("drops what is written to {}: it is not of this version", pruned.join(", "));
-        Finding::new(Code::CrdPrunesFields, problem).advise(APPLY)
+        Finding::new(Code::CrdPrunesFields, problem).advise(format!("all else works; to have these, {APPLY}"))
     })];
     findings.extend(release(served).map(about));
     findings
@@ -65,12 +68,23 @@ fn missing(ours: &Value, theirs: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
+/// Whether helm set an annotation. It goes by what its release says, and not by
+/// what somebody has written on the object since.
+fn is_set_by_helm(object: &Value, annotation: &str) -> bool {
+    let managers = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    managers.into_iter().any(|entry| {
+        let is_helm = entry["manager"].as_str().is_some_and(|name| name.starts_with("helm"));
+        let annotations = &entry["fieldsV1"]["f:metadata"]["f:annotations"];
+        is_helm && !annotations[format!("f:{annotation}")].is_null()
+    })
+}
+
 /// A warning where an uninstall of a helm release would delete the CRD.
 fn release(served: &Value) -> Option<Finding> {
     let annotation = |key: &str| served["metadata"]["annotations"][key].as_str();
     let name = annotation("meta.helm.sh/release-name")?;
     let namespace = annotation("meta.helm.sh/release-namespace").unwrap_or_default();
-    if annotation("helm.sh/resource-policy") == Some("keep") {
+    if annotation(KEEP) == Some("keep") && is_set_by_helm(served, KEEP) {
         return None;
     }
     let problem = format!(
@@ -153,7 +167,14 @@ mod tests {
         let (code, line) = &codes(Some(&owned))[1];
         assert_eq!(*code, Code::CrdGoesWithRelease);
         assert!(line.contains("the helm release operator of namespace observability"), "{line}");
-        owned["metadata"]["annotations"]["helm.sh/resource-policy"] = json!("keep");
+        owned["metadata"]["annotations"][KEEP] = json!("keep");
+        let by = |manager: &str| {
+            let fields = json!({"f:metadata": {"f:annotations": {format!("f:{KEEP}"): {}}}});
+            json!([{"manager": manager, "fieldsV1": fields}])
+        };
+        owned["metadata"]["managedFields"] = by("kubectl-annotate");
+        assert_eq!(codes(Some(&owned))[1].0, Code::CrdGoesWithRelease, "helm does not look at it");
+        owned["metadata"]["managedFields"] = by("helm");
         assert_eq!(codes(Some(&owned)).len(), 1);
     }
 }

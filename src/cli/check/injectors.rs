@@ -29,7 +29,7 @@ fn of(registration: &Registration, other: &Hook, namespaces: &BTreeMap<String, L
         })
         .collect();
     let Some((_, ours)) = both.first() else {
-        let message = format!("{} injects as well, but in other namespaces than this webhook", other.name);
+        let message = format!("{} injects, but nowhere where this webhook does", other.name);
         return Finding::new(Code::OtherInjectorApart, message).about(other.subject());
     };
     let names: Vec<_> = both.iter().map(|(name, _)| *name).collect();
@@ -94,7 +94,7 @@ mod tests {
         let only = json!({"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}});
         let (code, line) = &said(&[operator("o", only)], &names)[0];
         assert_eq!(*code, Code::OtherInjectorApart);
-        assert!(line.contains("mpod.kb.io injects as well, but in other namespaces"), "{line}");
+        assert!(line.contains("mpod.kb.io injects, but nowhere where this webhook does"), "{line}");
     }
 
     #[test]

@@ -33,12 +33,13 @@ impl fmt::Debug for Checked {
 }
 
 impl Checked {
-    fn codes(&self) -> Vec<&str> {
+    /// The codes of its findings, in order.
+    pub fn codes(&self) -> Vec<&str> {
         self.found.iter().filter_map(|one| one["code"].as_str()).collect()
     }
 
     /// The message and advice of the finding with a code.
-    fn says(&self, code: &str) -> String {
+    pub fn says(&self, code: &str) -> String {
         let found = self.found.iter().find(|one| one["code"] == code);
         let found = found.unwrap_or_else(|| panic!("no {code} in {:?}", self.codes()));
         format!("{}: {}; {}", found["object"], found["message"], found["advice"])
@@ -110,10 +111,10 @@ fn until_found(plane: &ControlPlane, code: &str, exit: i32) -> String {
 }
 
 fn registration_and_backends(plane: &ControlPlane, home: &Home) {
-    home.set_ready(plane, false);
+    Home::set_ready(plane, false);
     let said = until_found(plane, "EndpointsMissing", 1);
     assert!(said.contains("has no ready endpoint for port 443"), "{said}");
-    home.set_ready(plane, true);
+    Home::set_ready(plane, true);
     until_found(plane, "EndpointsReady", 0);
 
     home.register(plane, |webhook| webhook["clientConfig"]["service"]["port"] = json!(8443));
@@ -146,17 +147,17 @@ fn registration_and_backends(plane: &ControlPlane, home: &Home) {
 }
 
 fn certificates(plane: &ControlPlane, home: &Home) {
-    home.serve(plane, &SelfSigned::generate(&[NAME]).expect("a pair"));
+    Home::serve(plane, &SelfSigned::generate(&[NAME]).expect("a pair"));
     let said = until_found(plane, "CertificateNotTrusted", 1);
     assert!(said.contains("no authority of the bundle signed the certificate"), "{said}");
 
     let (authority, pair) = expired();
     home.trust(plane, &authority);
-    home.serve(plane, &pair);
+    Home::serve(plane, &pair);
     let said = until_found(plane, "CertificateNotTrusted", 1);
     assert!(said.contains("the certificate expired at 2020-01-02T00:00:00Z"), "{said}");
 
-    home.serve(plane, &SelfSigned::generate(&["other.svc"]).expect("a pair"));
+    Home::serve(plane, &SelfSigned::generate(&["other.svc"]).expect("a pair"));
     let said = until_found(plane, "CertificateNotTrusted", 1);
     assert!(said.contains(&format!("is not for {NAME}; it is for other.svc")), "{said}");
 
@@ -170,7 +171,7 @@ fn certificates(plane: &ControlPlane, home: &Home) {
     let said = until_found(plane, "CertificateNotChecked", 0);
     assert!(said.contains("there is no Secret otel-webhook/otel-webhook-certificates"), "{said}");
     home.trust(plane, &home.pair.ca_pem);
-    home.serve(plane, &home.pair);
+    Home::serve(plane, &home.pair);
     until_found(plane, "CertificateTrusted", 0);
 }
 

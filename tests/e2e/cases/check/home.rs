@@ -38,9 +38,9 @@ impl Home {
             apply(plane, manifest);
         }
         let home = Self { pair: SelfSigned::generate(&[NAME]).expect("a pair") };
-        home.serve(plane, &home.pair);
+        Self::serve(plane, &home.pair);
         until("the Deployment's pods are there", LIMIT, || (pods(plane) == 2).then_some(()));
-        home.set_ready(plane, true);
+        Self::set_ready(plane, true);
         // Before the registration, since nobody would answer.
         apply(
             plane,
@@ -102,7 +102,7 @@ impl Home {
     }
 
     /// Puts a certificate into the Secret.
-    pub fn serve(&self, plane: &ControlPlane, pair: &SelfSigned) {
+    pub fn serve(plane: &ControlPlane, pair: &SelfSigned) {
         let encode = |text: &str| BASE64_STANDARD.encode(text);
         let data = json!({"tls.crt": encode(&pair.certificate_pem), "tls.key": encode(&pair.key_pem)});
         let metadata = json!({"name": SECRET, "namespace": HOME});
@@ -112,7 +112,7 @@ impl Home {
     }
 
     /// Lists an address of the webhook, ready or not. The controller lists only pods of nodes that are there.
-    pub fn set_ready(&self, plane: &ControlPlane, ready: bool) {
+    pub fn set_ready(plane: &ControlPlane, ready: bool) {
         let metadata = json!({"name": "otel-webhook-test", "namespace": HOME,
             "labels": {"kubernetes.io/service-name": "otel-webhook"}});
         let slice = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": metadata,

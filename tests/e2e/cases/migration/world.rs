@@ -1,0 +1,199 @@
+//! A cluster with the operator's webhook and ours.
+
+use std::fs;
+use std::process::Command;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Value, json};
+
+use super::traffic::{By, by};
+use crate::cluster::{LIMIT, java, template};
+use crate::control_plane::{ControlPlane, until};
+use crate::created::{Created, items, name};
+use crate::registration::{self, apply};
+use crate::webhook::Webhook;
+
+/// What the operator's chart calls its configuration.
+pub const OPERATOR: &str = "opentelemetry-operator-mutation";
+
+/// One that is moved first, and one that stays until all are.
+pub const NAMESPACES: [&str; 2] = ["shop", "cart"];
+
+/// As the operator does it: no stamp, and resources as they are written.
+const LIKE_THE_OPERATOR: [&str; 2] = ["--stamp=false", "--init-resources=exact"];
+
+/// Fields are dropped in their order: the webhooks go before what they watch.
+pub struct World {
+    ours: Webhook,
+    operators: Webhook,
+    pub plane: ControlPlane,
+}
+
+impl World {
+    /// Two webhooks, of which the operator's is registered, and pods that it injected.
+    pub fn start() -> Self {
+        let plane = ControlPlane::start();
+        let kubeconfig = registration::install(&plane);
+        let webhook = |folder: &str, flags: &[&str]| {
+            let folder = plane.dir().join(folder);
+            fs::create_dir(&folder).expect("the scratch folder is writable");
+            Webhook::start_with(&kubeconfig, &folder, flags)
+        };
+        let (ours, operators) = (webhook("ours", &[]), webhook("operators", &LIKE_THE_OPERATOR));
+        let world = Self { ours, operators, plane };
+        world.install_operator();
+        for namespace in NAMESPACES {
+            let instrumentation = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+                "metadata": {"name": "default", "namespace": namespace}, "spec": {}});
+            for (kind, object) in [("Namespace", namespace), ("ServiceAccount", "default")] {
+                let metadata =
+                    json!({"name": object, "namespace": (kind != "Namespace").then_some(namespace)});
+                apply(
+                    &world.plane,
+                    &json!({"apiVersion": "v1", "kind": kind, "metadata": metadata}).to_string(),
+                );
+            }
+            apply(&world.plane, &instrumentation.to_string());
+        }
+        world.until_injected(NAMESPACES.map(|namespace| (namespace, By::Operator)));
+        world.deploy("order");
+        until("its pod is there", LIMIT, || (world.pods("shop", "order").len() == 1).then_some(()));
+        world
+    }
+
+    /// The operator's configuration, with another webhook in it, and a kind of its own.
+    fn install_operator(&self) {
+        let hook = |name: &str, group: &str, resource: &str| {
+            json!({"name": name, "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                "failurePolicy": "Ignore", "timeoutSeconds": 10,
+                "clientConfig": client_config(&self.operators),
+                "rules": [{"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"],
+                    "resources": [resource], "scope": "Namespaced"}]})
+        };
+        let collectors =
+            hook("mopentelemetrycollectorbeta.kb.io", "opentelemetry.io", "opentelemetrycollectors");
+        let configuration = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": OPERATOR}, "webhooks": [collectors, hook("mpod.kb.io", "", "pods")],
+        });
+        apply(&self.plane, &configuration.to_string());
+        let schema =
+            json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+        let names = json!({"kind": "OpenTelemetryCollector", "plural": "opentelemetrycollectors"});
+        let version = json!({"name": "v1beta1", "served": true, "storage": true, "schema": schema});
+        let crd = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "opentelemetrycollectors.opentelemetry.io"},
+            "spec": {"group": "opentelemetry.io", "scope": "Namespaced", "names": names, "versions": [version]},
+        });
+        apply(&self.plane, &crd.to_string());
+    }
+
+    /// Registers ours for pods as the chart does by these values.
+    pub fn register_ours(&self, name: &str, values: &Value) {
+        let text = registration::REGISTRATION;
+        let [mut configuration, _]: [Value; 2] =
+            serde_saphyr::from_multiple(text).expect("YAML").try_into().expect("two documents");
+        configuration["metadata"]["name"] = name.into();
+        let hooks = configuration["webhooks"].as_array_mut().expect("webhooks");
+        hooks.truncate(1);
+        hooks[0]["clientConfig"] = client_config(&self.ours);
+        let labels = &values["registration"]["pods"]["namespaceSelector"]["matchLabels"];
+        hooks[0]["namespaceSelector"]["matchLabels"] = labels.clone();
+        apply(&self.plane, &configuration.to_string());
+    }
+
+    /// What `helm uninstall` does to the operator's configuration.
+    pub fn remove_operator(&self) {
+        assert!(self.plane.kubectl(&["delete", "mutatingwebhookconfiguration", OPERATOR]).ok);
+    }
+
+    /// Runs a command of the document as somebody would who reads it. Gives what it printed.
+    pub fn shell(&self, command: &str) -> String {
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_otel-webhook"));
+        let folders = [self.plane.tools(), program.parent().expect("a folder")];
+        let rest = std::env::var_os("PATH").unwrap_or_default();
+        let path = folders.into_iter().map(std::path::PathBuf::from).chain(std::env::split_paths(&rest));
+        let output = Command::new("sh")
+            .args(["-c", command])
+            .env("PATH", std::env::join_paths(path).expect("paths"))
+            .env("KUBECONFIG", self.plane.kubeconfig())
+            .env("HOME", self.plane.dir())
+            .output()
+            .expect("every machine has a shell");
+        let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        assert!(output.status.success(), "{command}\n{out}{err}");
+        out.into_owned()
+    }
+
+    /// Waits until new pods of each namespace are injected by whom they should be.
+    pub fn until_injected(&self, expected: [(&str, By); 2]) {
+        until(&format!("pods are injected as {expected:?}"), LIMIT, || {
+            expected
+                .iter()
+                .all(|(namespace, who)| by(&dry_run(&self.plane, namespace, 1)[0]) == Some(*who))
+                .then_some(())
+        });
+    }
+
+    /// Waits until a pod of a namespace without the label comes to ours as well, which finds it injected.
+    pub fn until_both_are_called(&self) {
+        until("both webhooks are called", LIMIT, || {
+            dry_run(&self.plane, "cart", 1);
+            let log = self.ours.log();
+            let found =
+                |line: &Value| line["namespace"] == "cart" && line["findings"] == "java=AlreadyInjected";
+            log.iter().any(found).then_some(())
+        });
+    }
+
+    /// The operator's webhook for pods has a selector now, and its others have none.
+    pub fn only_pods_are_parted(&self) {
+        let ran = self.plane.kubectl(&["get", "mutatingwebhookconfiguration", OPERATOR, "--output", "json"]);
+        let configuration: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        for hook in items(&configuration["webhooks"]) {
+            let is_parted = hook["namespaceSelector"]["matchExpressions"].is_array();
+            assert_eq!(is_parted, name(hook) == "mpod.kb.io", "{hook}");
+        }
+    }
+
+    fn deploy(&self, name: &str) {
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template(name)}});
+        apply(&self.plane, &deployment.to_string());
+    }
+
+    /// The pods of a Deployment.
+    pub fn pods(&self, namespace: &str, app: &str) -> Vec<Created> {
+        let label = format!("app={app}");
+        let args = ["get", "pods", "--namespace", namespace, "--selector", &label, "--output", "json"];
+        let list: Value = serde_json::from_str(&self.plane.kubectl(&args).stdout).expect("JSON");
+        items(&list["items"]).cloned().map(Created::found).collect()
+    }
+
+    /// The UIDs of all pods of a namespace.
+    pub fn uids(&self, namespace: &str) -> Vec<String> {
+        let args = ["get", "pods", "--namespace", namespace, "--output", "jsonpath={.items[*].metadata.uid}"];
+        self.plane.kubectl(&args).stdout.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+/// What would come of pods that ask, one after the other.
+pub fn dry_run(plane: &ControlPlane, namespace: &str, count: usize) -> Vec<Created> {
+    let pods: Vec<Value> = (0..count).map(|number| java(&format!("probe-{number}"))).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": pods});
+    let args =
+        ["create", "--dry-run=server", "--namespace", namespace, "--output", "json", "--filename", "-"];
+    let ran = plane.kubectl_in(&args, &list.to_string());
+    assert!(ran.ok, "a pod was refused: {}", ran.stderr);
+    // One document for each.
+    let documents = serde_json::Deserializer::from_str(&ran.stdout).into_iter::<Value>();
+    let created: Vec<_> = documents.map(|pod| Created::found(pod.expect("kubectl prints JSON"))).collect();
+    assert_eq!(created.len(), count, "{}", ran.stdout);
+    created
+}
+
+fn client_config(webhook: &Webhook) -> Value {
+    json!({"url": webhook.url(), "caBundle": BASE64_STANDARD.encode(webhook.authority())})
+}
