@@ -22,6 +22,7 @@ mod material;
 mod measure;
 mod objects;
 #[path = "../../tests/e2e/program.rs"]
+#[allow(dead_code, reason = "shared with the end-to-end tests, one of which kills it")]
 mod program;
 #[path = "../load/sender.rs"]
 #[allow(dead_code, reason = "the other benches use more of it")]
