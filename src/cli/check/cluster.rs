@@ -3,9 +3,10 @@
 //! What may not be read is no failure of the check: it is said, and the rest
 //! goes on.
 
-use std::path::PathBuf;
+use std::{net::IpAddr, path::PathBuf};
 
 use clap::Args;
+use hyper_util::client::proxy::matcher::Matcher;
 use kube::{
     Api, Client, Config,
     api::{GetParams, ListParams, PostParams},
@@ -84,7 +85,10 @@ impl Cluster {
     pub async fn connect(flags: &ClusterFlags) -> Result<Self, Failure> {
         let unreachable =
             |problem: &dyn std::fmt::Display| Failure::unreadable(format!("no cluster to check: {problem}"));
-        let config = flags.config().await.map_err(|problem| unreachable(&problem))?;
+        let mut config = flags.config().await.map_err(|problem| unreachable(&problem))?;
+        if is_by_environment(&config) && goes_directly(&config.cluster_url, &Matcher::from_env()) {
+            config.proxy_url = None;
+        }
         let url = config.cluster_url.clone();
         let client = Client::try_from(config).map_err(|problem| unreachable(&problem))?;
         match client.apiserver_version().await {
@@ -224,6 +228,21 @@ impl ClusterFlags {
     }
 }
 
+/// Whether the proxy is that of the environment, and not the kubeconfig's own.
+fn is_by_environment(config: &Config) -> bool {
+    let of = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    config.proxy_url.is_some()
+        && ["HTTPS_PROXY", "https_proxy"].iter().any(|name| of(name) == config.proxy_url)
+}
+
+/// Whether a cluster is reached without the environment's proxy. kube takes that
+/// for every cluster; kubectl asks `NO_PROXY`, and never leaves its own machine by one.
+fn goes_directly(cluster: &hyper::Uri, environment: &Matcher) -> bool {
+    let host = cluster.host().unwrap_or_default().trim_matches(['[', ']']);
+    let is_own = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    is_own || environment.intercept(cluster).is_none()
+}
+
 fn absent<T>(question: String, error: &kube::Error) -> Asked<Option<T>> {
     match error {
         kube::Error::Api(status) if status.code == 404 => Ok(None),
@@ -249,6 +268,28 @@ impl std::fmt::Display for Told<'_> {
         match self.0 {
             kube::Error::Api(status) if !status.message.is_empty() => f.write_str(&status.message),
             error => write!(f, "{error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_is_for_what_no_proxy_does_not_name() {
+        let matcher = Matcher::builder().https("http://proxy:3128").no("example.com,10.0.0.0/8").build();
+        for (cluster, expected) in [
+            ("https://cluster.example.org:6443", false),
+            ("https://cluster.example.com:6443", true),
+            ("https://10.1.2.3:6443", true),
+            ("https://192.0.2.1", false),
+            ("https://127.0.0.1:6443", true),
+            ("https://[::1]:6443", true),
+            ("https://localhost:6443", true),
+        ] {
+            let cluster = cluster.parse().expect("a URL");
+            assert_eq!(goes_directly(&cluster, &matcher), expected, "{cluster}");
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Codes and the members of the JSON are stable: programs read them.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use crate::cli::stream::one_line;
@@ -233,12 +235,29 @@ impl Finding {
     }
 }
 
+/// How many findings of one code have a line each; large clusters have thousands.
+const MOST_LINES: usize = 50;
+
 /// The report for people: a line each, and how many there are of each level.
 pub fn text(findings: &[Finding]) -> String {
+    let mut shown: HashMap<&str, usize> = HashMap::new();
+    let mut lines = Vec::new();
+    for finding in findings {
+        let before = shown.entry(finding.code.name()).or_default();
+        if *before < MOST_LINES {
+            lines.push(finding.line());
+        } else if *before == MOST_LINES {
+            let all = findings.iter().filter(|other| other.code == finding.code).count();
+            let message = format!("… and {} more; -o json has all", all - MOST_LINES);
+            lines.push(Finding::new(finding.code, message).line());
+        }
+        *before += 1;
+    }
     let count = |level| findings.iter().filter(|finding| finding.code.level() == level).count();
-    let lines: String = findings.iter().flat_map(|finding| [finding.line(), "\n".to_owned()]).collect();
-    let (ok, warnings, failures) = (count(Level::Ok), count(Level::Warning), count(Level::Failure));
-    format!("{lines}{ok} ok, {warnings} warnings, {failures} failures\n")
+    let of = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let (warnings, failures) = (of(count(Level::Warning), "warning"), of(count(Level::Failure), "failure"));
+    lines.push(format!("{} ok, {warnings}, {failures}", count(Level::Ok)));
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
 
 #[cfg(test)]
@@ -252,7 +271,18 @@ mod tests {
             .advise("create it");
         let line = "failure  service       Service shop/webhook: there is no such Service; create it";
         assert_eq!(finding.line(), line);
-        assert_eq!(text(&[finding]), format!("{line}\n0 ok, 0 warnings, 1 failures\n"));
+        assert_eq!(text(&[finding]), format!("{line}\n0 ok, 0 warnings, 1 failure\n"));
+    }
+
+    #[test]
+    fn of_many_alike_the_first_have_a_line() {
+        let findings: Vec<_> =
+            (0..60).map(|number| Finding::new(Code::RequestInVain, number.to_string())).collect();
+        let text = text(&findings);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), MOST_LINES + 2);
+        assert_eq!(lines[MOST_LINES], "warning  requests      … and 10 more; -o json has all");
+        assert_eq!(lines[MOST_LINES + 1], "0 ok, 60 warnings, 0 failures");
     }
 
     #[test]

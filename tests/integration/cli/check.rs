@@ -1,6 +1,10 @@
 //! `check`, as far as it needs no cluster.
 
-use std::path::Path;
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use serde_json::Value;
@@ -28,7 +32,11 @@ fn levels(run: &Run) -> Vec<(String, String)> {
         let mut words = line.split_whitespace().map(str::to_owned);
         (words.next().unwrap_or_default(), words.next().unwrap_or_default())
     };
-    run.out.lines().filter(|line| !line.ends_with("failures")).map(level).collect()
+    run.out
+        .lines()
+        .filter(|line| !line.starts_with(|first: char| first.is_ascii_digit()))
+        .map(level)
+        .collect()
 }
 
 fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -110,4 +118,39 @@ fn what_cannot_be_checked_ends_with_two() {
         "{}",
         none.err
     );
+}
+
+/// A kubeconfig for a cluster at a URL.
+fn kubeconfig(folder: &Path, server: &str) -> String {
+    let config = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
+         clusters: [{{name: a, cluster: {{server: \"{server}\"}}}}]\n\
+         users: [{{name: a, user: {{token: t}}}}]\n\
+         contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n"
+    );
+    file(folder, "config", &config)
+}
+
+#[test]
+fn a_cluster_behind_a_proxy_is_asked_by_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = kubeconfig(folder.path(), "https://cluster.invalid:6443");
+    let proxy = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = proxy.local_addr().expect("bound");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
+        .args(["check", "--kubeconfig", &config])
+        .env("HTTPS_PROXY", format!("http://{address}"))
+        .env_remove("NO_PROXY")
+        .env_remove("no_proxy")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let mut line = String::new();
+    let (stream, _) = proxy.accept().expect("a connection");
+    BufReader::new(stream).read_line(&mut line).expect("a request");
+    assert_eq!(line, "CONNECT cluster.invalid:6443 HTTP/1.1\r\n");
+    // Whoever tries again is told that nobody listens any more.
+    drop(proxy);
+    assert_eq!(child.wait().expect("it ends").code(), Some(2), "the proxy hung up");
 }
