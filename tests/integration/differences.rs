@@ -8,7 +8,7 @@ mod names;
 mod resources;
 mod workload;
 
-/// The numbers of the differences, in the README's table as well.
+/// The numbers of the differences.
 const NUMBERS: std::ops::RangeInclusive<u8> = 1..=28;
 
 #[test]
@@ -24,4 +24,16 @@ fn every_difference_has_a_test() {
     .concat();
     let missing: Vec<_> = NUMBERS.filter(|n| !sources.contains(&format!("\nfn d{n}_"))).collect();
     assert!(missing.is_empty(), "differences without a test: {missing:?}");
+}
+
+#[test]
+fn every_difference_is_told_to_users_and_to_those_who_move_over() {
+    for (name, text) in [
+        ("README.md", include_str!("../../README.md")),
+        ("docs/migration.md", include_str!("../../docs/migration.md")),
+    ] {
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| D")?.split_once(" |"));
+        let numbers: Vec<u8> = rows.map(|(number, _)| number.parse().expect("a number")).collect();
+        assert_eq!(numbers, NUMBERS.collect::<Vec<_>>(), "the table of {name}");
+    }
 }
