@@ -25,7 +25,6 @@ mod report;
 mod restraint;
 mod secret;
 mod trust;
-mod version;
 
 #[cfg(test)]
 mod simulation;
@@ -129,7 +128,7 @@ impl Managed {
     fn hear(&mut self, news: News) {
         match news {
             News::Secret(secret) => {
-                self.replica.see_secret(secret.map(|secret| *secret));
+                self.replica.hear_secret(secret.map(|secret| *secret));
                 self.replica.secret_retry.at_once();
             }
             News::Configuration(index, configuration) => {
@@ -182,7 +181,7 @@ impl Managed {
             match written {
                 Ok(stored) => {
                     report::secret_changed(&self.cluster, &reasons, &faults, content.newest());
-                    self.replica.see_secret(Some(stored));
+                    self.replica.take_secret(Some(stored));
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
@@ -230,7 +229,7 @@ impl Managed {
         if let Some(date) = date {
             self.clock.hear(&date);
         }
-        self.replica.see_secret(secret);
+        self.replica.take_secret(secret);
         Ok(())
     }
 }

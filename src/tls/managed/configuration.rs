@@ -6,8 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::{ResourceExt, api::DynamicObject};
 use serde_json::{Value, json};
 
+use super::MANAGER;
 use super::content::read_certificates;
-use super::{MANAGER, version};
 use crate::tls::x509::X509;
 
 /// By these annotations cert-manager's cainjector is told to fill in `caBundle`.
@@ -51,11 +51,6 @@ impl Configuration {
     /// Whether there is no webhook in it.
     pub fn is_empty(&self) -> bool {
         self.webhooks.is_empty()
-    }
-
-    /// Whether it is certainly older than another.
-    pub fn is_older_than(&self, other: &Self) -> bool {
-        version::is_older(&self.resource_version, &other.resource_version)
     }
 
     /// The authorities that every one of its webhooks trusts.

@@ -18,7 +18,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// What has to be done, one thing at a time.
 pub enum Action {
-    /// Read the Secret again, make a plan, and write it.
+    /// Read the Secret again, make a plan, and write it where there is anything to change.
     ChangeSecret,
     /// Show this certificate from now on.
     Serve(ServingCertificate),
@@ -41,6 +41,9 @@ pub enum Heard<T> {
 pub struct Replica {
     policy: Policy,
     secret: Heard<Stored>,
+    /// Whether the Secret has to be read before anything else is done: nothing but a read tells for sure
+    /// which version is the present one, and what time it is for the API server.
+    in_doubt: bool,
     pub secret_retry: Retry,
     pub registrations: Vec<Registration>,
     trust: Trust,
@@ -69,6 +72,7 @@ impl Replica {
         Self {
             policy,
             secret: Heard::Nothing,
+            in_doubt: true,
             secret_retry: Retry::default(),
             registrations: std::iter::repeat_with(Registration::default).take(registrations).collect(),
             trust: Trust::default(),
@@ -76,12 +80,18 @@ impl Replica {
         }
     }
 
-    /// Takes in the Secret, or that there is none. News that come late are not taken for new.
-    pub fn see_secret(&mut self, secret: Option<Stored>) {
+    /// Takes in what was read or written: the Secret as it is, or that there is none.
+    pub fn take_secret(&mut self, secret: Option<Stored>) {
+        self.secret = secret.map_or(Heard::Absent, Heard::There);
+        self.in_doubt = false;
+    }
+
+    /// Takes in what a watch tells of the Secret. News of a version before the known one come late, most
+    /// often; but versions also start again when a cluster is restored from a backup.
+    pub fn hear_secret(&mut self, secret: Option<Stored>) {
         match (&self.secret, secret) {
-            (Heard::There(known), Some(told)) if told.is_older_than(known) => {}
-            (_, Some(told)) => self.secret = Heard::There(told),
-            (_, None) => self.secret = Heard::Absent,
+            (Heard::There(known), Some(told)) if told.is_older_than(known) => self.in_doubt = true,
+            (_, told) => self.secret = told.map_or(Heard::Absent, Heard::There),
         }
     }
 
@@ -127,6 +137,7 @@ impl Replica {
         let mut waits = vec![LONGEST_WAIT];
         match self.secret_retry.wait(instant) {
             Some(wait) => waits.push(wait),
+            None if self.in_doubt => return Action::ChangeSecret,
             None => match self.plan(now, instant) {
                 Ok(Plan::Keep(until)) => waits.push(until.duration_since(now).unsigned_abs()),
                 _ => return Action::ChangeSecret,
@@ -211,16 +222,14 @@ impl Replica {
 }
 
 impl Registration {
-    /// Takes it in. `bundle` is what it has to trust. News that come late are not taken for new.
+    /// Takes it in; `bundle` is what it has to trust. News may come late: it is read again before it is
+    /// changed.
     fn see(&mut self, told: Option<Configuration>, bundle: Option<&(Vec<X509>, String)>) {
         // Without webhooks it registers nothing.
         let Some(told) = told.filter(|told| !told.is_empty()) else {
             (self.configuration, self.agreed) = (Heard::Absent, None);
             return;
         };
-        if self.there().is_some_and(|known| told.is_older_than(known)) {
-            return;
-        }
         if let Some((authorities, pem)) = bundle
             && told.agrees(authorities)
         {
@@ -241,3 +250,6 @@ impl Registration {
         !matches!(self.configuration, Heard::Nothing)
     }
 }
+
+#[cfg(test)]
+mod tests;

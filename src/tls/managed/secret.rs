@@ -5,7 +5,6 @@ use kube::{ResourceExt, api::DynamicObject};
 use serde_json::{Map, Value, json};
 
 use super::content::{Content, Data, REPLACED_UNTIL};
-use super::version;
 
 /// The type of Secrets that hold a certificate. It can never be changed.
 const TYPE: &str = "kubernetes.io/tls";
@@ -39,10 +38,11 @@ impl Stored {
         Self { content, faults, foreign, object }
     }
 
-    /// Whether it is certainly older than another.
+    /// Whether it is certainly older than another. Versions count up: since Kubernetes 1.35 by contract, and
+    /// before that in fact.
     pub fn is_older_than(&self, other: &Self) -> bool {
-        let version = |stored: &Self| stored.object.resource_version().unwrap_or_default();
-        version::is_older(&version(self), &version(other))
+        let version = |stored: &Self| stored.object.resource_version()?.parse::<u64>().ok();
+        matches!((version(self), version(other)), (Some(own), Some(other)) if own < other)
     }
 
     /// The same Secret with this content: what others put into it stays.
@@ -111,3 +111,6 @@ fn foreign(object: &DynamicObject, data: &Data, content: &Content) -> Option<Str
         )
     })
 }
+
+#[cfg(test)]
+mod tests;

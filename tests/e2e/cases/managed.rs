@@ -19,7 +19,7 @@ const KINDS: [&str; 2] = ["mutatingwebhookconfiguration", "validatingwebhookconf
 const ROTATIONS: usize = 50;
 
 /// As short as processes that share a machine with others can follow.
-const SHORT: [&str; 6] = ["--tls-lifetime", "3s", "--tls-ca-lifetime", "6s", "--tls-propagation", "500ms"];
+const SHORT: [&str; 6] = ["--tls-lifetime", "4s", "--tls-ca-lifetime", "6s", "--tls-propagation", "500ms"];
 
 /// All of them make what is missing, and one of them does.
 pub fn together(cluster: &Cluster) {

@@ -94,7 +94,7 @@ impl Process {
         let due = self.news.iter().take_while(|(time, _)| *time <= world.now).count();
         for (_, news) in self.news.drain(..due) {
             match news {
-                News::Secret(secret) => self.replica.see_secret(secret.map(|secret| *secret)),
+                News::Secret(secret) => self.replica.hear_secret(secret.map(|secret| *secret)),
                 News::Configuration(index, configuration) => {
                     self.replica.see_configuration(index, Some(configuration), world.instant());
                 }
@@ -114,11 +114,11 @@ impl Process {
                     Some(stored) => world.update_secret(stored, &content),
                 };
                 if written.is_some() {
-                    self.replica.see_secret(written);
+                    self.replica.take_secret(written);
                 }
             }
             Busy::ReadSecret(index, configuration) => {
-                self.replica.see_secret(world.secret());
+                self.replica.take_secret(world.secret());
                 self.replica.see_configuration(index, Some(configuration), world.instant());
                 self.busy = Busy::Patch(index);
             }
@@ -139,7 +139,7 @@ impl Process {
     fn begin(&mut self, world: &World) {
         match self.replica.next(self.clock(world), world.instant()) {
             Action::ChangeSecret => {
-                self.replica.see_secret(world.secret());
+                self.replica.take_secret(world.secret());
                 self.busy = Busy::Write;
             }
             Action::Serve(certificate) => {

@@ -1,0 +1,61 @@
+//! Tests of what a replica does with what it hears; its steps are mixed in the simulation.
+
+use kube::api::DynamicObject;
+
+use super::*;
+use crate::tls::managed::secret;
+
+fn policy() -> Policy {
+    let day = Duration::from_secs(24 * 3600);
+    Policy {
+        names: vec!["a.svc".to_owned()],
+        lifetime: day,
+        authority_lifetime: 2 * day,
+        propagation: Duration::from_secs(10),
+    }
+}
+
+/// The Secret as the API server has it in this version.
+fn stored(content: &Content, version: &str) -> Stored {
+    let mut object: DynamicObject =
+        serde_json::from_value(secret::new("namespace", "name", content)).expect("an object");
+    object.metadata.resource_version = Some(version.to_owned());
+    Stored::read(object)
+}
+
+fn made(now: Timestamp) -> Content {
+    let circumstances = Circumstances { now, trusted_for: &|_| None, serving: None };
+    match plan(&Content::default(), &policy(), &circumstances).expect("a plan") {
+        Plan::Change(content, _) => *content,
+        Plan::Keep(_) => panic!("there is nothing yet"),
+    }
+}
+
+#[test]
+fn the_secret_is_read_before_anything_is_decided() {
+    let (now, instant) = (Timestamp::now(), Instant::now());
+    let mut replica = Replica::new(policy(), 1);
+    assert!(matches!(replica.next(now, instant), Action::Wait(_)), "nothing was heard");
+    replica.hear_secret(Some(stored(&made(now), "7")));
+    assert!(matches!(replica.next(now, instant), Action::ChangeSecret), "a watch may be late");
+    replica.take_secret(Some(stored(&made(now), "8")));
+    assert!(matches!(replica.next(now, instant), Action::Serve(_)));
+    assert!(matches!(replica.next(now, instant), Action::Wait(_)));
+}
+
+#[test]
+fn news_that_come_late_are_not_taken_for_new() {
+    let (now, instant) = (Timestamp::now(), Instant::now());
+    let (old, new) = (made(now), made(now));
+    let mut replica = Replica::new(policy(), 1);
+    replica.take_secret(Some(stored(&new, "10")));
+    assert!(matches!(replica.next(now, instant), Action::Serve(_)));
+
+    replica.hear_secret(Some(stored(&old, "9")));
+
+    assert_eq!(replica.whole().map(|content| &content.bundle), Some(&new.bundle));
+    assert!(matches!(replica.next(now, instant), Action::ChangeSecret), "it is read, to be sure");
+    // In a cluster that was restored from a backup, versions begin again, and what is read is right.
+    replica.take_secret(Some(stored(&old, "9")));
+    assert_eq!(replica.whole().map(|content| &content.bundle), Some(&old.bundle));
+}
