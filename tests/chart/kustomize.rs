@@ -9,8 +9,6 @@ use serde_json::{Value, json};
 
 use crate::helm::{chart, objects, repository, run, tool};
 
-const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
-
 /// Labels and annotations that only mean something to helm.
 const OF_HELM: [&str; 3] = ["helm.sh/chart", "app.kubernetes.io/managed-by", "helm.sh/resource-policy"];
 
@@ -30,14 +28,14 @@ fn a_certificate_of_ones_own_is_put_beside_the_overlay() {
     let complaint = build(&overlay).expect_err("there is no certificate yet");
     assert!(complaint.contains("tls.crt"), "{complaint}");
 
-    for (name, text) in [("tls.crt", "certificate"), ("tls.key", "key"), ("ca.crt", AUTHORITY)] {
-        fs::write(overlay.join(name), text).expect("written");
-    }
+    let program = env!("CARGO_BIN_EXE_otel-webhook");
+    run(Command::new(program).args(["certs", "--out"]).arg(&overlay)).expect("a certificate");
+    let authority = fs::read_to_string(overlay.join("ca.crt")).expect("an authority");
     let mut built = build(&overlay).expect("built");
     let secret = built.remove(&("Secret".to_owned(), "otel-webhook-tls".to_owned())).expect("a Secret");
     assert_eq!(secret["type"], "kubernetes.io/tls");
     let set = ["certificates.mode=files", "certificates.files.secretName=otel-webhook-tls"];
-    let bundle = format!("certificates.files.caBundle={AUTHORITY}");
+    let bundle = format!("certificates.files.caBundle={authority}");
     assert_same(without_namespace(built), of_chart(&[set[0], set[1], &bundle]));
 }
 

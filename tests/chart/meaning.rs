@@ -122,6 +122,8 @@ fn cert_manager_makes_a_chain_or_asks_an_issuer() {
         ]
     );
 
+    assert_eq!(serving["spec"]["ipAddresses"], json!(["192.0.2.7", "2001:db8::7"]));
+
     let objects = objects_of(&values("issuer"));
     assert!(of_kind(objects, "Issuer").is_empty());
     let serving = the(objects, "Certificate");

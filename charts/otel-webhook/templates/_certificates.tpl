@@ -36,8 +36,9 @@
 - --cluster-domain={{ .Values.clusterDomain }}
 - --tls-lifetime={{ .Values.certificates.managed.lifetime }}
 - --tls-ca-lifetime={{ .Values.certificates.managed.caLifetime }}
+- --tls-propagation={{ .Values.certificates.managed.propagation }}
 {{- range .Values.certificates.extraNames }}
-- --tls-name={{ . }}
+- {{ printf "--tls-name=%s" . | quote }}
 {{- end }}
 {{- else -}}
 - --tls-cert=/certificates/tls.crt

@@ -85,8 +85,25 @@ imagePullSecrets:
 - {{ $service }}
 - {{ $service }}.{{ .Values.clusterDomain }}
 {{- range .Values.certificates.extraNames }}
-- {{ . }}
+{{- if not (include "otel-webhook.isAddress" .) }}
+- {{ . | quote }}
 {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "otel-webhook.ipAddresses" -}}
+{{- range .Values.certificates.extraNames }}
+{{- if include "otel-webhook.isAddress" . }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* "true" for an IP address: no name has a colon, or nothing but digits in its last part. */}}
+{{- define "otel-webhook.isAddress" -}}
+{{- if regexMatch ":|(^|\\.)[0-9]+$" . -}}
+true
+{{- end -}}
 {{- end -}}
 
 {{/* Seconds from the signal until the last request has been cut off, and a little more. */}}
