@@ -141,6 +141,9 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let cluster = Cluster::connect(&args.cluster).await?;
     let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
     let survey = survey::take(&cluster, args.namespace.as_deref(), args.flags(&facts)).await;
+    if let Some(name) = args.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
+        return Err(Failure::unreadable(format!("--namespace: there is no namespace \"{name}\"")));
+    }
     if args.preview {
         let doubts = facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::finding);
         for doubt in doubts.chain([args.settings(&facts)]).filter(|doubt| doubt.code.level() > Level::Ok) {

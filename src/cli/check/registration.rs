@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::admissionregistration::v1::{
-        MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
+        MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
         ValidatingWebhookConfiguration, WebhookClientConfig,
     },
     apimachinery::pkg::apis::meta::v1::LabelSelector,
@@ -18,6 +18,9 @@ pub const MUTATING: &str = "MutatingWebhookConfiguration";
 
 /// Kind of a configuration that judges objects.
 pub const VALIDATING: &str = "ValidatingWebhookConfiguration";
+
+/// Name of the chart's condition that a pod has an annotation of its own.
+const ANNOTATED: &str = "asks-for-injection";
 
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
@@ -39,6 +42,8 @@ pub struct Hook {
     pub refuses: bool,
     /// Whether CEL conditions narrow down what is sent; they are not evaluated here.
     pub has_conditions: bool,
+    /// Whether only pods with an annotation of their own are sent: the chart's own condition.
+    annotated_only: bool,
     rules: Vec<RuleWithOperations>,
     namespaces: Option<Selector>,
     objects: Option<Selector>,
@@ -173,9 +178,11 @@ impl Hook {
         })
     }
 
-    /// Whether an object is sent, by its labels and those of its namespace.
-    pub fn selects(&self, namespace: &Labels, object: &Labels) -> bool {
-        self.selects_namespace(namespace) && is_met(self.objects.as_ref(), object)
+    /// Whether an object is sent, by its labels and those of its namespace, and by
+    /// whether it asks by an annotation of its own.
+    pub fn selects(&self, namespace: &Labels, object: &Labels, asks_itself: bool) -> bool {
+        let is_asked = asks_itself || !self.annotated_only;
+        is_asked && self.selects_namespace(namespace) && is_met(self.objects.as_ref(), object)
     }
 
     /// Whether anything of a namespace is sent, by its labels.
@@ -244,6 +251,10 @@ fn unknown_path(hook: &Hook) -> Option<Finding> {
     })
 }
 
+fn conditions(conditions: Option<&[MatchCondition]>) -> impl Iterator<Item = &str> {
+    conditions.unwrap_or_default().iter().map(|condition| &*condition.name)
+}
+
 macro_rules! hooks {
     ($name:ident, $configuration:ty, $webhook:ty, $kind:expr) => {
         fn $name(configuration: &$configuration) -> Vec<Hook> {
@@ -256,6 +267,7 @@ macro_rules! hooks {
                 backend: Backend::of(&webhook.client_config),
                 bundle: webhook.client_config.ca_bundle.clone().map(|bundle| bundle.0).unwrap_or_default(),
                 refuses: webhook.failure_policy.as_deref() != Some("Ignore"),
+                annotated_only: conditions(webhook.match_conditions.as_deref()).any(|name| name == ANNOTATED),
                 has_conditions: webhook.match_conditions.as_ref().is_some_and(|list| !list.is_empty()),
                 rules: webhook.rules.clone().unwrap_or_default(),
                 namespaces: read(webhook.namespace_selector.as_ref()),

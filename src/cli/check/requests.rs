@@ -103,7 +103,8 @@ pub fn reviewers<'r>(workload: &Surveyed, survey: &Survey, registration: &'r Reg
     let nothing = super::registration::Labels::new();
     let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
     let all = registration.pods().chain(&registration.others);
-    let mut hooks: Vec<_> = all.filter(|hook| hook.selects(namespace, &workload.labels)).collect();
+    let mut hooks: Vec<_> =
+        all.filter(|hook| hook.selects(namespace, &workload.labels, !workload.own.is_empty())).collect();
     hooks.sort_by(|one, other| one.configuration.cmp(&other.configuration));
     hooks
 }
@@ -130,7 +131,14 @@ fn not_reviewed(workload: &Surveyed, survey: &Survey, registration: &Registratio
     }
     let names = registration.names.join(", ");
     let message = format!("asks for {}, but its pods are not sent to the webhook", would.join(", "));
-    let advice = format!("let the selectors of {names} select the namespace {}", workload.subject.namespace);
+    let nothing = super::registration::Labels::new();
+    let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
+    let advice = if registration.pods().any(|hook| hook.selects(namespace, &workload.labels, true)) {
+        "annotate its own pods: those of which only the namespace asks are not sent (registration.pods.shape)"
+            .to_owned()
+    } else {
+        format!("let the selectors of {names} select the namespace {}", workload.subject.namespace)
+    };
     Some(Finding::new(Code::NotReviewed, message).about(workload.subject.clone()).advise(advice))
 }
 

@@ -71,7 +71,7 @@ pub fn assumed(reason: &str) -> Finding {
 }
 
 fn flags(spec: &PodSpec, own_namespace: &str) -> Result<ServingFlags, String> {
-    let serves = |container: &&Container| container.args.iter().flatten().any(|argument| argument == "serve");
+    let serves = |container: &&Container| words(container).any(|word| word == "serve");
     let mut containers = spec.containers.iter();
     let container = containers.find(serves).ok_or("no container has the argument serve")?;
     let matches = parse(container)?;
@@ -92,11 +92,16 @@ fn given(matches: &ArgMatches, id: &str) -> Vec<String> {
     values.filter_map(|value| value.to_str().map(str::to_owned)).collect()
 }
 
+/// What a container runs, word by word.
+fn words(container: &Container) -> impl Iterator<Item = &String> {
+    container.command.iter().flatten().chain(container.args.iter().flatten())
+}
+
 /// Parses the arguments of a container as the program in it does, with its environment.
 fn parse(container: &Container) -> Result<ArgMatches, String> {
     let mut cli = Cli::command();
     let serve = cli.find_subcommand_mut("serve").ok_or("there is no subcommand serve")?;
-    let arguments: Vec<&String> = container.args.iter().flatten().skip_while(|one| *one != "serve").collect();
+    let arguments: Vec<&String> = words(container).skip_while(|word| *word != "serve").collect();
     let mut line: Vec<String> = Vec::new();
     for argument in serve.get_arguments() {
         line.extend(by_environment(argument, container, &arguments));
@@ -208,6 +213,9 @@ mod tests {
     fn what_cannot_be_read_is_said() {
         let problem = flags_of(container(&["serve", "--from-the-future"], json!([]))).expect_err("unknown");
         assert!(problem.contains("--from-the-future"), "{problem}");
+        let mut commanded = container(&FILES[1..], json!([]));
+        commanded["command"] = json!(["/otel-webhook", "serve"]);
+        assert_eq!(flags_of(commanded).expect("readable").secret.as_deref(), Some("serving"));
         let problem = flags_of(container(&["demo"], json!([]))).expect_err("no server");
         assert_eq!(problem, "no container has the argument serve");
     }

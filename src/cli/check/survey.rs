@@ -8,6 +8,7 @@
 //! An object is looked at when its page comes and dropped again, so that what
 //! is kept is one row a workload.
 
+mod known;
 mod look;
 mod owners;
 
@@ -16,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
     batch::v1::{CronJob, Job},
-    core::v1::{Namespace, Pod},
+    core::v1::Pod,
 };
 use kube::core::ApiResource;
 use serde_json::Value;
@@ -29,10 +30,8 @@ use super::{
     registration::Labels,
 };
 use crate::{
-    api::Instrumentation,
     cli::InjectionFlags,
-    inject::{Finding, catalogue::Stored, workload::OwnerKind},
-    store::{Writer, owners::OwnerBook},
+    inject::{Finding, workload::OwnerKind},
 };
 use look::Look;
 use owners::Owners;
@@ -113,7 +112,7 @@ impl Pods {
 /// Looks at everything, or at one namespace.
 pub async fn take(cluster: &Cluster, scope: Option<&str>, injection: &InjectionFlags) -> Survey {
     let mut survey = Survey::default();
-    let look = known(cluster, scope, injection, &mut survey).await;
+    let look = known::list(cluster, scope, injection, &mut survey).await;
     let mut surveyor =
         Surveyor { cluster, scope, look, owners: Owners::default(), tally: HashMap::new(), survey };
     surveyor.list_pods().await;
@@ -127,70 +126,10 @@ pub async fn take(cluster: &Cluster, scope: Option<&str>, injection: &InjectionF
     survey
 }
 
-/// Lists namespaces and Instrumentations once, as the webhook watches them.
-async fn known(
-    cluster: &Cluster,
-    scope: Option<&str>,
-    injection: &InjectionFlags,
-    survey: &mut Survey,
-) -> Look {
-    let (mut writer, mut instrumentations) = (Writer::new(injection.images()), HashMap::new());
-    let (mut collectors, namespaces) = (BTreeSet::new(), ApiResource::erase::<Namespace>(&()));
-    let mut take = |namespace: Value| {
-        let name = text(&namespace["metadata"]["name"]);
-        if namespace["metadata"]["annotations"][COLLECTOR].as_str().is_some_and(|value| value != "false") {
-            collectors.insert(name.clone());
-        }
-        survey.namespaces.insert(name, labels(&namespace));
-        writer.put(&typed(namespace, "v1", "Namespace"));
-    };
-    let told = match scope {
-        Some(name) => {
-            let found = cluster.get_value(&namespaces, None, name).await;
-            found.map(|found| found.into_iter().for_each(&mut take))
-        }
-        None => cluster.each(&namespaces, None, Part::Metadata, take).await,
-    };
-    survey.not_told.extend(told.err());
-    let kind = ApiResource::erase::<Instrumentation>(&());
-    let mut take = |object: Value| {
-        let object = typed(object, &kind.api_version, &kind.kind);
-        writer.put(&object);
-        let metadata = &object["metadata"];
-        instrumentations.insert((text(&metadata["namespace"]), text(&metadata["name"])), object);
-    };
-    // A pod may name one of any namespace.
-    let mut told = cluster.each(&kind, None, Part::Whole, &mut take).await;
-    if let (Err(_), Some(_)) = (&told, scope) {
-        told = cluster.each(&kind, scope, Part::Whole, take).await.and(told);
-    }
-    survey.not_told.extend(told.err());
-    writer.publish();
-    let (settings, images, snapshot) = (injection.settings(), injection.images(), writer.store().snapshot());
-    let look = Look { settings, images, snapshot, instrumentations, book: OwnerBook::default() };
-    survey.note_known(&look, scope);
-    survey.collectors = collectors;
-    look
-}
-
 impl Survey {
-    /// What namespaces ask for, and Instrumentations that cannot be used.
-    fn note_known(&mut self, look: &Look, scope: Option<&str>) {
-        let mut known: Vec<_> = look.snapshot.catalogue.namespaces.iter().collect();
-        known.retain(|(name, _)| scope.is_none_or(|scope| scope == &***name));
-        known.sort_by_key(|(name, _)| *name);
-        for (name, namespace) in known {
-            let findings = look.at_namespace(name);
-            if !findings.is_empty() {
-                self.asking.push((name.to_string(), findings));
-            }
-            for stored in &namespace.instrumentations {
-                if let Stored::Invalid { name, problem } = stored {
-                    let subject = Subject::new("Instrumentation", &name.namespace, &name.name);
-                    self.unusable.push((subject, problem.to_string()));
-                }
-            }
-        }
+    /// Whether there is not even a namespace, as far as that was told.
+    pub fn is_of_nowhere(&self) -> bool {
+        self.namespaces.is_empty() && self.not_told.is_empty()
     }
 }
 
@@ -228,6 +167,10 @@ impl Surveyor<'_> {
         }
         let pod = typed(pod, "v1", "Pod");
         let (subject, is_listed) = self.owners.of(&pod);
+        // What a kubelet runs from its own files is only shown by the API server.
+        if subject.kind == "Node" {
+            return;
+        }
         let is_first = !self.tally.contains_key(&subject);
         self.tally.entry(subject.clone()).or_default().add(&pod);
         if is_listed || !is_first {

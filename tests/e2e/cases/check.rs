@@ -94,6 +94,10 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     assert!(fine.says("RunningWithout").contains(restart), "{}", fine.says("RunningWithout"));
     assert_eq!(check(&plane, &["--strict"]).code, Some(1), "a warning counts");
 
+    let nowhere = check(&plane, &["-n", "nowhere"]);
+    let said = "--namespace: there is no namespace \"nowhere\"";
+    assert!(nowhere.code == Some(2) && nowhere.err.contains(said), "{nowhere:?}");
+
     registration_and_backends(&plane, &home);
     certificates(&plane, &home);
     rights(&plane);

@@ -45,8 +45,8 @@ fn the_committed_registration_is_as_it_should_be() {
     let end = "sends pods that are created to Service otel-webhook/otel-webhook, port 443";
     assert!(line.ends_with(end), "{line}");
     let pods = registration.pods().next().expect("one");
-    assert!(pods.selects(&labels("shop"), &Labels::new()));
-    assert!(!pods.selects(&labels("kube-system"), &Labels::new()));
+    assert!(pods.selects(&labels("shop"), &Labels::new(), false));
+    assert!(!pods.selects(&labels("kube-system"), &Labels::new(), true));
 }
 
 #[test]

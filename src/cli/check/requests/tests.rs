@@ -84,6 +84,19 @@ fn who_is_not_sent_to_any_webhook_is_told() {
 }
 
 #[test]
+fn what_only_a_namespace_asks_for_is_not_sent_where_pods_have_to_ask() {
+    let annotated = registration(&[], |mutating, _| {
+        let condition = json!([{"name": "asks-for-injection", "expression": "true"}]);
+        mutating["webhooks"][0]["matchConditions"] = condition;
+    });
+    let ask = || seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 1).pods(1);
+    let found = findings(&ask().survey(), &annotated);
+    assert_eq!(found[0].code, Code::NotReviewed);
+    assert!(found[0].line().contains("annotate its own pods"), "{}", found[0].line());
+    assert_eq!(codes(&findings(&ask().names("java").survey(), &annotated)), [Code::RequestsMet]);
+}
+
+#[test]
 fn reviewers_are_in_the_order_of_their_calls() {
     let survey = seen("Deployment", "shop", "order").survey();
     let names = |other: &str| {

@@ -1,0 +1,86 @@
+//! Namespaces and Instrumentations, listed once.
+
+use std::collections::{BTreeSet, HashMap};
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::core::ApiResource;
+use serde_json::Value;
+
+use super::{COLLECTOR, Survey, labels, look::Look, text, typed};
+use crate::{
+    api::Instrumentation,
+    cli::{
+        InjectionFlags,
+        check::{
+            cluster::{Cluster, Part},
+            finding::Subject,
+        },
+    },
+    inject::catalogue::Stored,
+    store::{Writer, owners::OwnerBook},
+};
+
+/// Lists namespaces and Instrumentations once, as the webhook watches them.
+pub async fn list(
+    cluster: &Cluster,
+    scope: Option<&str>,
+    injection: &InjectionFlags,
+    survey: &mut Survey,
+) -> Look {
+    let (mut writer, mut instrumentations) = (Writer::new(injection.images()), HashMap::new());
+    let (mut collectors, namespaces) = (BTreeSet::new(), ApiResource::erase::<Namespace>(&()));
+    let mut take = |namespace: Value| {
+        let name = text(&namespace["metadata"]["name"]);
+        if namespace["metadata"]["annotations"][COLLECTOR].as_str().is_some_and(|value| value != "false") {
+            collectors.insert(name.clone());
+        }
+        survey.namespaces.insert(name, labels(&namespace));
+        writer.put(&typed(namespace, "v1", "Namespace"));
+    };
+    let told = match scope {
+        Some(name) => {
+            let found = cluster.get_value(&namespaces, None, name).await;
+            found.map(|found| found.into_iter().for_each(&mut take))
+        }
+        None => cluster.each(&namespaces, None, Part::Metadata, take).await,
+    };
+    survey.not_told.extend(told.err());
+    let kind = ApiResource::erase::<Instrumentation>(&());
+    let mut take = |object: Value| {
+        let object = typed(object, &kind.api_version, &kind.kind);
+        writer.put(&object);
+        let metadata = &object["metadata"];
+        instrumentations.insert((text(&metadata["namespace"]), text(&metadata["name"])), object);
+    };
+    // A pod may name one of any namespace.
+    let mut told = cluster.each(&kind, None, Part::Whole, &mut take).await;
+    if let (Err(_), Some(_)) = (&told, scope) {
+        told = cluster.each(&kind, scope, Part::Whole, take).await.and(told);
+    }
+    survey.not_told.extend(told.err());
+    writer.publish();
+    let (settings, images, snapshot) = (injection.settings(), injection.images(), writer.store().snapshot());
+    let look = Look { settings, images, snapshot, instrumentations, book: OwnerBook::default() };
+    note(survey, &look, scope);
+    survey.collectors = collectors;
+    look
+}
+
+/// What namespaces ask for, and Instrumentations that cannot be used.
+fn note(survey: &mut Survey, look: &Look, scope: Option<&str>) {
+    let mut known: Vec<_> = look.snapshot.catalogue.namespaces.iter().collect();
+    known.retain(|(name, _)| scope.is_none_or(|scope| scope == &***name));
+    known.sort_by_key(|(name, _)| *name);
+    for (name, namespace) in known {
+        let findings = look.at_namespace(name);
+        if !findings.is_empty() {
+            survey.asking.push((name.to_string(), findings));
+        }
+        for stored in &namespace.instrumentations {
+            if let Stored::Invalid { name, problem } = stored {
+                let subject = Subject::new("Instrumentation", &name.namespace, &name.name);
+                survey.unusable.push((subject, problem.to_string()));
+            }
+        }
+    }
+}
