@@ -1,13 +1,24 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test chart e2e e2e-install e2e-run bench bench-load bench-scale lint generate
+.PHONY: test binary chart e2e e2e-install e2e-run bench bench-load bench-scale lint generate
 
 # What `tests/control-plane/build` has to build for the chart's installation.
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
 
+# What the program in the image is built for.
+TARGET = x86_64-unknown-linux-musl
+
 # Needs nothing but Rust.
 test:
 	cargo test
+
+# The program as it is in the image: static, without libraries, in dist/.
+# Needs musl-gcc (Debian's musl-tools).
+binary:
+	rustup target add $(TARGET)
+	cargo build --release --locked --bin otel-webhook --target $(TARGET)
+	mkdir -p dist
+	cp $${CARGO_TARGET_DIR:-target}/$(TARGET)/release/otel-webhook dist/
 
 # What helm makes of the chart, without a cluster: needs Go.
 chart:
@@ -25,10 +36,11 @@ e2e-install:
 	control_plane=$$(tests/control-plane/build $(INSTALL_TOOLS)) && \
 	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test install -- $(CASE)
 
-# Injected pods in real containers: needs Debian's packages and root. Where
-# podman cannot be had this fails, unless OTEL_WEBHOOK_ALLOW_NO_PODMAN is set.
+# Injected pods and our own image in real containers: needs Debian's packages
+# and root. Where podman cannot be had this fails, unless
+# OTEL_WEBHOOK_ALLOW_NO_PODMAN is set.
 e2e-run:
-	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then \
+	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then $(MAKE) binary && \
 	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- $(CASE); fi
 
 # The core alone: times by criterion, allocations and instructions. Each of the
