@@ -1,13 +1,24 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test chart e2e e2e-install e2e-run bench bench-load bench-scale lint generate
+.PHONY: test binary chart e2e e2e-install e2e-run e2e-image bench bench-load bench-scale lint generate
 
 # What `tests/control-plane/build` has to build for the chart's installation.
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
 
+# What the program in the image is built for.
+TARGET = x86_64-unknown-linux-musl
+
 # Needs nothing but Rust.
 test:
 	cargo test
+
+# The program as it is in the image: static, without libraries, in dist/.
+# Needs musl-gcc (Debian's musl-tools).
+binary:
+	rustup target add $(TARGET)
+	cargo build --release --locked --bin otel-webhook --target $(TARGET)
+	mkdir -p dist
+	cp $${CARGO_TARGET_DIR:-target}/$(TARGET)/release/otel-webhook dist/
 
 # What helm makes of the chart, without a cluster: needs Go.
 chart:
@@ -30,6 +41,11 @@ e2e-install:
 e2e-run:
 	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then \
 	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- $(CASE); fi
+
+# Our own image, on the same. Takes minutes: the program is built for it.
+e2e-image:
+	home=$$(tests/run/prepare) && $(MAKE) binary && \
+	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- --ignored the_image --nocapture
 
 # The core alone: times by criterion, allocations and instructions. Each of the
 # three compares with the committed figures of benches/figures, and replaces

@@ -3,6 +3,8 @@
 //! ```text
 //! Deployment + Instrumentation ──> otel-webhook inject ──> kubelet ──> podman kube play
 //! ```
+//! And the product's own image, as the Dockerfile makes it, answers a review.
+//!
 //! Images are made by `tests/run/prepare`; what podman does not do of a
 //! kubelet's work is done by `kubelet`.
 
@@ -11,6 +13,7 @@
     reason = "`json!` makes a value, and a test reads better without the &"
 )]
 
+mod image;
 mod java;
 mod kubelet;
 mod podman;

@@ -11,7 +11,7 @@ use crate::stream;
 use crate::until::until;
 
 /// Longer than a JVM takes to start with an agent on a busy machine.
-const LIMIT: Duration = Duration::from_secs(180);
+pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// The folder that `tests/run/prepare` made.
 pub fn home() -> PathBuf {
@@ -72,7 +72,8 @@ impl Drop for Played {
     }
 }
 
-fn podman(args: &[&str]) -> Output {
+/// Runs podman with the settings of this suite.
+pub fn podman(args: &[&str]) -> Output {
     let home = home();
     Command::new("podman")
         .args(args)
@@ -82,6 +83,7 @@ fn podman(args: &[&str]) -> Output {
         .expect("podman can be started")
 }
 
-fn both(output: &Output) -> String {
+/// What a command printed, on both of its outputs.
+pub fn both(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
 }

@@ -1,0 +1,54 @@
+//! The image that the Dockerfile makes: no shell, and not root.
+
+use crate::podman::{both, podman};
+use crate::unique;
+use crate::until::poll;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+#[test]
+#[ignore = "needs the program of `make binary`: `make e2e-image` runs it"]
+fn the_image_serves_reviews_without_root_and_without_anything_else() {
+    let tag = format!("localhost/{}:1", unique("otel-webhook-image"));
+    let built =
+        podman(&["build", "--isolation", "chroot", "--build-arg", "PROGRAM=outside", "--tag", &tag, ROOT]);
+    assert!(built.status.success(), "`make binary` comes first: {}", both(&built));
+    let _image = Removed(["rmi", "--force"], tag.clone());
+    let inspected = both(&podman(&["inspect", "--format", "{{.Config.User}} {{.Size}}", &tag]));
+    let (user, size) = inspected.trim().split_once(' ').expect("a user and a size");
+    println!("the image has {size} bytes");
+    assert_eq!(user, "65532:65532");
+
+    let name = unique("otel-webhook-container");
+    let _container = Removed(["rm", "--force"], name.clone());
+    let instrumentations = format!("{ROOT}/examples:/instrumentations:ro");
+    let how =
+        ["--detach", "--network", "none", "--read-only", "--read-only-tmpfs=false", "--cap-drop", "all"];
+    let what = ["serve", "--tls-self-signed", "--source", "/instrumentations", "--listen", "127.0.0.1:9443"];
+    let started = podman(
+        &[&["run", "--name", &name][..], &how, &["--volume", &instrumentations, &tag], &what].concat(),
+    );
+    assert!(started.status.success(), "{}", both(&started));
+    let ask = ["exec", &name, "/otel-webhook", "check", "--review", "https://localhost:9443/mutate-v1-pod"];
+    let mut said = String::new();
+    let answered = poll(crate::podman::LIMIT, || {
+        let asked = podman(&ask);
+        said = both(&asked);
+        asked.status.success().then_some(())
+    });
+    assert!(answered.is_some() && said.contains("allowed, with the right uid"), "{said}");
+
+    let shell = podman(&["exec", &name, "/bin/sh", "-c", "true"]);
+    assert!(both(&shell).contains("no such file or directory"), "{}", both(&shell));
+}
+
+/// What podman removes when this is dropped.
+struct Removed([&'static str; 2], String);
+
+impl Drop for Removed {
+    /// Never panics: it also runs while a test that failed is unwinding.
+    fn drop(&mut self) {
+        let [command, flag] = self.0;
+        podman(&[command, flag, &self.1]);
+    }
+}
