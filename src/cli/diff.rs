@@ -1,6 +1,10 @@
 //! Unified diffs for people.
 
-use similar::{ChangeTag, TextDiff};
+use similar::{
+    ChangeTag, DiffOp,
+    algorithms::{Capture, Compact, Replace, myers},
+    udiff::UnifiedHunkHeader,
+};
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
@@ -15,7 +19,7 @@ const RESET: &str = "\u{1b}[0m";
 ///
 /// `name` is what both are called in the heading.
 pub fn unified(before: &str, after: &str, name: &str, colour: bool) -> String {
-    let diff = TextDiff::from_lines(before, after);
+    let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let mut out = String::new();
     let mut line = |style: &str, text: &str| {
         if colour && !style.is_empty() {
@@ -24,22 +28,33 @@ pub fn unified(before: &str, after: &str, name: &str, colour: bool) -> String {
             out.extend([text, "\n"]);
         }
     };
-    for (index, hunk) in diff.unified_diff().context_radius(CONTEXT).iter_hunks().enumerate() {
+    for (index, hunk) in hunks(&before, &after).iter().enumerate() {
         if index == 0 {
             line(BOLD, &format!("--- {name}"));
             line(BOLD, &format!("+++ {name} (injected)"));
         }
-        line(CYAN, &hunk.header().to_string());
-        for change in hunk.iter_changes() {
+        line(CYAN, &UnifiedHunkHeader::new(hunk).to_string());
+        for change in hunk.iter().flat_map(|operation| operation.iter_changes(&*before, &*after)) {
             let (style, sign) = match change.tag() {
                 ChangeTag::Equal => ("", ' '),
                 ChangeTag::Delete => (RED, '-'),
                 ChangeTag::Insert => (GREEN, '+'),
             };
-            line(style, &format!("{sign}{}", change.value().trim_end_matches('\n')));
+            line(style, &format!("{sign}{}", change.value()));
         }
     }
     out
+}
+
+/// What differs, with the lines around it. The one algorithm is called by its
+/// name: by `TextDiff` all of them would be in the program, half a megabyte.
+fn hunks(before: &[&str], after: &[&str]) -> Vec<Vec<DiffOp>> {
+    let mut found = Compact::new(Replace::new(Capture::new()), before, after);
+    let (whole_before, whole_after) = (0..before.len(), 0..after.len());
+    match myers::diff_deadline_raw(&mut found, before, whole_before, after, whole_after, None) {
+        Ok(()) => found.into_inner().into_inner().into_grouped_ops(CONTEXT),
+        Err(never) => match never {},
+    }
 }
 
 /// Whether what is written to standard output should be coloured: on a

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use k8s_openapi::{
     api::{
         admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
-        core::v1::{Pod, Secret, Service},
+        core::v1::{Secret, Service},
         discovery::v1::EndpointSlice,
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
@@ -19,7 +19,7 @@ use super::{
     crd,
     permissions::{Account, Answer, Need},
     registration::{Backend, Registration},
-    running::{self, Running},
+    running::{self, Pod, Running},
     service::ServiceFacts,
 };
 use crate::{

@@ -3,14 +3,17 @@
 //! The webhook decides by its own flags, so what is said of its decisions has to
 //! be decided by the same.
 
+mod pod;
+
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, builder::Resettable};
-use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 
 use super::{
     finding::{Code, Finding, Subject},
     permissions::{Account, ManagedNames},
 };
 use crate::cli::{Cli, InjectionFlags};
+pub use pod::Pod;
+use pod::{Container, PodSpec};
 
 /// What a pod of the webhook tells.
 #[derive(Debug)]
@@ -94,7 +97,7 @@ fn given(matches: &ArgMatches, id: &str) -> Vec<String> {
 
 /// What a container runs, word by word.
 fn words(container: &Container) -> impl Iterator<Item = &String> {
-    container.command.iter().flatten().chain(container.args.iter().flatten())
+    container.command.iter().chain(&container.args)
 }
 
 /// Parses the arguments of a container as the program in it does, with its environment.
@@ -119,7 +122,7 @@ fn by_environment(argument: &Arg, container: &Container, arguments: &[&String]) 
     if arguments.iter().any(|given| is_given(given)) {
         return None;
     }
-    let value = container.env.iter().flatten().find(|one| one.name == variable)?.value.as_ref()?;
+    let value = container.env.iter().find(|one| one.name == variable)?.value.as_ref()?;
     if argument.get_action().takes_values() {
         return Some(format!("{long}={value}"));
     }
@@ -136,10 +139,10 @@ fn secret(spec: &PodSpec, container: &Container, matches: &ArgMatches) -> Option
     let file = given(matches, "tls_cert").pop()?;
     let folder =
         |path: &str| file.strip_prefix(path.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'));
-    let mounts = container.volume_mounts.iter().flatten().filter(|mount| folder(&mount.mount_path));
+    let mounts = container.volume_mounts.iter().filter(|mount| folder(&mount.mount_path));
     let mount = mounts.max_by_key(|mount| mount.mount_path.len())?;
-    let volume = spec.volumes.iter().flatten().find(|volume| volume.name == mount.name)?;
-    let projected = volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten());
+    let volume = spec.volumes.iter().find(|volume| volume.name == mount.name)?;
+    let projected = volume.projected.iter().flat_map(|projected| &projected.sources);
     let projected = projected.filter_map(|source| Some(source.secret.as_ref()?.name.clone()));
     volume
         .secret
