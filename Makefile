@@ -1,12 +1,13 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart e2e e2e-install e2e-run e2e-image bench bench-load bench-scale lint generate
+.PHONY: test binary chart e2e e2e-install e2e-run bench bench-load bench-scale lint generate
 
 # What `tests/control-plane/build` has to build for the chart's installation.
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
 
-# What the program in the image is built for.
-TARGET = x86_64-unknown-linux-musl
+# What the program in the image is built for: the machine's own processor, or
+# aarch64-unknown-linux-musl beside x86_64-unknown-linux-musl, given the tools.
+TARGET = $(shell uname -m)-unknown-linux-musl
 
 # Needs nothing but Rust.
 test:
@@ -36,16 +37,12 @@ e2e-install:
 	control_plane=$$(tests/control-plane/build $(INSTALL_TOOLS)) && \
 	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test install -- $(CASE)
 
-# Injected pods in real containers: needs Debian's packages and root. Where
-# podman cannot be had this fails, unless OTEL_WEBHOOK_ALLOW_NO_PODMAN is set.
+# Injected pods in real containers, and our own image: needs Debian's packages
+# and root. Where podman cannot be had this fails, unless
+# OTEL_WEBHOOK_ALLOW_NO_PODMAN is set.
 e2e-run:
-	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then \
+	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then $(MAKE) binary && \
 	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- $(CASE); fi
-
-# Our own image, on the same. Takes minutes: the program is built for it.
-e2e-image:
-	home=$$(tests/run/prepare) && $(MAKE) binary && \
-	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- --ignored the_image --nocapture
 
 # The core alone: times by criterion, allocations and instructions. Each of the
 # three compares with the committed figures of benches/figures, and replaces
@@ -53,19 +50,23 @@ e2e-image:
 bench:
 	cargo bench
 
-# The whole server under load. Wants two cores and nothing else on them.
+# The whole server under load, as it is in the image. Wants two cores and
+# nothing else on them.
 bench-load:
-	cargo bench --bench load
+	rustup target add $(TARGET)
+	cargo bench --bench load --target $(TARGET)
 
 # Beside a real API server with thousands of objects: SCALE is namespaces,
 # Instrumentations and ReplicaSets, as in 2000/1000/5000.
 bench-scale:
+	rustup target add $(TARGET)
 	control_plane=$$(tests/control-plane/build) && \
-	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane OTEL_WEBHOOK_BENCH_SCALE=$(SCALE) cargo bench --bench scale
+	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane OTEL_WEBHOOK_BENCH_SCALE=$(SCALE) \
+	cargo bench --bench scale --target $(TARGET)
 
 # "All targets" leaves out what `cargo test` and `cargo bench` do, and so these.
 lint:
-	cargo fmt --check
+	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --test chart --test e2e --test install --test run --bench load --bench scale -- -D warnings
 

@@ -9,11 +9,7 @@
 //! Instrumentations are the other way around: what cannot be judged is not
 //! let in.
 
-mod answer;
-mod envelope;
 mod instrumentation;
-mod refusal;
-mod request;
 mod workload;
 
 use std::{
@@ -23,15 +19,14 @@ use std::{
     time::Instant,
 };
 
-pub use answer::Answer;
-pub use envelope::MalformedReview;
 pub use instrumentation::judge;
-pub use request::{Request, Skip};
 pub use workload::advise;
 
+pub use crate::review::{Answer, MalformedReview, Panicked, Request, Skip};
 use crate::{
     api::defaults::DefaultImages,
     inject::{self, Input, Outcome, Settings, catalogue::Catalogue, pod::Pod},
+    review::{answer, one_line},
     store::{Store, cluster::Cluster},
     telemetry::Metrics,
 };
@@ -125,8 +120,6 @@ impl Admission {
     ) {
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let namespace = &*request.namespace;
-        // Names are not checked before webhooks are called; a line break in one
-        // would forge lines of the log.
         let namespace = one_line(namespace);
         let owner = one_line(Owner(pod));
         match outcome {
@@ -146,18 +139,9 @@ impl Admission {
     }
 }
 
-/// The core panicked. Its message is in the log by the panic hook.
-#[derive(Clone, Copy, Debug)]
-pub struct Panicked;
-
 /// Calls the core. It is pure, so nothing is left half done when it panics.
 fn caught<T>(core: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(core)).map_err(|_| Panicked)
-}
-
-/// Text without control characters.
-fn one_line(text: impl fmt::Display) -> String {
-    text.to_string().replace(char::is_control, " ")
 }
 
 /// Whose pod it is, for the log: its controller, or its own name.

@@ -1,11 +1,11 @@
 //! A Kubernetes admission webhook that gives pods their OpenTelemetry agent.
 
 pub mod admission;
-pub mod api;
 pub mod cli;
-pub mod inject;
 pub mod manifest;
 pub mod server;
 pub mod store;
 pub mod telemetry;
 pub mod tls;
+
+pub use otel_webhook_core::{api, inject, review};

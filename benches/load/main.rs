@@ -25,6 +25,10 @@ use std::{env, io};
 
 use figures::Figures;
 
+/// The product's own, for the empty handler.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> io::Result<()> {
     if env::args().nth(1).as_deref() == Some(empty::ARGUMENT) {
         empty::serve();

@@ -9,13 +9,14 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Admission, MalformedReview, answer::Answer, envelope::Envelope, refusal::Status};
+use super::{Admission, MalformedReview};
 use crate::{
     api::{
         self, InstrumentationSpec,
         validation::{self, Verdict},
     },
     inject::{self, catalogue::Catalogue, text::Text},
+    review::{Answer, envelope::Envelope, refusal::Status},
 };
 
 /// An Instrumentation that is created or updated.

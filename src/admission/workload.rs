@@ -5,12 +5,7 @@
 
 use serde_json::Value;
 
-use super::{
-    Admission, MalformedReview, Panicked,
-    answer::Answer,
-    caught,
-    envelope::{self, Envelope},
-};
+use super::{Admission, MalformedReview, Panicked, caught};
 use crate::{
     api::{
         ANNOTATION_PREFIX,
@@ -20,6 +15,10 @@ use crate::{
         self, Outcome,
         language::{LANGUAGES, Language},
         template::{Around, Workload},
+    },
+    review::{
+        Answer,
+        envelope::{self, Envelope},
     },
 };
 

@@ -40,7 +40,13 @@ pub const SAMPLERS: [&str; 9] = [
 pub const PROPAGATORS: [&str; 8] =
     ["tracecontext", "baggage", "b3", "b3multi", "jaeger", "xray", "ottrace", "none"];
 
-static CRD: LazyLock<Value> = LazyLock::new(|| {
+static CRD: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(schema::CRD).expect("it is written by a program"));
+
+/// The CustomResourceDefinition as the types say it. The program has it as it
+/// was made last (`crd.json`): making it takes longer than all else that the
+/// program does until it is ready, much memory, and half a megabyte of code.
+pub fn of_types() -> Value {
     let mut crd =
         serde_json::to_value(Instrumentation::crd()).expect("a CustomResourceDefinition is plain JSON");
     for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
@@ -49,7 +55,7 @@ static CRD: LazyLock<Value> = LazyLock::new(|| {
         rules::add(schema);
     }
     crd
-});
+}
 
 /// The CustomResourceDefinition of Instrumentation, as `otel-webhook crd` prints it.
 pub fn crd() -> Value {

@@ -15,12 +15,19 @@ use super::{
 };
 
 /// Patch operations as JSON text, ready to be sent.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Operations {
     text: String,
 }
 
+/// Bytes of most patches, so that their text does not move while it grows.
+const USUAL: usize = 6 * 1024;
+
 impl Operations {
+    fn new() -> Self {
+        Self { text: String::with_capacity(USUAL) }
+    }
+
     /// The JSON text; none where there is no operation.
     pub fn finish(mut self) -> Option<String> {
         if self.text.is_empty() {
@@ -92,7 +99,7 @@ pub fn operations(
     (labels, annotations): &Stamp,
     with_edits: Option<(&'static str, String)>,
 ) -> Option<String> {
-    let mut out = Operations::default();
+    let mut out = Operations::new();
     let pod = edit.pod;
     // Containers are named by their position as the pod came, so they are
     // edited before any other is put among them.

@@ -6,7 +6,7 @@ use base64::Engine;
 use json_patch::Patch;
 use serde::Serialize;
 
-use super::{Panicked, refusal::Status};
+use super::{Panicked, one_line, refusal::Status};
 use crate::inject::{Outcome, reason::Reason};
 
 /// The longest warning, in bytes: the API server cuts at 256 characters.
@@ -51,7 +51,7 @@ impl Audit {
     fn of(outcome: &Outcome) -> Self {
         let any = |is: fn(&Reason) -> bool| outcome.findings.iter().any(|finding| is(&finding.reason));
         let found = |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
-        let text = super::one_line(summary(outcome));
+        let text = one_line(summary(outcome));
         if any(found) && !any(Reason::is_injected) {
             Self::FoundInjected(text)
         } else {

@@ -6,6 +6,7 @@
 //! What differs is that a value that nobody reads may be no JSON inside, and
 //! that strings may have control characters in them.
 
+mod nested;
 mod scan;
 mod visit;
 
@@ -47,25 +48,6 @@ struct Reader<'de> {
     at: usize,
     depth: usize,
 }
-
-/// What a byte means outside of strings.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Other,
-    Quote,
-    Open,
-    Close,
-}
-
-const CLASSES: [Class; 256] = {
-    let mut classes = [Class::Other; 256];
-    classes[b'"' as usize] = Class::Quote;
-    classes[b'[' as usize] = Class::Open;
-    classes[b'{' as usize] = Class::Open;
-    classes[b']' as usize] = Class::Close;
-    classes[b'}' as usize] = Class::Close;
-    classes
-};
 
 impl<'de> Reader<'de> {
     fn byte(&self) -> Option<u8> {
@@ -144,11 +126,11 @@ impl<'de> Reader<'de> {
     fn skip(&mut self) -> Result<&'de str, GivenUp> {
         let first = self.peek().ok_or(GivenUp)?;
         let start = self.at;
-        match CLASSES[usize::from(first)] {
-            Class::Quote => drop(self.skip_string()?),
-            Class::Open => self.skip_nested()?,
-            Class::Close => return Err(GivenUp),
-            Class::Other => {
+        match first {
+            b'"' => drop(self.skip_string()?),
+            b'{' | b'[' => self.at = nested::end(self.text.as_bytes(), start).ok_or(GivenUp)?,
+            b'}' | b']' => return Err(GivenUp),
+            _ => {
                 let word = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'+' | b'.' | b'E');
                 while self.byte().is_some_and(word) {
                     self.at += 1;
@@ -158,48 +140,11 @@ impl<'de> Reader<'de> {
         self.text.get(start..self.at).filter(|text| !text.is_empty()).ok_or(GivenUp)
     }
 
-    /// Goes behind an object or a list.
-    fn skip_nested(&mut self) -> Result<(), GivenUp> {
-        let bytes = self.text.as_bytes();
-        let (mut at, mut depth) = (self.at, 0_usize);
-        loop {
-            let class = CLASSES[usize::from(*bytes.get(at).ok_or(GivenUp)?)];
-            at += 1;
-            match class {
-                Class::Other => {}
-                Class::Quote => at = end_of_string(bytes, at)?.0,
-                Class::Open => depth += 1,
-                Class::Close => {
-                    depth -= 1;
-                    if depth == 0 {
-                        break;
-                    }
-                }
-            }
-        }
-        self.at = at;
-        Ok(())
-    }
-
     /// Goes behind a string. True when anything in it is escaped.
     fn skip_string(&mut self) -> Result<bool, GivenUp> {
-        let (end, escaped) = end_of_string(self.text.as_bytes(), self.at + 1)?;
+        let (end, escaped) = scan::end_of_string(self.text.as_bytes(), self.at + 1).ok_or(GivenUp)?;
         self.at = end;
         Ok(escaped)
-    }
-}
-
-/// What follows the string that begins at `at`, and whether anything in it is escaped.
-#[inline]
-fn end_of_string(bytes: &[u8], mut at: usize) -> Result<(usize, bool), GivenUp> {
-    let mut escaped = false;
-    loop {
-        at = scan::special(bytes, at).ok_or(GivenUp)?;
-        if bytes[at] == b'"' {
-            return Ok((at + 1, escaped));
-        }
-        escaped = true;
-        at += 2;
     }
 }
 

@@ -5,9 +5,23 @@ const ONES: u64 = u64::from_ne_bytes([1; 8]);
 /// The highest bit of each byte.
 const HIGHEST: u64 = ONES << 7;
 
+/// What follows the string whose first quote is before `at`, and whether anything in it is escaped.
+#[inline]
+pub fn end_of_string(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {
+    let mut escaped = false;
+    loop {
+        at = special(bytes, at)?;
+        if bytes[at] == b'"' {
+            return Some((at + 1, escaped));
+        }
+        escaped = true;
+        at += 2;
+    }
+}
+
 /// From `at` on, where the first quote or backslash stands.
 #[inline]
-pub fn special(bytes: &[u8], mut at: usize) -> Option<usize> {
+fn special(bytes: &[u8], mut at: usize) -> Option<usize> {
     while let Some(eight) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let found = specials(u64::from_le_bytes(*eight));
         if found != 0 {

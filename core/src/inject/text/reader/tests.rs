@@ -7,7 +7,7 @@ use crate::inject::{
     text::{Map, RawJson, Text},
 };
 
-const CAPTURED: &str = include_str!("../../../../tests/data/captured/deployment-pod-create.json");
+const CAPTURED: &str = include_str!("../../../../../tests/data/captured/deployment-pod-create.json");
 
 /// A review, as far as it is read.
 #[derive(Debug, Deserialize)]
