@@ -27,7 +27,10 @@ use crate::{
     api::defaults::DefaultImages,
     inject::{self, Input, Outcome, Settings, catalogue::Catalogue, pod::Pod},
     review::{answer, one_line},
-    store::{Store, cluster::Cluster},
+    store::{
+        Store,
+        cluster::{self, Cluster},
+    },
     telemetry::Metrics,
 };
 
@@ -85,7 +88,8 @@ impl Admission {
     /// The core's result for a pod; a panic in it costs this pod its agent, and nothing else.
     async fn review<'p>(&self, request: &'p Request<'p>, pod: &'p Pod<'p>) -> Result<Outcome, Panicked> {
         let snapshot = self.store.snapshot();
-        let learned = self.unknown_namespace(&snapshot.catalogue, &request.namespace).await;
+        let deadline = cluster::deadline();
+        let learned = self.unknown_namespace(&snapshot.catalogue, &request.namespace, deadline).await;
         let input = Input {
             pod,
             namespace: &request.namespace,
@@ -95,7 +99,7 @@ impl Admission {
         let decision = caught(|| inject::decide(input))?;
         match &self.cluster {
             Some(cluster) => {
-                let owners = cluster.owners(&decision.queries()).await;
+                let owners = cluster.owners(&decision.queries(), deadline).await;
                 caught(|| inject::build(decision, &owners))
             }
             None => caught(|| inject::build(decision, &snapshot.owners)),
@@ -104,9 +108,14 @@ impl Admission {
 
     /// The catalogue with a namespace that the watch has not brought yet, since
     /// its first pods follow right after it.
-    async fn unknown_namespace(&self, catalogue: &Catalogue, name: &str) -> Option<Catalogue> {
+    async fn unknown_namespace(
+        &self,
+        catalogue: &Catalogue,
+        name: &str,
+        deadline: tokio::time::Instant,
+    ) -> Option<Catalogue> {
         let cluster = self.cluster.as_ref().filter(|_| !catalogue.is_listed(name))?;
-        let found = cluster.namespace(name).await?;
+        let found = cluster.namespace(name, deadline).await?;
         Some(catalogue.with(name, &found))
     }
 

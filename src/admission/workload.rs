@@ -20,6 +20,7 @@ use crate::{
         Answer,
         envelope::{self, Envelope},
     },
+    store::cluster,
 };
 
 /// Annotations that are no language's own.
@@ -60,7 +61,7 @@ impl Admission {
             return Ok(Verdict::default());
         }
         let snapshot = self.store.snapshot();
-        let learned = self.unknown_namespace(&snapshot.catalogue, &namespace).await;
+        let learned = self.unknown_namespace(&snapshot.catalogue, &namespace, cluster::deadline()).await;
         let around = Around {
             namespace: &namespace,
             catalogue: learned.as_ref().unwrap_or(&snapshot.catalogue),
@@ -87,11 +88,17 @@ pub fn advise(
     if is_made(kind, &metadata) || !metadata["deletionTimestamp"].is_null() {
         return None;
     }
+    // A CronJob has a template of Jobs, and that one of pods: only the last reaches them.
+    let of_jobs = object["spec"]["jobTemplate"]["metadata"].clone();
     let workload = Workload::of(object, api_version, kind)?;
     let mut verdict = Verdict::default();
     if workload.template.is_some() {
-        check_keys(&mut verdict, &metadata, "metadata");
-        check_place(&mut verdict, &metadata, &workload);
+        for (metadata, path, whose) in
+            [(&metadata, "metadata", kind), (&of_jobs, "spec.jobTemplate.metadata", "job template")]
+        {
+            check_keys(&mut verdict, metadata, path);
+            check_place(&mut verdict, metadata, path, whose, &workload);
+        }
     }
     check_keys(&mut verdict, &workload.pod["metadata"], &workload.path("metadata"));
     check_selectors(&mut verdict, &workload, around);
@@ -143,16 +150,15 @@ fn check_keys(verdict: &mut Verdict, metadata: &Value, path: &str) {
 }
 
 /// Controllers give their pods the template's annotations, never their own.
-fn check_place(verdict: &mut Verdict, metadata: &Value, workload: &Workload<'_>) {
+fn check_place(verdict: &mut Verdict, metadata: &Value, path: &str, whose: &str, workload: &Workload<'_>) {
     let of_template = &workload.pod["metadata"];
     let asks = |key: &&str| LANGUAGES.iter().any(|language| language.inject == *key);
     for key in ours(metadata).filter(asks).filter(|key| ours(of_template).all(|other| other != *key)) {
         let message = format!(
-            "the annotation {ANNOTATION_PREFIX}{key} does nothing on the {} itself; move it to {}",
-            workload.kind,
+            "the annotation {ANNOTATION_PREFIX}{key} does nothing on the {whose} itself; move it to {}",
             workload.path("metadata.annotations"),
         );
-        verdict.warn("annotation-on-workload", annotation("metadata", key), message);
+        verdict.warn("annotation-on-workload", annotation(path, key), message);
     }
 }
 

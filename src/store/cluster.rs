@@ -23,6 +23,7 @@ use k8s_openapi::{
 use kube::{Api, Client, Resource};
 use memory::Memory;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::object;
 use crate::inject::{
@@ -30,8 +31,8 @@ use crate::inject::{
     workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners},
 };
 
-/// How long a review waits for an answer. The name of an owner is worth little
-/// compared to a pod that starts late.
+/// How long a review waits for answers, for all of them together. The name of an
+/// owner is worth little compared to a pod that starts late.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// How long a question stays open. Reviews have gone on by then; it ends so that
@@ -45,6 +46,11 @@ pub fn rules() -> [Value; 3] {
         json!({"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["get"]}),
         json!({"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}),
     ]
+}
+
+/// Until when a review waits that comes now.
+pub fn deadline() -> Instant {
+    Instant::now() + PATIENCE
 }
 
 /// Look-ups in the cluster.
@@ -93,29 +99,29 @@ impl Cluster {
     }
 
     /// Whom owners belong to: from memory, else from the API server, all at
-    /// once and within the time that a review waits.
-    pub async fn owners(&self, queries: &[OwnerQuery<'_>]) -> Learned {
+    /// once and until the deadline.
+    pub async fn owners(&self, queries: &[OwnerQuery<'_>], deadline: Instant) -> Learned {
         let lookups = queries.iter().map(|query| async {
             let key = OwnerKey::of(query);
-            let lookup = self.owner(&key).await;
+            let lookup = self.owner(&key, deadline).await;
             (key, lookup)
         });
         Learned(join_all(lookups).await.into_iter().collect())
     }
 
-    /// What a namespace says, within the time that a review waits.
-    pub async fn namespace(&self, name: &str) -> Option<Arc<catalogue::Namespace>> {
-        match self.ask(Question::Namespace(name.into())).await {
+    /// What a namespace says, if it is told before the deadline.
+    pub async fn namespace(&self, name: &str, deadline: Instant) -> Option<Arc<catalogue::Namespace>> {
+        match self.ask(Question::Namespace(name.into()), deadline).await {
             Some(Told::Namespace(found)) => found,
             _ => None,
         }
     }
 
-    async fn owner(&self, key: &OwnerKey) -> Lookup {
+    async fn owner(&self, key: &OwnerKey, deadline: Instant) -> Lookup {
         if let Some(owners) = locked(&self.0.owners).get(key) {
             return Lookup::Known(owners);
         }
-        match self.ask(Question::Owner(key.clone())).await {
+        match self.ask(Question::Owner(key.clone()), deadline).await {
             Some(Told::Owners(Some(owners))) => Lookup::Known(owners),
             Some(Told::Owners(None)) => Lookup::Absent,
             _ => Lookup::Unknown,
@@ -123,12 +129,12 @@ impl Cluster {
     }
 
     /// Asks, or joins those who ask already. None when the answer takes too long.
-    async fn ask(&self, question: Question) -> Option<Told> {
+    async fn ask(&self, question: Question, deadline: Instant) -> Option<Told> {
         let asked = locked(&self.0.asking)
             .entry(question.clone())
             .or_insert_with(|| Arc::clone(&self.0).spawned(question.clone()))
             .clone();
-        match tokio::time::timeout(PATIENCE, asked).await {
+        match tokio::time::timeout_at(deadline, asked).await {
             Ok(Told::Nothing(problem)) => {
                 tracing::warn!(?question, %problem, "the API server could not be asked");
                 None

@@ -19,6 +19,7 @@ mod reasons;
 mod reinvocation;
 mod resources;
 mod selection;
+mod workloads;
 
 use crate::cluster::Cluster;
 use crate::runner::Case;
@@ -54,6 +55,7 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("an_instrumentation_applied_twice_stays_as_it_is", instrumentations::applied_twice),
     ("a_bad_instrumentation_of_old_may_be_changed_and_go", instrumentations::old),
     ("an_instrumentation_is_not_taken_unjudged", instrumentations::unjudged),
+    ("mistakes_in_workloads_are_told_to_whoever_applies_them", workloads::warned_of),
     ("each_language_is_injected_as_the_contract_says", languages::each),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
     ("a_generated_pod_that_is_taken_is_taken_injected_too", generated::taken),

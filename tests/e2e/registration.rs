@@ -22,7 +22,7 @@ pub const HOME: &str = "otel-webhook";
 pub const LABEL: &str = "left-out-by-registration";
 
 /// What the registrations of Instrumentations are called here.
-const INSTRUMENTATIONS: &str = "otel-webhook-instrumentations";
+const OF_A_NAMESPACE: &str = "otel-webhook-of-a-namespace";
 
 const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -71,16 +71,8 @@ pub fn register_instrumentations<'p>(
     defaults["webhooks"].as_array_mut().expect("webhooks").remove(0);
     validation["webhooks"].as_array_mut().expect("webhooks").truncate(1);
     let guard = Registered(plane);
-    for registration in [&mut defaults, &mut validation] {
-        registration["metadata"]["name"] = INSTRUMENTATIONS.into();
-        let webhook_configuration = &mut registration["webhooks"][0];
-        let path = webhook_configuration["clientConfig"]["service"]["path"].take();
-        webhook_configuration["clientConfig"] = json!({
-            "url": webhook.url_of(path.as_str().expect("a path")),
-            "caBundle": BASE64_STANDARD.encode(webhook.authority()),
-        });
-        webhook_configuration["namespaceSelector"] = json!({"matchLabels": {"case": namespace}});
-        apply(plane, &registration.to_string());
+    for registration in [defaults, validation] {
+        register_one(plane, webhook, registration, namespace);
     }
     // The API server learns of both by watches; this is a mistake that no schema knows.
     let two = json!({"fieldRef": {"fieldPath": "metadata.name"}, "secretKeyRef": {"name": "a", "key": "b"}});
@@ -96,13 +88,35 @@ pub fn register_instrumentations<'p>(
     guard
 }
 
-/// Instrumentations are not sent any more when this is dropped.
+/// Sends the workloads of one namespace to `webhook`, until the guard is dropped.
+pub fn register_workloads<'p>(plane: &'p ControlPlane, webhook: &Webhook, namespace: &str) -> Registered<'p> {
+    let [_, mut validation] = registrations();
+    validation["webhooks"].as_array_mut().expect("webhooks").remove(0);
+    let guard = Registered(plane);
+    register_one(plane, webhook, validation, namespace);
+    guard
+}
+
+/// Registers the only webhook of a configuration for one namespace.
+fn register_one(plane: &ControlPlane, webhook: &Webhook, mut registration: Value, namespace: &str) {
+    registration["metadata"]["name"] = OF_A_NAMESPACE.into();
+    let configuration = &mut registration["webhooks"][0];
+    let path = configuration["clientConfig"]["service"]["path"].take();
+    configuration["clientConfig"] = json!({
+        "url": webhook.url_of(path.as_str().expect("a path")),
+        "caBundle": BASE64_STANDARD.encode(webhook.authority()),
+    });
+    configuration["namespaceSelector"] = json!({"matchLabels": {"case": namespace}});
+    apply(plane, &registration.to_string());
+}
+
+/// Nothing of the namespace is sent any more when this is dropped.
 pub struct Registered<'p>(&'p ControlPlane);
 
 impl Drop for Registered<'_> {
     fn drop(&mut self) {
         for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
-            self.0.kubectl(&["delete", kind, INSTRUMENTATIONS, "--ignore-not-found"]);
+            self.0.kubectl(&["delete", kind, OF_A_NAMESPACE, "--ignore-not-found"]);
         }
     }
 }

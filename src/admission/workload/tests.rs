@@ -59,6 +59,28 @@ fn an_annotation_on_the_workload_itself() {
 }
 
 #[test]
+fn an_annotation_on_the_template_of_jobs() {
+    let of_jobs = json!({"annotations": prefixed(&json!({"inject-java": "true", "inject-jva": "true"}))});
+    let pod = deployment(&json!({}), &json!({}), "order")["spec"]["template"].take();
+    let object = json!({
+        "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "order"},
+        "spec": {"jobTemplate": {"metadata": of_jobs, "spec": {"template": pod}}},
+    });
+    let at = "spec.jobTemplate.metadata.annotations[instrumentation.opentelemetry.io/";
+    let expected = [
+        format!(
+            "{at}inject-jva]: there is no annotation instrumentation.opentelemetry.io/inject-jva \
+             (did you mean \"inject-java\"?)"
+        ),
+        format!(
+            "{at}inject-java]: the annotation instrumentation.opentelemetry.io/inject-java does nothing on \
+             the job template itself; move it to spec.jobTemplate.spec.template.metadata.annotations"
+        ),
+    ];
+    assert_eq!(said(&object, false).expect("a workload"), expected);
+}
+
+#[test]
 fn an_annotation_that_does_not_exist() {
     let at = "spec.template.metadata.annotations[instrumentation.opentelemetry.io/";
     let expected = format!(
