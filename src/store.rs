@@ -20,7 +20,10 @@ use owners::OwnerBook;
 
 use crate::{
     api::defaults::DefaultImages,
-    inject::catalogue::{Catalogue, Namespace},
+    inject::{
+        catalogue::{Catalogue, Namespace},
+        compiled::Shared,
+    },
     manifest,
     telemetry::Metrics,
 };
@@ -50,6 +53,7 @@ impl Store {
 pub struct Writer {
     store: Store,
     images: DefaultImages,
+    shared: Shared,
     working: Snapshot,
     metrics: Option<Arc<Metrics>>,
 }
@@ -57,7 +61,13 @@ pub struct Writer {
 impl Writer {
     /// An empty store. `images` are taken where an Instrumentation names none.
     pub fn new(images: DefaultImages) -> Self {
-        Self { store: Store::default(), images, working: Snapshot::default(), metrics: None }
+        Self {
+            store: Store::default(),
+            images,
+            shared: Shared::default(),
+            working: Snapshot::default(),
+            metrics: None,
+        }
     }
 
     /// Shows in the metrics what is published.
@@ -139,7 +149,7 @@ impl Writer {
     }
 
     fn put_instrumentation(&mut self, object: &Value) {
-        let stored = object::instrumentation(object, &self.images);
+        let stored = object::instrumentation(object, &self.images, &mut self.shared);
         for (language, problem) in stored.problems() {
             tracing::warn!(instrumentation = %stored.name(), language, problem, "an Instrumentation cannot be used");
         }

@@ -16,7 +16,7 @@ use crate::{
     },
     inject::{
         catalogue::{Instrumentations, Namespace, Stored},
-        compiled::Compiled,
+        compiled::{Compiled, Shared},
         reason::ObjectName,
         workload::OwnerKind,
     },
@@ -63,7 +63,7 @@ pub fn located<'o>(object: &'o Value, namespace: &str) -> Cow<'o, Value> {
 
 /// Makes an Instrumentation ready, or keeps what is wrong with it. Nobody may
 /// have judged it before it came here.
-pub fn instrumentation(object: &Value, images: &DefaultImages) -> Stored {
+pub fn instrumentation(object: &Value, images: &DefaultImages, shared: &mut Shared) -> Stored {
     let metadata = &object["metadata"];
     let text = |field: &str| metadata[field].as_str().unwrap_or_default().into();
     let name = ObjectName { namespace: text("namespace"), name: text("name") };
@@ -73,7 +73,7 @@ pub fn instrumentation(object: &Value, images: &DefaultImages) -> Stored {
     let compiled = spec.and_then(|spec| {
         Compiled::new(name.clone(), metadata["generation"].as_i64(), &annotations, &spec, images)
     });
-    let compiled = compiled.map(|compiled| compiled.unusable_for(&for_languages));
+    let compiled = compiled.map(|compiled| compiled.unusable_for(&for_languages).sharing(shared));
     match compiled {
         Ok(compiled) => Stored::Ready(Arc::new(compiled)),
         Err(problem) => Stored::Invalid { name, problem: problem.into() },

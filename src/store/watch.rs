@@ -19,8 +19,12 @@ use super::Writer;
 use crate::api::Instrumentation;
 
 /// How many events are taken in before they are shown: a burst is published
-/// once, a single event at once.
-const BATCH: usize = 1024;
+/// once, a single event at once. Until then they are in memory as they came.
+const BATCH: usize = 64;
+
+/// How many objects are listed at a time; a page is in memory as a whole, many
+/// times as large as what is kept of it.
+const PAGE: u32 = 100;
 
 /// What the watches need of the cluster, as rules of a role.
 pub fn rules() -> [Value; 2] {
@@ -76,7 +80,7 @@ pub async fn follow(client: Client, mut writer: Writer, on_ready: impl FnOnce())
 
 fn changes(client: Client) -> impl Stream<Item = Change> {
     let kind = ApiResource::erase::<Instrumentation>(&());
-    let config = watcher::Config::default;
+    let config = || watcher::Config::default().page_size(PAGE);
     let instrumentations: Api<DynamicObject> = Api::all_with(client.clone(), &kind);
     let instrumentations = watcher(instrumentations, config()).default_backoff().map(|event| match event {
         Ok(event) => Change::Instrumentation(event),

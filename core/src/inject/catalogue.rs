@@ -53,7 +53,7 @@ impl Stored {
     /// A sentence that names the field for which it cannot.
     pub fn usable_for(&self, language: &Language) -> Result<&Arc<Compiled>, &str> {
         match self {
-            Self::Ready(ready) => match &ready.languages[language.index()].problem {
+            Self::Ready(ready) => match ready.problem(language) {
                 None => Ok(ready),
                 Some(problem) => Err(problem),
             },
@@ -65,8 +65,7 @@ impl Stored {
     pub fn problems(&self) -> Vec<(&'static str, &str)> {
         match self {
             Self::Ready(ready) => {
-                let prepared = LANGUAGES.iter().zip(&ready.languages);
-                prepared.filter_map(|(row, own)| Some((row.name, own.problem.as_deref()?))).collect()
+                LANGUAGES.iter().filter_map(|row| Some((row.name, ready.problem(row)?))).collect()
             }
             Self::Invalid { problem, .. } => vec![("all", problem)],
         }

@@ -1,7 +1,9 @@
 //! An Instrumentation made ready for use, once, when it is stored: defaults
 //! applied, variables merged, JSON written.
 
-use std::collections::BTreeMap;
+mod shared;
+
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -20,6 +22,8 @@ use crate::api::{
     is_hollow,
     quantity::Quantity,
 };
+
+pub use shared::Shared;
 
 /// An Instrumentation, ready for use.
 #[derive(Debug)]
@@ -47,14 +51,16 @@ pub struct Compiled {
     /// JSON of the init containers' security context.
     pub security_context: Option<String>,
     /// One for each row of the language table, in its order.
-    pub languages: Vec<Prepared>,
+    pub languages: Vec<Arc<Prepared>>,
+    /// Why it cannot be used for some of them, by their places.
+    problems: BTreeMap<usize, Box<str>>,
+    /// See [`Compiled::hash`]; one for each language.
+    hashes: Vec<u32>,
 }
 
 /// A language's part of an Instrumentation, ready for use.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Prepared {
-    /// Why the Instrumentation cannot be used for the language, if it cannot.
-    pub problem: Option<Box<str>>,
     /// Image of the init container or sidecar.
     pub image: String,
     /// The language's variables.
@@ -75,12 +81,10 @@ pub struct Prepared {
     pub config: Option<String>,
     /// JSON of Go's security context.
     pub security_context: Option<String>,
-    /// See [`Compiled::hash`].
-    hash: String,
 }
 
 /// Requests, limits and claims.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Resources {
     /// As the Instrumentation has them, with what it leaves open filled in.
     pub value: Value,
@@ -127,8 +131,10 @@ impl Compiled {
                 .map(|raw| json::of(raw.value())),
             languages: LANGUAGES
                 .iter()
-                .map(|language| prepare(language, spec, annotations, images))
+                .map(|language| Arc::new(prepare(language, spec, annotations, images)))
                 .collect(),
+            problems: BTreeMap::new(),
+            hashes: Vec::new(),
         };
         Ok(compiled.with_hashes())
     }
@@ -139,9 +145,23 @@ impl Compiled {
     /// specification, each with the reason.
     #[must_use]
     pub fn unusable_for(mut self, languages: &BTreeMap<&str, String>) -> Self {
-        for (language, prepared) in LANGUAGES.iter().zip(&mut self.languages) {
+        for (index, language) in LANGUAGES.iter().enumerate() {
             let problem = language.defaults.and_then(|defaults| languages.get(defaults.field));
-            prepared.problem = problem.map(|problem| problem.as_str().into());
+            self.problems.extend(problem.map(|problem| (index, problem.as_str().into())));
+        }
+        self
+    }
+
+    /// Why it cannot be used for a language, if it cannot.
+    pub fn problem(&self, language: &Language) -> Option<&str> {
+        self.problems.get(&language.index()).map(|problem| &**problem)
+    }
+
+    /// The same, with the parts that it has in common with others kept once.
+    #[must_use]
+    pub fn sharing(mut self, shared: &mut Shared) -> Self {
+        for (index, prepared) in self.languages.iter_mut().enumerate() {
+            *prepared = shared.one_like(index, Arc::clone(prepared));
         }
         self
     }
@@ -149,7 +169,7 @@ impl Compiled {
     /// A short hash of what is configured for a language: the same for the
     /// same configuration, in every replica of this version.
     pub fn hash(&self, language: &Language) -> Box<str> {
-        self.languages[language.index()].hash.as_str().into()
+        format!("{:08x}", self.hashes[language.index()]).into()
     }
 
     fn with_hashes(mut self) -> Self {
@@ -164,17 +184,15 @@ impl Compiled {
                 &self.image_pull_policy
             )
         );
-        for prepared in &mut self.languages {
-            let own = format!("{common}{:?}{prepared:?}", self.security_context);
-            prepared.hash = format!("{:08x}", fnv(own.as_bytes()));
-        }
+        let of = |prepared: &Arc<Prepared>| fnv(&format!("{common}{:?}{prepared:?}", self.security_context));
+        self.hashes = self.languages.iter().map(of).collect();
         self
     }
 }
 
 /// The FNV-1a hash of 32 bits: it tells configurations apart, and guards nothing.
-fn fnv(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+fn fnv(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 fn prepare(
@@ -198,7 +216,6 @@ fn prepare(
     );
     let attrs = said.attrs.iter().map(|attr| (attr.name.clone(), attr.value.clone().unwrap_or_default()));
     Prepared {
-        problem: None,
         image: image.unwrap_or_default(),
         env: settings(said.env),
         volume,
@@ -209,7 +226,6 @@ fn prepare(
         version: filled(said.version.map(str::to_owned)),
         config: filled(said.config.map(str::to_owned)),
         security_context: said.security_context.filter(|value| !value.is_null()).map(json::of),
-        hash: String::new(),
     }
 }
 
