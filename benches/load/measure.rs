@@ -66,7 +66,7 @@ pub fn all(figures: &mut Figures) -> io::Result<()> {
         closed(figures, &one, &empty, &body, connections)?;
     }
     for rate in RATES {
-        open(figures, &one, &body, rate)?;
+        open(figures, &one, &empty, &body, rate)?;
     }
     connect(figures, &one)?;
     let many = product(&scratch.path().join("many"), &many_instrumentations())?;
@@ -100,7 +100,7 @@ fn memory(figures: &mut Figures, server: &Server, body: &[Vec<u8>]) -> io::Resul
     let half = server.memory().resident;
     sender.closed_of(MEMORY_REVIEWS / 2)?;
     let whole = server.memory().resident;
-    figures.add("resident after 100,000 reviews", "MB", "", &[whole]);
+    figures.add("resident after 100,000 reviews", "MB", "≤ 25", &[whole]);
     figures.add("growth over the second half of them", "MB", "", &[whole - half]);
     figures.add("resident at most", "MB", "", &[server.memory().peak]);
     Ok(())
@@ -135,17 +135,26 @@ fn closed(
     Ok(())
 }
 
-fn open(figures: &mut Figures, server: &Server, body: &[Vec<u8>], rate: u32) -> io::Result<()> {
-    let mut sender = Sender::new(server.address, MOST_CONNECTIONS, body)?;
-    let (mut reached, mut cpu) = (Vec::new(), Vec::new());
+/// The empty handler tells how much of a latency is the machine's.
+fn open(
+    figures: &mut Figures,
+    product: &Server,
+    empty: &Server,
+    body: &[Vec<u8>],
+    rate: u32,
+) -> io::Result<()> {
+    let mut to_product = Sender::new(product.address, MOST_CONNECTIONS, body)?;
+    let mut to_empty = Sender::new(empty.address, MOST_CONNECTIONS, body)?;
+    let (mut reached, mut cpu, mut of_empty) = (Vec::new(), Vec::new(), Vec::new());
     let mut latencies = [500, 900, 990, 999].map(|per_mille| (per_mille, Vec::new()));
     for _ in 0..ROUNDS {
-        let loaded = Loaded::by(server, || sender.at_rate(rate, OPEN))?;
+        let loaded = Loaded::by(product, || to_product.at_rate(rate, OPEN))?;
         reached.push(loaded.done.rate());
         cpu.push(loaded.cpu_each());
         for (per_mille, list) in &mut latencies {
             list.push(loaded.done.latency(*per_mille));
         }
+        of_empty.push(to_empty.at_rate(rate, OPEN)?.latency(990));
     }
     let name = |what: &str| format!("open loop, {rate}/s: {what}");
     figures.add(name("reached"), "/s", "", &reached);
@@ -155,6 +164,7 @@ fn open(figures: &mut Figures, server: &Server, body: &[Vec<u8>], rate: u32) -> 
         let goal = if (rate, *per_mille) == (500, 990) { "≤ 1000" } else { "" };
         figures.add(name, "µs", goal, list);
     }
+    figures.add(name("p99 of the empty handler"), "µs", "", &of_empty);
     Ok(())
 }
 

@@ -33,6 +33,28 @@ impl Quantity {
 
     /// Reads a quantity's text.
     pub fn parse(text: &str) -> Option<Self> {
+        Self::usual(text).or_else(|| Self::any(text))
+    }
+
+    /// Reads what nearly all of them are, a few digits and a unit, without a division.
+    fn usual(text: &str) -> Option<Self> {
+        const MOST_DIGITS: usize = 9;
+        let length = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+        let (digits, suffix) =
+            text.split_at_checked(length).filter(|_| (1..=MOST_DIGITS).contains(&length))?;
+        let unit = match suffix {
+            "" => ONE,
+            "m" => ONE / 1_000,
+            "Ki" => ONE << 10,
+            "Mi" => ONE << 20,
+            "Gi" => ONE << 30,
+            _ => return None,
+        };
+        let count = digits.bytes().fold(0_u32, |count, digit| count * 10 + u32::from(digit - b'0'));
+        Some(Self(i128::from(count) * unit))
+    }
+
+    fn any(text: &str) -> Option<Self> {
         let digits_end =
             text.find(|letter: char| !matches!(letter, '0'..='9' | '.' | '+' | '-')).unwrap_or(text.len());
         let (number, suffix) = text.split_at(digits_end);
@@ -126,6 +148,16 @@ impl fmt::Display for Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_short_way_comes_to_the_same() {
+        for number in ["0", "1", "007", "64", "999999999", "1000000000", "", "-1", "+1", "1.5"] {
+            for suffix in ["", "m", "u", "n", "k", "M", "Ki", "Mi", "Gi", "Ti", "e3", "x"] {
+                let text = format!("{number}{suffix}");
+                assert_eq!(Quantity::parse(&text), Quantity::any(&text), "{text}");
+            }
+        }
+    }
 
     #[test]
     fn quantities_mean_what_they_mean_in_kubernetes() {

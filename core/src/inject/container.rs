@@ -24,7 +24,7 @@ pub struct Draft {
 impl Draft {
     /// A container of a name and an image.
     pub fn new(name: &str, image: &str) -> Self {
-        let mut json = String::with_capacity(512);
+        let mut json = String::with_capacity(1024);
         json.push('{');
         json::member(&mut json, "name", name);
         json.push(',');
@@ -52,13 +52,16 @@ impl Draft {
     /// The mounts: copies of a container's own ones, then ours.
     pub fn mounts(&mut self, own: &[RawJson<'_>], ours: &[NewMount<'_>]) -> &mut Self {
         self.member("volumeMounts");
-        let ours = ours.iter().map(|mount| {
-            let mut text = String::new();
-            write_mount(&mut text, mount);
-            text
-        });
-        let all = own.iter().map(|raw| raw.get().to_owned()).chain(ours);
-        json::list(&mut self.json, all, |out, mount| out.push_str(&mount));
+        self.json.push('[');
+        for (index, raw) in own.iter().enumerate() {
+            self.json.push_str(if index == 0 { "" } else { "," });
+            self.json.push_str(raw.get());
+        }
+        for (index, mount) in ours.iter().enumerate() {
+            self.json.push_str(if index == 0 && own.is_empty() { "" } else { "," });
+            write_mount(&mut self.json, mount);
+        }
+        self.json.push(']');
         self
     }
 

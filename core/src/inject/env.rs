@@ -100,7 +100,10 @@ impl<'p> From<&'p Setting> for Entry<'p> {
 impl<'p> Env<'p> {
     /// The container's own variables.
     pub fn new(own: Vec<Variable<'p>>) -> Self {
-        let entries: Vec<_> = own.into_iter().enumerate().map(own_entry).collect();
+        /// As many variables as are added to most targets.
+        const USUAL: usize = 16;
+        let mut entries = Vec::with_capacity(own.len() + USUAL);
+        entries.extend(own.into_iter().enumerate().map(own_entry));
         Self { own: entries.len(), entries, edits: 0 }
     }
 

@@ -1,23 +1,37 @@
 //! Writing JSON text: what goes into a patch is written once, as bytes.
 
 use serde::Serialize;
+use wide::u8x16;
 
 /// Appends a JSON string, quoted and escaped.
 pub fn string(out: &mut String, text: &str) {
     if is_plain(text) {
         quoted(out, text);
-    } else {
+    } else if text.bytes().any(|byte| byte < 0x20) {
         out.push_str(&of(text));
+    } else {
+        out.reserve(text.len() + text.len() / 4);
+        out.push('"');
+        for letter in text.chars() {
+            if let '"' | '\\' = letter {
+                out.push('\\');
+            }
+            out.push(letter);
+        }
+        out.push('"');
     }
 }
 
-/// Appends `"name":` and a JSON string.
+/// Appends `"name":` and a JSON string. Inlined, so that a name that is known
+/// when the program is compiled is stored and not copied.
+#[inline]
 pub fn member(out: &mut String, name: &'static str, text: &str) {
     quoted(out, name);
     out.push(':');
     string(out, text);
 }
 
+#[inline]
 fn quoted(out: &mut String, plain: &str) {
     out.reserve(plain.len() + 2);
     out.push('"');
@@ -25,11 +39,27 @@ fn quoted(out: &mut String, plain: &str) {
     out.push('"');
 }
 
-/// Whether nothing has to be escaped. Looks at every byte, without an end on
-/// the way, which the compiler turns into vector instructions.
+/// Whether nothing has to be escaped.
 fn is_plain(text: &str) -> bool {
-    let special = |byte: u8| u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
-    text.bytes().fold(0, |any, byte| any | special(byte)) == 0
+    let bytes = text.as_bytes();
+    // What is left over by sixteens or eights is looked at once more, with its neighbours.
+    match (bytes.last_chunk::<16>(), bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(last), ..) => bytes.as_chunks().0.iter().chain([last]).all(are_plain),
+        (None, Some(first), Some(last)) => {
+            let mut both = [0; 16];
+            both[..8].copy_from_slice(first);
+            both[8..].copy_from_slice(last);
+            are_plain(&both)
+        }
+        _ => bytes.iter().all(|byte| *byte >= 0x20 && *byte != b'"' && *byte != b'\\'),
+    }
+}
+
+fn are_plain(bytes: &[u8; 16]) -> bool {
+    let bytes = u8x16::new(*bytes);
+    let control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
+    let special = bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\'));
+    (control | special).to_bitmask() == 0
 }
 
 /// The JSON of a value that cannot fail to be one.
@@ -55,10 +85,13 @@ mod tests {
 
     #[test]
     fn strings_are_escaped_where_they_must_be() {
-        for text in ["", "plain", "ünï", "\"quoted\"", "back\\slash", "line\nbreak", "\u{1}"] {
-            let mut out = String::new();
-            string(&mut out, text);
-            assert_eq!(serde_json::from_str::<String>(&out).expect("a string"), text);
+        for special in ["", "plain", "ünï", "\"", "\\", "\n", "\0", "\u{1f}", "\u{7f}", "\"ü\\", " "] {
+            for (before, after) in (0..40).flat_map(|before| [(before, 0), (before, 1), (before, 20)]) {
+                let text = ["a".repeat(before).as_str(), special, &"b".repeat(after)].concat();
+                let mut out = String::new();
+                string(&mut out, &text);
+                assert_eq!(out, serde_json::to_string(&text).expect("JSON"));
+            }
         }
     }
 }

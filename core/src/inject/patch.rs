@@ -37,37 +37,39 @@ impl Operations {
         Some(self.text)
     }
 
-    fn begin(&mut self, op: &str, path: std::fmt::Arguments<'_>) {
-        use std::fmt::Write;
+    /// Begins an operation, up to its path. A path comes in parts, since it is
+    /// written as often as there are operations, and formatting takes ten times as long.
+    #[inline]
+    fn begin(&mut self, op: &'static str, path: &[&str]) {
         self.text.push(if self.text.is_empty() { '[' } else { ',' });
+        self.text.push_str(op);
         // Paths consist of field names, positions and escaped keys; none of
         // them has a character that JSON would have to escape.
-        write!(self.text, "{{\"op\":\"{op}\",\"path\":\"{path}\"").expect("a String takes any text");
+        path.iter().for_each(|part| self.text.push_str(part));
     }
 
-    fn add(&mut self, path: std::fmt::Arguments<'_>, write: impl FnOnce(&mut String)) {
-        self.begin("add", path);
-        self.text.push_str(",\"value\":");
+    fn add(&mut self, path: &[&str], write: impl FnOnce(&mut String)) {
+        self.begin(r#"{"op":"add","path":""#, path);
+        self.text.push_str(r#"","value":"#);
         write(&mut self.text);
         self.text.push('}');
     }
 
-    fn replace(&mut self, path: std::fmt::Arguments<'_>, text: &str) {
-        self.begin("replace", path);
-        self.text.push_str(",\"value\":");
+    fn replace(&mut self, path: &[&str], text: &str) {
+        self.begin(r#"{"op":"replace","path":""#, path);
+        self.text.push_str(r#"","value":"#);
         json::string(&mut self.text, text);
         self.text.push('}');
     }
 
-    fn remove(&mut self, path: std::fmt::Arguments<'_>) {
-        self.begin("remove", path);
-        self.text.push('}');
+    fn remove(&mut self, path: &[&str]) {
+        self.begin(r#"{"op":"remove","path":""#, path);
+        self.text.push_str(r#""}"#);
     }
 
     fn move_to_end(&mut self, list: &str, index: usize) {
-        use std::fmt::Write;
-        self.begin("move", format_args!("{list}/-"));
-        write!(self.text, ",\"from\":\"{list}/{index}\"}}").expect("a String takes any text");
+        self.begin(r#"{"op":"move","path":""#, &[list, r#"/-","from":""#, list, "/", &index.to_string()]);
+        self.text.push_str(r#""}"#);
     }
 
     /// Appends items to a list, which is made where it is missing or empty.
@@ -83,10 +85,10 @@ impl Operations {
             return;
         }
         if present == 0 {
-            self.add(format_args!("{list}"), |out| json::list(out, items, write));
+            self.add(&[list], |out| json::list(out, items, write));
         } else {
             for item in items {
-                self.add(format_args!("{list}/-"), |out| write(out, item));
+                self.add(&[list, "/-"], |out| write(out, item));
             }
         }
     }
@@ -120,7 +122,7 @@ pub fn operations(
         out.push('}');
     });
     if edit.share_process_namespace {
-        out.add(format_args!("/spec/shareProcessNamespace"), |out| out.push_str("true"));
+        out.add(&["/spec/shareProcessNamespace"], |out| out.push_str("true"));
     }
     let with_edits = with_edits.filter(|_| !out.text.is_empty());
     let annotations = annotations.iter().chain(with_edits.as_ref());
@@ -146,7 +148,7 @@ fn edit_env(out: &mut Operations, list: &str, edit: &ContainerEdit<'_>) {
     move_late_entries(out, list, entries);
     for (position, entry) in entries.iter().enumerate() {
         if entry.origin.is_none() {
-            out.add(format_args!("{list}/{position}"), |out| entry.write(out));
+            out.add(&[list, "/", &position.to_string()], |out| entry.write(out));
         }
     }
 }
@@ -158,9 +160,11 @@ fn own_entries<'e, 'p>(entries: &'e [Entry<'p>]) -> impl Iterator<Item = (usize,
 fn change_entry(out: &mut Operations, list: &str, index: usize, entry: &Entry<'_>) {
     match entry.change {
         Change::None => {}
-        Change::Name => out.replace(format_args!("{list}/{index}/name"), &entry.name),
+        Change::Name => out.replace(&[list, "/", &index.to_string(), "/name"], &entry.name),
         // `add` sets the member, whether it was there or not.
-        Change::Value => out.add(format_args!("{list}/{index}/value"), |out| json::string(out, &entry.value)),
+        Change::Value => {
+            out.add(&[list, "/", &index.to_string(), "/value"], |out| json::string(out, &entry.value))
+        }
     }
 }
 
@@ -178,7 +182,7 @@ fn move_late_entries(out: &mut Operations, list: &str, entries: &[Entry<'_>]) {
 
 fn edit_mounts(out: &mut Operations, list: &str, mounts: &Mounts<'_>) {
     if let Some(index) = mounts.removed {
-        out.remove(format_args!("{list}/{index}"));
+        out.remove(&[list, "/", &index.to_string()]);
     }
     let present = mounts.own.len() - usize::from(mounts.removed.is_some());
     out.append(list, present, &mut mounts.added.iter(), |out, mount| write_mount(out, mount));
@@ -208,7 +212,7 @@ fn insert_init_containers(out: &mut Operations, edit: &PodEdit<'_>) {
     }
     for (already, init) in added.iter().enumerate() {
         let position = init.before + already;
-        out.add(format_args!("/spec/initContainers/{position}"), |out| out.push_str(&init.container.json));
+        out.add(&["/spec/initContainers/", &position.to_string()], |out| out.push_str(&init.container.json));
     }
 }
 
@@ -218,7 +222,7 @@ type Wanted<'e> = Vec<&'e (&'static str, String)>;
 fn set_metadata(out: &mut Operations, metadata: &Metadata<'_>, labels: Wanted<'_>, annotations: Wanted<'_>) {
     let has_entries = !labels.is_empty() || !annotations.is_empty();
     if has_entries && !metadata.is_there {
-        out.add(format_args!("/metadata"), |out| out.push_str("{}"));
+        out.add(&["/metadata"], |out| out.push_str("{}"));
     }
     set_map(out, "labels", &metadata.labels, labels);
     set_map(out, "annotations", &metadata.annotations, annotations);
@@ -230,7 +234,7 @@ fn set_map(out: &mut Operations, field: &str, own: &Map<'_>, mut entries: Wanted
         return;
     }
     if own.is_empty() {
-        return out.add(format_args!("/metadata/{field}"), |out| {
+        return out.add(&["/metadata/", field], |out| {
             out.push('{');
             for (index, (key, value)) in entries.iter().enumerate() {
                 if index > 0 {
@@ -242,7 +246,9 @@ fn set_map(out: &mut Operations, field: &str, own: &Map<'_>, mut entries: Wanted
         });
     }
     for (key, value) in entries {
-        let key = key.replace('~', "~0").replace('/', "~1");
-        out.add(format_args!("/metadata/{field}/{key}"), |out| json::string(out, value));
+        let escaped = key.contains(['~', '/']).then(|| key.replace('~', "~0").replace('/', "~1"));
+        out.add(&["/metadata/", field, "/", escaped.as_deref().unwrap_or(key)], |out| {
+            json::string(out, value)
+        });
     }
 }
