@@ -45,7 +45,9 @@ impl Operations {
         self.text.push_str(op);
         // Paths consist of field names, positions and escaped keys; none of
         // them has a character that JSON would have to escape.
-        path.iter().for_each(|part| self.text.push_str(part));
+        for part in path {
+            self.text.push_str(part);
+        }
     }
 
     fn add(&mut self, path: &[&str], write: impl FnOnce(&mut String)) {
@@ -163,7 +165,9 @@ fn change_entry(out: &mut Operations, list: &str, index: usize, entry: &Entry<'_
         Change::Name => out.replace(&[list, "/", &index.to_string(), "/name"], &entry.name),
         // `add` sets the member, whether it was there or not.
         Change::Value => {
-            out.add(&[list, "/", &index.to_string(), "/value"], |out| json::string(out, &entry.value))
+            out.add(&[list, "/", &index.to_string(), "/value"], |out| {
+                json::string(out, &entry.value);
+            });
         }
     }
 }
@@ -248,7 +252,7 @@ fn set_map(out: &mut Operations, field: &str, own: &Map<'_>, mut entries: Wanted
     for (key, value) in entries {
         let escaped = key.contains(['~', '/']).then(|| key.replace('~', "~0").replace('/', "~1"));
         out.add(&["/metadata/", field, "/", escaped.as_deref().unwrap_or(key)], |out| {
-            json::string(out, value)
+            json::string(out, value);
         });
     }
 }
