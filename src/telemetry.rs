@@ -2,15 +2,18 @@
 //!
 //! Uses nothing else of this crate, so that everything else may use it.
 
+mod lines;
 mod managed;
 mod metrics;
 mod process;
 
+pub use lines::Flushing;
 pub use managed::{ManagedMetrics, ManagedOperation};
 pub use metrics::{Metrics, ReviewOutcome};
 
 use std::io::{self, IsTerminal};
 
+use lines::Lines;
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
@@ -55,24 +58,30 @@ pub enum LoggingError {
     /// Logging was set up before, in the same process.
     #[error("logging is already set up")]
     AlreadySet(#[from] TryInitError),
+    /// The thread that writes the lines cannot be had.
+    #[error("no thread to write log lines: {0}")]
+    NoThread(#[from] io::Error),
 }
 
 /// Sends the process's log lines of `level` and above to standard error.
 ///
 /// `level` is a level (`info`) or a list of levels by target (`info,kube=debug`). Lines of the
-/// `log` crate are taken too.
+/// `log` crate are taken too. Lines may wait for some milliseconds, but none is left when what is
+/// returned is dropped.
 ///
 /// # Errors
 /// When `level` is not understood, or logging was set up before.
-pub fn init_logging(format: LogFormat, level: &str) -> Result<(), LoggingError> {
+pub fn init_logging(format: LogFormat, level: &str) -> Result<Flushing, LoggingError> {
     let filter = parse_level(level)?;
-    let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    let writer = Lines::start(Box::new(io::stderr()))?;
+    let flushing = writer.flushing();
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
     let lines = match format {
         LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;
-    Ok(())
+    Ok(flushing)
 }
 
 fn parse_level(value: &str) -> Result<EnvFilter, LoggingError> {
@@ -125,7 +134,7 @@ mod tests {
 
     #[test]
     fn logging_is_set_up_once() {
-        init_logging(LogFormat::Json, "off").expect("the first time");
+        let _flushing = init_logging(LogFormat::Json, "off").expect("the first time");
         let again = init_logging(LogFormat::Text, "off");
         assert!(matches!(again, Err(LoggingError::AlreadySet(_))));
     }

@@ -34,7 +34,8 @@ Examples:
 
 /// Flags of the server.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+// The last counts, so that arguments can be put behind those that a chart gives.
+#[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct ServeFlags {
     /// Address of the webhook (HTTPS)
     #[arg(
@@ -123,7 +124,7 @@ struct Running {
 /// # Errors
 /// What keeps it from starting.
 pub fn run(flags: &ServeFlags) -> Result<ExitCode, Failure> {
-    init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
+    let _flushing = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
     // Reviews take microseconds: a few threads are plenty, however many cores a node has.
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
