@@ -70,13 +70,13 @@ pub struct CheckArgs {
     #[command(flatten)]
     cluster: ClusterFlags,
 
-    /// Name of the webhook's configurations; may be given several times
+    /// Name of the webhook's configurations; may be given several times; found by the names of the webhooks
+    /// in them where not given
     #[arg(
         long,
         env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
         value_name = "NAME",
         value_delimiter = ',',
-        default_value = "otel-webhook",
         help_heading = "Cluster"
     )]
     webhook_configuration: Vec<String>,

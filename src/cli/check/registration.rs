@@ -1,6 +1,6 @@
 //! The webhook configurations: what is sent to whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::{
     api::admissionregistration::v1::{
@@ -21,6 +21,12 @@ pub const VALIDATING: &str = "ValidatingWebhookConfiguration";
 
 /// Name of the chart's condition that a pod has an annotation of its own.
 const ANNOTATED: &str = "asks-for-injection";
+
+/// What the configurations are called where nobody says otherwise.
+const USUAL_NAME: &str = "otel-webhook";
+
+/// What the names of all webhooks in the chart's configurations end with.
+const DOMAIN: &str = ".otel-webhook.io";
 
 /// Labels of an object.
 pub type Labels = BTreeMap<String, String>;
@@ -79,19 +85,22 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Tells the product's webhooks from those of others.
+    /// Tells the product's webhooks from those of others. `names` are those of the product's
+    /// configurations; where there are none, they are found.
     pub fn new(
         names: &[String],
         mutating: &[MutatingWebhookConfiguration],
         validating: &[ValidatingWebhookConfiguration],
     ) -> Self {
-        let is_ours = |hook: &Hook| names.contains(&hook.configuration);
-        let (mut ours, others): (Vec<_>, Vec<_>) =
-            mutating.iter().flat_map(mutating_hooks).partition(is_ours);
-        ours.extend(validating.iter().flat_map(validating_hooks).filter(is_ours));
-        let mut others: Vec<_> = others.into_iter().filter(Hook::injects).collect();
+        let mutating = mutating.iter().flat_map(mutating_hooks);
+        let hooks: Vec<Hook> = mutating.chain(validating.iter().flat_map(validating_hooks)).collect();
+        let names = if names.is_empty() { found(&hooks) } else { names.to_vec() };
+        let (ours, others): (Vec<_>, Vec<_>) =
+            hooks.into_iter().partition(|hook| names.contains(&hook.configuration));
+        let is_other = |hook: &Hook| hook.kind == MUTATING && hook.injects();
+        let mut others: Vec<_> = others.into_iter().filter(is_other).collect();
         others.sort_by(|one, other| one.configuration.cmp(&other.configuration));
-        Self { names: names.to_vec(), ours, others }
+        Self { names, ours, others }
     }
 
     /// The product's webhooks that pods are sent to.
@@ -156,6 +165,14 @@ impl Registration {
         let finding = Finding::new(Code::InstrumentationsNotRegistered, message);
         Some(finding.advise("register the webhooks for Instrumentations, too, if that is not meant"))
     }
+}
+
+/// The configurations that are the product's by their own name or that of a webhook in them; the
+/// usual name where there is none, since that one is missing then.
+fn found(hooks: &[Hook]) -> Vec<String> {
+    let is_ours = |hook: &&Hook| hook.configuration == USUAL_NAME || hook.name.ends_with(DOMAIN);
+    let names: BTreeSet<_> = hooks.iter().filter(is_ours).map(|hook| hook.configuration.clone()).collect();
+    if names.is_empty() { vec![USUAL_NAME.to_owned()] } else { names.into_iter().collect() }
 }
 
 impl Hook {

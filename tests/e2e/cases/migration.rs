@@ -75,15 +75,20 @@ fn move_over(doc: &mut Doc, world: &World, traffic: &Traffic<'_>) {
 
     doc.run_only(world, "Move a namespace", "kubectl label");
     is_in_effect([("shop", By::Us), ("cart", By::Operator)]);
-    world.register_ours("otel-webhook", &Value::Null);
+    let mut values = doc.values("Install beside the operator");
+    values["registration"]["pods"] = Value::Null;
+    world.register_ours("otel-webhook", &values);
     world.until_both_are_called();
     doc.run(world, "When every namespace has moved");
     is_in_effect([("shop", By::Us), ("cart", By::Us)]);
+    assert!(check(&world.plane, &[]).codes().contains(&"InstrumentationsNotRegistered"));
     doc.run(world, "Take the operator away");
+    world.register_ours("otel-webhook", &Value::Null);
     world.remove_operator();
     is_in_effect([("shop", By::Us), ("cart", By::Us)]);
     let last = check(&world.plane, &[]);
     assert!(last.codes().contains(&"NoOtherInjector"), "{last:?}");
+    assert!(!last.codes().contains(&"InstrumentationsNotRegistered"), "{last:?}");
 }
 
 /// The name decides: nothing of the operator's is changed.
@@ -106,7 +111,7 @@ pub fn ahead(_: &Cluster) {
         is_in_effect([("shop", By::Operator), ("cart", By::Operator)]);
         doc.run_only(&world, "Move a namespace", "kubectl label");
         is_in_effect([("shop", By::Us), ("cart", By::Operator)]);
-        let checked = check(&world.plane, &["--webhook-configuration", name]);
+        let checked = check(&world.plane, &[]);
         let beside = checked.says("OtherInjectorBeside");
         let order = format!("{name} is called before {OPERATOR}");
         assert!(beside.contains(&order) && beside.contains("1 namespace (shop)"), "{beside}");

@@ -12,8 +12,7 @@ pub fn registration(others: &[Value], change: impl FnOnce(&mut Value, &mut Value
     change(&mut mutating, &mut validating);
     let mutating: Vec<_> =
         [&[mutating], others].concat().into_iter().map(|one| from_value(one).expect("valid")).collect();
-    let names = ["otel-webhook".to_owned()];
-    Registration::new(&names, &mutating, &[from_value(validating).expect("valid")])
+    Registration::new(&[], &mutating, &[from_value(validating).expect("valid")])
 }
 
 /// The operator's webhook for pods in a configuration of this name.
@@ -51,8 +50,11 @@ fn the_committed_registration_is_as_it_should_be() {
 
 #[test]
 fn each_thing_that_is_missing_is_said() {
-    let none = Registration::new(&["otel-webhook".to_owned()], &[], &[]);
-    assert_eq!(codes(&none), [Code::ConfigurationMissing]);
+    let none = Registration::new(&[], &[], &[]);
+    assert_eq!(
+        (&none.names[..], codes(&none)),
+        (&["otel-webhook".to_owned()][..], vec![Code::ConfigurationMissing])
+    );
     let no_pods = registration(&[], |mutating, _| {
         mutating["webhooks"][0]["rules"][0]["operations"] = json!(["UPDATE"]);
     });
@@ -68,6 +70,18 @@ fn each_thing_that_is_missing_is_said() {
         let line = bare.findings()[1].line();
         assert!(line.contains(words), "{line}");
     }
+}
+
+#[test]
+fn a_configuration_of_another_name_is_found_by_its_webhooks() {
+    let renamed = registration(&[operator("z", json!({}))], |mutating, validating| {
+        for configuration in [mutating, validating] {
+            configuration["metadata"]["name"] = json!("tracing-otel-webhook");
+        }
+    });
+    assert_eq!(renamed.names, ["tracing-otel-webhook"]);
+    assert_eq!(codes(&renamed), [Code::PodsRegistered]);
+    assert_eq!(renamed.others.len(), 1, "{:?}", renamed.others);
 }
 
 #[test]

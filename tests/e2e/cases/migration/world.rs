@@ -66,7 +66,7 @@ impl World {
         let hook = |name: &str, group: &str, resource: &str| {
             json!({"name": name, "admissionReviewVersions": ["v1"], "sideEffects": "None",
                 "failurePolicy": "Ignore", "timeoutSeconds": 10,
-                "clientConfig": client_config(&self.operators),
+                "clientConfig": client_config(&self.operators, "/mutate-v1-pod"),
                 "rules": [{"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"],
                     "resources": [resource], "scope": "Namespaced"}]})
         };
@@ -89,18 +89,26 @@ impl World {
         apply(&self.plane, &crd.to_string());
     }
 
-    /// Registers ours for pods as the chart does by these values.
+    /// Registers ours for pods and Instrumentations as the chart does by these values.
     pub fn register_ours(&self, name: &str, values: &Value) {
         let text = registration::REGISTRATION;
-        let [mut configuration, _]: [Value; 2] =
-            serde_saphyr::from_multiple(text).expect("YAML").try_into().expect("two documents");
-        configuration["metadata"]["name"] = name.into();
-        let hooks = configuration["webhooks"].as_array_mut().expect("webhooks");
-        hooks.truncate(1);
-        hooks[0]["clientConfig"] = client_config(&self.ours);
-        let labels = &values["registration"]["pods"]["namespaceSelector"]["matchLabels"];
-        hooks[0]["namespaceSelector"]["matchLabels"] = labels.clone();
-        apply(&self.plane, &configuration.to_string());
+        let configurations: Vec<Value> = serde_saphyr::from_multiple(text).expect("YAML");
+        let values = &values["registration"];
+        let judges = values["instrumentations"]["enabled"] != false;
+        for mut configuration in configurations {
+            configuration["metadata"]["name"] = name.into();
+            let hooks = configuration["webhooks"].as_array_mut().expect("webhooks");
+            hooks.retain(|hook| hook["name"] != "workloads.otel-webhook.io" && (judges || is_for_pods(hook)));
+            for hook in hooks {
+                let path = hook["clientConfig"]["service"]["path"].take();
+                hook["clientConfig"] = client_config(&self.ours, path.as_str().expect("a path"));
+                if is_for_pods(hook) {
+                    let labels = &values["pods"]["namespaceSelector"]["matchLabels"];
+                    hook["namespaceSelector"]["matchLabels"] = labels.clone();
+                }
+            }
+            apply(&self.plane, &configuration.to_string());
+        }
     }
 
     /// What `helm uninstall` does to the operator's configuration.
@@ -194,6 +202,10 @@ pub fn dry_run(plane: &ControlPlane, namespace: &str, count: usize) -> Vec<Creat
     created
 }
 
-fn client_config(webhook: &Webhook) -> Value {
-    json!({"url": webhook.url(), "caBundle": BASE64_STANDARD.encode(webhook.authority())})
+fn is_for_pods(hook: &Value) -> bool {
+    hook["name"] == "pods.otel-webhook.io"
+}
+
+fn client_config(webhook: &Webhook, path: &str) -> Value {
+    json!({"url": webhook.url_of(path), "caBundle": BASE64_STANDARD.encode(webhook.authority())})
 }
