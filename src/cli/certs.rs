@@ -108,6 +108,7 @@ impl CertsArgs {
 The certificate is for {names}.
 
 What to do next:
+  kubectl create namespace {namespace}
   kubectl create secret generic {SECRET} --namespace {namespace} --type kubernetes.io/tls \\
     --from-file {folder}/tls.crt --from-file {folder}/tls.key --from-file {folder}/ca.crt
   helm install otel-webhook charts/otel-webhook --namespace {namespace} --set fullnameOverride={service} \\

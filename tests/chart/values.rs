@@ -15,11 +15,12 @@ fn read(name: &str) -> String {
 const HANDED_DOWN: [&str; 4] = ["enabled", "tags", "global.imageRegistry", "global.imagePullSecrets"];
 
 /// Values whose fields are Kubernetes', or the chart's own by default alone.
-const WHOLE: [&str; 14] = [
+const WHOLE: [&str; 15] = [
     "certificates.certManager.issuerRef",
     "certificates.certManager.privateKey",
     "dashboard.labels",
     "defaultInstrumentation.spec",
+    "dnsConfig",
     "affinity",
     "injection.images",
     "livenessProbe",

@@ -1,5 +1,6 @@
 {{/* Arguments of the server. */}}
 {{- define "otel-webhook.args" -}}
+{{- include "otel-webhook.checkNetwork" . -}}
 {{- $injection := .Values.injection -}}
 - serve
 - --listen=[::]:{{ .Values.webhook.port }}
@@ -50,6 +51,31 @@
 {{- define "otel-webhook.podLabels" -}}
 {{- $own := include "otel-webhook.selectorLabels" . | fromYaml -}}
 {{- toYaml (merge $own .Values.podLabels .Values.commonLabels) -}}
+{{- end -}}
+
+{{/* How pods are replaced. Two of them do not fit on a node whose ports they use. */}}
+{{- define "otel-webhook.strategy" -}}
+{{- if .Values.strategy -}}
+{{- toYaml .Values.strategy -}}
+{{- else -}}
+type: RollingUpdate
+rollingUpdate:
+  maxSurge: {{ ternary 0 1 .Values.hostNetwork }}
+  maxUnavailable: {{ ternary 1 0 .Values.hostNetwork }}
+{{- end -}}
+{{- end -}}
+
+{{/* Refuses ports that collide, and a DNS policy that is not complete. */}}
+{{- define "otel-webhook.checkNetwork" -}}
+{{- if eq (int .Values.webhook.port) (int .Values.admin.port) -}}
+{{- fail (printf "webhook.port and admin.port are both %d; two servers cannot share a port" (int .Values.admin.port)) -}}
+{{- end -}}
+{{- if eq (int .Values.service.port) 8080 -}}
+{{- fail "service.port is 8080, which is the Service's port of the metrics; another one is valid, such as 443" -}}
+{{- end -}}
+{{- if and (eq .Values.dnsPolicy "None") (not .Values.dnsConfig.nameservers) -}}
+{{- fail "dnsPolicy is None, which needs dnsConfig.nameservers" -}}
+{{- end -}}
 {{- end -}}
 
 {{/* A probe: `probe` of the values, with a GET of `path` where it does not say how to ask. */}}
