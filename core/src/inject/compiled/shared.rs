@@ -23,6 +23,8 @@ impl Shared {
     pub fn one_like(&mut self, language: usize, part: Arc<Prepared>) -> Arc<Prepared> {
         self.tidy();
         let alike = self.known.entry((language, fnv(&format!("{part:?}")))).or_default();
+        // One that is stored again and again would leave a trace each time.
+        alike.retain(|part| part.strong_count() > 0);
         if let Some(known) = alike.iter().filter_map(Weak::upgrade).find(|known| *known == part) {
             return known;
         }
@@ -75,5 +77,9 @@ mod tests {
             drop(compiled(&number.to_string()).sharing(&mut shared));
         }
         assert!(shared.known.len() < 200, "{}", shared.known.len());
+        for _ in 0..1000 {
+            drop(compiled("again").sharing(&mut shared));
+        }
+        assert!(shared.known.values().all(|alike| alike.len() == 1), "{:?}", shared.known);
     }
 }
