@@ -31,6 +31,7 @@ mod note;
 mod patch;
 mod path;
 pub mod pod;
+mod pod_security;
 pub mod reason;
 mod resource;
 mod select;
@@ -170,8 +171,11 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         (plan.language.inject_into)(&mut job);
     }
     note_unlearned(&mut findings, &facts.workload);
-    let stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
+    let mut stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
+    let own = &input.pod.metadata.annotations;
+    stamp.1.retain(|one| stamp::has_room(own, &[], one));
     let evict = autoscaler::annotation(&edit).filter(|_| input.settings.safe_to_evict);
+    let evict = evict.filter(|one| stamp::has_room(own, &stamp.1, one));
     Outcome { patch: patch::operations(&edit, &stamp, evict), findings }
 }
 

@@ -28,6 +28,66 @@ fn go_stays_out_where_the_namespace_refuses_privileges() {
 }
 
 #[test]
+fn a_security_context_that_the_namespace_refuses_is_given_to_no_init_container() {
+    let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}});
+    let lax = json!({"initContainerSecurityContext": {"runAsUser": 1000}});
+    for language in ["java", "apache-httpd"] {
+        let around = Surroundings::new([namespace.clone(), instrumentation("inst", lax.clone())]);
+        let injected = around.inject(&asking(&[language], json!({})));
+        assert_eq!(injected.codes(), [format!("{language}: PodSecurity")]);
+        let warnings = injected.outcome.warnings();
+        let words = "refuses init containers with spec.initContainerSecurityContext of the Instrumentation \"shop/inst\": \
+            see allowPrivilegeEscalation";
+        assert!(warnings[0].contains(words), "{warnings:?}");
+        assert!(injected.is_unchanged());
+        let around = Surroundings::new([namespace.clone(), instrumentation("inst", json!({}))]);
+        assert_eq!(
+            around.inject(&asking(&[language], json!({}))).codes(),
+            [format!("{language}/app: Injected")]
+        );
+    }
+}
+
+#[test]
+fn the_copy_of_a_web_server_mounts_nothing_on_the_node_unless_it_is_privileged() {
+    let mounts = json!([{"name": "data", "mountPath": "/data", "mountPropagation": "Bidirectional"},
+        {"name": "more", "mountPath": "/more", "mountPropagation": "HostToContainer"}]);
+    let own = json!({"volumeMounts": mounts, "securityContext": {"privileged": true}});
+    for (spec, expected) in [
+        (json!({}), json!(["Bidirectional", "HostToContainer"])),
+        (json!({"initContainerSecurityContext": {"runAsUser": 101}}), json!([null, "HostToContainer"])),
+    ] {
+        let injected = with(spec).inject(&asking(&["nginx"], own.clone()));
+        let clone = injected.container("otel-agent-source-container-clone").expect("injected");
+        let found: Vec<_> = [0, 1].map(|at| clone["volumeMounts"][at]["mountPropagation"].clone()).into();
+        assert_eq!(json!(found), expected);
+        assert_eq!(clone["volumeMounts"][0]["mountPath"], "/data");
+        assert_eq!(injected.container("app").expect("it")["volumeMounts"][0], mounts[0]);
+    }
+}
+
+#[test]
+fn the_stamp_stays_out_where_annotations_have_no_room_left() {
+    let mut around = with(json!({}));
+    around.settings.stamp = true;
+    around.settings.safe_to_evict = true;
+    for (length, has_stamp) in [(200_000, true), (261_900, false)] {
+        let mut pod = asking(&["java"], json!({}));
+        pod["metadata"]["annotations"]["own"] = "a".repeat(length).into();
+        let injected = around.inject(&pod);
+        assert_eq!(injected.codes(), ["java/app: Injected"]);
+        let annotations = injected.pod["metadata"]["annotations"].as_object().expect("some");
+        assert_eq!(annotations.contains_key("otel-webhook/status"), has_stamp);
+        let size: usize =
+            annotations.iter().map(|(key, value)| key.len() + value.as_str().expect("text").len()).sum();
+        assert!(size <= 256 * 1024, "{size}");
+        assert_eq!(injected.pod["metadata"]["labels"]["otel-webhook/injected"], "true");
+    }
+}
+
+#[test]
 fn go_says_why_it_stays_out() {
     let containers = json!([{"name": "app", "image": "app:1"}, {"name": "worker", "image": "worker:1"}]);
     let init = json!([{"name": "init", "image": "init:1"}]);

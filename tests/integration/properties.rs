@@ -33,9 +33,12 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
     };
     let has_sidecar =
         outcome.findings.iter().any(|finding| finding.language == "go" && finding.reason.is_injected());
-    // The Go sidecar runs beside the others, and too little memory leaves the resources as they are said.
-    if !has_sidecar && !says("too little to copy") {
+    // The Go sidecar runs beside the others, and too little memory leaves the limits as they are said.
+    if !has_sidecar {
         demand::unchanged(&generated.pod, &after)?;
+        if !says("too little to copy") {
+            demand::in_the_same_class(&generated.pod, &after)?;
+        }
     }
     let again = review(&snapshot, &after);
     if let Some(patch) = again.patch {

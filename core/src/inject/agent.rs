@@ -106,6 +106,7 @@ pub fn inject(job: &mut Job<'_, '_>, agent: &CopiedAgent) {
 }
 
 fn prepare(job: &Job<'_, '_>, agent: &CopiedAgent) -> Result<(&'static str, Vec<Copying>), Reason> {
+    job.check_security_context()?;
     let chosen = agent.platforms.as_ref().map(|platforms| platforms.chosen(job.annotations));
     let platform = chosen.transpose()?.unwrap_or_default();
     let copies = (agent.copies)(job, platform);

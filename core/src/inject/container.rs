@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     edit::{NewContainer, NewMount, Place, container_at},
@@ -11,6 +11,7 @@ use super::{
     json,
     neutral::{self, InitResources},
     patch::write_mount,
+    pod_security::is_privileged,
     text::RawJson,
 };
 
@@ -50,12 +51,12 @@ impl Draft {
     }
 
     /// The mounts: copies of a container's own ones, then ours.
-    pub fn mounts(&mut self, own: &[RawJson<'_>], ours: &[NewMount<'_>]) -> &mut Self {
+    pub fn mounts(&mut self, own: &[Cow<'_, str>], ours: &[NewMount<'_>]) -> &mut Self {
         self.member("volumeMounts");
         self.json.push('[');
         for (index, raw) in own.iter().enumerate() {
             self.json.push_str(if index == 0 { "" } else { "," });
-            self.json.push_str(raw.get());
+            self.json.push_str(raw);
         }
         for (index, mount) in ours.iter().enumerate() {
             self.json.push_str(if index == 0 && own.is_empty() { "" } else { "," });
@@ -74,11 +75,9 @@ impl Draft {
         self
     }
 
-    /// The security context of init containers: the Instrumentation's, or
-    /// else that of a target, which can read what the target can.
+    /// The security context of init containers.
     pub fn security_of(&mut self, job: &Job<'_, '_>, target: Place) -> &mut Self {
-        let own = container_at(job.facts.pod, target).security_context.map(RawJson::get);
-        self.raw("securityContext", job.instrumentation().security_context.as_deref().or(own))
+        self.raw("securityContext", security_context(job, target))
     }
 
     /// A member whose value is JSON already, if there is one.
@@ -101,6 +100,35 @@ impl Draft {
         json::string(&mut self.json, name);
         self.json.push(':');
     }
+}
+
+/// The security context of init containers: the Instrumentation's, or else
+/// that of a target, which can read what the target can.
+pub fn security_context<'p>(job: &Job<'_, 'p>, target: Place) -> Option<&'p str> {
+    let own = container_at(job.facts.pod, target).security_context.map(RawJson::get);
+    job.instrumentation().security_context.as_deref().or(own)
+}
+
+/// The mounts of a container for one that is a copy of it, under another security context. The
+/// API server lets none but privileged containers mount anything on their node.
+pub fn copied_mounts<'p>(own: &[RawJson<'p>], security_context: Option<&str>) -> Vec<Cow<'p, str>> {
+    const PROPAGATION: &str = "mountPropagation";
+    let is_privileged = security_context.is_some_and(is_privileged);
+    let copied = |mount: &RawJson<'p>| {
+        let text = mount.get();
+        if is_privileged || !text.contains(PROPAGATION) {
+            return Cow::Borrowed(text);
+        }
+        let mut members: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+        match members.get(PROPAGATION) {
+            Some(value) if value == "Bidirectional" => {
+                members.remove(PROPAGATION);
+                Cow::Owned(json::of(&members))
+            }
+            _ => Cow::Borrowed(text),
+        }
+    };
+    own.iter().map(copied).collect()
 }
 
 /// The resources of init containers that go before the init container at

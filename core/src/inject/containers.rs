@@ -7,6 +7,7 @@ use super::{
     pod::{Container, Pod, Variable},
     reason::Reason,
     resource::POD_NAME,
+    target::RESOURCE_ATTRIBUTES,
     text::RawJson,
 };
 use crate::api::ANNOTATION_PREFIX;
@@ -110,8 +111,17 @@ fn injected_before(language: &Language, pod: &Pod<'_>) -> Option<usize> {
     if !language.marks.is_empty() {
         return None;
     }
+    pod.spec.containers.iter().position(has_our_variables)
+}
+
+/// A collector beside the application has some of them as well, but does not
+/// describe itself as its container.
+fn has_our_variables(container: &Container<'_>) -> bool {
     let from_pod = |from: RawJson<'_>| from.get().contains("\"metadata.name\"");
-    let is_ours = |one: &Variable<'_>| &*one.name == POD_NAME && one.value_from.is_some_and(from_pod);
-    let has_ours = |container: &Container<'_>| container.variables().is_ok_and(|all| all.iter().any(is_ours));
-    pod.spec.containers.iter().position(has_ours)
+    let names_pod = |one: &Variable<'_>| &*one.name == POD_NAME && one.value_from.is_some_and(from_pod);
+    let attribute = format!("k8s.container.name={}", container.name);
+    let describes_it = |one: &Variable<'_>| {
+        &*one.name == RESOURCE_ATTRIBUTES && one.value.split(',').any(|pair| pair.trim() == attribute)
+    };
+    container.variables().is_ok_and(|all| all.iter().any(names_pod) && all.iter().any(describes_it))
 }

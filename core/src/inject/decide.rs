@@ -124,8 +124,12 @@ impl<'p> Decision<'p> {
             let reason = list_missing(&wanted);
             return self.leave_all_out(wanted, &reason);
         }
-        let (stay, back): (Vec<_>, Vec<_>) =
+        // Those with a list may stay, as long as that makes it clear.
+        let (mut stay, mut back): (Vec<_>, Vec<_>) =
             wanted.into_iter().partition(|one| one.by_pod || one.listed.is_listed);
+        if !is_clear(&stay) {
+            back.extend(stay.extract_if(.., |one| !one.by_pod));
+        }
         for one in back {
             let reason = Reason::NamespaceSteppedBack { languages: own.clone() };
             self.leave_out(one.language, Some(one.instrumentation), reason);

@@ -32,6 +32,21 @@ pub struct Entry<'p> {
     pub origin: Option<usize>,
     /// Whether name or value differ from the container's own.
     pub change: Change,
+    /// Who says so.
+    pub set_by: SetBy,
+}
+
+/// Who says what a variable is; whoever comes first counts (D13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SetBy {
+    /// The container itself, or several, where it was extended.
+    Container,
+    /// The language's part of an Instrumentation.
+    Language,
+    /// The part of an Instrumentation for every target.
+    Common,
+    /// It was derived from other things.
+    Derived,
 }
 
 /// What was done to a container's own variable.
@@ -66,9 +81,15 @@ pub struct Env<'p> {
 }
 
 impl<'p> Entry<'p> {
-    /// A variable that was not there before.
+    /// A derived variable that was not there before.
     pub fn new(name: impl Into<Cow<'p, str>>, value: impl Into<Cow<'p, str>>) -> Self {
-        Self { name: name.into(), value: value.into(), from: None, origin: None, change: Change::None }
+        let (name, value) = (name.into(), value.into());
+        Self { name, value, from: None, origin: None, change: Change::None, set_by: SetBy::Derived }
+    }
+
+    /// A variable that is extended, and so is nobody's alone.
+    fn extended(name: &'static str, value: String) -> Self {
+        Self { set_by: SetBy::Container, ..Self::new(name, value) }
     }
 
     /// A variable that takes a field of the pod.
@@ -145,10 +166,19 @@ impl<'p> Env<'p> {
         }
     }
 
-    /// Adds variables of an Instrumentation at the end, each unless it is there.
-    pub fn set_defaults(&mut self, settings: &'p [Setting]) {
+    /// Adds variables of an Instrumentation at the end. One that is there stays, unless another
+    /// language put it there and `set_by` comes before it: then it gets its value where it stands.
+    pub fn set_defaults(&mut self, settings: &'p [Setting], set_by: SetBy) {
         for setting in settings {
-            self.set_default(setting.into());
+            let entry = Entry { set_by, ..setting.into() };
+            match self.position(&entry.name) {
+                None => self.push(entry),
+                Some(at) if self.entries[at].set_by > set_by => {
+                    self.entries[at] = entry;
+                    self.edits += 1;
+                }
+                Some(_) => {}
+            }
         }
     }
 
@@ -166,12 +196,12 @@ impl<'p> Env<'p> {
     /// and refers to it (D1).
     pub fn extend(&mut self, name: &'static str, text: impl FnOnce(Option<&str>) -> String) {
         let Some(at) = self.position(name) else {
-            return self.push(Entry::new(name, text(None)));
+            return self.push(Entry::extended(name, text(None)));
         };
         if self.entries[at].from.is_some() {
             let reference = self.rename(at, name);
             let value = text(Some(&reference));
-            self.insert(at + 1, Entry::new(name, value));
+            self.insert(at + 1, Entry::extended(name, value));
         } else {
             let value = text(Some(&self.entries[at].value));
             self.revalue(at, value);
@@ -179,15 +209,15 @@ impl<'p> Env<'p> {
     }
 
     /// Extends a variable like [`Env::extend`] and brings it to the end of the list.
-    pub fn extend_last(&mut self, name: &'static str, text: impl FnOnce(Option<&str>, bool) -> String) {
+    pub fn extend_last(&mut self, name: &'static str, text: impl FnOnce(Option<&str>) -> String) {
         let Some(at) = self.position(name) else {
-            return self.push(Entry::new(name, text(None, false)));
+            return self.push(Entry::extended(name, text(None)));
         };
         if self.entries[at].from.is_some() {
             let reference = self.rename(at, name);
-            self.push(Entry::new(name, text(Some(&reference), true)));
+            self.push(Entry::extended(name, text(Some(&reference))));
         } else {
-            let value = text(Some(&self.entries[at].value), false);
+            let value = text(Some(&self.entries[at].value));
             self.revalue(at, value);
             self.move_last(name);
         }
@@ -251,6 +281,7 @@ impl<'p> Env<'p> {
         self.edits += 1;
         let entry = &mut self.entries[at];
         entry.value = Cow::Owned(value);
+        entry.set_by = SetBy::Container;
         if entry.origin.is_some() {
             entry.change = Change::Value;
         }
@@ -264,6 +295,7 @@ fn own_entry((index, variable): (usize, Variable<'_>)) -> Entry<'_> {
         from: variable.value_from.map(RawJson::get),
         origin: Some(index),
         change: Change::None,
+        set_by: SetBy::Container,
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     demand::Demand,
     edit::{ContainerEdit, Place, PodEdit, container_at},
     language::Language,
+    pod_security::Level,
     reason::{ObjectName, Reason, Taken},
     resource::PodFacts,
 };
@@ -93,7 +94,7 @@ pub enum Note {
         /// Their limits.
         limits: String,
     },
-    /// Lowering would leave too little memory to copy the agent, so the Instrumentation's resources stay (D23).
+    /// Lowering would leave too little memory to copy the agent, so the Instrumentation's limits stay (D23).
     MemoryTooLittle {
         /// The limit that it would be.
         allowed: String,
@@ -128,7 +129,7 @@ impl std::fmt::Display for Note {
             Self::MemoryTooLittle { allowed } => {
                 write!(
                     f,
-                    "the pod allows init containers {allowed} of memory, too little to copy an agent; the Instrumentation's resources stay and raise what the pod asks for"
+                    "the pod allows init containers {allowed} of memory, too little to copy an agent; the Instrumentation's limits stay, so that the pod is Burstable and no longer Guaranteed"
                 )
             }
         }
@@ -194,6 +195,37 @@ impl<'p> Job<'_, 'p> {
     /// The name of a container of the pod.
     pub fn name(&self, place: Place) -> &'p str {
         &container_at(self.facts.pod, place).name
+    }
+
+    /// The pod security level that the namespace enforces, if it refuses anything.
+    pub fn enforced_level(&self) -> Option<Level> {
+        self.namespace.and_then(|namespace| Level::of(namespace.enforced_level.as_deref()?))
+    }
+
+    /// The reason that the namespace's pod security level refuses something.
+    pub fn refused_by_level(&self, refused: String) -> Reason {
+        let level = self.namespace.and_then(|namespace| namespace.enforced_level.as_deref());
+        let level = level.unwrap_or_default().to_owned();
+        Reason::PodSecurity { namespace: self.facts.namespace.to_owned(), level, refused }
+    }
+
+    /// Whether the namespace lets init containers in that have the security
+    /// context of the Instrumentation. That of a target is the pod's own.
+    ///
+    /// # Errors
+    /// The field that is refused.
+    pub fn check_security_context(&self) -> Result<(), Reason> {
+        let (Some(level), Some(context)) = (self.enforced_level(), &self.instrumentation().security_context)
+        else {
+            return Ok(());
+        };
+        match level.refuses(context, self.facts.pod.spec.security_context) {
+            None => Ok(()),
+            Some(field) => Err(self.refused_by_level(format!(
+                "init containers with spec.initContainerSecurityContext of the Instrumentation \"{}\": see {field}",
+                self.instrumentation().name
+            ))),
+        }
     }
 
     /// Whether the pod has room for volumes and containers of these names,

@@ -44,7 +44,12 @@ pub fn init_container(
     let limit = |resources: &Resources<'_>| resources.limits.get("memory");
     let starved = limit(&result).filter(|memory| *memory < LEAST_MEMORY && limit(&own) != Some(*memory));
     if starved.is_some() {
-        result = own;
+        // The limits stay, and with them the agent; what the pod asks for stays, too.
+        result = own.clone();
+        for name in own.names() {
+            let allowed = demand.effective(&name).less(demand.started(&name, place));
+            result.lower_request(name, allowed);
+        }
     }
     result.cap(&demand.limits, |resource| {
         demand.whole(resource).map(|whole| whole.less(demand.started(resource, place)))
@@ -177,14 +182,15 @@ mod tests {
     }
 
     #[test]
-    fn too_little_memory_leaves_what_was_said_with_a_note() {
-        let spec = containers(&json!({"limits": {"cpu": "200m", "memory": "64Mi"}}));
-        let said = json!({"limits": {"memory": "256Mi"}});
+    fn too_little_memory_leaves_the_limits_that_were_said_with_a_note() {
+        let spec = containers(&json!({"limits": {"cpu": "20m", "memory": "64Mi"}}));
+        let said = json!({"limits": {"memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
         let text = json!({"spec": spec}).to_string();
         let pod = Pod::parse(&text).expect("a pod");
         let (resources, note) =
             init_container(&said, &Demand::of(&pod), 0, InitResources::Neutral).expect("a note");
-        assert_eq!(resources, said);
+        let expected = json!({"limits": {"memory": "256Mi"}, "requests": {"cpu": "20m", "memory": "64Mi"}});
+        assert_eq!(resources, expected);
         assert_eq!(note, Note::MemoryTooLittle { allowed: "64Mi".to_owned() });
     }
 

@@ -84,6 +84,9 @@ pub struct Spec<'a> {
     /// The operating system the pod is for.
     #[serde(deserialize_with = "optional_object")]
     pub os: Option<Os<'a>>,
+    /// Security context of the pod, which its containers inherit.
+    #[serde(borrow)]
+    pub security_context: Option<RawJson<'a>>,
     /// Resources of the pod as a whole.
     #[serde(borrow)]
     pub resources: Option<RawJson<'a>>,

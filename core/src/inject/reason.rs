@@ -125,8 +125,8 @@ reasons! {
     TargetExecutableMissing => "OTEL_GO_AUTO_TARGET_EXE is set nowhere; give the path of the program by the annotation instrumentation.opentelemetry.io/otel-go-auto-target-exe";
     /// The Go agent attaches to one container.
     SeveralContainers { containers: String } => "instrumentation.opentelemetry.io/go-container-names: \"{containers}\" has a comma; Go takes one container";
-    /// Go's sidecar is privileged.
-    PodSecurity { namespace: String, level: String } => "namespace \"{namespace}\" enforces the pod security level \"{level}\", which refuses the privileged Go agent";
+    /// Go's sidecar is privileged, or an Instrumentation gives init containers what the namespace does not allow.
+    PodSecurity { namespace: String, level: String, refused: String } => "namespace \"{namespace}\" enforces the pod security level \"{level}\", which refuses {refused}";
     /// A configuration path that leaves no folder to mount.
     ConfigPath { field: &'static str, value: String } => "{field}: \"{value}\" leaves no folder of its own to mount; give an absolute path of a file or folder below the root";
     /// The pod has no container at all.

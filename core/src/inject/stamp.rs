@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use super::{job::Finding, json, reason::Reason};
+use super::{job::Finding, json, reason::Reason, text::Map};
 
 /// Label of pods that asked: `"true"` when something was injected, else `"false"`.
 pub const LABEL: &str = "otel-webhook/injected";
@@ -15,6 +15,9 @@ pub const STATUS: &str = "otel-webhook/status";
 
 /// The longest annotation, in bytes.
 const LONGEST: usize = 2048;
+
+/// All annotations of an object, keys and values, in bytes; the API server refuses more.
+const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 /// Labels or annotations to set.
 pub type Entries = Vec<(&'static str, String)>;
@@ -55,6 +58,13 @@ pub fn of(findings: &[Finding]) -> Stamp {
         return (Vec::new(), Vec::new());
     }
     (vec![(LABEL, injected.to_string())], vec![(STATUS, status(findings))])
+}
+
+/// Whether an annotation has room beside those of a pod and others that are added.
+pub fn has_room(own: &Map<'_>, added: &[(&'static str, String)], one: &(&'static str, String)) -> bool {
+    let own = own.iter().filter(|(key, _)| *key != one.0).map(|(key, value)| key.len() + value.len());
+    let added = added.iter().map(|(key, value)| key.len() + value.len());
+    own.chain(added).sum::<usize>() + one.0.len() + one.1.len() <= MOST_ANNOTATIONS
 }
 
 fn status(findings: &[Finding]) -> String {

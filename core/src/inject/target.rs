@@ -3,7 +3,7 @@
 use super::{
     compiled::Compiled,
     edit::{ContainerEdit, Mounts, Place},
-    env::{Change, Entry, Env},
+    env::{Change, Entry, Env, SetBy},
     job::Job,
     reason::Reason,
     resource::{Attributes, Keys, NODE_NAME, POD_NAME, POD_UID},
@@ -11,6 +11,9 @@ use super::{
 
 /// The variable that gives the resource its attributes.
 pub const RESOURCE_ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
+
+/// How the variable refers to what it was, where that is a reference itself.
+const ORIGINAL: &str = "$(OTEL_INJECT_ORIGINAL_OTEL_RESOURCE_ATTRIBUTES)";
 
 /// The variables that tell a container the addresses of its pod and node.
 pub fn addresses<'p>() -> [Entry<'p>; 2] {
@@ -82,7 +85,7 @@ pub fn instrument<'p>(job: &mut Job<'_, 'p>, place: Place, own: &Own<'_, 'p>) ->
     let edit = &mut *job.edit;
     let ContainerEdit { env, mounts, container, .. } = &mut edit.containers[at];
     let mut attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
-    env.set_defaults(&prepared.env);
+    env.set_defaults(&prepared.env, SetBy::Language);
     extend_and_add_common(instrumentation, env, own.search_path);
     (own.last)(env);
     let present = own_keys(env);
@@ -122,7 +125,7 @@ pub fn add_common<'p>(instrumentation: &'p Compiled, env: &mut Env<'p>) {
             env.set_default_first(address);
         }
     }
-    env.set_defaults(&instrumentation.env);
+    env.set_defaults(&instrumentation.env, SetBy::Common);
 }
 
 /// Adds what is derived: the service's name, the exporter, propagators,
@@ -178,12 +181,16 @@ fn add_attributes(env: &mut Env<'_>, missing: &str) {
         }
         return;
     }
-    env.extend_last(RESOURCE_ATTRIBUTES, |present, is_reference| match present {
-        None | Some("") => missing.to_owned(),
-        // Nobody can see its keys; standing last, it wins where they meet (D6).
-        Some(reference) if is_reference => format!("{missing},{reference}"),
-        Some(own) if own.ends_with(',') => format!("{own}{missing}"),
-        Some(own) => format!("{own},{missing}"),
+    env.extend_last(RESOURCE_ATTRIBUTES, |present| {
+        // Nobody can see the keys of a reference; standing last, it wins where they meet (D6), also
+        // where another language put it there.
+        let (own, reference) = match present {
+            Some(present) if present.ends_with(ORIGINAL) => present.split_at(present.len() - ORIGINAL.len()),
+            present => (present.unwrap_or_default(), ""),
+        };
+        let comma = |after: bool| if after { "," } else { "" };
+        let before = comma(!own.is_empty() && !own.ends_with(','));
+        [own, before, missing, comma(!reference.is_empty()), reference].concat()
     });
 }
 

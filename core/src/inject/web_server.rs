@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use super::{
     compiled::Prepared,
-    container::{Draft, init_resources},
+    container::{Draft, copied_mounts, init_resources, security_context},
     edit::{NewContainer, NewInitContainer, NewMount, NewVolume, Place, container_at, own_env, unreadable},
-    env::{Entry, Env},
+    env::{Entry, Env, SetBy},
     job::{Job, Note},
     note,
     pod::Container,
@@ -105,6 +105,7 @@ pub fn inject(job: &mut Job<'_, '_>, server: &WebServer) {
 
 fn prepare(job: &Job<'_, '_>, server: &WebServer) -> Result<Location, Reason> {
     let location = (server.location)(job.prepared())?;
+    job.check_security_context()?;
     // Only one clone fits into a pod, and so only one web server (D17).
     job.check_names(&[server.conf_volume, server.agent_volume], [CLONE, server.attach])?;
     Ok(location)
@@ -181,7 +182,7 @@ impl Site<'_> {
         let container = container_at(job.facts.pod, self.first);
         let raw = |list| items(container, list).unwrap_or_default();
         let mut env = own_env(container).unwrap_or_default();
-        env.set_defaults(&job.prepared().env);
+        env.set_defaults(&job.prepared().env, SetBy::Language);
         if let Some(path) = self.server.search_path.as_ref().filter(|path| env.has(path.name)) {
             path.extend(&mut env);
         }
@@ -190,7 +191,8 @@ impl Site<'_> {
         let mut draft = Draft::new(CLONE, &container.image);
         (self.server.copy)(self.location, &mut draft);
         draft.env(&env, &raw(container.env)).raw("envFrom", sources.map(RawJson::get));
-        draft.mounts(&raw(container.volume_mounts), &[mount]).raw("resources", Some(&self.resources));
+        let own = copied_mounts(&raw(container.volume_mounts), security_context(job, self.secured_as));
+        draft.mounts(&own, &[mount]).raw("resources", Some(&self.resources));
         draft.pull_policy(Some(&container.image_pull_policy)).security_of(job, self.secured_as);
         draft.finish()
     }
@@ -198,8 +200,8 @@ impl Site<'_> {
     fn attach_container(&self, job: &Job<'_, '_>) -> NewContainer {
         let (prepared, instrumentation) = (job.prepared(), job.instrumentation());
         let mut env = Env::default();
-        env.set_defaults(&prepared.env);
-        env.set_defaults(&instrumentation.env);
+        env.set_defaults(&prepared.env, SetBy::Language);
+        env.set_defaults(&instrumentation.env, SetBy::Common);
         for address in target::addresses() {
             env.set_default(address);
         }

@@ -176,6 +176,15 @@ pub fn go_where_it_would_be_refused(cluster: &Cluster) {
     assert!(pod.is_untouched(), "{}", pod.pod);
     assert!(pod.warnings.contains(sentence), "{}", pod.warnings);
     assert_eq!(audit::decision(cluster, namespace, "go"), "go/app=PodSecurity");
+
+    // The same for what an Instrumentation gives init containers.
+    let context = json!({"initContainerSecurityContext": {"privileged": true}});
+    cluster.instrumentation(namespace, "default", &context);
+    let refused =
+        |pod: &Created| pod.warnings.contains("of the Instrumentation \"baseline/default\": see privileged");
+    let pod = cluster.create_when("the context is refused", namespace, &one_asking("java"), refused);
+    assert!(pod.is_untouched(), "{}", pod.pod);
+    assert_eq!(audit::decision(cluster, namespace, "java"), "java=PodSecurity");
 }
 
 fn prepare(cluster: &Cluster, namespace: &str) {

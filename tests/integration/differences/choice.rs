@@ -41,6 +41,31 @@ fn d8_what_only_the_namespace_asks_for_steps_back() {
 }
 
 #[test]
+fn d8_a_list_that_the_namespace_gives_its_own_language_is_no_obstacle() {
+    let list = json!({
+        "instrumentation.opentelemetry.io/inject-java": "true",
+        "instrumentation.opentelemetry.io/java-container-names": "app",
+    });
+    let around = Surroundings::new([namespace(list), instrumentation("inst", json!({}))]);
+    let injected = around.inject(&pod(&[("inject-nodejs", "true")], two_containers()));
+    assert_eq!(injected.codes(), ["java: NamespaceSteppedBack", "nodejs/app: Injected"]);
+    let asks = [("inject-nodejs", "true"), ("nodejs-container-names", "worker")];
+    let injected = around.inject(&pod(&asks, two_containers()));
+    assert_eq!(injected.codes(), ["java/app: Injected", "nodejs/worker: Injected"]);
+}
+
+#[test]
+fn a_collector_that_knows_its_pod_is_not_taken_for_the_application() {
+    let pod_name = json!({"name": "OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}});
+    let attributes = json!({"name": "OTEL_RESOURCE_ATTRIBUTES", "value": "k8s.pod.name=$(OTEL_RESOURCE_ATTRIBUTES_POD_NAME)"});
+    let collector = json!({"name": "otc-container", "image": "collector:1", "env": [pod_name, attributes]});
+    let spec = json!({"containers": [{"name": "app", "image": "app:1"}, collector]});
+    let injected = with(json!({})).inject(&pod(&[("inject-sdk", "true")], spec));
+    assert_eq!(injected.codes(), ["sdk/app: Injected"]);
+    assert_eq!(injected.env("otc-container").len(), 2);
+}
+
+#[test]
 fn d9_selector_and_priority_choose_among_several() {
     let fits = json!({"selector": {"matchLabels": {"app": "web"}}});
     let other = json!({"selector": {"matchLabels": {"app": "db"}}, "priority": 9});

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Injected, asking, pod, with};
+use crate::support::{Injected, Surroundings, asking, instrumentation, pod, with};
 
 const SIDECAR: &str = "opentelemetry-auto-instrumentation";
 const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
@@ -69,6 +69,21 @@ fn d6_attributes_from_elsewhere_go_last() {
 }
 
 #[test]
+fn d6_they_stay_last_when_another_language_adds_to_them() {
+    let team = json!({"resource": {"resourceAttributes": {"team": "b"}}});
+    let around = Surroundings::new([instrumentation("one", json!({})), instrumentation("two", team)]);
+    let own = json!({"env": [{"name": ATTRIBUTES, "valueFrom": reference(false)}]});
+    let mut pod = asking(&["java", "python"], own);
+    for (language, name) in [("java", "one"), ("python", "two")] {
+        pod["metadata"]["annotations"][format!("instrumentation.opentelemetry.io/inject-{language}")] =
+            name.into();
+    }
+    let injected = around.inject(&pod);
+    let value = injected.value("app", ATTRIBUTES).expect("a value");
+    assert!(value.ends_with(",team=b,$(OTEL_INJECT_ORIGINAL_OTEL_RESOURCE_ATTRIBUTES)"), "{value}");
+}
+
+#[test]
 fn d7_a_value_with_an_equals_sign_is_seen() {
     let own = json!({"env": [{"name": ATTRIBUTES, "value": "service.namespace=a=b"}]});
     let injected = with(json!({})).inject(&asking(&["sdk"], own));
@@ -106,6 +121,38 @@ fn d13_each_variable_stands_once() {
         assert_eq!(count(&injected, "app", name), 1, "{name}");
     }
     assert_eq!(injected.env("app").last().expect("variables")["name"], ATTRIBUTES);
+}
+
+#[test]
+fn d13_the_instrumentation_comes_before_what_another_language_derives() {
+    let set = |name: &str, value: &str| json!({"name": name, "value": value});
+    let spec = json!({
+        "env": [set("SHARED", "common")],
+        "python": {"env": [
+            set("OTEL_METRICS_EXPORTER", "none"), set("OTEL_SERVICE_NAME", "said"), set("OTEL_NODE_IP", "mine"),
+            set("SHARED", "python"), set("NODE_OPTIONS", "--not-these"),
+        ]},
+    });
+    let own = json!({"env": [set("OTEL_SERVICE_NAME", "own")]});
+    let injected = with(spec).inject(&asking(&["nodejs", "python"], own));
+    for (name, value) in [
+        ("OTEL_METRICS_EXPORTER", "none"),
+        ("OTEL_SERVICE_NAME", "own"),
+        ("OTEL_NODE_IP", "mine"),
+        ("SHARED", "python"),
+    ] {
+        assert_eq!(injected.value("app", name), Some(value), "{name}");
+        assert_eq!(count(&injected, "app", name), 1, "{name}");
+    }
+    let options = injected.value("app", "NODE_OPTIONS").expect("a value");
+    assert!(options.contains("--require"), "{options}");
+}
+
+#[test]
+fn dotnet_is_not_left_out_for_a_home_of_the_common_variables() {
+    let spec = json!({"env": [{"name": "OTEL_DOTNET_AUTO_HOME", "value": "/h"}]});
+    let injected = with(spec).inject(&asking(&["nodejs", "dotnet"], json!({})));
+    assert_eq!(injected.codes(), ["nodejs/app: Injected", "dotnet/app: Injected"]);
 }
 
 #[test]

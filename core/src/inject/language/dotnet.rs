@@ -49,10 +49,11 @@ const AGENT: CopiedAgent = CopiedAgent {
 };
 
 /// An image that says where its agent is brings one itself. The common
-/// variables say nothing about an image.
+/// variables say nothing about an image, whichever language brought them.
 fn check_home(job: &Job<'_, '_>, env: &Env<'_>) -> Result<(), Reason> {
     let by_instrumentation = job.prepared().env.iter().any(|setting| setting.name == HOME);
-    if env.has(HOME) || by_instrumentation { Err(Reason::AutoHomeSet) } else { Ok(()) }
+    let by_container = env.get(HOME).is_some_and(|entry| entry.origin.is_some());
+    if by_container || by_instrumentation { Err(Reason::AutoHomeSet) } else { Ok(()) }
 }
 
 fn add_profiler(call: &Call<'_>, env: &mut Env<'_>) {

@@ -6,7 +6,7 @@ use crate::{
     inject::{
         container::{Draft, sidecar_resources},
         edit::{Mounts, NewMount, NewVolume, Place, container_at, own_env},
-        env::{Entry, Env},
+        env::{Entry, Env, SetBy},
         job::Job,
         note,
         reason::Reason,
@@ -59,10 +59,8 @@ fn check_pod(job: &Job<'_, '_>) -> Result<(), Reason> {
     if list.contains(',') {
         return Err(Reason::SeveralContainers { containers: list.to_owned() });
     }
-    let level = job.namespace.and_then(|namespace| namespace.enforced_level.as_deref());
-    if let Some(level) = level.filter(|level| ["baseline", "restricted"].contains(level)) {
-        let namespace = job.facts.namespace.to_owned();
-        return Err(Reason::PodSecurity { namespace, level: level.to_owned() });
+    if job.enforced_level().is_some() {
+        return Err(job.refused_by_level("the privileged Go agent".to_owned()));
     }
     job.check_names(&[KERNEL_DEBUG], [SIDECAR])
 }
@@ -96,9 +94,10 @@ fn variables<'p>(job: &Job<'_, 'p>, place: Place) -> Result<Env<'p>, Reason> {
     let instrumentation = job.instrumentation();
     let mut env = Env::default();
     if let Some(executable) = job.annotations.of_pod(EXECUTABLE_ANNOTATION) {
-        env.set_default(Entry::new(EXECUTABLE, executable));
+        // The pod's own word.
+        env.set_default(Entry { set_by: SetBy::Container, ..Entry::new(EXECUTABLE, executable) });
     }
-    env.set_defaults(&job.prepared().env);
+    env.set_defaults(&job.prepared().env, SetBy::Language);
     target::add_common(instrumentation, &mut env);
     if !env.has(EXECUTABLE) {
         return Err(Reason::TargetExecutableMissing);
