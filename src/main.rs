@@ -1,5 +1,8 @@
 //! The program; all of it is in the library.
 
+// Brings memcpy and memmove.
+use otel_webhook_memory as _;
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

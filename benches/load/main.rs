@@ -24,8 +24,9 @@ mod trust;
 use std::{env, io};
 
 use figures::Figures;
+use otel_webhook_memory as _;
 
-/// The product's own, for the empty handler.
+/// The product's own, for the empty handler, as is what copies memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
