@@ -32,7 +32,7 @@ pub struct CopiedAgent {
     /// Whether it fits a target, where it has conditions of its own.
     pub fits_target: Option<TargetCheck>,
     /// What the init containers run, in order, with their names and images.
-    pub copies: fn(&Job<'_, '_>, platform: &str) -> Vec<Copying>,
+    pub copies: for<'p> fn(&Job<'_, 'p>, platform: &'static str) -> Vec<Copying<'p>>,
     /// The search path that it extends, if any.
     pub search_path: Option<SearchPath>,
     /// Variables that stand after those of every language.
@@ -64,20 +64,20 @@ impl Platforms {
 }
 
 /// An init container's command.
-pub struct Copying {
+pub struct Copying<'p> {
     /// Name of the init container.
-    pub name: Cow<'static, str>,
+    pub name: Cow<'p, str>,
     /// Its image.
-    pub image: String,
+    pub image: &'p str,
     /// What it runs.
-    pub command: Vec<String>,
+    pub command: Vec<Cow<'p, str>>,
 }
 
-impl Copying {
+impl<'p> Copying<'p> {
     /// An init container that copies the content of a folder of the agent's image.
-    pub fn folder(agent: &CopiedAgent, job: &Job<'_, '_>, folder: &str) -> Vec<Self> {
-        let command = ["cp", "-r", folder, agent.mount_path].map(str::to_owned);
-        vec![Self { name: agent.name.into(), image: job.prepared().image.clone(), command: command.into() }]
+    pub fn folder(agent: &CopiedAgent, job: &Job<'_, 'p>, folder: &'static str) -> Vec<Self> {
+        let command = ["cp", "-r", folder, agent.mount_path].map(Cow::Borrowed);
+        vec![Self { name: agent.name.into(), image: &job.prepared().image, command: command.into() }]
     }
 }
 
@@ -105,7 +105,7 @@ pub fn inject(job: &mut Job<'_, '_>, agent: &CopiedAgent) {
     }
 }
 
-fn prepare(job: &Job<'_, '_>, agent: &CopiedAgent) -> Result<(&'static str, Vec<Copying>), Reason> {
+fn prepare<'p>(job: &Job<'_, 'p>, agent: &CopiedAgent) -> Result<(&'static str, Vec<Copying<'p>>), Reason> {
     job.check_security_context()?;
     let chosen = agent.platforms.as_ref().map(|platforms| platforms.chosen(job.annotations));
     let platform = chosen.transpose()?.unwrap_or_default();
@@ -135,14 +135,14 @@ fn inject_target(
     Ok(notes)
 }
 
-fn add_to_pod(job: &mut Job<'_, '_>, agent: &CopiedAgent, copies: &[Copying], first: Place) {
+fn add_to_pod(job: &mut Job<'_, '_>, agent: &CopiedAgent, copies: &[Copying<'_>], first: Place) {
     let prepared = job.prepared();
     job.edit.volumes.add(NewVolume::new(agent.name, prepared.volume.as_str()));
     let before = job.edit.init_place(first);
     let resources = init_resources(job, before);
     let mount = NewMount::new(agent.name, agent.mount_path);
     for copying in copies {
-        let mut draft = Draft::new(&copying.name, &copying.image);
+        let mut draft = Draft::new(&copying.name, copying.image);
         draft.words("command", &copying.command).mounts(&[], std::slice::from_ref(&mount));
         draft
             .raw("resources", Some(&resources))

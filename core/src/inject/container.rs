@@ -133,27 +133,35 @@ pub fn copied_mounts<'p>(own: &[RawJson<'p>], security_context: Option<&str>) ->
 
 /// The resources of init containers that go before the init container at
 /// `before` of the pod as it came, as JSON. What was done to them is noted.
-pub fn init_resources(job: &mut Job<'_, '_>, before: usize) -> String {
+pub fn init_resources<'p>(job: &mut Job<'_, 'p>, before: usize) -> Cow<'p, str> {
     let said = present_claims(job);
     let facts = job.facts;
     // The operator's way takes a look only where the pod as a whole has limits.
     if facts.init_resources == InitResources::Exact && facts.pod.spec.resources.is_none() {
-        return json::of(&*said);
+        return as_said(job, &said);
     }
     match neutral::init_container(&said, job.demand(), before, facts.init_resources) {
-        None => json::of(&*said),
-        Some((value, note)) => {
+        None => as_said(job, &said),
+        Some((text, note)) => {
             job.note(note);
-            json::of(&value)
+            text.into()
         }
     }
 }
 
 /// The resources of a container that runs beside the others, as JSON.
-pub fn sidecar_resources(job: &Job<'_, '_>) -> String {
+pub fn sidecar_resources<'p>(job: &Job<'_, 'p>) -> Cow<'p, str> {
     let said = present_claims(job);
     let lowered = job.facts.pod.spec.resources.and_then(|_| neutral::sidecar(&said, job.demand()));
-    lowered.as_ref().map_or_else(|| json::of(&*said), json::of)
+    lowered.map_or_else(|| as_said(job, &said), Cow::Owned)
+}
+
+/// The JSON of resources, which was written when the Instrumentation was stored.
+fn as_said<'p>(job: &Job<'_, 'p>, said: &Cow<'p, Value>) -> Cow<'p, str> {
+    match said {
+        Cow::Borrowed(_) => job.prepared().resources.json.as_str().into(),
+        Cow::Owned(changed) => json::of(changed).into(),
+    }
 }
 
 /// The language's resources without claims that the pod does not have (D17).

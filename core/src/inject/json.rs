@@ -12,12 +12,14 @@ pub fn string(out: &mut String, text: &str) {
     } else {
         out.reserve(text.len() + text.len() / 4);
         out.push('"');
-        for letter in text.chars() {
-            if let '"' | '\\' = letter {
-                out.push('\\');
-            }
-            out.push(letter);
+        let mut rest = text;
+        while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\')) {
+            out.push_str(&rest[..at]);
+            out.push('\\');
+            out.push_str(&rest[at..=at]);
+            rest = &rest[at + 1..];
         }
+        out.push_str(rest);
         out.push('"');
     }
 }

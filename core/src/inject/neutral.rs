@@ -28,14 +28,14 @@ pub enum InitResources {
 const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
 
 /// The resources of an init container that goes before the init container at
-/// `place` of the pod as it came, with what was done to them. None where they
-/// stay as they are said.
+/// `place` of the pod as it came, as JSON, with what was done to them. None
+/// where they stay as they are said.
 pub fn init_container(
     said: &Value,
     demand: &Demand<'_>,
     place: usize,
     way: InitResources,
-) -> Option<(Value, Note)> {
+) -> Option<(String, Note)> {
     let own = Resources::of(said);
     let mut result = own.clone();
     if way == InitResources::Neutral {
@@ -66,8 +66,8 @@ pub fn init_container(
 }
 
 /// The resources of a container that runs beside the others: as they are said,
-/// but within what the pod as a whole may have. None where they stay.
-pub fn sidecar(said: &Value, demand: &Demand<'_>) -> Option<Value> {
+/// but within what the pod as a whole may have; as JSON. None where they stay.
+pub fn sidecar(said: &Value, demand: &Demand<'_>) -> Option<String> {
     let mut result = Resources::of(said);
     result.cap(&demand.limits, |resource| {
         demand.whole(resource).map(|whole| whole.less(demand.running(resource)))
@@ -140,7 +140,11 @@ mod tests {
         let pod = Pod::parse(&text).expect("a pod");
         let place = pod.spec.init_containers.len();
         init_container(said, &Demand::of(&pod), place, InitResources::Neutral)
-            .map_or(said.clone(), |(value, _)| value)
+            .map_or(said.clone(), |(text, _)| parsed(&text))
+    }
+
+    fn parsed(text: &str) -> Value {
+        serde_json::from_str(text).expect("JSON")
     }
 
     fn containers(resources: &Value) -> Value {
@@ -190,7 +194,7 @@ mod tests {
         let (resources, note) =
             init_container(&said, &Demand::of(&pod), 0, InitResources::Neutral).expect("a note");
         let expected = json!({"limits": {"memory": "256Mi"}, "requests": {"cpu": "20m", "memory": "64Mi"}});
-        assert_eq!(resources, expected);
+        assert_eq!(parsed(&resources), expected);
         assert_eq!(note, Note::MemoryTooLittle { allowed: "64Mi".to_owned() });
     }
 
@@ -205,7 +209,7 @@ mod tests {
         let said = json!({"requests": {"cpu": "50m"}});
         let (resources, _) =
             init_container(&said, &Demand::of(&pod), 1, InitResources::Neutral).expect("lowered");
-        assert_eq!(resources["requests"]["cpu"], "40m", "70m in all, 30m running");
+        assert_eq!(parsed(&resources)["requests"]["cpu"], "40m", "70m in all, 30m running");
     }
 
     #[test]
@@ -217,6 +221,7 @@ mod tests {
         let said = json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
         for way in [InitResources::Exact, InitResources::Neutral] {
             let (resources, note) = init_container(&said, &Demand::of(&pod), 0, way).expect("lowered");
+            let resources = parsed(&resources);
             assert_eq!(resources["limits"], json!({"cpu": "100m", "memory": "200Mi"}), "{way:?}");
             assert_eq!(resources["requests"]["cpu"], "20m", "{way:?}");
             assert!(matches!(note, Note::ResourcesLowered { .. }), "{way:?}");

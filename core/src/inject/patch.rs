@@ -134,9 +134,9 @@ pub fn operations(
 
 fn edit_container(out: &mut Operations, edit: &ContainerEdit<'_>) {
     let list = if edit.place.init { "initContainers" } else { "containers" };
-    let index = edit.place.index;
-    edit_env(out, &format!("/spec/{list}/{index}/env"), edit);
-    edit_mounts(out, &format!("/spec/{list}/{index}/volumeMounts"), &edit.mounts);
+    let container = ["/spec/", list, "/", &edit.place.index.to_string()].concat();
+    edit_env(out, &[&container, "/env"].concat(), edit);
+    edit_mounts(out, &[&container, "/volumeMounts"].concat(), &edit.mounts);
 }
 
 fn edit_env(out: &mut Operations, list: &str, edit: &ContainerEdit<'_>) {
@@ -250,9 +250,19 @@ fn set_map(out: &mut Operations, field: &str, own: &Map<'_>, mut entries: Wanted
         });
     }
     for (key, value) in entries {
-        let escaped = key.contains(['~', '/']).then(|| key.replace('~', "~0").replace('/', "~1"));
-        out.add(&["/metadata/", field, "/", escaped.as_deref().unwrap_or(key)], |out| {
-            json::string(out, value);
-        });
+        out.add(&["/metadata/", field, "/", &escaped(key)], |out| json::string(out, value));
     }
+}
+
+/// A key as a part of a path (RFC 6901, section 3).
+fn escaped(key: &str) -> String {
+    let mut part = String::with_capacity(key.len() + 2);
+    for letter in key.chars() {
+        match letter {
+            '~' => part.push_str("~0"),
+            '/' => part.push_str("~1"),
+            _ => part.push(letter),
+        }
+    }
+    part
 }

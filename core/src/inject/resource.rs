@@ -198,7 +198,7 @@ fn instance_id(facts: &PodFacts<'_>, container: &str) -> String {
     match annotation(facts.pod, "service.instance.id") {
         Some(id) => id.to_owned(),
         None if facts.namespace.is_empty() || container.is_empty() => String::new(),
-        None => format!("{}.$({POD_NAME}).{container}", facts.namespace),
+        None => [facts.namespace, ".$(", POD_NAME, ").", container].concat(),
     }
 }
 

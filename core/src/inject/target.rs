@@ -57,7 +57,7 @@ impl SearchPath {
 
 /// A path behind those that are there.
 pub fn join_path(present: Option<&str>, path: &str) -> String {
-    present.map_or_else(|| path.to_owned(), |present| format!("{present}:{path}"))
+    present.map_or_else(|| path.to_owned(), |present| [present, ":", path].concat())
 }
 
 /// What a language adds to a target of its own accord.

@@ -5,7 +5,7 @@
 //! into a volume, the agent's container adds the module to that copy, and the
 //! application gets the copy in the folder's place.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
     compiled::Prepared,
@@ -172,7 +172,7 @@ struct Site<'s> {
     /// The target whose security context they take.
     secured_as: Place,
     /// Their resources as JSON.
-    resources: String,
+    resources: Cow<'s, str>,
 }
 
 impl Site<'_> {

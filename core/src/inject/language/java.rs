@@ -1,5 +1,7 @@
 //! Java: the javaagent, its extensions, and `JAVA_TOOL_OPTIONS`.
 
+use std::borrow::Cow;
+
 use super::{Language, Mark};
 use crate::{
     api::{Settings, defaults::JAVA},
@@ -33,7 +35,7 @@ const AGENT: CopiedAgent = CopiedAgent {
     mount_path: "/otel-auto-instrumentation-java",
     // Each target has a path of its own, since the option that names it is
     // inherited by every Java process that the container starts.
-    target_path: |container| format!("/otel-auto-instrumentation-java-{container}").into(),
+    target_path: |container| ["/otel-auto-instrumentation-java-", container].concat().into(),
     extended: &[OPTIONS],
     platforms: None,
     fits_target: None,
@@ -42,18 +44,23 @@ const AGENT: CopiedAgent = CopiedAgent {
     last: add_options,
 };
 
-fn copies(job: &Job<'_, '_>, _platform: &str) -> Vec<Copying> {
+fn copies<'p>(job: &Job<'_, 'p>, _platform: &'static str) -> Vec<Copying<'p>> {
     let prepared = job.prepared();
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let command = ["cp", "/javaagent.jar", "/otel-auto-instrumentation-java/javaagent.jar"];
     let agent = Copying {
         name: AGENT.name.into(),
-        image: prepared.image.clone(),
-        command: words(&["cp", "/javaagent.jar", "/otel-auto-instrumentation-java/javaagent.jar"]),
+        image: &prepared.image,
+        command: command.map(Cow::Borrowed).into(),
     };
-    let extension = |(index, (image, dir)): (usize, &(String, String))| Copying {
+    let extension = |(index, (image, dir)): (usize, &'p (String, String))| Copying {
         name: format!("{EXTENSION}{index}").into(),
-        image: image.clone(),
-        command: words(&["cp", "-r", &format!("{dir}/."), "/otel-auto-instrumentation-java/extensions"]),
+        image,
+        command: vec![
+            "cp".into(),
+            "-r".into(),
+            format!("{dir}/.").into(),
+            "/otel-auto-instrumentation-java/extensions".into(),
+        ],
     };
     let extensions = prepared.extensions.iter().enumerate().map(extension);
     std::iter::once(agent).chain(extensions).collect()
@@ -61,8 +68,12 @@ fn copies(job: &Job<'_, '_>, _platform: &str) -> Vec<Copying> {
 
 fn add_options(call: &Call<'_>, env: &mut Env<'_>) {
     let path = call.path;
-    let agent = format!(" -javaagent:{path}/javaagent.jar");
-    let extensions = format!(" -Dotel.javaagent.extensions={path}/extensions");
-    let options = if call.extensions { agent + &extensions } else { agent };
-    env.extend(OPTIONS, |own| own.unwrap_or_default().to_owned() + &options);
+    let extensions = if call.extensions {
+        [" -Dotel.javaagent.extensions=", path, "/extensions"].concat()
+    } else {
+        String::new()
+    };
+    env.extend(OPTIONS, |own| {
+        [own.unwrap_or_default(), " -javaagent:", path, "/javaagent.jar", &extensions].concat()
+    });
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 
 use serde_json::Value;
 
-use crate::api::quantity::Quantity;
+use crate::{api::quantity::Quantity, inject::json};
 
 /// Requests and limits.
 #[derive(Clone, Debug)]
@@ -72,15 +72,23 @@ impl<'s> Resources<'s> {
         self.requests.is_changed || self.limits.is_changed
     }
 
-    /// What is said, with the changes.
-    pub fn put_into(self, said: &Value) -> Value {
-        let mut members = said.as_object().cloned().unwrap_or_default();
-        for (key, quantities) in [("limits", self.limits), ("requests", self.requests)] {
-            if members.contains_key(key) || !quantities.entries.is_empty() {
-                members.insert(key.to_owned(), quantities.into_value());
+    /// What is said, with the changes, as JSON.
+    pub fn put_into(&self, said: &Value) -> String {
+        let ours = [("limits", &self.limits), ("requests", &self.requests)];
+        let is_ours =
+            |key: &str| ours.iter().find(|(name, _)| *name == key).map(|(_, quantities)| *quantities);
+        let is_new = |key: &str| said.get(key).is_none();
+        let members = said.as_object().into_iter().flatten();
+        let said = members.map(|(key, value)| (key.as_str(), is_ours(key).ok_or(value)));
+        let new = ours.into_iter().filter(|(key, quantities)| is_new(key) && !quantities.entries.is_empty());
+        let mut out = String::with_capacity(256);
+        object(&mut out, said.chain(new.map(|(key, quantities)| (key, Ok(quantities)))), |out, member| {
+            match member {
+                Ok(quantities) => quantities.write(out),
+                Err(value) => out.push_str(&json::of(value)),
             }
-        }
-        Value::Object(members)
+        });
+        out
     }
 }
 
@@ -126,19 +134,39 @@ impl<'s> Quantities<'s> {
         self.entries.iter().find(|(name, _)| name == resource).map(|(_, entry)| entry)
     }
 
-    fn into_value(self) -> Value {
-        let members = self.entries.into_iter().map(|(name, entry)| (name.into_owned(), entry.value()));
-        Value::Object(members.collect())
+    fn write(&self, out: &mut String) {
+        let members = self.entries.iter().map(|(name, entry)| (&**name, entry));
+        object(out, members, |out, entry| match entry.written {
+            Some(written) => out.push_str(&json::of(written)),
+            None => json::string(out, &entry.text()),
+        });
     }
 }
 
-impl Entry<'_> {
-    fn value(self) -> Value {
+impl<'s> Entry<'s> {
+    /// The quantity; empty for what is none.
+    fn text(&self) -> Cow<'s, str> {
         match (self.written, self.amount) {
-            (Some(written), _) => written.clone(),
+            (Some(written), _) => written.as_str().unwrap_or_default().into(),
             (None, amount) => amount.unwrap_or_default().to_string().into(),
         }
     }
+}
+
+/// Appends a JSON object.
+fn object<'m, T>(
+    out: &mut String,
+    members: impl Iterator<Item = (&'m str, T)>,
+    write: impl Fn(&mut String, T),
+) {
+    out.push('{');
+    for (index, (name, value)) in members.enumerate() {
+        out.push_str(if index > 0 { "," } else { "" });
+        json::string(out, name);
+        out.push(':');
+        write(out, value);
+    }
+    out.push('}');
 }
 
 impl fmt::Display for Quantities<'_> {
@@ -149,7 +177,7 @@ impl fmt::Display for Quantities<'_> {
         }
         for (index, (name, entry)) in self.entries.iter().enumerate() {
             let separator = if index > 0 { ", " } else { "" };
-            write!(f, "{separator}{name} {}", entry.value().as_str().unwrap_or_default())?;
+            write!(f, "{separator}{name} {}", entry.text())?;
         }
         Ok(())
     }
