@@ -165,7 +165,8 @@ async fn answer(endpoint: Endpoint, admission: &Admission, request: Request) -> 
     let (head, body) = request.into_parts();
     check_content_type(&head.headers)?;
     let body = read_body(&head.headers, body, BODY_TIMEOUT).await?;
-    Ok(caught(endpoint.review(admission, &body)).await??)
+    // On the heap, since it is large: whatever is around it is moved several times on its way.
+    Ok(caught(Box::pin(endpoint.review(admission, &body))).await??)
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
