@@ -105,6 +105,13 @@ impl CertificateFlags {
     /// Names the flags, their values and what would be right.
     pub fn check(&self) -> Result<(), Failure> {
         let ManagedFlags { tls_lifetime, tls_ca_lifetime, tls_propagation, .. } = &self.managed;
+        // A variable that says no is as good as a flag to the parser.
+        if self.tls_managed.is_none() && self.tls_cert.is_none() && !self.tls_self_signed {
+            return Err(Failure::unreadable(
+                "OTEL_WEBHOOK_TLS_SELF_SIGNED is false, and nothing else gives a certificate; give --tls-cert, \
+                 --tls-managed or --tls-self-signed",
+            ));
+        }
         if self.tls_managed.is_none() {
             return Ok(());
         }
@@ -166,5 +173,27 @@ impl CertificateFlags {
         };
         let configurations = flags.webhook_configuration.clone();
         (Place { namespace, secret: secret.to_owned(), configurations }, policy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        certificate: CertificateFlags,
+    }
+
+    #[test]
+    fn a_certificate_that_is_switched_off_is_none() {
+        let Line { mut certificate } = Line::parse_from(["serve", "--tls-self-signed"]);
+        certificate.check().expect("one of three");
+        certificate.tls_self_signed = false;
+        let problem = certificate.check().expect_err("none").to_string();
+        assert!(problem.starts_with("OTEL_WEBHOOK_TLS_SELF_SIGNED is false"), "{problem}");
     }
 }
