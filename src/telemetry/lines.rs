@@ -1,7 +1,8 @@
 //! Log lines on their way out, several in one write where many come at once.
 //!
-//! A write for each review would cost as much as a twelfth of the review. What
-//! warns is written before the call returns, with all that came before it.
+//! A write for each review costs microseconds of it, and where whoever reads the
+//! lines is slow, reviews wait. What warns is written before the call returns, with
+//! all that came before it.
 
 use std::{
     io::{self, Write},

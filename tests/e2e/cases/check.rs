@@ -144,6 +144,7 @@ fn registration_and_backends(plane: &ControlPlane, home: &Home) {
     let order = "opentelemetry-operator-mutation is called before otel-webhook, by their names";
     assert!(said.contains(operator) && said.contains(order) && said.contains("shop"), "{said}");
     home.register_as(plane, operator, |webhook| {
+        webhook["name"] = json!("mpod.kb.io");
         webhook["namespaceSelector"] = json!({"matchLabels": {"no": "namespace"}});
     });
     until_found(plane, "OtherInjectorApart", 0);
