@@ -44,9 +44,9 @@ e2e-run:
 	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then $(MAKE) binary && \
 	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- $(CASE); fi
 
-# The core alone: times by criterion, allocations and instructions. Each of the
-# three compares with the committed figures of benches/figures, and replaces
-# them where OTEL_WEBHOOK_KEEP_FIGURES is set.
+# The core alone: times by criterion, allocations and instructions. The next two
+# compare with the committed figures of benches/figures, and replace them where
+# OTEL_WEBHOOK_KEEP_FIGURES is set.
 bench:
 	cargo bench
 
