@@ -7,7 +7,7 @@
 //! since the linker looks into C's library last. Elsewhere the crate is empty but
 //! for what its tests try: other C libraries, and musl for ARM, have fast ones.
 //!
-//! Up to 128 bytes are copied without a loop: both ends are read before either is
+//! Up to 64 bytes are copied without a loop: both ends are read before either is
 //! written, and they may overlap each other.
 
 // The compiler knows a loop that copies, and would put a call of memcpy in its place.

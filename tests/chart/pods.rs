@@ -179,3 +179,18 @@ fn the_test_has_the_authority_and_not_the_key() {
         }
     }
 }
+
+/// A node has the ports for one of them only, so that the old one has to go first.
+#[test]
+fn pods_on_the_network_of_their_node_are_replaced_one_after_the_other() {
+    for (file, expected) in [
+        ("default", json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})),
+        (
+            "host-network",
+            json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}),
+        ),
+        ("everything", json!({"type": "Recreate"})),
+    ] {
+        assert_eq!(the(objects_of(&values(file)), "Deployment")["spec"]["strategy"], expected, "{file}");
+    }
+}

@@ -232,16 +232,19 @@ impl<'p> Env<'p> {
     }
 
     /// Whether a variable can be extended, looking at what an Instrumentation
-    /// would set as well.
+    /// would set as well: for the language, then for every target.
     ///
     /// # Errors
     /// The reason why extending it would lose something.
     pub fn check_extensible(&self, name: &str, settings: &[&[Setting]]) -> Result<(), Reason> {
-        let own = self.get(name).map(|entry| entry.from);
-        let from = own.unwrap_or_else(|| {
-            let set = settings.iter().copied().flatten().find(|setting| setting.name == name);
-            set.and_then(|setting| setting.from.as_deref())
+        let set = settings.iter().zip([SetBy::Language, SetBy::Common]).find_map(|(list, set_by)| {
+            let setting = list.iter().find(|setting| setting.name == name)?;
+            Some(Entry { set_by, ..setting.into() })
         });
+        let present = self.get(name);
+        // As of `set_defaults`, which is called after this.
+        let counts = set.as_ref().filter(|set| present.is_none_or(|present| present.set_by > set.set_by));
+        let from = counts.or(present).and_then(|entry| entry.from);
         let Some(from) = from else { return Ok(()) };
         if is_optional(from) {
             return Err(Reason::OptionalReference { variable: name.to_owned() });

@@ -149,6 +149,15 @@ fn d13_the_instrumentation_comes_before_what_another_language_derives() {
 }
 
 #[test]
+fn d1_an_optional_reference_that_replaces_a_common_value_is_seen() {
+    let optional = json!([{"name": "PYTHONPATH", "valueFrom": reference(true)}]);
+    let spec = json!({"env": [{"name": "PYTHONPATH", "value": "/common"}], "python": {"env": optional}});
+    let injected = with(spec).inject(&asking(&["nodejs", "python"], json!({})));
+    assert_eq!(injected.codes(), ["nodejs/app: Injected", "python/app: OptionalReference"]);
+    assert_eq!(injected.value("app", "PYTHONPATH"), Some("/common"));
+}
+
+#[test]
 fn dotnet_is_not_left_out_for_a_home_of_the_common_variables() {
     let spec = json!({"env": [{"name": "OTEL_DOTNET_AUTO_HOME", "value": "/h"}]});
     let injected = with(spec).inject(&asking(&["nodejs", "dotnet"], json!({})));
