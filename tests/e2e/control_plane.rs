@@ -76,6 +76,12 @@ impl ControlPlane {
         self.dir.path()
     }
 
+    /// The lines of the API server's log up to now.
+    pub fn api_server_log(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.dir().join("kube-apiserver.log")).expect("a log");
+        log.lines().map(str::to_owned).collect()
+    }
+
     /// What the API server was asked, one JSON object a line.
     pub fn audit_log(&self) -> PathBuf {
         self.dir().join("audit.log")

@@ -26,6 +26,8 @@ pub const REPLICAS: usize = 3;
 /// Three replicas, started or not. They end, and their configurations go, when this is dropped.
 pub struct Replicas<'c> {
     cluster: &'c Cluster,
+    /// What tells their names from those of other replicas that run at the same time.
+    set: String,
     kubeconfig: PathBuf,
     namespace: String,
     flags: Vec<String>,
@@ -35,10 +37,14 @@ pub struct Replicas<'c> {
 
 /// The roles of the service account, as the program prints them.
 pub fn roles() -> Vec<Value> {
-    let names = (0..REPLICAS).map(configuration).collect::<Vec<_>>().join(",");
+    roles_of("")
+}
+
+fn roles_of(set: &str) -> Vec<Value> {
+    let (name, home) = (format!("managed{set}"), format!("{HOME}{set}"));
     let output = Command::new(PROGRAM)
-        .args(["rbac", "--name", "managed", "--namespace", HOME, "--tls-managed", SECRET])
-        .args(["--webhook-configuration", &names])
+        .args(["rbac", "--name", &name, "--namespace", &home, "--tls-managed", SECRET])
+        .args(["--webhook-configuration", &configurations(set)])
         .output()
         .expect("the program can be started");
     assert!(output.status.success(), "{output:?}");
@@ -47,23 +53,37 @@ pub fn roles() -> Vec<Value> {
 
 /// The configurations by which API servers reach a replica.
 pub fn configuration(replica: usize) -> String {
-    format!("managed-{replica}")
+    configuration_of("", replica)
+}
+
+fn configuration_of(set: &str, replica: usize) -> String {
+    format!("managed{set}-{replica}")
+}
+
+fn configurations(set: &str) -> String {
+    (0..REPLICAS).map(|replica| configuration_of(set, replica)).collect::<Vec<_>>().join(",")
 }
 
 impl<'c> Replicas<'c> {
     /// Nothing is started, no configuration exists, and there is no Secret. Pods of the case are in
     /// `namespace`, which has an Instrumentation.
     pub fn new(cluster: &'c Cluster, namespace: &str, flags: &[&str]) -> Self {
-        cluster.namespace(HOME, &[]);
-        for role in roles() {
+        Self::new_set(cluster, "", namespace, flags)
+    }
+
+    fn new_set(cluster: &'c Cluster, set: &str, namespace: &str, flags: &[&str]) -> Self {
+        let (account, home) = (format!("managed{set}"), format!("{HOME}{set}"));
+        cluster.namespace(&home, &[]);
+        for role in roles_of(set) {
             cluster.apply(&role);
         }
-        cluster.plane.kubectl(&["delete", "secret", SECRET, "--namespace", HOME, "--ignore-not-found"]);
+        cluster.plane.kubectl(&["delete", "secret", SECRET, "--namespace", &home, "--ignore-not-found"]);
         cluster.instrumented_namespace(namespace);
         let ports: [u16; 2 * REPLICAS] = free_ports();
         Self {
             cluster,
-            kubeconfig: registration::write_kubeconfig(&cluster.plane, HOME, "managed"),
+            set: set.to_owned(),
+            kubeconfig: registration::write_kubeconfig(&cluster.plane, &home, &account),
             namespace: namespace.to_owned(),
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             ports: [[ports[0], ports[1]], [ports[2], ports[3]], [ports[4], ports[5]]],
@@ -73,23 +93,32 @@ impl<'c> Replicas<'c> {
 
     /// Three replicas and their configurations, as soon as all are ready.
     pub fn started(cluster: &'c Cluster, namespace: &str, flags: &[&str]) -> Self {
-        let replicas = Self::new(cluster, namespace, flags);
-        (0..REPLICAS).for_each(|replica| replicas.register(replica));
-        (0..REPLICAS).for_each(|replica| replicas.start(replica));
-        (0..REPLICAS).for_each(|replica| replicas.wait_until_ready(replica));
-        replicas
+        Self::new(cluster, namespace, flags).start_all()
+    }
+
+    /// The same beside others that run at the same time: `set` is a number that none of them has. With a
+    /// Secret and configurations of its own, a set has nothing to do with the others.
+    pub fn started_set(cluster: &'c Cluster, set: usize, namespace: &str, flags: &[&str]) -> Self {
+        Self::new_set(cluster, &format!("-set-{set}"), namespace, flags).start_all()
+    }
+
+    fn start_all(self) -> Self {
+        (0..REPLICAS).for_each(|replica| self.register(replica));
+        (0..REPLICAS).for_each(|replica| self.start(replica));
+        (0..REPLICAS).for_each(|replica| self.wait_until_ready(replica));
+        self
     }
 
     /// Starts one; it is not waited for.
     pub fn start(&self, replica: usize) {
         let [port, admin_port] = self.ports[replica];
-        let names = (0..REPLICAS).map(configuration).collect::<Vec<_>>().join(",");
+        let (names, home) = (configurations(&self.set), format!("{HOME}{}", self.set));
         let mut command = Command::new(PROGRAM);
         command
             .arg("serve")
             .args(["--listen", &format!("127.0.0.1:{port}")])
             .args(["--admin-listen", &format!("127.0.0.1:{admin_port}")])
-            .args(["--tls-managed", SECRET, "--webhook-configuration", &names, "--namespace", HOME])
+            .args(["--tls-managed", SECRET, "--webhook-configuration", &names, "--namespace", &home])
             .args(["--tls-name", "127.0.0.1", "--log-format", "json", "--shutdown-delay", "0"])
             .args(&self.flags)
             .env("KUBECONFIG", &self.kubeconfig);
@@ -140,13 +169,13 @@ impl<'c> Replicas<'c> {
     }
 
     fn log_file(&self, replica: usize) -> PathBuf {
-        self.cluster.plane.dir().join(format!("{}-{replica}.log", self.namespace))
+        self.cluster.plane.dir().join(format!("{}{}-{replica}.log", self.namespace, self.set))
     }
 
     /// A pod that is sent to one replica and to nobody else.
     pub fn pod(&self, name: &str, replica: usize) -> Value {
         let mut pod = java(name);
-        pod["metadata"]["labels"] = json!({"replica": replica.to_string()});
+        pod["metadata"]["labels"] = json!({"replica": self.configuration(replica)});
         self.cluster.leave_out(&mut pod);
         pod
     }
@@ -159,11 +188,11 @@ impl<'c> Replicas<'c> {
             "resources": ["pods"], "scope": "Namespaced"}]);
         let webhook = |name: &str, path: &str| {
             json!({
-                "name": format!("{name}-{replica}.otel-webhook.example"), "admissionReviewVersions": ["v1"],
+                "name": format!("{name}{}-{replica}.otel-webhook.example", self.set), "admissionReviewVersions": ["v1"],
                 "clientConfig": url(path), "rules": rule, "failurePolicy": "Ignore", "timeoutSeconds": 5,
                 "sideEffects": "None",
                 "namespaceSelector": {"matchLabels": {"case": self.namespace}},
-                "objectSelector": {"matchLabels": {"replica": replica.to_string()}},
+                "objectSelector": {"matchLabels": {"replica": self.configuration(replica)}},
             })
         };
         for (kind, path) in [
@@ -173,14 +202,19 @@ impl<'c> Replicas<'c> {
         ] {
             self.cluster.apply(&json!({
                 "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
-                "metadata": {"name": configuration(replica)}, "webhooks": [webhook("managed", path)],
+                "metadata": {"name": self.configuration(replica)}, "webhooks": [webhook("managed", path)],
             }));
         }
     }
 
+    fn configuration(&self, replica: usize) -> String {
+        configuration_of(&self.set, replica)
+    }
+
     /// The Secret, while there is one.
     pub fn secret(&self) -> Option<Value> {
-        let args = ["get", "secret", SECRET, "--namespace", HOME, "--output", "json"];
+        let home = format!("{HOME}{}", self.set);
+        let args = ["get", "secret", SECRET, "--namespace", &home, "--output", "json"];
         let ran = self.cluster.plane.kubectl(&args);
         ran.ok.then(|| serde_json::from_str(&ran.stdout).expect("kubectl prints JSON"))
     }
@@ -188,7 +222,7 @@ impl<'c> Replicas<'c> {
     /// What a configuration trusts: base64, or nothing.
     pub fn bundle(&self, kind: &str, replica: usize) -> String {
         let path = "jsonpath={.webhooks[0].clientConfig.caBundle}";
-        let ran = self.cluster.plane.kubectl(&["get", kind, &configuration(replica), "--output", path]);
+        let ran = self.cluster.plane.kubectl(&["get", kind, &self.configuration(replica), "--output", path]);
         assert!(ran.ok, "{}", ran.stderr);
         ran.stdout
     }
@@ -201,7 +235,12 @@ impl Drop for Replicas<'_> {
         }
         for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
             for replica in 0..REPLICAS {
-                self.cluster.plane.kubectl(&["delete", kind, &configuration(replica), "--ignore-not-found"]);
+                self.cluster.plane.kubectl(&[
+                    "delete",
+                    kind,
+                    &self.configuration(replica),
+                    "--ignore-not-found",
+                ]);
             }
         }
     }

@@ -12,6 +12,11 @@ use crate::cluster::LIMIT;
 use crate::control_plane::{ControlPlane, until};
 use crate::created::Created;
 
+/// What the API server said about `what` after so many lines of its log.
+pub fn complaints(plane: &ControlPlane, before: usize, what: &str) -> Vec<String> {
+    plane.api_server_log().into_iter().skip(before).filter(|line| line.contains(what)).collect()
+}
+
 /// Pods, created one after the other and deleted again.
 pub struct Traffic<'t> {
     plane: &'t ControlPlane,
@@ -34,6 +39,7 @@ impl<'t> Traffic<'t> {
     /// Creates pods while `meanwhile` runs, and a few more before and after it. Each has to be injected.
     /// Gives how many they were.
     pub fn during(&self, meanwhile: impl FnOnce()) -> usize {
+        let before = self.plane.api_server_log().len();
         thread::scope(|scope| {
             let running = scope.spawn(|| self.run());
             // Ends the traffic also when a step fails, or the scope would wait for ever.
@@ -44,7 +50,12 @@ impl<'t> Traffic<'t> {
             drop(end);
             let failed = running.join().expect("no panic");
             let created = self.created.load(SeqCst);
-            assert!(failed.is_empty(), "of {created} pods {} were not injected: {failed:?}", failed.len());
+            assert!(
+                failed.is_empty(),
+                "of {created} pods {} were not injected: {failed:?}; the API server said {:#?}",
+                failed.len(),
+                complaints(self.plane, before, "webhook")
+            );
             created
         })
     }

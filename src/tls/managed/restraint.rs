@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 const SOONEST: Duration = Duration::from_millis(500);
 const LATEST: Duration = Duration::from_secs(30);
 
-/// How often within a minute one bundle is put back into one configuration.
+/// How often within a minute one bundle is put back into one configuration. After that it is left alone for
+/// as long.
 const MOST: usize = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -63,11 +64,14 @@ impl Restraint {
             bundle.clone_into(&mut self.bundle);
             self.mended.clear();
         }
-        while self.mended.front().is_some_and(|first| now.saturating_duration_since(*first) >= MINUTE) {
-            self.mended.pop_front();
+        let is_over = |mended: Instant| now.saturating_duration_since(mended) >= MINUTE;
+        match self.mended.back() {
+            Some(last) if self.mended.len() >= MOST && !is_over(*last) => {
+                return Some((*last + MINUTE).saturating_duration_since(now));
+            }
+            _ => self.mended.retain(|mended| !is_over(*mended)),
         }
-        let first = self.mended.front().filter(|_| self.mended.len() >= MOST)?;
-        Some((*first + MINUTE).saturating_duration_since(now))
+        None
     }
 
     /// Counts one time that the bundle was put in. Whether it was the last for a while.
@@ -104,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bundle_is_put_back_ten_times_a_minute_at_most() {
+    fn one_bundle_is_put_back_ten_times_within_a_minute_at_most() {
         let mut restraint = Restraint::default();
         let start = Instant::now();
         for second in 0..10 {
@@ -112,10 +116,31 @@ mod tests {
             assert_eq!(restraint.wait("a", now), None);
             assert_eq!(restraint.mended(now), second == 9);
         }
-        assert_eq!(restraint.wait("a", start + Duration::from_secs(10)), Some(Duration::from_secs(50)));
+        let last = start + Duration::from_secs(9);
+        assert_eq!(restraint.wait("a", last + Duration::from_secs(55)), Some(Duration::from_secs(5)));
+        assert_eq!(restraint.wait("b", last), None, "a rotation is no quarrel");
+    }
+
+    #[test]
+    fn a_bundle_is_put_back_again_after_a_minute() {
+        let mut restraint = Restraint::default();
+        let start = Instant::now();
+        assert_eq!(restraint.wait("a", start), None);
+        for _ in 0..10 {
+            restraint.mended(start);
+        }
         assert_eq!(restraint.wait("a", start + MINUTE), None);
-        restraint.mended(start + MINUTE);
-        assert_eq!(restraint.wait("a", start + MINUTE), Some(Duration::from_secs(1)));
-        assert_eq!(restraint.wait("b", start + MINUTE), None, "a rotation is no quarrel");
+        assert!(!restraint.mended(start + MINUTE), "counted anew");
+    }
+
+    #[test]
+    fn what_is_put_back_now_and_then_is_never_left_alone() {
+        let mut restraint = Restraint::default();
+        let start = Instant::now();
+        for time in 0..100 {
+            let now = start + time * Duration::from_secs(7);
+            assert_eq!(restraint.wait("a", now), None);
+            assert!(!restraint.mended(now));
+        }
     }
 }

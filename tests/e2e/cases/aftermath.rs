@@ -2,7 +2,6 @@
 //! for, and what that has to say about the webhook.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -73,8 +72,8 @@ fn check(cluster: &Cluster, account: &str, granted: &BTreeSet<String>, elsewhere
 
 /// The API server warns in its log of every answer that it cannot use.
 pub fn complaints(cluster: &Cluster) {
-    let log = fs::read_to_string(cluster.plane.dir().join("kube-apiserver.log")).expect("a log");
-    let ours = log.lines().filter(|line| line.contains("pods.otel-webhook.io"));
+    let log = cluster.plane.api_server_log();
+    let ours = log.iter().filter(|line| line.contains("pods.otel-webhook.io"));
     // It is right where the webhook was stopped on purpose.
     let complaints: Vec<_> = ours.filter(|line| !line.contains("connection refused")).collect();
     assert!(complaints.is_empty(), "{} of them, such as {}", complaints.len(), complaints[0]);
