@@ -6,12 +6,12 @@
 //! What differs is that a value that nobody reads may be no JSON inside, and
 //! that strings may have control characters in them.
 
-mod nested;
-mod scan;
+mod blocks;
 mod visit;
 
 use std::fmt;
 
+use blocks::Blocks;
 use serde::{Deserialize, de};
 
 /// Reads a text.
@@ -31,7 +31,7 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> serde_json::Res
 }
 
 fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, GivenUp> {
-    let mut reader = Reader { text, at: 0, depth: 0 };
+    let mut reader = Reader { text, blocks: Blocks::new(text.as_bytes()), at: 0, depth: 0 };
     let value = T::deserialize(&mut reader)?;
     reader.peek().is_none().then_some(value).ok_or(GivenUp)
 }
@@ -45,6 +45,7 @@ const DEEPEST: usize = 100;
 
 struct Reader<'de> {
     text: &'de str,
+    blocks: Blocks<'de>,
     at: usize,
     depth: usize,
 }
@@ -128,7 +129,7 @@ impl<'de> Reader<'de> {
         let start = self.at;
         match first {
             b'"' => drop(self.skip_string()?),
-            b'{' | b'[' => self.at = nested::end(self.text.as_bytes(), start).ok_or(GivenUp)?,
+            b'{' | b'[' => self.at = self.blocks.end_of_nested(start).ok_or(GivenUp)?,
             b'}' | b']' => return Err(GivenUp),
             _ => {
                 let word = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'+' | b'.' | b'E');
@@ -142,7 +143,7 @@ impl<'de> Reader<'de> {
 
     /// Goes behind a string. True when anything in it is escaped.
     fn skip_string(&mut self) -> Result<bool, GivenUp> {
-        let (end, escaped) = scan::end_of_string(self.text.as_bytes(), self.at + 1).ok_or(GivenUp)?;
+        let (end, escaped) = self.blocks.end_of_string(self.at + 1).ok_or(GivenUp)?;
         self.at = end;
         Ok(escaped)
     }

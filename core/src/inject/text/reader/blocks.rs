@@ -1,0 +1,265 @@
+//! Where strings and values end, 64 bytes at a time.
+//!
+//! A block becomes words of one bit a byte: its quotes, and those of its brackets that stand outside of
+//! strings, which one prefix sum finds. The reader goes through a text from its beginning to its end, so
+//! that each block is marked once, for all that is looked for in it.
+
+use wide::u8x16;
+
+const BLOCK: usize = 64;
+
+/// The block of a text that is being read.
+pub struct Blocks<'t> {
+    bytes: &'t [u8],
+    /// Where it begins.
+    start: usize,
+    marks: Marks,
+    /// All ones where it ends within a string.
+    string: u64,
+    /// Whether its last byte is the backslash of an escape.
+    escaping: bool,
+}
+
+/// Which bytes of a block matter: the lowest bit stands for the first byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Marks {
+    quotes: u64,
+    backslashes: u64,
+    opening: u64,
+    closing: u64,
+}
+
+impl<'t> Blocks<'t> {
+    /// At the first block of a text.
+    pub fn new(bytes: &'t [u8]) -> Self {
+        let mut blocks = Self { bytes, start: 0, marks: Marks::default(), string: 0, escaping: false };
+        blocks.mark();
+        blocks
+    }
+
+    /// What follows the string whose first quote is before `at`, and whether anything in it is escaped.
+    /// None where it does not end.
+    #[inline]
+    pub fn end_of_string(&mut self, at: usize) -> Option<(usize, bool)> {
+        let mut looked_at = self.from(at)?;
+        let mut escaped = false;
+        loop {
+            let quotes = self.marks.quotes & looked_at;
+            let before = quotes.wrapping_sub(1) & !quotes;
+            escaped |= self.marks.backslashes & looked_at & before != 0;
+            if quotes != 0 {
+                return Some((self.start + quotes.trailing_zeros() as usize + 1, escaped));
+            }
+            self.next()?;
+            looked_at = u64::MAX;
+        }
+    }
+
+    /// What follows the object or the list whose bracket is at `at`. None where it does not end.
+    pub fn end_of_nested(&mut self, at: usize) -> Option<usize> {
+        let mut looked_at = self.from(at)?;
+        let mut depth = 0;
+        loop {
+            let (opening, closing) = (self.marks.opening & looked_at, self.marks.closing & looked_at);
+            if depth > closing.count_ones() {
+                depth = depth + opening.count_ones() - closing.count_ones();
+            } else if let Some(last) = last_closing(opening, closing, &mut depth) {
+                return Some(self.start + last + 1);
+            }
+            self.next()?;
+            looked_at = u64::MAX;
+        }
+    }
+
+    /// Goes to the block of `at`, which is never before the present one. Gives ones from there on.
+    #[inline]
+    fn from(&mut self, at: usize) -> Option<u64> {
+        while at >= self.start + BLOCK {
+            self.next()?;
+        }
+        Some(u64::MAX << (at - self.start))
+    }
+
+    /// Goes to the next block; none where the text is over.
+    fn next(&mut self) -> Option<()> {
+        self.start += BLOCK;
+        (self.start < self.bytes.len()).then(|| self.mark())
+    }
+
+    fn mark(&mut self) {
+        let rest = &self.bytes[self.start..];
+        let mut marks = if let Some(block) = rest.first_chunk() {
+            Marks::of(block)
+        } else {
+            let mut block = [b' '; BLOCK];
+            block[..rest.len()].copy_from_slice(rest);
+            Marks::of(&block)
+        };
+        marks.quotes &= !escaped(marks.backslashes, &mut self.escaping);
+        let within = within_strings(marks.quotes) ^ self.string;
+        marks.opening &= !within;
+        marks.closing &= !within;
+        self.string = if within >> (BLOCK - 1) == 1 { u64::MAX } else { 0 };
+        self.marks = marks;
+    }
+}
+
+/// The bytes that a backslash stands before; `escaping` is whether one stands before the block,
+/// and then before the next.
+fn escaped(mut backslashes: u64, escaping: &mut bool) -> u64 {
+    let mut escaped = u64::from(*escaping);
+    backslashes &= !escaped;
+    *escaping = false;
+    while backslashes != 0 {
+        let lowest = backslashes & backslashes.wrapping_neg();
+        *escaping = lowest >> (BLOCK - 1) == 1;
+        escaped |= lowest << 1;
+        // One that is escaped escapes nothing.
+        backslashes &= !(lowest | lowest << 1);
+    }
+    escaped
+}
+
+/// One for each byte from an opening quote up to its closing one.
+fn within_strings(quotes: u64) -> u64 {
+    [1, 2, 4, 8, 16, 32].into_iter().fold(quotes, |sum, by| sum ^ (sum << by))
+}
+
+/// The bracket that closes what the first one opened, if it is in the block.
+fn last_closing(opening: u64, closing: u64, depth: &mut u32) -> Option<usize> {
+    let mut brackets = opening | closing;
+    while brackets != 0 {
+        let lowest = brackets & brackets.wrapping_neg();
+        if opening & lowest != 0 {
+            *depth += 1;
+        } else if *depth <= 1 {
+            return Some(lowest.trailing_zeros() as usize);
+        } else {
+            *depth -= 1;
+        }
+        brackets ^= lowest;
+    }
+    None
+}
+
+impl Marks {
+    fn of(block: &[u8; BLOCK]) -> Self {
+        let mut marks = Self::default();
+        for (index, sixteen) in block.as_chunks::<16>().0.iter().enumerate() {
+            let bytes = u8x16::new(*sixteen);
+            // The square brackets differ from the curly ones in this bit alone.
+            let folded = bytes | u8x16::splat(0x20);
+            let bits = |bytes: u8x16, is: u8| {
+                u64::from(bytes.simd_eq(u8x16::splat(is)).to_bitmask()) << (index * 16)
+            };
+            marks.quotes |= bits(bytes, b'"');
+            marks.backslashes |= bits(bytes, b'\\');
+            marks.opening |= bits(folded, b'{');
+            marks.closing |= bits(folded, b'}');
+        }
+        marks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn byte_by_byte(block: &[u8; BLOCK]) -> Marks {
+        let marked =
+            |is: fn(u8) -> bool| block.iter().rev().fold(0, |marks, byte| marks << 1 | u64::from(is(*byte)));
+        Marks {
+            quotes: marked(|byte| byte == b'"'),
+            backslashes: marked(|byte| byte == b'\\'),
+            opening: marked(|byte| b"{[".contains(&byte)),
+            closing: marked(|byte| b"}]".contains(&byte)),
+        }
+    }
+
+    #[test]
+    fn every_byte_is_marked_for_what_it_is() {
+        for byte in 0..=u8::MAX {
+            for at in [0, 7, 8, 15, 16, 63] {
+                let mut block = [b' '; BLOCK];
+                block[at] = byte;
+                assert_eq!(Marks::of(&block), byte_by_byte(&block), "{byte:#x} at {at}");
+            }
+        }
+    }
+
+    /// The end of a string, and whether anything in it is escaped.
+    fn string_by_byte(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {
+        let mut escaped = false;
+        loop {
+            match bytes.get(at)? {
+                b'"' => return Some((at + 1, escaped)),
+                b'\\' => (at, escaped) = (at + 2, true),
+                _ => at += 1,
+            }
+        }
+    }
+
+    fn nested_by_byte(bytes: &[u8], mut at: usize) -> Option<usize> {
+        let mut depth = 0;
+        loop {
+            let byte = *bytes.get(at)?;
+            at += 1;
+            match byte {
+                b'"' => at = string_by_byte(bytes, at)?.0,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth <= 1 => return Some(at),
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_string_ends_at_its_quote_wherever_it_stands() {
+        for before in 0..140 {
+            for text in [r#"""#, r#"a""#, r#"\"""#, r#"\\""#, r#"\\\"x""#, "[", ""] {
+                let text = [r#"""#, &"{".repeat(before), text, r#"}""#, r#"a" "b""#].concat();
+                let found = Blocks::new(text.as_bytes()).end_of_string(1);
+                assert_eq!(found, string_by_byte(text.as_bytes(), 1), "{text}");
+            }
+            let open = [r#"""#, &"a".repeat(before), r#"\""#].concat();
+            assert_eq!(Blocks::new(open.as_bytes()).end_of_string(1), None);
+        }
+        assert_eq!(Blocks::new(b"").end_of_string(1), None);
+        assert_eq!(Blocks::new(b"").end_of_nested(0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn all_ends_are_where_they_are_byte_by_byte(
+            text in "([\\[{]|a{0,9})([\\[\\]{}a]|\"([a{\\]]|\\\\.){0,30}\"|b{0,40}){0,60}[\\]}]{0,9}"
+        ) {
+            let bytes = text.as_bytes();
+            let mut blocks = Blocks::new(bytes);
+            let mut at = 0;
+            // As a reader goes: into each object, and behind each string.
+            while let Some(byte) = bytes.get(at) {
+                match byte {
+                    b'"' => {
+                        let end = blocks.end_of_string(at + 1);
+                        prop_assert_eq!(end, string_by_byte(bytes, at + 1));
+                        at = end.map_or(bytes.len(), |(end, _)| end);
+                    }
+                    b'{' | b'[' => {
+                        let end = Blocks::new(&bytes[at..]).end_of_nested(0).map(|end| at + end);
+                        prop_assert_eq!(end, nested_by_byte(bytes, at));
+                        if *byte == b'[' {
+                            prop_assert_eq!(blocks.end_of_nested(at), end);
+                            at = end.unwrap_or(bytes.len());
+                        } else {
+                            at += 1;
+                        }
+                    }
+                    _ => at += 1,
+                }
+            }
+        }
+    }
+}
