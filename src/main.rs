@@ -1,6 +1,6 @@
 //! The program; all of it is in the library.
 
-// Brings memcpy and memmove.
+// Brings memcpy, memmove and memcmp.
 use otel_webhook_memory as _;
 
 #[global_allocator]

@@ -1,7 +1,7 @@
-//! `memcpy` and `memmove` of C, for programs that are linked with musl for
+//! `memcpy`, `memmove` and `memcmp` of C, for programs that are linked with musl for
 //! x86-64. musl's own copy by the instruction `rep movsq`, which takes dozens of
 //! cycles to begin: on some processors a third of all that a review costs, which
-//! makes some five hundred copies of a few bytes each.
+//! makes some five hundred copies of a few bytes each. And they compare byte by byte.
 //!
 //! Whoever links this crate has them, and so have all libraries in the program,
 //! since the linker looks into C's library last. Elsewhere the crate is empty but
@@ -17,6 +17,7 @@
 #![cfg_attr(not(any(test, target_env = "musl")), allow(dead_code, reason = "C's library has its own here"))]
 
 use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_storeu_si128};
+use core::cmp::Ordering;
 
 /// As C has it, but for that the two may overlap.
 ///
@@ -40,6 +41,74 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u
     // SAFETY: as the caller says.
     unsafe { copy(to, from, len) };
     to
+}
+
+/// As C has it.
+///
+/// # Safety
+/// `len` bytes can be read from both.
+#[cfg(target_env = "musl")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn memcmp(left: *const u8, right: *const u8, len: usize) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe { compare(left, right, len) as i32 }
+}
+
+/// Zero where both are the same: what the compiler calls for `==`.
+///
+/// # Safety
+/// `len` bytes can be read from both.
+#[cfg(target_env = "musl")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn bcmp(left: *const u8, right: *const u8, len: usize) -> i32 {
+    // SAFETY: as the caller says.
+    unsafe { compare(left, right, len) as i32 }
+}
+
+/// Compares `len` bytes, eight at a time.
+///
+/// # Safety
+/// `len` bytes can be read from both.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "as of copy")]
+unsafe fn compare(left: *const u8, right: *const u8, len: usize) -> Ordering {
+    const EIGHT: usize = size_of::<u64>();
+    let mut at = 0;
+    // SAFETY: everything that is read begins and ends within `len` bytes.
+    unsafe {
+        if len >= EIGHT {
+            while at < len - EIGHT {
+                let order = compare_eight(left.add(at), right.add(at));
+                if order.is_ne() {
+                    return order;
+                }
+                at += EIGHT;
+            }
+            // What was looked at before is the same in both.
+            return compare_eight(left.add(len - EIGHT), right.add(len - EIGHT));
+        }
+        while at < len {
+            let order = left.add(at).read().cmp(&right.add(at).read());
+            if order.is_ne() {
+                return order;
+            }
+            at += 1;
+        }
+    }
+    Ordering::Equal
+}
+
+/// # Safety
+/// Eight bytes can be read from both.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "as of copy")]
+#[allow(clippy::cast_ptr_alignment, reason = "they are read unaligned")]
+unsafe fn compare_eight(left: *const u8, right: *const u8) -> Ordering {
+    // SAFETY: as the caller says.
+    let (left, right) =
+        unsafe { (left.cast::<u64>().read_unaligned(), right.cast::<u64>().read_unaligned()) };
+    // The first byte counts most.
+    u64::from_be(left).cmp(&u64::from_be(right))
 }
 
 /// 64 bytes, in four registers.
@@ -241,6 +310,28 @@ mod tests {
                 check(400, 400 + shift, len);
                 check(400, 400 - shift, len);
             }
+        }
+    }
+
+    #[test]
+    fn bytes_are_compared_as_the_standard_library_does() {
+        for len in 0..70 {
+            let left: Vec<u8> = (0..len).map(|at: u8| at.wrapping_mul(37)).collect();
+            for at in 0..usize::from(len) {
+                for byte in [0, 1, 0x7f, 0x80, 0xff] {
+                    let mut right = left.clone();
+                    right[at] = byte;
+                    if let Some(last) = right.last_mut().filter(|_| at + 1 < usize::from(len)) {
+                        // A later difference must not count.
+                        *last = last.wrapping_add(128);
+                    }
+                    // SAFETY: both have this length.
+                    let found = unsafe { compare(left.as_ptr(), right.as_ptr(), left.len()) };
+                    assert_eq!(found, left.cmp(&right), "{left:?} {right:?}");
+                }
+            }
+            // SAFETY: it has this length.
+            assert_eq!(unsafe { compare(left.as_ptr(), left.clone().as_ptr(), left.len()) }, Ordering::Equal);
         }
     }
 }
