@@ -7,20 +7,55 @@ use wide::u8x16;
 pub fn string(out: &mut String, text: &str) {
     if is_plain(text) {
         quoted(out, text);
-    } else if text.bytes().any(|byte| byte < 0x20) {
-        out.push_str(&of(text));
     } else {
-        out.reserve(text.len() + text.len() / 4);
+        out.reserve(text.len() + text.len() / 4 + 2);
         out.push('"');
-        let mut rest = text;
-        while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\')) {
-            out.push_str(&rest[..at]);
-            out.push('\\');
-            out.push_str(&rest[at..=at]);
-            rest = &rest[at + 1..];
+        escape(out, text);
+        out.push('"');
+    }
+}
+
+/// Appends a text with what has to be escaped in it escaped.
+fn escape(out: &mut String, text: &str) {
+    let bytes = text.as_bytes();
+    // Up to here it is written, and up to there it is known what has to be escaped.
+    let (mut written, mut at) = (0, 0);
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let mut special = if let Some(sixteen) = rest.first_chunk() {
+            specials(sixteen)
+        } else {
+            let mut last = [b' '; 16];
+            last[..rest.len()].copy_from_slice(rest);
+            specials(&last)
+        };
+        while special != 0 {
+            let found = at + special.trailing_zeros() as usize;
+            out.push_str(&text[written..found]);
+            escape_byte(out, bytes[found]);
+            written = found + 1;
+            special &= special - 1;
         }
-        out.push_str(rest);
-        out.push('"');
+        at += 16;
+    }
+    out.push_str(&text[written..]);
+}
+
+fn escape_byte(out: &mut String, byte: u8) {
+    match byte {
+        b'"' => out.push_str("\\\""),
+        b'\\' => out.push_str("\\\\"),
+        b'\n' => out.push_str("\\n"),
+        b'\r' => out.push_str("\\r"),
+        b'\t' => out.push_str("\\t"),
+        8 => out.push_str("\\b"),
+        12 => out.push_str("\\f"),
+        _ => {
+            out.push_str("\\u00");
+            for digit in [byte >> 4, byte & 15] {
+                out.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
+            }
+        }
     }
 }
 
@@ -58,10 +93,15 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn are_plain(bytes: &[u8; 16]) -> bool {
+    specials(bytes) == 0
+}
+
+/// One bit for each byte that has to be escaped, the lowest for the first.
+fn specials(bytes: &[u8; 16]) -> u32 {
     let bytes = u8x16::new(*bytes);
     let control = bytes.min(u8x16::splat(0x1f)).simd_eq(bytes);
     let special = bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\'));
-    (control | special).to_bitmask() == 0
+    (control | special).to_bitmask()
 }
 
 /// The JSON of a value that cannot fail to be one.
@@ -87,7 +127,10 @@ mod tests {
 
     #[test]
     fn strings_are_escaped_where_they_must_be() {
-        for special in ["", "plain", "ünï", "\"", "\\", "\n", "\0", "\u{1f}", "\u{7f}", "\"ü\\", " "] {
+        for special in [
+            "", "plain", "ünï", "\"", "\\", "\n", "\r", "\t", "\0", "\u{8}", "\u{c}", "\u{1f}", "\u{7f}",
+            "\"ü\\", " ",
+        ] {
             for (before, after) in (0..40).flat_map(|before| [(before, 0), (before, 1), (before, 20)]) {
                 let text = ["a".repeat(before).as_str(), special, &"b".repeat(after)].concat();
                 let mut out = String::new();
