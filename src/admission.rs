@@ -13,7 +13,6 @@ mod instrumentation;
 mod workload;
 
 use std::{
-    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Instant,
@@ -26,7 +25,7 @@ pub use crate::review::{Answer, MalformedReview, Panicked, Request, Skip};
 use crate::{
     api::defaults::DefaultImages,
     inject::{self, Input, Outcome, Settings, catalogue::Catalogue, pod::Pod},
-    review::{answer, one_line},
+    review::one_line,
     store::{
         Store,
         cluster::{self, Cluster},
@@ -73,8 +72,9 @@ impl Admission {
         Ok(match &request.pod {
             Ok(pod) => {
                 let outcome = self.review(&request, pod).await;
-                self.record(&request, pod, &outcome, started);
-                Answer::of(&request.uid, &outcome).write()
+                let answer = Answer::of(&request.uid, &outcome);
+                self.record(&request, pod, &outcome, answer.summary(), started);
+                answer.write()
             }
             Err(skip) => {
                 if let Skip::Unreadable { .. } = skip {
@@ -125,23 +125,24 @@ impl Admission {
         request: &Request<'_>,
         pod: &Pod<'_>,
         outcome: &Result<Outcome, Panicked>,
+        summary: Option<&str>,
         started: Instant,
     ) {
-        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let namespace = &*request.namespace;
-        let namespace = one_line(namespace);
-        let owner = one_line(Owner(pod));
+        let about = || (one_line(&*request.namespace), one_line(owner(pod)));
         match outcome {
             Err(Panicked) => {
+                let (namespace, owner) = about();
                 tracing::error!(namespace, %owner, "the core panicked; the pod goes on without an agent");
             }
             Ok(outcome) if !outcome.is_asked() => {}
             Ok(outcome) => {
+                let (namespace, owner) = about();
+                let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
                 for finding in &outcome.findings {
                     self.metrics.count_injection(finding.language, finding.reason.code());
                 }
                 let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
-                let findings = one_line(answer::summary(outcome));
+                let findings = summary.unwrap_or_default();
                 tracing::info!(namespace, %owner, injected, %findings, micros, "reviewed");
             }
         }
@@ -154,16 +155,13 @@ fn caught<T>(core: impl FnOnce() -> T) -> Result<T, Panicked> {
 }
 
 /// Whose pod it is, for the log: its controller, or its own name.
-struct Owner<'p>(&'p Pod<'p>);
-
-impl fmt::Display for Owner<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let metadata = &self.0.metadata;
-        let controller = metadata.owner_references.iter().find(|owner| owner.controller == Some(true));
-        match controller.or(metadata.owner_references.first()) {
-            Some(owner) => write!(f, "{}/{}", owner.kind, owner.name),
-            None if metadata.name.is_empty() => write!(f, "Pod/{}", metadata.generate_name),
-            None => write!(f, "Pod/{}", metadata.name),
-        }
-    }
+fn owner(pod: &Pod<'_>) -> String {
+    let metadata = &pod.metadata;
+    let controller = metadata.owner_references.iter().find(|owner| owner.controller == Some(true));
+    let (kind, name) = match controller.or(metadata.owner_references.first()) {
+        Some(owner) => (&*owner.kind, &owner.name),
+        None if metadata.name.is_empty() => ("Pod", &metadata.generate_name),
+        None => ("Pod", &metadata.name),
+    };
+    [kind, "/", name].concat()
 }

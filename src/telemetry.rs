@@ -2,6 +2,7 @@
 //!
 //! Uses nothing else of this crate, so that everything else may use it.
 
+mod event;
 mod lines;
 mod managed;
 mod metrics;
@@ -13,6 +14,7 @@ pub use metrics::{Metrics, ReviewOutcome};
 
 use std::io::{self, IsTerminal};
 
+use event::{Direct, Style};
 use lines::Lines;
 use thiserror::Error;
 use tracing_subscriber::EnvFilter;
@@ -77,8 +79,15 @@ pub fn init_logging(format: LogFormat, level: &str) -> Result<Flushing, LoggingE
     let flushing = writer.flushing();
     let lines = tracing_subscriber::fmt::layer().with_writer(writer);
     let lines = match format {
-        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+        LogFormat::Text if io::stderr().is_terminal() => lines.boxed(),
+        LogFormat::Text => {
+            let direct = |rare| Direct { style: Style::Text, rare };
+            lines.with_ansi(false).map_event_format(direct).boxed()
+        }
+        LogFormat::Json => {
+            let direct = |rare| Direct { style: Style::Json, rare };
+            lines.json().flatten_event(true).map_event_format(direct).boxed()
+        }
     };
     tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;
     Ok(flushing)

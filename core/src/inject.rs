@@ -24,7 +24,7 @@ pub mod env;
 mod exporter;
 mod image;
 pub mod job;
-mod json;
+pub mod json;
 pub mod language;
 mod neutral;
 mod note;

@@ -51,7 +51,7 @@ impl Audit {
     fn of(outcome: &Outcome) -> Self {
         let any = |is: fn(&Reason) -> bool| outcome.findings.iter().any(|finding| is(&finding.reason));
         let found = |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
-        let text = one_line(summary(outcome));
+        let text = summary(outcome);
         if any(found) && !any(Reason::is_injected) {
             Self::FoundInjected(text)
         } else {
@@ -117,6 +117,13 @@ impl<'a> Answer<'a> {
         Self { patch_type: patch.as_ref().map(|_| "JSONPatch"), patch, ..self }
     }
 
+    /// Each language and container with the code of what became of it, such as
+    /// `java/order=Injected python=NoInstrumentation`. None where nothing was asked for.
+    pub fn summary(&self) -> Option<&str> {
+        let (Audit::Injection(text) | Audit::FoundInjected(text)) = self.audit_annotations.as_ref()?;
+        Some(text)
+    }
+
     /// The whole review as JSON.
     pub fn write(&self) -> Vec<u8> {
         let review = Review { api_version: "admission.k8s.io/v1", kind: "AdmissionReview", response: self };
@@ -150,20 +157,21 @@ fn base64() -> impl Engine {
 }
 
 /// `java/order=Injected python=NoInstrumentation`: each language and container with its code.
-pub fn summary(outcome: &Outcome) -> impl fmt::Display {
-    fmt::from_fn(|f| {
-        for (index, finding) in outcome.findings.iter().enumerate() {
-            if index > 0 {
-                f.write_str(" ")?;
-            }
-            f.write_str(finding.language)?;
-            if let Some(container) = &finding.container {
-                write!(f, "/{container}")?;
-            }
-            write!(f, "={}", finding.reason.code())?;
+fn summary(outcome: &Outcome) -> String {
+    let mut text = String::with_capacity(64);
+    for (index, finding) in outcome.findings.iter().enumerate() {
+        if index > 0 {
+            text.push(' ');
         }
-        Ok(())
-    })
+        text.push_str(finding.language);
+        if let Some(container) = &finding.container {
+            text.push('/');
+            text.push_str(container);
+        }
+        text.push('=');
+        text.push_str(finding.reason.code());
+    }
+    one_line(text)
 }
 
 /// As many warnings as the API server takes.
