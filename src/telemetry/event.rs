@@ -7,7 +7,6 @@ use std::cell::RefCell;
 use std::fmt::{self, Debug, Write as _};
 
 use jiff::Timestamp;
-use otel_webhook_core::inject::json;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::FmtContext;
@@ -89,8 +88,8 @@ impl Line {
 
     fn end(&mut self, target: &str) {
         if self.style == Style::Json {
-            self.text.push(',');
-            json::member(&mut self.text, "target", target);
+            self.text.push_str(",\"target\":");
+            self.json(target);
             self.text.push('}');
         }
         self.text.push('\n');
@@ -119,6 +118,10 @@ impl Line {
         self.is_first = false;
     }
 
+    fn json(&mut self, value: &str) {
+        self.text.push_str(&serde_json::to_string(value).unwrap_or_default());
+    }
+
     fn number(&mut self, field: &Field, number: impl fmt::Display) {
         self.name(field);
         let _ = write!(self.text, "{number}");
@@ -138,7 +141,7 @@ impl Visit for Line {
             }
             Style::Json => {
                 let written = self.text.split_off(start);
-                json::string(&mut self.text, &written);
+                self.json(&written);
             }
         }
     }
@@ -149,7 +152,7 @@ impl Visit for Line {
             Style::Text => self.record_debug(field, &value),
             Style::Json => {
                 self.name(field);
-                json::string(&mut self.text, value);
+                self.json(value);
             }
         }
     }
@@ -172,7 +175,7 @@ impl Visit for Line {
             Style::Text => self.record_debug(field, &value),
             Style::Json => {
                 self.name(field);
-                self.text.push_str(&json::of(&value));
+                self.text.push_str(&serde_json::json!(value).to_string());
             }
         }
     }
