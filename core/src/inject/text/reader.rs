@@ -27,7 +27,7 @@ pub fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::Result<
 /// # Errors
 /// As `serde_json` has them.
 pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> serde_json::Result<T> {
-    str::from_utf8(bytes).map_or_else(|_| serde_json::from_slice(bytes), from_str)
+    simdutf8::basic::from_utf8(bytes).map_or_else(|_| serde_json::from_slice(bytes), from_str)
 }
 
 fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, GivenUp> {

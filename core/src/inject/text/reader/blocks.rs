@@ -1,12 +1,10 @@
 //! Where strings and values end, 64 bytes at a time.
 //!
 //! A block becomes words of one bit a byte: its quotes, and those of its brackets that stand outside of
-//! strings, which one prefix sum finds. The reader goes through a text from its beginning to its end, so
-//! that each block is marked once, for all that is looked for in it.
+//! strings. The reader goes through a text from its beginning to its end, so that each block is marked once,
+//! for all that is looked for in it.
 
-use wide::u8x16;
-
-const BLOCK: usize = 64;
+use otel_webhook_marks::{BLOCK, Marker, Marks};
 
 /// The block of a text that is being read.
 pub struct Blocks<'t> {
@@ -14,25 +12,13 @@ pub struct Blocks<'t> {
     /// Where it begins.
     start: usize,
     marks: Marks,
-    /// All ones where it ends within a string.
-    string: u64,
-    /// Whether its last byte is the backslash of an escape.
-    escaping: bool,
-}
-
-/// Which bytes of a block matter: the lowest bit stands for the first byte.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Marks {
-    quotes: u64,
-    backslashes: u64,
-    opening: u64,
-    closing: u64,
+    marker: Marker,
 }
 
 impl<'t> Blocks<'t> {
     /// At the first block of a text.
     pub fn new(bytes: &'t [u8]) -> Self {
-        let mut blocks = Self { bytes, start: 0, marks: Marks::default(), string: 0, escaping: false };
+        let mut blocks = Self { bytes, start: 0, marks: Marks::default(), marker: Marker::new() };
         blocks.mark();
         blocks
     }
@@ -57,18 +43,20 @@ impl<'t> Blocks<'t> {
 
     /// What follows the object or the list whose bracket is at `at`. None where it does not end.
     pub fn end_of_nested(&mut self, at: usize) -> Option<usize> {
-        let mut looked_at = self.from(at)?;
+        let looked_at = self.from(at)?;
         let mut depth = 0;
-        loop {
-            let (opening, closing) = (self.marks.opening & looked_at, self.marks.closing & looked_at);
-            if depth > closing.count_ones() {
-                depth = depth + opening.count_ones() - closing.count_ones();
-            } else if let Some(last) = last_closing(opening, closing, &mut depth) {
-                return Some(self.start + last + 1);
-            }
+        let mut last =
+            last_closing(self.marks.opening & looked_at, self.marks.closing & looked_at, &mut depth);
+        while last.is_none() {
             self.next()?;
-            looked_at = u64::MAX;
+            let Marks { opening, closing, opened, closed, .. } = self.marks;
+            if depth > closed {
+                depth = depth + opened - closed;
+            } else {
+                last = last_closing(opening, closing, &mut depth);
+            }
         }
+        last.map(|last| self.start + last + 1)
     }
 
     /// Goes to the block of `at`, which is never before the present one. Gives ones from there on.
@@ -88,41 +76,14 @@ impl<'t> Blocks<'t> {
 
     fn mark(&mut self) {
         let rest = &self.bytes[self.start..];
-        let mut marks = if let Some(block) = rest.first_chunk() {
-            Marks::of(block)
+        if let Some(block) = rest.first_chunk() {
+            self.marker.next(block, &mut self.marks);
         } else {
             let mut block = [b' '; BLOCK];
             block[..rest.len()].copy_from_slice(rest);
-            Marks::of(&block)
-        };
-        marks.quotes &= !escaped(marks.backslashes, &mut self.escaping);
-        let within = within_strings(marks.quotes) ^ self.string;
-        marks.opening &= !within;
-        marks.closing &= !within;
-        self.string = if within >> (BLOCK - 1) == 1 { u64::MAX } else { 0 };
-        self.marks = marks;
+            self.marker.next(&block, &mut self.marks);
+        }
     }
-}
-
-/// The bytes that a backslash stands before; `escaping` is whether one stands before the block,
-/// and then before the next.
-fn escaped(mut backslashes: u64, escaping: &mut bool) -> u64 {
-    let mut escaped = u64::from(*escaping);
-    backslashes &= !escaped;
-    *escaping = false;
-    while backslashes != 0 {
-        let lowest = backslashes & backslashes.wrapping_neg();
-        *escaping = lowest >> (BLOCK - 1) == 1;
-        escaped |= lowest << 1;
-        // One that is escaped escapes nothing.
-        backslashes &= !(lowest | lowest << 1);
-    }
-    escaped
-}
-
-/// One for each byte from an opening quote up to its closing one.
-fn within_strings(quotes: u64) -> u64 {
-    [1, 2, 4, 8, 16, 32].into_iter().fold(quotes, |sum, by| sum ^ (sum << by))
 }
 
 /// The bracket that closes what the first one opened, if it is in the block.
@@ -142,52 +103,11 @@ fn last_closing(opening: u64, closing: u64, depth: &mut u32) -> Option<usize> {
     None
 }
 
-impl Marks {
-    fn of(block: &[u8; BLOCK]) -> Self {
-        let mut marks = Self::default();
-        for (index, sixteen) in block.as_chunks::<16>().0.iter().enumerate() {
-            let bytes = u8x16::new(*sixteen);
-            // The square brackets differ from the curly ones in this bit alone.
-            let folded = bytes | u8x16::splat(0x20);
-            let bits = |bytes: u8x16, is: u8| {
-                u64::from(bytes.simd_eq(u8x16::splat(is)).to_bitmask()) << (index * 16)
-            };
-            marks.quotes |= bits(bytes, b'"');
-            marks.backslashes |= bits(bytes, b'\\');
-            marks.opening |= bits(folded, b'{');
-            marks.closing |= bits(folded, b'}');
-        }
-        marks
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn byte_by_byte(block: &[u8; BLOCK]) -> Marks {
-        let marked =
-            |is: fn(u8) -> bool| block.iter().rev().fold(0, |marks, byte| marks << 1 | u64::from(is(*byte)));
-        Marks {
-            quotes: marked(|byte| byte == b'"'),
-            backslashes: marked(|byte| byte == b'\\'),
-            opening: marked(|byte| b"{[".contains(&byte)),
-            closing: marked(|byte| b"}]".contains(&byte)),
-        }
-    }
-
-    #[test]
-    fn every_byte_is_marked_for_what_it_is() {
-        for byte in 0..=u8::MAX {
-            for at in [0, 7, 8, 15, 16, 63] {
-                let mut block = [b' '; BLOCK];
-                block[at] = byte;
-                assert_eq!(Marks::of(&block), byte_by_byte(&block), "{byte:#x} at {at}");
-            }
-        }
-    }
 
     /// The end of a string, and whether anything in it is escaped.
     fn string_by_byte(bytes: &[u8], mut at: usize) -> Option<(usize, bool)> {

@@ -1,0 +1,261 @@
+//! Which bytes of a text are quotes, backslashes and brackets, 64 at a time.
+//!
+//! Two thirds of a review are never read, and only gone through to find where they end. Vectors of 32 bytes
+//! and an instruction that counts bits halve the time of that, but a program may use them only after it has
+//! asked the processor, and in unsafe code: so this is a crate of its own.
+
+use wide::u8x16;
+
+/// As many bytes are marked at once.
+pub const BLOCK: usize = 64;
+
+/// Which bytes of a block matter for JSON: the lowest bit stands for the first byte.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Quotes that begin or end a string.
+    pub quotes: u64,
+    /// Backslashes.
+    pub backslashes: u64,
+    /// Opening brackets, curly and square, outside of strings.
+    pub opening: u64,
+    /// Closing ones.
+    pub closing: u64,
+    /// How many opening ones there are.
+    pub opened: u32,
+    /// How many closing ones there are.
+    pub closed: u32,
+}
+
+/// Marks the blocks of one text, from its first to its last.
+#[derive(Clone, Debug)]
+pub struct Marker {
+    mark: Mark,
+    before: Before,
+}
+
+/// Writes the marks where they stay: what is written number by number and read again as vectors at once,
+/// as a value on its way would be, takes longer than the marking.
+type Mark = fn(&mut Before, &[u8; BLOCK], &mut Marks);
+
+/// What a block has to know of the one before it.
+#[derive(Clone, Debug, Default)]
+struct Before {
+    /// All ones where it ended within a string.
+    string: u64,
+    /// Whether its last byte is the backslash of an escape.
+    escaping: bool,
+}
+
+impl Marker {
+    /// For a text that begins outside of a string.
+    #[must_use]
+    pub fn new() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            // SAFETY: the processor has what the function needs.
+            return Self::by(|before, block, marks| unsafe { avx2::mark(before, block, marks) });
+        }
+        Self::by(portable)
+    }
+
+    fn by(mark: Mark) -> Self {
+        Self { mark, before: Before::default() }
+    }
+
+    /// Marks the next block.
+    #[inline]
+    pub fn next(&mut self, block: &[u8; BLOCK], marks: &mut Marks) {
+        (self.mark)(&mut self.before, block, marks);
+    }
+}
+
+impl Default for Marker {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Where the bytes are, whatever they mean there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Found {
+    quotes: u64,
+    backslashes: u64,
+    opening: u64,
+    closing: u64,
+}
+
+/// The square brackets differ from the curly ones in this bit alone.
+const FOLD: u8 = 0x20;
+
+/// By vectors that every processor has.
+fn portable(before: &mut Before, block: &[u8; BLOCK], marks: &mut Marks) {
+    let mut found = Found::default();
+    for (index, sixteen) in block.as_chunks::<16>().0.iter().enumerate() {
+        let bytes = u8x16::new(*sixteen);
+        let folded = bytes | u8x16::splat(FOLD);
+        let bits =
+            |bytes: u8x16, is: u8| u64::from(bytes.simd_eq(u8x16::splat(is)).to_bitmask()) << (index * 16);
+        found.quotes |= bits(bytes, b'"');
+        found.backslashes |= bits(bytes, b'\\');
+        found.opening |= bits(folded, b'{');
+        found.closing |= bits(folded, b'}');
+    }
+    finish(before, &found, marks);
+}
+
+/// Tells what the bytes mean.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "compiled once for each kind of processor")]
+fn finish(before: &mut Before, found: &Found, marks: &mut Marks) {
+    let quotes = found.quotes & !escaped(found.backslashes, &mut before.escaping);
+    let within = within_strings(quotes) ^ before.string;
+    before.string = if within >> (BLOCK - 1) == 1 { u64::MAX } else { 0 };
+    let (opening, closing) = (found.opening & !within, found.closing & !within);
+    marks.quotes = quotes;
+    marks.backslashes = found.backslashes;
+    marks.opening = opening;
+    marks.closing = closing;
+    marks.opened = opening.count_ones();
+    marks.closed = closing.count_ones();
+}
+
+/// The bytes that a backslash stands before; `escaping` is whether one stands before the block,
+/// and then before the next.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "as of finish")]
+fn escaped(mut backslashes: u64, escaping: &mut bool) -> u64 {
+    let mut escaped = u64::from(*escaping);
+    backslashes &= !escaped;
+    *escaping = false;
+    while backslashes != 0 {
+        let lowest = backslashes & backslashes.wrapping_neg();
+        *escaping = lowest >> (BLOCK - 1) == 1;
+        escaped |= lowest << 1;
+        // One that is escaped escapes nothing.
+        backslashes &= !(lowest | lowest << 1);
+    }
+    escaped
+}
+
+/// One for each byte from an opening quote up to its closing one.
+#[inline(always)]
+#[allow(clippy::inline_always, reason = "as of finish")]
+fn within_strings(quotes: u64) -> u64 {
+    [1, 2, 4, 8, 16, 32].into_iter().fold(quotes, |sum, by| sum ^ (sum << by))
+}
+
+/// By vectors of 32 bytes, and with an instruction that counts bits: x86-64 processors since 2013 have both.
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use core::arch::x86_64::{
+        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
+        _mm256_set1_epi8,
+    };
+
+    use super::{BLOCK, Before, FOLD, Found, Marks, finish};
+
+    #[target_feature(enable = "avx2,popcnt")]
+    pub fn mark(before: &mut Before, block: &[u8; BLOCK], marks: &mut Marks) {
+        let halves = block.as_chunks::<32>().0;
+        let [low, high] = [load(&halves[0]), load(&halves[1])];
+        let fold = splat(FOLD);
+        let [low_folded, high_folded] = [_mm256_or_si256(low, fold), _mm256_or_si256(high, fold)];
+        let found = Found {
+            quotes: equal(low, high, b'"'),
+            backslashes: equal(low, high, b'\\'),
+            opening: equal(low_folded, high_folded, b'{'),
+            closing: equal(low_folded, high_folded, b'}'),
+        };
+        finish(before, &found, marks);
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn equal(low: __m256i, high: __m256i, byte: u8) -> u64 {
+        let wanted = splat(byte);
+        let bits = |half| u64::from(_mm256_movemask_epi8(_mm256_cmpeq_epi8(half, wanted)).cast_unsigned());
+        bits(low) | bits(high) << 32
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn splat(byte: u8) -> __m256i {
+        _mm256_set1_epi8(byte.cast_signed())
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn load(half: &[u8; 32]) -> __m256i {
+        // SAFETY: there are 32 bytes, and the instruction does not ask for alignment.
+        unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same byte by byte, for a whole text.
+    fn byte_by_byte(text: &[u8]) -> Vec<Marks> {
+        let (mut in_string, mut escaping) = (false, false);
+        let mark = |block: &[u8; BLOCK]| {
+            let mut marks = Marks::default();
+            for (index, byte) in block.iter().enumerate() {
+                let bit = 1 << index;
+                let is_escaped = std::mem::take(&mut escaping);
+                match byte {
+                    b'"' if !is_escaped => {
+                        marks.quotes |= bit;
+                        in_string = !in_string;
+                    }
+                    b'\\' => {
+                        marks.backslashes |= bit;
+                        escaping = !is_escaped;
+                    }
+                    b'{' | b'[' if !in_string => marks.opening |= bit,
+                    b'}' | b']' if !in_string => marks.closing |= bit,
+                    _ => {}
+                }
+            }
+            (marks.opened, marks.closed) = (marks.opening.count_ones(), marks.closing.count_ones());
+            marks
+        };
+        text.as_chunks().0.iter().map(mark).collect()
+    }
+
+    /// Both ways to mark, where the processor has both.
+    fn check(text: &[u8]) {
+        let expected = byte_by_byte(text);
+        for mut marker in [Marker::new(), Marker::by(portable)] {
+            let mut marks = Marks::default();
+            for (block, expected) in text.as_chunks().0.iter().zip(&expected) {
+                marker.next(block, &mut marks);
+                assert_eq!(marks, *expected, "{}", String::from_utf8_lossy(text));
+            }
+        }
+    }
+
+    #[test]
+    fn every_byte_is_marked_for_what_it_is_wherever_it_stands() {
+        for byte in 0..=u8::MAX {
+            for at in 0..BLOCK {
+                let mut block = [b' '; BLOCK];
+                block[at] = byte;
+                check(&block);
+            }
+        }
+    }
+
+    #[test]
+    fn what_stands_in_strings_and_behind_backslashes_does_not_count() {
+        // Texts of these bytes in an order that does not repeat itself soon.
+        let bytes = b"\"\\{}[]a \"\\\\\"";
+        let mut state = 1_u32;
+        for _ in 0..300 {
+            let text: Vec<u8> = std::iter::repeat_with(|| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                bytes[(state >> 16) as usize % bytes.len()]
+            })
+            .take(4 * BLOCK)
+            .collect();
+            check(&text);
+        }
+    }
+}
