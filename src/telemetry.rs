@@ -25,7 +25,7 @@ use tracing_subscriber::{Layer, layer::SubscriberExt, util::SubscriberInitExt};
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// Lines for people, coloured on a terminal.
+    /// Lines for people, coloured on a terminal unless `NO_COLOR` is set.
     #[default]
     Text,
     /// One JSON object a line, for log collectors.

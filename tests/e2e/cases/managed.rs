@@ -153,8 +153,9 @@ pub fn rotations(cluster: &Cluster) {
     let pods: Vec<_> = sets.iter().flat_map(pods).collect();
     let third = AtomicBool::new(true);
     let pod = |number: usize| {
-        let running = pods.iter().filter(|pod| third.load(SeqCst) || pod["metadata"]["name"] != "third");
-        named(running.clone().nth(number % running.count()).expect("a pod"), number)
+        let all = third.load(SeqCst);
+        let running: Vec<_> = pods.iter().filter(|pod| all || pod["metadata"]["name"] != "third").collect();
+        named(running[number % running.len()], number)
     };
     let traffic = Traffic::new(&cluster.plane, "managed-rotations", &pod);
     let rotations = |set: &Replicas<'_>| set.said(0, "serving a new certificate") - 1;
