@@ -32,31 +32,17 @@ fn escape(out: &mut String, text: &str) {
         while special != 0 {
             let found = at + special.trailing_zeros() as usize;
             out.push_str(&text[written..found]);
-            escape_byte(out, bytes[found]);
+            match &text[found..=found] {
+                one @ ("\"" | "\\") => out.extend(["\\", one]),
+                // So rare that it may take a detour.
+                control => out.push_str(of(control).trim_matches('"')),
+            }
             written = found + 1;
             special &= special - 1;
         }
         at += 16;
     }
     out.push_str(&text[written..]);
-}
-
-fn escape_byte(out: &mut String, byte: u8) {
-    match byte {
-        b'"' => out.push_str("\\\""),
-        b'\\' => out.push_str("\\\\"),
-        b'\n' => out.push_str("\\n"),
-        b'\r' => out.push_str("\\r"),
-        b'\t' => out.push_str("\\t"),
-        8 => out.push_str("\\b"),
-        12 => out.push_str("\\f"),
-        _ => {
-            out.push_str("\\u00");
-            for digit in [byte >> 4, byte & 15] {
-                out.push(char::from_digit(digit.into(), 16).unwrap_or('0'));
-            }
-        }
-    }
 }
 
 /// Appends `"name":` and a JSON string. Inlined, so that a name that is known

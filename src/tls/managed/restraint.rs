@@ -1,6 +1,5 @@
 //! When to try again, and when to leave it to others for a while.
 
-use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// How soon after a failure, and at most how late, the same is tried again.
@@ -54,7 +53,7 @@ impl Retry {
 #[derive(Debug, Default)]
 pub struct Restraint {
     bundle: String,
-    mended: VecDeque<Instant>,
+    mended: Vec<Instant>,
 }
 
 impl Restraint {
@@ -64,19 +63,18 @@ impl Restraint {
             bundle.clone_into(&mut self.bundle);
             self.mended.clear();
         }
-        let is_over = |mended: Instant| now.saturating_duration_since(mended) >= MINUTE;
-        match self.mended.back() {
-            Some(last) if self.mended.len() >= MOST && !is_over(*last) => {
-                return Some((*last + MINUTE).saturating_duration_since(now));
-            }
-            _ => self.mended.retain(|mended| !is_over(*mended)),
+        let passed = |mended: &Instant| now.saturating_duration_since(*mended);
+        let pause = self.mended.last().map_or(Duration::ZERO, |last| MINUTE.saturating_sub(passed(last)));
+        if self.mended.len() < MOST || pause.is_zero() {
+            self.mended.retain(|mended| passed(mended) < MINUTE);
+            return None;
         }
-        None
+        Some(pause)
     }
 
     /// Counts one time that the bundle was put in. Whether it was the last for a while.
     pub fn mended(&mut self, now: Instant) -> bool {
-        self.mended.push_back(now);
+        self.mended.push(now);
         self.mended.len() == MOST
     }
 }

@@ -209,6 +209,8 @@ pub fn quarrel(cluster: &Cluster) {
         (0..REPLICAS).all(|replica| replicas.metric(replica, in_step) == Some(0.0)).then_some(())
     });
     assert_eq!(replicas.bundle(KINDS[0], 1), other);
+    let repairs = replicas.all_said("caBundle was changed, and is put back");
+    assert!(repairs <= 10 * REPLICAS, "{repairs} in a minute");
 }
 
 /// Changes `caBundle` of the second replica's configuration.

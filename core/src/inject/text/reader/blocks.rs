@@ -27,7 +27,7 @@ impl<'t> Blocks<'t> {
     /// None where it does not end.
     #[inline]
     pub fn end_of_string(&mut self, at: usize) -> Option<(usize, bool)> {
-        let mut looked_at = self.from(at)?;
+        let mut looked_at = self.reach(at)?;
         let mut escaped = false;
         loop {
             let quotes = self.marks.quotes & looked_at;
@@ -43,7 +43,7 @@ impl<'t> Blocks<'t> {
 
     /// What follows the object or the list whose bracket is at `at`. None where it does not end.
     pub fn end_of_nested(&mut self, at: usize) -> Option<usize> {
-        let looked_at = self.from(at)?;
+        let looked_at = self.reach(at)?;
         let mut depth = 0;
         let mut last =
             last_closing(self.marks.opening & looked_at, self.marks.closing & looked_at, &mut depth);
@@ -61,7 +61,7 @@ impl<'t> Blocks<'t> {
 
     /// Goes to the block of `at`, which is never before the present one. Gives ones from there on.
     #[inline]
-    fn from(&mut self, at: usize) -> Option<u64> {
+    fn reach(&mut self, at: usize) -> Option<u64> {
         while at >= self.start + BLOCK {
             self.next()?;
         }
