@@ -173,6 +173,9 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
         return Err(Refusal::WrongContentType("none".to_owned()));
     };
+    if *value == JSON {
+        return Ok(());
+    }
     let text = String::from_utf8_lossy(value.as_bytes());
     let essence = text.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {

@@ -169,7 +169,9 @@ impl Compiled {
     /// A short hash of what is configured for a language: the same for the
     /// same configuration, in every replica of this version.
     pub fn hash(&self, language: &Language) -> Box<str> {
-        format!("{:08x}", self.hashes[language.index()]).into()
+        let hash = self.hashes[language.index()];
+        let digit = |place: u32| char::from_digit(hash >> (4 * place) & 0xf, 16).expect("less than 16");
+        (0..8).rev().map(digit).collect()
     }
 
     fn with_hashes(mut self) -> Self {

@@ -32,8 +32,8 @@ pub fn certificates(job: &Job<'_, '_>) -> impl Iterator<Item = Note> {
 
 fn name(source: &EnvFrom<'_>) -> String {
     match (&source.config_map_ref, &source.secret_ref) {
-        (Some(map), _) => format!("ConfigMap {}", map.name),
-        (None, Some(secret)) => format!("Secret {}", secret.name),
+        (Some(map), _) => ["ConfigMap ", &map.name].concat(),
+        (None, Some(secret)) => ["Secret ", &secret.name].concat(),
         (None, None) => "a source".to_owned(),
     }
 }

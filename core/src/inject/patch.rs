@@ -257,12 +257,12 @@ fn set_map(out: &mut Operations, field: &str, own: &Map<'_>, mut entries: Wanted
 /// A key as a part of a path (RFC 6901, section 3).
 fn escaped(key: &str) -> String {
     let mut part = String::with_capacity(key.len() + 2);
-    for letter in key.chars() {
-        match letter {
-            '~' => part.push_str("~0"),
-            '/' => part.push_str("~1"),
-            _ => part.push(letter),
-        }
+    let mut rest = key;
+    while let Some(at) = rest.bytes().position(|byte| byte == b'~' || byte == b'/') {
+        part.push_str(&rest[..at]);
+        part.push_str(if rest[at..].starts_with('~') { "~0" } else { "~1" });
+        rest = &rest[at + 1..];
     }
+    part.push_str(rest);
     part
 }

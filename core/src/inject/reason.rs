@@ -16,7 +16,10 @@ pub struct ObjectName {
 
 impl fmt::Display for ObjectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
+        // For each injected pod, and twice as fast as `write!`.
+        f.write_str(&self.namespace)?;
+        f.write_str("/")?;
+        f.write_str(&self.name)
     }
 }
 

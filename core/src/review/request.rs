@@ -16,8 +16,9 @@ pub struct Request<'a> {
     pub uid: Text<'a>,
     /// Namespace of the request; the pod's own may be absent.
     pub namespace: Text<'a>,
-    /// The pod, or why there is none to inject into.
-    pub pod: Result<Pod<'a>, Skip>,
+    /// The pod, or why there is none to inject into. On the heap, since it is large, and would be
+    /// copied at every step on its way here.
+    pub pod: Result<Box<Pod<'a>>, Skip>,
 }
 
 /// Why a request is answered without looking for annotations.
@@ -58,7 +59,7 @@ impl<'a> Request<'a> {
     /// # Errors
     /// When there is no uid to answer to.
     pub fn parse(body: &'a [u8]) -> Result<Self, MalformedReview> {
-        match Envelope::<Object<Pod<'a>>>::parse(body) {
+        match Envelope::<Object<Box<Pod<'a>>>>::parse(body) {
             Ok(envelope) => Ok(Self::of(envelope, |pod| Ok(pod.0))),
             Err(MalformedReview::NotAReview(problem)) => {
                 let unreadable = |what| Err(Skip::Unreadable { what, problem: problem.to_string() });
@@ -77,7 +78,7 @@ impl<'a> Request<'a> {
 
     fn of<Reviewed>(
         envelope: Envelope<'a, Reviewed>,
-        read: impl FnOnce(Reviewed) -> Result<Pod<'a>, Skip>,
+        read: impl FnOnce(Reviewed) -> Result<Box<Pod<'a>>, Skip>,
     ) -> Self {
         let Envelope { uid, namespace, operation, sub_resource, resource, object, .. } = envelope;
         let pod = match (&*resource.group, &*resource.resource, &*sub_resource) {

@@ -87,13 +87,18 @@ impl<'de> Visitor<'de> for AmountsVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Amounts<'de>, A::Error> {
-        let mut amounts = Amounts::default();
+        // Most name CPU and memory.
+        let mut amounts: Vec<(Text<'de>, Quantity)> = Vec::with_capacity(2);
         while let Some((name, Amount(quantity))) = entries.next_entry()? {
             // The last of a repeated key counts.
-            amounts.0.retain(|(known, _)| *known != name);
-            amounts.0.extend(quantity.map(|quantity| (name, quantity)));
+            if let Some(known) = amounts.iter().position(|(known, _)| *known == name) {
+                amounts.remove(known);
+            }
+            if let Some(quantity) = quantity {
+                amounts.push((name, quantity));
+            }
         }
-        Ok(amounts)
+        Ok(Amounts(amounts))
     }
 }
 

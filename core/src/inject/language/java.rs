@@ -53,12 +53,12 @@ fn copies<'p>(job: &Job<'_, 'p>, _platform: &'static str) -> Vec<Copying<'p>> {
         command: command.map(Cow::Borrowed).into(),
     };
     let extension = |(index, (image, dir)): (usize, &'p (String, String))| Copying {
-        name: format!("{EXTENSION}{index}").into(),
+        name: [EXTENSION, &index.to_string()].concat().into(),
         image,
         command: vec![
             "cp".into(),
             "-r".into(),
-            format!("{dir}/.").into(),
+            [dir, "/."].concat().into(),
             "/otel-auto-instrumentation-java/extensions".into(),
         ],
     };
