@@ -24,11 +24,12 @@ mod trust;
 use std::{env, io};
 
 use figures::Figures;
+use otel_webhook_allocator::Mimalloc;
 use otel_webhook_memory as _;
 
 /// The product's own, for the empty handler, as is what copies memory.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Mimalloc = Mimalloc;
 
 fn main() -> io::Result<()> {
     if env::args().nth(1).as_deref() == Some(empty::ARGUMENT) {
