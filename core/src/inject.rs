@@ -24,7 +24,7 @@ pub mod env;
 mod exporter;
 mod image;
 pub mod job;
-mod json;
+pub(crate) mod json;
 pub mod language;
 mod neutral;
 mod note;

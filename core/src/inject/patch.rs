@@ -5,6 +5,8 @@
 //! edited entry by entry: own entries stay where they are, removed ones go
 //! first, and new ones are put in by their final position in ascending order.
 
+use itoa::Buffer as Digits;
+
 use super::{
     edit::{ContainerEdit, Mounts, NewMount, PodEdit},
     env::{Change, Entry},
@@ -70,7 +72,10 @@ impl Operations {
     }
 
     fn move_to_end(&mut self, list: &str, index: usize) {
-        self.begin(r#"{"op":"move","path":""#, &[list, r#"/-","from":""#, list, "/", &index.to_string()]);
+        self.begin(
+            r#"{"op":"move","path":""#,
+            &[list, r#"/-","from":""#, list, "/", Digits::new().format(index)],
+        );
         self.text.push_str(r#""}"#);
     }
 
@@ -134,7 +139,7 @@ pub fn operations(
 
 fn edit_container(out: &mut Operations, edit: &ContainerEdit<'_>) {
     let list = if edit.place.init { "initContainers" } else { "containers" };
-    let container = ["/spec/", list, "/", &edit.place.index.to_string()].concat();
+    let container = ["/spec/", list, "/", Digits::new().format(edit.place.index)].concat();
     edit_env(out, &[&container, "/env"].concat(), edit);
     edit_mounts(out, &[&container, "/volumeMounts"].concat(), &edit.mounts);
 }
@@ -150,7 +155,7 @@ fn edit_env(out: &mut Operations, list: &str, edit: &ContainerEdit<'_>) {
     move_late_entries(out, list, entries);
     for (position, entry) in entries.iter().enumerate() {
         if entry.origin.is_none() {
-            out.add(&[list, "/", &position.to_string()], |out| entry.write(out));
+            out.add(&[list, "/", Digits::new().format(position)], |out| entry.write(out));
         }
     }
 }
@@ -162,10 +167,10 @@ fn own_entries<'e, 'p>(entries: &'e [Entry<'p>]) -> impl Iterator<Item = (usize,
 fn change_entry(out: &mut Operations, list: &str, index: usize, entry: &Entry<'_>) {
     match entry.change {
         Change::None => {}
-        Change::Name => out.replace(&[list, "/", &index.to_string(), "/name"], &entry.name),
+        Change::Name => out.replace(&[list, "/", Digits::new().format(index), "/name"], &entry.name),
         // `add` sets the member, whether it was there or not.
         Change::Value => {
-            out.add(&[list, "/", &index.to_string(), "/value"], |out| {
+            out.add(&[list, "/", Digits::new().format(index), "/value"], |out| {
                 json::string(out, &entry.value);
             });
         }
@@ -175,6 +180,9 @@ fn change_entry(out: &mut Operations, list: &str, index: usize, entry: &Entry<'_
 /// Brings own entries that were moved to the end there, so that the own ones
 /// stand in their final order before new ones are put among them.
 fn move_late_entries(out: &mut Operations, list: &str, entries: &[Entry<'_>]) {
+    if own_entries(entries).is_sorted_by_key(|(index, _)| index) {
+        return;
+    }
     let finals: Vec<usize> = own_entries(entries).map(|(index, _)| index).collect();
     let mut present: Vec<usize> = (0..finals.len()).collect();
     while let Some(at) = (0..finals.len()).find(|&at| finals[at] != present[at]) {
@@ -186,7 +194,7 @@ fn move_late_entries(out: &mut Operations, list: &str, entries: &[Entry<'_>]) {
 
 fn edit_mounts(out: &mut Operations, list: &str, mounts: &Mounts<'_>) {
     if let Some(index) = mounts.removed {
-        out.remove(&[list, "/", &index.to_string()]);
+        out.remove(&[list, "/", Digits::new().format(index)]);
     }
     let present = mounts.own.len() - usize::from(mounts.removed.is_some());
     out.append(list, present, &mut mounts.added.iter(), |out, mount| write_mount(out, mount));
@@ -216,7 +224,9 @@ fn insert_init_containers(out: &mut Operations, edit: &PodEdit<'_>) {
     }
     for (already, init) in added.iter().enumerate() {
         let position = init.before + already;
-        out.add(&["/spec/initContainers/", &position.to_string()], |out| out.push_str(&init.container.json));
+        out.add(&["/spec/initContainers/", Digits::new().format(position)], |out| {
+            out.push_str(&init.container.json);
+        });
     }
 }
 

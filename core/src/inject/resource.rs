@@ -107,8 +107,7 @@ impl<'p> Attributes<'p> {
         self.set_known("k8s.node.name", &*pod.spec.node_name);
         // The owners were looked up for all languages of the pod; another
         // one's Instrumentation may want UIDs where this one does not.
-        let is_uid = |key: &str| key.rsplit('.').next() == Some("uid");
-        let wanted = |key: &str| policy.with_uids || !is_uid(key);
+        let wanted = |key: &str| policy.with_uids || key.strip_suffix(".uid").is_none();
         for (key, value) in facts.workload.attributes.iter().filter(|(key, _)| wanted(key)) {
             self.set_known(key, value.as_str());
         }

@@ -4,10 +4,9 @@ use std::{borrow::Cow, fmt};
 
 use base64::Engine;
 use json_patch::Patch;
-use serde::Serialize;
 
 use super::{Panicked, one_line, refusal::Status};
-use crate::inject::{Outcome, reason::Reason};
+use crate::inject::{Outcome, json, reason::Reason};
 
 /// The longest warning, in bytes: the API server cuts at 256 characters.
 const LONGEST_WARNING: usize = 250;
@@ -16,21 +15,14 @@ const LONGEST_WARNING: usize = 250;
 const MOST_WARNINGS: usize = 4096;
 
 /// The answer to one request.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub struct Answer<'a> {
     uid: &'a str,
     allowed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch_type: Option<&'static str>,
-    /// Operations as JSON text; see [`Answer::write`].
-    #[serde(skip)]
+    /// Operations as JSON text.
     patch: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    audit_annotations: Option<Audit>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    audit: Option<Audit>,
     status: Option<Status>,
 }
 
@@ -40,32 +32,21 @@ pub struct Answer<'a> {
 /// again when anything changed the pod afterwards, be it the service account's
 /// mount in the new init container. It refuses to overwrite an annotation, and
 /// would log a warning for every pod.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Audit {
-    Injection(String),
-    FoundInjected(String),
+#[derive(Debug)]
+struct Audit {
+    name: &'static str,
+    text: String,
 }
 
 impl Audit {
     fn of(outcome: &Outcome) -> Self {
         let any = |is: fn(&Reason) -> bool| outcome.findings.iter().any(|finding| is(&finding.reason));
-        let found = |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
-        let text = summary(outcome);
-        if any(found) && !any(Reason::is_injected) {
-            Self::FoundInjected(text)
-        } else {
-            Self::Injection(text)
-        }
+        let before =
+            |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
+        let is_found = any(before) && !any(Reason::is_injected);
+        let name = if is_found { "found-injected" } else { "injection" };
+        Self { name, text: summary(outcome) }
     }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Review<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    response: &'a Answer<'a>,
 }
 
 impl<'a> Answer<'a> {
@@ -74,10 +55,9 @@ impl<'a> Answer<'a> {
         Self {
             uid,
             allowed: true,
-            patch_type: None,
             patch: None,
             warnings: warning.into_iter().map(cut).collect(),
-            audit_annotations: None,
+            audit: None,
             status: None,
         }
     }
@@ -85,7 +65,7 @@ impl<'a> Answer<'a> {
     /// The object with these operations done to it.
     pub fn patched(uid: &'a str, patch: &Patch) -> Self {
         let text = || serde_json::to_string(patch).expect("operations are JSON").into();
-        Self::allowed(uid, None).with((!patch.is_empty()).then(text))
+        Self { patch: (!patch.is_empty()).then(text), ..Self::allowed(uid, None) }
     }
 
     /// The object is not taken.
@@ -107,54 +87,63 @@ impl<'a> Answer<'a> {
         let asked = !outcome.findings.is_empty();
         Self {
             warnings: all_of(outcome.warnings().iter().map(|warning| format!("otel-webhook: {warning}"))),
-            audit_annotations: asked.then(|| Audit::of(outcome)),
+            audit: asked.then(|| Audit::of(outcome)),
+            patch: outcome.patch.as_deref().map(Cow::Borrowed),
             ..Self::allowed(uid, None)
         }
-        .with(outcome.patch.as_deref().map(Cow::Borrowed))
-    }
-
-    fn with(self, patch: Option<Cow<'a, str>>) -> Self {
-        Self { patch_type: patch.as_ref().map(|_| "JSONPatch"), patch, ..self }
     }
 
     /// Each language and container with the code of what became of it, such as
     /// `java/order=Injected python=NoInstrumentation`. None where nothing was asked for.
     pub fn summary(&self) -> Option<&str> {
-        let (Audit::Injection(text) | Audit::FoundInjected(text)) = self.audit_annotations.as_ref()?;
-        Some(text)
+        self.audit.as_ref().map(|audit| audit.text.as_str())
     }
 
     /// The whole review as JSON.
     pub fn write(&self) -> Vec<u8> {
-        let review = Review { api_version: "admission.k8s.io/v1", kind: "AdmissionReview", response: self };
-        let encoded = self.patch.as_ref().and_then(|patch| base64::encoded_len(patch.len(), true));
-        let mut text = Vec::with_capacity(1024 + encoded.unwrap_or_default());
-        serde_json::to_writer(&mut text, &review).expect("strings are JSON");
-        if let (Some(patch), Some(length)) = (&self.patch, encoded) {
-            // The patch is much longer than all the rest, so it is encoded right
-            // where it goes: as the last member of the response.
-            text.truncate(text.len() - "}}".len());
-            text.extend_from_slice(b",\"patch\":\"");
-            let start = text.len();
-            text.resize(start + length, 0);
-            base64().encode_slice(&**patch, &mut text[start..]).expect("there is room for it");
-            text.extend_from_slice(b"\"}}");
+        let patch = self.patch.as_deref().unwrap_or_default();
+        let encoded = base64::encoded_len(patch.len(), true).expect("there is memory for it");
+        let mut text = String::with_capacity(1024 + encoded);
+        text.push_str(r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"#);
+        json::member(&mut text, "uid", self.uid);
+        text.push_str(if self.allowed { r#","allowed":true"# } else { r#","allowed":false"# });
+        if !self.warnings.is_empty() {
+            text.push_str(r#","warnings":"#);
+            json::list(&mut text, &self.warnings, |out, warning| json::string(out, warning));
         }
+        if let Some(Audit { name, text: summary }) = &self.audit {
+            text.push_str(r#","auditAnnotations":{"#);
+            json::member(&mut text, name, summary);
+            text.push('}');
+        }
+        if let Some(status) = &self.status {
+            text.push_str(r#","status":"#);
+            text.push_str(&json::of(status));
+        }
+        if self.patch.is_some() {
+            text.push_str(r#","patchType":"JSONPatch","patch":""#);
+        }
+        let mut text = text.into_bytes();
+        if self.patch.is_some() {
+            // Much longer than all the rest, so it is encoded right where it goes.
+            let start = text.len();
+            text.resize(start + encoded, 0);
+            BASE64.encode_slice(patch, &mut text[start..]).expect("there is room for it");
+            text.push(b'"');
+        }
+        text.extend_from_slice(b"}}");
         text
     }
 }
 
-/// The standard alphabet, by vector instructions where the processor has them.
+/// The standard alphabet, by vector instructions where the processor has them. Made once, with its tables.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-fn base64() -> impl Engine {
-    base64::engine::Simd::standard(base64::engine::general_purpose::PAD)
-}
+static BASE64: std::sync::LazyLock<base64::engine::Simd> =
+    std::sync::LazyLock::new(|| base64::engine::Simd::standard(base64::engine::general_purpose::PAD));
 
 /// The standard alphabet.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn base64() -> impl Engine {
-    base64::prelude::BASE64_STANDARD
-}
+use base64::prelude::BASE64_STANDARD as BASE64;
 
 /// `java/order=Injected python=NoInstrumentation`: each language and container with its code.
 fn summary(outcome: &Outcome) -> String {
