@@ -19,8 +19,13 @@ use crate::{
 /// How often everything is measured; the figures tell the lowest and the highest.
 const ROUNDS: usize = 5;
 
-/// The length of one closed loop, and of the counting of handshakes.
-const CLOSED: Duration = Duration::from_millis(1500);
+/// Two servers are compared in turns of this length: a neighbour that slows the machine down for a
+/// second slows both down.
+const TURN: Duration = Duration::from_millis(75);
+/// Turns of each server in one round.
+const TURNS: usize = 20;
+/// The length of one counting of handshakes.
+const HANDSHAKES: Duration = Duration::from_millis(1500);
 /// The length of one open loop.
 const OPEN: Duration = Duration::from_secs(4);
 
@@ -49,6 +54,61 @@ impl Loaded {
     fn cpu_each(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / f64::from(self.done.answers)
     }
+}
+
+/// A server in closed loops, all turns of a round together.
+#[derive(Default)]
+struct Turns {
+    answers: u32,
+    elapsed: Duration,
+    cpu: Duration,
+}
+
+impl Turns {
+    fn rate(&self) -> f64 {
+        f64::from(self.answers) / self.elapsed.as_secs_f64()
+    }
+
+    /// As of [`Loaded`].
+    fn cpu_each(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / f64::from(self.answers)
+    }
+}
+
+/// One of two servers that are compared.
+struct Side<'s> {
+    server: &'s Server,
+    sender: Sender,
+}
+
+impl<'s> Side<'s> {
+    fn new(server: &'s Server, connections: usize, body: &[Vec<u8>]) -> io::Result<Self> {
+        Ok(Self { server, sender: Sender::new(server.address, connections, body)? })
+    }
+
+    fn turn(&mut self, turns: &mut Turns) -> io::Result<()> {
+        let Loaded { done, cpu } = Loaded::by(self.server, || self.sender.closed(TURN))?;
+        turns.answers += done.answers;
+        turns.elapsed += done.elapsed;
+        turns.cpu += cpu;
+        Ok(())
+    }
+}
+
+/// One round of two servers.
+fn in_turns(first: &mut Side<'_>, second: &mut Side<'_>) -> io::Result<(Turns, Turns)> {
+    let (mut one, mut other) = (Turns::default(), Turns::default());
+    for turn in 0..TURNS {
+        // Neither is always the one that follows the other.
+        if turn % 2 == 0 {
+            first.turn(&mut one)?;
+            second.turn(&mut other)?;
+        } else {
+            second.turn(&mut other)?;
+            first.turn(&mut one)?;
+        }
+    }
+    Ok((one, other))
 }
 
 /// Everything, round by round.
@@ -115,14 +175,13 @@ fn closed(
 ) -> io::Result<()> {
     let (mut rate, mut cpu, mut empty_rate, mut empty_cpu, mut ratio) = Default::default();
     let into = |list: &mut Vec<f64>, figure: f64| list.push(figure);
-    let mut to_product = Sender::new(product.address, connections, body)?;
-    let mut to_empty = Sender::new(empty.address, connections, body)?;
+    let mut product = Side::new(product, connections, body)?;
+    let mut empty = Side::new(empty, connections, body)?;
     for _ in 0..ROUNDS {
-        let one = Loaded::by(product, || to_product.closed(CLOSED))?;
-        let other = Loaded::by(empty, || to_empty.closed(CLOSED))?;
-        into(&mut rate, one.done.rate());
+        let (one, other) = in_turns(&mut product, &mut empty)?;
+        into(&mut rate, one.rate());
         into(&mut cpu, one.cpu_each());
-        into(&mut empty_rate, other.done.rate());
+        into(&mut empty_rate, other.rate());
         into(&mut empty_cpu, other.cpu_each());
         into(&mut ratio, other.cpu_each() / one.cpu_each());
     }
@@ -172,7 +231,7 @@ fn connect(figures: &mut Figures, server: &Server) -> io::Result<()> {
     for (name, resume) in [("full", false), ("resumed", true)] {
         let (mut rate, mut cpu) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            let loaded = Loaded::by(server, || handshakes::run(server.address, resume, CLOSED))?;
+            let loaded = Loaded::by(server, || handshakes::run(server.address, resume, HANDSHAKES))?;
             rate.push(loaded.done.rate());
             cpu.push(loaded.cpu_each());
         }
@@ -189,12 +248,11 @@ fn compare(
     goal: &str,
     [first, second]: [(&Server, &[Vec<u8>; 1]); 2],
 ) -> io::Result<()> {
-    let mut to_first = Sender::new(first.0.address, 16, first.1)?;
-    let mut to_second = Sender::new(second.0.address, 16, second.1)?;
+    let mut first = Side::new(first.0, 16, first.1)?;
+    let mut second = Side::new(second.0, 16, second.1)?;
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
-        let one = Loaded::by(first.0, || to_first.closed(CLOSED))?;
-        let other = Loaded::by(second.0, || to_second.closed(CLOSED))?;
+        let (one, other) = in_turns(&mut first, &mut second)?;
         ratios.push(other.cpu_each() / one.cpu_each());
     }
     figures.add(format!("{name}: CPU of a review"), "times", goal, &ratios);
