@@ -26,15 +26,13 @@ impl Draft {
     /// A container of a name and an image.
     pub fn new(name: &str, image: &str) -> Self {
         let mut json = String::with_capacity(1024);
-        json.push('{');
-        json::member(&mut json, "name", name);
-        json.push(',');
-        json::member(&mut json, "image", image);
+        json::member(&mut json, r#"{"name":"#, name);
+        json::member(&mut json, r#","image":"#, image);
         Self { name: name.to_owned(), json }
     }
 
     /// A member that is a list of words, such as the command.
-    pub fn words<T: AsRef<str>>(&mut self, name: &str, words: &[T]) -> &mut Self {
+    pub fn words<T: AsRef<str>>(&mut self, name: &'static str, words: &[T]) -> &mut Self {
         self.member(name);
         json::list(&mut self.json, words, |out, word| json::string(out, word.as_ref()));
         self
@@ -81,7 +79,7 @@ impl Draft {
     }
 
     /// A member whose value is JSON already, if there is one.
-    pub fn raw(&mut self, name: &str, value: Option<&str>) -> &mut Self {
+    pub fn raw(&mut self, name: &'static str, value: Option<&str>) -> &mut Self {
         if let Some(value) = value {
             self.member(name);
             self.json.push_str(value);
@@ -95,10 +93,8 @@ impl Draft {
         NewContainer { name: self.name, json: self.json }
     }
 
-    fn member(&mut self, name: &str) {
-        self.json.push(',');
-        json::string(&mut self.json, name);
-        self.json.push(':');
+    fn member(&mut self, name: &'static str) {
+        self.json.extend([",\"", name, "\":"]);
     }
 }
 

@@ -99,14 +99,12 @@ impl<'p> Entry<'p> {
 
     /// Appends the variable as JSON.
     pub fn write(&self, out: &mut String) {
-        out.push('{');
-        json::member(out, "name", &self.name);
+        json::member(out, r#"{"name":"#, &self.name);
         if let Some(from) = self.from {
-            out.push_str(",\"valueFrom\":");
+            out.push_str(r#","valueFrom":"#);
             out.push_str(from);
         } else {
-            out.push(',');
-            json::member(out, "value", &self.value);
+            json::member(out, r#","value":"#, &self.value);
         }
         out.push('}');
     }

@@ -45,12 +45,11 @@ fn escape(out: &mut String, text: &str) {
     out.push_str(&text[written..]);
 }
 
-/// Appends `"name":` and a JSON string. Inlined, so that a name that is known
-/// when the program is compiled is stored and not copied.
+/// Appends a member that is a string. The key comes as JSON, with whatever stands before it, such as
+/// `{"name":`. Inlined, so that a key that is known when the program is compiled is stored and not copied.
 #[inline]
-pub fn member(out: &mut String, name: &'static str, text: &str) {
-    quoted(out, name);
-    out.push(':');
+pub fn member(out: &mut String, key: &'static str, text: &str) {
+    out.push_str(key);
     string(out, text);
 }
 

@@ -122,8 +122,7 @@ pub fn operations(
     });
     let volumes = &mut edit.volumes.iter();
     out.append("/spec/volumes", pod.spec.volumes.len(), volumes, |out, volume| {
-        out.push('{');
-        json::member(out, "name", &volume.name);
+        json::member(out, r#"{"name":"#, &volume.name);
         out.push(',');
         out.push_str(&volume.source);
         out.push('}');
@@ -202,10 +201,8 @@ fn edit_mounts(out: &mut Operations, list: &str, mounts: &Mounts<'_>) {
 
 /// Appends a mount as JSON.
 pub fn write_mount(out: &mut String, mount: &NewMount<'_>) {
-    out.push('{');
-    json::member(out, "name", &mount.volume);
-    out.push(',');
-    json::member(out, "mountPath", &mount.path);
+    json::member(out, r#"{"name":"#, &mount.volume);
+    json::member(out, r#","mountPath":"#, &mount.path);
     if mount.read_only {
         out.push_str(",\"readOnly\":true");
     }
@@ -254,7 +251,9 @@ fn set_map(out: &mut Operations, field: &str, own: &Map<'_>, mut entries: Wanted
                 if index > 0 {
                     out.push(',');
                 }
-                json::member(out, key, value);
+                json::string(out, key);
+                out.push(':');
+                json::string(out, value);
             }
             out.push('}');
         });

@@ -34,7 +34,8 @@ pub struct Answer<'a> {
 /// would log a warning for every pod.
 #[derive(Debug)]
 struct Audit {
-    name: &'static str,
+    /// Whether it goes by the second name: nothing was done, since it had been done before.
+    is_found: bool,
     text: String,
 }
 
@@ -44,8 +45,7 @@ impl Audit {
         let before =
             |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
         let is_found = any(before) && !any(Reason::is_injected);
-        let name = if is_found { "found-injected" } else { "injection" };
-        Self { name, text: summary(outcome) }
+        Self { is_found, text: summary(outcome) }
     }
 }
 
@@ -104,16 +104,17 @@ impl<'a> Answer<'a> {
         let patch = self.patch.as_deref().unwrap_or_default();
         let encoded = base64::encoded_len(patch.len(), true).expect("there is memory for it");
         let mut text = String::with_capacity(1024 + encoded);
-        text.push_str(r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"#);
-        json::member(&mut text, "uid", self.uid);
+        text.push_str(r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview""#);
+        json::member(&mut text, r#","response":{"uid":"#, self.uid);
         text.push_str(if self.allowed { r#","allowed":true"# } else { r#","allowed":false"# });
         if !self.warnings.is_empty() {
             text.push_str(r#","warnings":"#);
             json::list(&mut text, &self.warnings, |out, warning| json::string(out, warning));
         }
-        if let Some(Audit { name, text: summary }) = &self.audit {
+        if let Some(audit) = &self.audit {
             text.push_str(r#","auditAnnotations":{"#);
-            json::member(&mut text, name, summary);
+            let key = if audit.is_found { r#""found-injected":"# } else { r#""injection":"# };
+            json::member(&mut text, key, &audit.text);
             text.push('}');
         }
         if let Some(status) = &self.status {
