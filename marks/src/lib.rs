@@ -1,8 +1,8 @@
 //! Which bytes of a text are quotes, backslashes and brackets, 64 at a time.
 //!
-//! Two thirds of a review are never read, and only gone through to find where they end. Vectors of 32 bytes
-//! and instructions that count and multiply bits halve the time of that, but a program may use them only
-//! after it has asked the processor, and in unsafe code: so this is a crate of its own.
+//! Two thirds of a review are never read, and only gone through to find where they end. Vectors of 32
+//! or 64 bytes and instructions that count and multiply bits halve the time of that, but a program may use
+//! them only after it has asked the processor, and in unsafe code: so this is a crate of its own.
 
 use wide::u8x16;
 
@@ -51,12 +51,8 @@ impl Marker {
     #[must_use]
     pub fn new() -> Self {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("popcnt")
-            && is_x86_feature_detected!("pclmulqdq")
-        {
-            // SAFETY: the processor has what the function needs.
-            return Self::by(|before, block, marks| unsafe { avx2::mark(before, block, marks) });
+        if let Some(mark) = x86::avx512().or_else(x86::avx2) {
+            return Self::by(mark);
         }
         Self::by(portable)
     }
@@ -146,57 +142,8 @@ fn within_strings(quotes: u64) -> u64 {
     [1, 2, 4, 8, 16, 32].into_iter().fold(quotes, |sum, by| sum ^ (sum << by))
 }
 
-/// By vectors of 32 bytes, and with instructions that count and multiply bits: x86-64 processors since 2013
-/// have them.
 #[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use core::arch::x86_64::{
-        __m256i, _mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8, _mm256_cmpeq_epi8,
-        _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
-    };
-
-    use super::{BLOCK, Before, FOLD, Found, Marks, finish};
-
-    #[target_feature(enable = "avx2,popcnt,pclmulqdq")]
-    pub fn mark(before: &mut Before, block: &[u8; BLOCK], marks: &mut Marks) {
-        let halves = block.as_chunks::<32>().0;
-        let [low, high] = [load(&halves[0]), load(&halves[1])];
-        let fold = splat(FOLD);
-        let [low_folded, high_folded] = [_mm256_or_si256(low, fold), _mm256_or_si256(high, fold)];
-        let found = Found {
-            quotes: equal(low, high, b'"'),
-            backslashes: equal(low, high, b'\\'),
-            opening: equal(low_folded, high_folded, b'{'),
-            closing: equal(low_folded, high_folded, b'}'),
-        };
-        finish(before, &found, |quotes| within_strings(quotes), marks);
-    }
-
-    /// The same sums, all at once: the product, without carries, with a factor of nothing but ones.
-    #[target_feature(enable = "pclmulqdq")]
-    fn within_strings(quotes: u64) -> u64 {
-        let quotes = _mm_set_epi64x(0, quotes.cast_signed());
-        _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(quotes, _mm_set1_epi8(-1))).cast_unsigned()
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn equal(low: __m256i, high: __m256i, byte: u8) -> u64 {
-        let wanted = splat(byte);
-        let bits = |half| u64::from(_mm256_movemask_epi8(_mm256_cmpeq_epi8(half, wanted)).cast_unsigned());
-        bits(low) | bits(high) << 32
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn splat(byte: u8) -> __m256i {
-        _mm256_set1_epi8(byte.cast_signed())
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn load(half: &[u8; 32]) -> __m256i {
-        // SAFETY: there are 32 bytes, and the instruction does not ask for alignment.
-        unsafe { _mm256_loadu_si256(half.as_ptr().cast()) }
-    }
-}
+mod x86;
 
 #[cfg(test)]
 mod tests {
@@ -230,10 +177,17 @@ mod tests {
         text.as_chunks().0.iter().map(mark).collect()
     }
 
-    /// Both ways to mark, where the processor has both.
+    /// All ways to mark that the processor has.
+    fn ways() -> Vec<Mark> {
+        let mut ways: Vec<Mark> = vec![portable];
+        #[cfg(target_arch = "x86_64")]
+        ways.extend(x86::avx2().into_iter().chain(x86::avx512()));
+        ways
+    }
+
     fn check(text: &[u8]) {
         let expected = byte_by_byte(text);
-        for mut marker in [Marker::new(), Marker::by(portable)] {
+        for mut marker in ways().into_iter().map(Marker::by) {
             let mut marks = Marks::default();
             for (block, expected) in text.as_chunks().0.iter().zip(&expected) {
                 marker.next(block, &mut marks);
