@@ -145,3 +145,55 @@ impl<'f> Entry<'f> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::inject::{
+        job::{Note, Used},
+        reason::ObjectName,
+    };
+
+    fn finding(language: &'static str, container: Option<&str>, reason: Reason) -> Finding {
+        let container = container.map(str::to_owned);
+        Finding { language, container, instrumentation: None, reason, notes: Vec::new() }
+    }
+
+    #[test]
+    fn the_status_has_all_that_is_known_and_nothing_else() {
+        let name = ObjectName { namespace: "shop".into(), name: "inst".into() };
+        let used = || Some(Used { name: name.clone(), generation: Some(7), hash: "00c0ffee".into() });
+        let noted = |object: &str| vec![Note::CertificateNotChecked { object: object.to_owned() }];
+        let java = |container, object| Finding {
+            instrumentation: used(),
+            notes: noted(object),
+            ..finding("java", Some(container), Reason::Injected)
+        };
+        let refused =
+            Reason::ContainerNotFound { container: "\"web\"".to_owned(), known: vec!["app".to_owned()] };
+        let text =
+            status(&[java("one", "Secret a"), java("two", "Secret a"), finding("nodejs", None, refused)]);
+        let status: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(
+            status,
+            json!([
+                {
+                    "language": "java",
+                    "outcome": "Injected",
+                    "instrumentation": "shop/inst",
+                    "generation": 7,
+                    "hash": "00c0ffee",
+                    "containers": ["one", "two"],
+                    "notes": ["Secret a is mounted as optional; whether it is there was not looked at"],
+                },
+                {
+                    "language": "nodejs",
+                    "outcome": "ContainerNotFound",
+                    "message": "there is no container \"\"web\"\" in the pod; there are: app",
+                },
+            ])
+        );
+    }
+}
