@@ -15,12 +15,12 @@ pub struct Mimalloc;
 
 /// mimalloc aligns blocks of 16 bytes and more to this (`MI_MAX_ALIGN_SIZE`), and smaller ones to 8,
 /// as C wants it of `malloc`.
-const ALWAYS: usize = 16;
+const USUAL: usize = 16;
 
 /// Whether each block of a size is aligned as is wanted. The standard library's own allocator asks
 /// the same of C's library.
-const fn is_always(size: usize, align: usize) -> bool {
-    align <= ALWAYS && align <= size
+const fn is_aligned_anyway(size: usize, align: usize) -> bool {
+    align <= USUAL && align <= size
 }
 
 // SAFETY: mimalloc's blocks are of the size that was asked for or larger, and nobody else's until
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Mimalloc {
         let (size, align) = (layout.size(), layout.align());
         // SAFETY: any size may be asked for, and a layout's alignment is a power of two.
         let block = unsafe {
-            if is_always(size, align) {
+            if is_aligned_anyway(size, align) {
                 mimalloc::mi_malloc(size)
             } else {
                 mimalloc::mi_malloc_aligned(size, align)
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Mimalloc {
         let (size, align) = (layout.size(), layout.align());
         // SAFETY: as of alloc.
         let block = unsafe {
-            if is_always(size, align) {
+            if is_aligned_anyway(size, align) {
                 mimalloc::mi_zalloc(size)
             } else {
                 mimalloc::mi_zalloc_aligned(size, align)
@@ -66,7 +66,7 @@ unsafe impl GlobalAlloc for Mimalloc {
         let align = layout.align();
         // SAFETY: the caller got it from this allocator; otherwise as of alloc.
         let block = unsafe {
-            if is_always(size, align) {
+            if is_aligned_anyway(size, align) {
                 mimalloc::mi_realloc(block.cast(), size)
             } else {
                 mimalloc::mi_realloc_aligned(block.cast(), size, align)

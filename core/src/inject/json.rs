@@ -6,7 +6,10 @@ use wide::u8x16;
 /// Appends a JSON string, quoted and escaped.
 pub fn string(out: &mut String, text: &str) {
     if is_plain(text) {
-        quoted(out, text);
+        out.reserve(text.len() + 2);
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
     } else {
         out.reserve(text.len() + text.len() / 4 + 2);
         out.push('"');
@@ -51,14 +54,6 @@ fn escape(out: &mut String, text: &str) {
 pub fn member(out: &mut String, key: &'static str, text: &str) {
     out.push_str(key);
     string(out, text);
-}
-
-#[inline]
-fn quoted(out: &mut String, plain: &str) {
-    out.reserve(plain.len() + 2);
-    out.push('"');
-    out.push_str(plain);
-    out.push('"');
 }
 
 /// Whether nothing has to be escaped.
