@@ -9,7 +9,10 @@ mod resources;
 mod workload;
 
 /// The numbers of the differences.
-const NUMBERS: std::ops::RangeInclusive<u8> = 1..=28;
+///
+/// A new one goes in here, with a test whose name begins with its number and a row in both tables.
+const NUMBERS: &[u8] =
+    &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28];
 
 #[test]
 fn every_difference_has_a_test() {
@@ -22,7 +25,7 @@ fn every_difference_has_a_test() {
         include_str!("differences/workload.rs"),
     ]
     .concat();
-    let missing: Vec<_> = NUMBERS.filter(|n| !sources.contains(&format!("\nfn d{n}_"))).collect();
+    let missing: Vec<_> = NUMBERS.iter().filter(|n| !sources.contains(&format!("\nfn d{n}_"))).collect();
     assert!(missing.is_empty(), "differences without a test: {missing:?}");
 }
 
@@ -34,6 +37,6 @@ fn every_difference_is_told_to_users_and_to_those_who_move_over() {
     ] {
         let rows = text.lines().filter_map(|line| line.strip_prefix("| D")?.split_once(" |"));
         let numbers: Vec<u8> = rows.map(|(number, _)| number.parse().expect("a number")).collect();
-        assert_eq!(numbers, NUMBERS.collect::<Vec<_>>(), "the table of {name}");
+        assert_eq!(numbers, NUMBERS, "the table of {name}");
     }
 }
