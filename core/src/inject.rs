@@ -26,6 +26,7 @@ mod image;
 pub mod job;
 pub(crate) mod json;
 pub mod language;
+pub mod limits;
 mod neutral;
 mod note;
 mod patch;

@@ -17,6 +17,7 @@ use crate::{
     inject::{
         catalogue::{Instrumentations, Namespace, Stored},
         compiled::{Compiled, Shared},
+        limits::Limits,
         reason::ObjectName,
         workload::OwnerKind,
     },
@@ -91,6 +92,7 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
         annotations: ours.collect(),
         enforced_level: metadata["labels"][ENFORCE].as_str().map(Into::into),
         instrumentations: Instrumentations::default(),
+        limits: Limits::default(),
     };
     (metadata["name"].as_str().unwrap_or_default().into(), namespace)
 }

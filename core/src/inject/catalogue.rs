@@ -9,6 +9,7 @@ pub use instrumentations::Instrumentations;
 use super::{
     compiled::Compiled,
     language::{LANGUAGES, Language},
+    limits::Limits,
     reason::ObjectName,
 };
 
@@ -37,6 +38,8 @@ pub struct Namespace {
     pub enforced_level: Option<Box<str>>,
     /// Its Instrumentations.
     pub instrumentations: Instrumentations,
+    /// Its LimitRanges, its ResourceQuotas, and its ServiceAccounts that may use few Secrets.
+    pub limits: Limits,
 }
 
 /// A snapshot of everything that a decision depends on, but for the pod.
@@ -81,7 +84,7 @@ impl Stored {
 }
 
 impl Namespace {
-    /// Takes what a namespace says itself; the Instrumentations stay.
+    /// Takes what a namespace says itself; the objects in it stay.
     pub fn take(&mut self, said: &Self) {
         self.is_listed = said.is_listed;
         self.annotations.clone_from(&said.annotations);
@@ -90,7 +93,7 @@ impl Namespace {
 
     /// Whether nothing is known that a decision could depend on.
     pub fn is_empty(&self) -> bool {
-        !self.is_listed && self.instrumentations.is_empty()
+        !self.is_listed && self.instrumentations.is_empty() && self.limits.is_empty()
     }
 }
 
