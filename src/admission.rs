@@ -141,9 +141,11 @@ impl Admission {
                 for finding in &outcome.findings {
                     self.metrics.count_injection(finding.language, finding.reason.code());
                 }
+                let warned = one_line(warned(outcome));
                 let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
                 let findings = summary.unwrap_or_default();
-                tracing::info!(namespace, %owner, injected, %findings, micros, "reviewed");
+                let warned = (!warned.is_empty()).then_some(warned);
+                tracing::info!(namespace, %owner, injected, %findings, warned, micros, "reviewed");
             }
         }
     }
@@ -152,6 +154,17 @@ impl Admission {
 /// Calls the core. It is pure, so nothing is left half done when it panics.
 fn caught<T>(core: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(core)).map_err(|_| Panicked)
+}
+
+/// What was warned of beside the findings themselves, by codes: `java/order=EndpointWithoutScheme`.
+fn warned(outcome: &Outcome) -> String {
+    let warnings = outcome.told();
+    let noted = warnings.iter().filter(|warning| warning.note.is_some());
+    let said = noted.map(|warning| {
+        let container = warning.finding.container.as_deref().unwrap_or("-");
+        [warning.finding.language, "/", container, "=", warning.code()].concat()
+    });
+    said.collect::<Vec<_>>().join(" ")
 }
 
 /// Whose pod it is, for the log: its controller, or its own name.

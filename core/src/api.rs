@@ -9,6 +9,7 @@ pub mod crd;
 mod defaulting;
 pub mod defaults;
 mod language;
+pub mod otlp;
 pub mod quantity;
 mod raw;
 mod spec;

@@ -41,14 +41,17 @@ mod stamp;
 mod target;
 pub mod template;
 pub mod text;
+mod warning;
 mod web_server;
 pub mod workload;
 
 pub use decide::{Decision, decide};
-pub use job::{Finding, Note};
+pub use job::Finding;
 pub use neutral::InitResources;
+pub use note::Note;
 pub use select::{rivals, unselected};
 pub use stamp::{LABEL, STATUS};
+pub use warning::{Warning, told};
 
 use std::cell::OnceCell;
 
@@ -121,27 +124,6 @@ impl Outcome {
     pub fn is_asked(&self) -> bool {
         self.findings.iter().any(|finding| !matches!(finding.reason, Reason::SwitchedOff { .. }))
     }
-
-    /// Sentences for whoever sent the pod, one a language: what was asked for and did not come.
-    pub fn warnings(&self) -> Vec<String> {
-        let shown = |(finding, more)| match more {
-            0 => format!("{finding}"),
-            more => format!("{finding} (and {more} more)"),
-        };
-        self.troubles().into_iter().map(shown).collect()
-    }
-
-    /// What was asked for and did not come: the first finding of each language, and how many more it has.
-    pub fn troubles(&self) -> Vec<(&Finding, usize)> {
-        let mut troubles: Vec<(&Finding, usize)> = Vec::new();
-        for finding in self.findings.iter().filter(|finding| finding.reason.is_trouble()) {
-            match troubles.iter_mut().find(|(first, _)| first.language == finding.language) {
-                Some((_, more)) => *more += 1,
-                None => troubles.push((finding, 0)),
-            }
-        }
-        troubles
-    }
 }
 
 /// Carries a decision out.
@@ -172,6 +154,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         (plan.language.inject_into)(&mut job);
     }
     note_unlearned(&mut findings, &facts.workload);
+    warning::add(&mut findings, &edit);
     let mut stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
     let own = &input.pod.metadata.annotations;
     stamp.1.retain(|one| stamp::has_room(own, &[], one));

@@ -184,11 +184,10 @@ fn field(workload: &Workload<'_>, language: &Language) -> String {
 
 /// What the core found, and what it will do.
 fn tell(verdict: &mut Verdict, outcome: &Outcome, workload: &Workload<'_>, preview: bool) {
-    let troubles = outcome.troubles();
-    for ((finding, _), message) in troubles.into_iter().zip(outcome.warnings()) {
-        let language = Language::named(finding.language);
+    for warning in outcome.told() {
+        let language = Language::named(warning.finding.language);
         let field = language.map(|language| field(workload, language)).unwrap_or_default();
-        verdict.warn(finding.reason.code(), field, message);
+        verdict.warn(warning.code(), field, warning.to_string());
     }
     for language in LANGUAGES.into_iter().filter(|_| preview) {
         let injected = || {

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     api::ANNOTATION_PREFIX,
-    inject::{Finding, language::LANGUAGES},
+    inject::{Finding, Note, language::LANGUAGES},
 };
 
 /// What `explain` is told.
@@ -87,7 +87,9 @@ fn table(review: &Review, languages: &str) -> String {
 
 fn notes(finding: &Finding) -> impl Iterator<Item = String> {
     let container = finding.container.as_deref().unwrap_or("-");
-    finding.notes.iter().map(move |note| format!("  note on {} in {container}: {note}", finding.language))
+    let line =
+        move |note: &Note| format!("  {} on {} in {container}: {note}", note.level(), finding.language);
+    finding.notes.iter().map(line)
 }
 
 fn row(finding: &Finding) -> [String; 5] {
@@ -116,12 +118,17 @@ fn object(review: &Review) -> Value {
 }
 
 fn finding_object(finding: &Finding) -> Value {
+    let notes = |warnings: bool| {
+        let notes = finding.notes.iter().filter(move |note| note.is_warning() == warnings);
+        notes.map(ToString::to_string)
+    };
     json!({
         "container": finding.container,
         "language": finding.language,
         "outcome": finding.reason.code(),
         "instrumentation": finding.instrumentation.as_ref().map(ToString::to_string),
         "reason": finding.reason.to_string(),
-        "notes": finding.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "notes": notes(false).collect::<Vec<_>>(),
+        "warnings": notes(true).collect::<Vec<_>>(),
     })
 }

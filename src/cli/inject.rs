@@ -79,22 +79,17 @@ fn report(review: &Review) {
         Ok(outcome) => {
             for finding in &outcome.findings {
                 say(&format!("{title}: {}", sentence(finding)));
-                let subject = subject(finding);
-                finding.notes.iter().for_each(|note| say(&format!("{title}: {subject}: note: {note}")));
+                let subject = finding.subject();
+                for note in &finding.notes {
+                    say(&format!("{title}: {subject}: {}: {note}", note.level()));
+                }
             }
         }
     }
 }
 
-fn subject(finding: &Finding) -> String {
-    match &finding.container {
-        Some(container) => format!("{} in {container}", finding.language),
-        None => finding.language.to_owned(),
-    }
-}
-
 fn sentence(finding: &Finding) -> String {
-    let (subject, reason) = (subject(finding), &finding.reason);
+    let (subject, reason) = (finding.subject(), &finding.reason);
     match &finding.instrumentation {
         Some(name) if reason.is_injected() => format!("{subject}: {} by {name}", reason.code()),
         _ => format!("{subject}: {}: {reason}", reason.code()),

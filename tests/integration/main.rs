@@ -37,4 +37,5 @@ mod untouched;
 mod validation;
 #[path = "../support/validity.rs"]
 mod validity;
+mod warnings;
 mod workloads;

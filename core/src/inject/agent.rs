@@ -8,7 +8,8 @@ use super::{
     container::{Draft, init_resources},
     edit::{NewInitContainer, NewMount, NewVolume, Place},
     env::Env,
-    job::{Job, Note},
+    job::Job,
+    note::Note,
     reason::Reason,
     target::{self, Own, SearchPath},
 };

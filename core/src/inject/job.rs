@@ -9,6 +9,7 @@ use super::{
     demand::Demand,
     edit::{ContainerEdit, Place, PodEdit, container_at},
     language::Language,
+    note::Note,
     pod_security::Level,
     reason::{ObjectName, Reason, Taken},
     resource::PodFacts,
@@ -32,9 +33,16 @@ pub struct Finding {
 impl std::fmt::Display for Finding {
     /// Language, container and reason, in one sentence.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.subject(), self.reason)
+    }
+}
+
+impl Finding {
+    /// What it is about: the language, and the container if there is one.
+    pub fn subject(&self) -> String {
         match &self.container {
-            Some(container) => write!(f, "{} in {container}: {}", self.language, self.reason),
-            None => write!(f, "{}: {}", self.language, self.reason),
+            Some(container) => [self.language, " in ", container].concat(),
+            None => self.language.to_owned(),
         }
     }
 }
@@ -64,75 +72,6 @@ impl Used {
 impl std::fmt::Display for Used {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.name.fmt(f)
-    }
-}
-
-/// Something that cannot be seen from here and may matter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// A variable that is extended may be set by `envFrom` as well; the container's list hides it then.
-    MayBeSetByEnvFrom {
-        /// The variable.
-        variable: &'static str,
-        /// Where the others come from.
-        sources: Vec<String>,
-    },
-    /// Nobody has looked whether the exporter's certificates are there (D20).
-    CertificateNotChecked {
-        /// Secret or ConfigMap.
-        object: String,
-    },
-    /// Nobody could tell in time whom an owner belongs to.
-    OwnerNotLearned {
-        /// Kind and name of the owner.
-        owner: String,
-    },
-    /// Init containers ask for less than the Instrumentation says, so that the pod does not ask for more (D23).
-    ResourcesLowered {
-        /// What they ask for.
-        requests: String,
-        /// Their limits.
-        limits: String,
-    },
-    /// Lowering would leave too little memory to copy the agent, so the Instrumentation's limits stay (D23).
-    MemoryTooLittle {
-        /// The limit that it would be.
-        allowed: String,
-    },
-}
-
-impl std::fmt::Display for Note {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::MayBeSetByEnvFrom { variable, sources } => {
-                let sources = sources.join(", ");
-                write!(
-                    f,
-                    "{variable} may come from envFrom ({sources}) as well; its value there is hidden by the injected one"
-                )
-            }
-            Self::CertificateNotChecked { object } => {
-                write!(f, "{object} is mounted as optional; whether it is there was not looked at")
-            }
-            Self::OwnerNotLearned { owner } => {
-                write!(
-                    f,
-                    "the API server did not say in time whom {owner} belongs to; what its name tells was used"
-                )
-            }
-            Self::ResourcesLowered { requests, limits } => {
-                write!(
-                    f,
-                    "init containers ask for no more than the pod does: requests {requests}; limits {limits}"
-                )
-            }
-            Self::MemoryTooLittle { allowed } => {
-                write!(
-                    f,
-                    "the pod allows init containers {allowed} of memory, too little to copy an agent; the Instrumentation's limits stay, so that the pod is Burstable and no longer Guaranteed"
-                )
-            }
-        }
     }
 }
 

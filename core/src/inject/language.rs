@@ -28,6 +28,8 @@ pub struct Language {
     pub defaults: Option<&'static LanguageDefaults>,
     /// Whether the operator's default installation has it on.
     pub enabled_by_default: bool,
+    /// Whether the agent exports by the variables of its target.
+    pub exports_from_target: bool,
     /// Whether init containers can be targets.
     pub in_init_containers: bool,
     /// The containers that mark a pod as injected.

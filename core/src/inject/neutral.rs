@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{
     demand::{Amounts, CLASS_RESOURCES, Class, Demand},
-    job::Note,
+    note::Note,
 };
 use crate::api::quantity::Quantity;
 

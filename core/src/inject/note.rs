@@ -1,10 +1,110 @@
-//! What cannot be seen from here, and is said instead.
+//! What to know of a container that was injected: what cannot be seen from here, and warnings.
+
+use std::fmt;
 
 use super::{
     edit::{Place, container_at},
-    job::{Job, Note},
+    job::Job,
     pod::EnvFrom,
 };
+use crate::api::otlp;
+
+/// Something to know of a container that was injected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// A variable that is extended may be set by `envFrom` as well; the container's list hides it then.
+    MayBeSetByEnvFrom {
+        /// The variable.
+        variable: &'static str,
+        /// Where the others come from.
+        sources: Vec<String>,
+    },
+    /// Nobody has looked whether the exporter's certificates are there (D20).
+    CertificateNotChecked {
+        /// Secret or ConfigMap.
+        object: String,
+    },
+    /// Nobody could tell in time whom an owner belongs to.
+    OwnerNotLearned {
+        /// Kind and name of the owner.
+        owner: String,
+    },
+    /// Init containers ask for less than the Instrumentation says, so that the pod does not ask for more (D23).
+    ResourcesLowered {
+        /// What they ask for.
+        requests: String,
+        /// Their limits.
+        limits: String,
+    },
+    /// Lowering would leave too little memory to copy the agent, so the Instrumentation's limits stay (D23).
+    MemoryTooLittle {
+        /// The limit that it would be.
+        allowed: String,
+    },
+    /// Telemetry will not arrive by the endpoint and the protocol that the container has.
+    Exporter(otlp::Problem),
+}
+
+impl Note {
+    /// Whether it is a warning: something is probably not meant, and should be changed.
+    /// Warnings reach the terminal, and fail `validate --strict`.
+    pub fn is_warning(&self) -> bool {
+        matches!(self, Self::Exporter(_))
+    }
+
+    /// The word for how much it matters.
+    pub fn level(&self) -> &'static str {
+        if self.is_warning() { "warning" } else { "note" }
+    }
+
+    /// The stable code, in camel case.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::MayBeSetByEnvFrom { .. } => "MayBeSetByEnvFrom",
+            Self::CertificateNotChecked { .. } => "CertificateNotChecked",
+            Self::OwnerNotLearned { .. } => "OwnerNotLearned",
+            Self::ResourcesLowered { .. } => "ResourcesLowered",
+            Self::MemoryTooLittle { .. } => "MemoryTooLittle",
+            Self::Exporter(problem) => problem.code(),
+        }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MayBeSetByEnvFrom { variable, sources } => {
+                let sources = sources.join(", ");
+                write!(
+                    f,
+                    "{variable} may come from envFrom ({sources}) as well; its value there is hidden by the injected one"
+                )
+            }
+            Self::CertificateNotChecked { object } => {
+                write!(f, "{object} is mounted as optional; whether it is there was not looked at")
+            }
+            Self::OwnerNotLearned { owner } => {
+                write!(
+                    f,
+                    "the API server did not say in time whom {owner} belongs to; what its name tells was used"
+                )
+            }
+            Self::ResourcesLowered { requests, limits } => {
+                write!(
+                    f,
+                    "init containers ask for no more than the pod does: requests {requests}; limits {limits}"
+                )
+            }
+            Self::MemoryTooLittle { allowed } => {
+                write!(
+                    f,
+                    "the pod allows init containers {allowed} of memory, too little to copy an agent; the Instrumentation's limits stay, so that the pod is Burstable and no longer Guaranteed"
+                )
+            }
+            Self::Exporter(problem) => problem.fmt(f),
+        }
+    }
+}
 
 /// The notes on a target whose variables are extended.
 pub fn of_target(job: &mut Job<'_, '_>, place: Place, extended: &[&'static str]) -> Vec<Note> {

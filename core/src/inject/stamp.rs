@@ -151,10 +151,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::inject::{
-        job::{Note, Used},
-        reason::ObjectName,
-    };
+    use crate::inject::{job::Used, note::Note, reason::ObjectName};
 
     fn finding(language: &'static str, container: Option<&str>, reason: Reason) -> Finding {
         let container = container.map(str::to_owned);

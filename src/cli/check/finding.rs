@@ -128,6 +128,8 @@ codes! {
     RequestsMet: "requests" Ok;
     /// Whoever asks does not get it; `reason` says why.
     RequestInVain: "requests" Warning;
+    /// Whoever asks gets it, and it will probably not do what was meant; `reason` says why.
+    InjectedWithWarning: "requests" Warning;
     /// Whoever asks is not sent to the webhook.
     NotReviewed: "requests" Warning;
     /// Pods run without what new ones would get.
@@ -182,7 +184,7 @@ pub struct Finding {
     pub code: Code,
     /// What it is about.
     pub subject: Option<Subject>,
-    /// The code of the reason why a request is in vain.
+    /// The code of the reason why a request is in vain, or of what is warned of.
     pub reason: Option<&'static str>,
     /// The sentence for people.
     pub message: String,

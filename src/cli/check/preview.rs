@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cli::{output, stream::one_line},
-    inject::{Finding, language::LANGUAGES},
+    inject::{Finding, language::LANGUAGES, told},
 };
 
 /// The heads of the columns.
@@ -171,12 +171,15 @@ impl Row<'_> {
         let containers = self.next.iter().filter(|finding| finding.reason.is_injected());
         let used = injected.and_then(|finding| finding.instrumentation.as_ref());
         let others = self.next.iter().filter(|finding| !finding.reason.is_injected());
+        let notes = self.next.iter().flat_map(|finding| &finding.notes);
+        let warnings = notes.filter(|note| note.is_warning());
         json!({
             "language": self.language,
             "now": {By::Webhook.word(): count(By::Webhook), By::Operator.word(): count(By::Operator)},
             "next": outcome,
             "containers": containers.filter_map(|finding| finding.container.as_ref()).collect::<Vec<_>>(),
             "instrumentation": used.map(ToString::to_string),
+            "warnings": warnings.map(ToString::to_string).collect::<Vec<_>>(),
             "reasons": others.map(ToString::to_string).collect::<Vec<_>>(),
             "change": self.change().word(),
         })
@@ -211,14 +214,15 @@ fn title(workload: &Surveyed) -> String {
     workload.subject.to_string()
 }
 
-/// A sentence for each thing that does not go in.
+/// A sentence for each thing that does not go in, and for each warning.
 fn reasons(workload: &Surveyed) -> Vec<String> {
     match &workload.next {
-        Next::Decided(findings) => findings
-            .iter()
-            .filter(|finding| !finding.reason.is_injected())
-            .map(|finding| format!("{}: {finding}", title(workload)))
-            .collect(),
+        Next::Decided(findings) => {
+            let reasons = findings.iter().filter(|finding| !finding.reason.is_injected());
+            let warnings = told(findings).into_iter().filter(|warning| warning.note.is_some());
+            let said = reasons.map(ToString::to_string).chain(warnings.map(|warning| warning.to_string()));
+            said.map(|sentence| format!("{}: {sentence}", title(workload))).collect()
+        }
         Next::Unreadable(problem) => vec![format!("{}: the pod cannot be read: {problem}", title(workload))],
         Next::Unknown => {
             vec![format!("{}: its pods are injected already and hide their template", title(workload))]

@@ -32,6 +32,7 @@ pub fn findings(survey: &Survey, registration: &Registration) -> Vec<Finding> {
         asking += usize::from(asks(workload));
         in_vain += usize::from(is_in_vain(workload));
         of_workloads.extend(own);
+        of_workloads.extend(warned(workload));
         of_workloads.extend(not_reviewed(workload, survey, registration));
         of_workloads.extend(running_without(workload, survey, registration));
     }
@@ -96,6 +97,15 @@ fn of_workload(workload: &Surveyed, of_namespaces: &[Finding]) -> Vec<Finding> {
     let troubles =
         decided(workload).iter().filter(|finding| finding.reason.is_trouble() && !is_said(finding));
     troubles.map(|finding| in_vain(&workload.subject, finding, Code::RequestInVain)).collect()
+}
+
+/// What is in, or will be, and is probably not meant.
+fn warned(workload: &Surveyed) -> impl Iterator<Item = Finding> {
+    let noted = inject::told(decided(workload)).into_iter().filter(|warning| warning.note.is_some());
+    noted.map(|warning| {
+        let finding = Finding::new(Code::InjectedWithWarning, warning.to_string());
+        Finding { reason: Some(warning.code()), ..finding.about(workload.subject.clone()) }
+    })
 }
 
 /// The webhooks that a new pod of a workload would be sent to, in the order of their calls.

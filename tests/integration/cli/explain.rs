@@ -53,10 +53,10 @@ fn json_has_one_object_a_workload_and_line() {
         [
             json!({"kind": "Deployment", "namespace": "test", "name": "order", "findings": [{
                 "container": "order", "language": "java", "outcome": "Injected",
-                "instrumentation": "test/instrumentation-test-order", "reason": "injected", "notes": []}]}),
+                "instrumentation": "test/instrumentation-test-order", "reason": "injected", "notes": [], "warnings": []}]}),
             json!({"kind": "Pod", "namespace": "shop", "name": "p", "findings": [{
                 "container": null, "language": "java", "outcome": "NoInstrumentation",
-                "instrumentation": null, "reason": sentence, "notes": []}]}),
+                "instrumentation": null, "reason": sentence, "notes": [], "warnings": []}]}),
         ]
     );
 }

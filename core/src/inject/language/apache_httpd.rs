@@ -18,6 +18,7 @@ pub const ROW: Language = Language {
     containers: "apache-httpd-container-names",
     defaults: Some(&APACHE_HTTPD),
     enabled_by_default: true,
+    exports_from_target: false,
     in_init_containers: false,
     marks: &[Mark::Init(CLONE), Mark::Init(SERVER.attach)],
     settings: |spec| spec.apache_httpd.as_ref().map(Settings::from).unwrap_or_default(),

@@ -19,6 +19,7 @@ pub const ROW: Language = Language {
     containers: "dotnet-container-names",
     defaults: Some(&DOTNET),
     enabled_by_default: true,
+    exports_from_target: true,
     in_init_containers: true,
     marks: &[Mark::Init(AGENT.name)],
     settings: |spec| spec.dotnet.as_ref().map(Settings::from).unwrap_or_default(),

@@ -22,6 +22,7 @@ pub const ROW: Language = Language {
     containers: "go-container-names",
     defaults: Some(&GO),
     enabled_by_default: false,
+    exports_from_target: false,
     in_init_containers: false,
     marks: &[Mark::Regular(SIDECAR)],
     settings: |spec| spec.go.as_ref().map(Settings::from).unwrap_or_default(),

@@ -19,6 +19,7 @@ pub const ROW: Language = Language {
     containers: "java-container-names",
     defaults: Some(&JAVA),
     enabled_by_default: true,
+    exports_from_target: true,
     in_init_containers: true,
     marks: &[Mark::Init(AGENT.name), Mark::InitWithNumber(EXTENSION)],
     settings: |spec| spec.java.as_ref().map(Settings::from).unwrap_or_default(),

@@ -20,6 +20,7 @@ pub const ROW: Language = Language {
     containers: "inject-nginx-container-names",
     defaults: Some(&NGINX),
     enabled_by_default: false,
+    exports_from_target: false,
     in_init_containers: false,
     marks: &[Mark::Init(CLONE), Mark::Init(SERVER.attach)],
     settings: |spec| spec.nginx.as_ref().map(Settings::from).unwrap_or_default(),

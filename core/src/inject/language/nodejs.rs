@@ -16,6 +16,7 @@ pub const ROW: Language = Language {
     containers: "nodejs-container-names",
     defaults: Some(&NODEJS),
     enabled_by_default: true,
+    exports_from_target: true,
     in_init_containers: true,
     marks: &[Mark::Init(AGENT.name)],
     settings: |spec| spec.nodejs.as_ref().map(Settings::from).unwrap_or_default(),

@@ -17,6 +17,7 @@ pub const ROW: Language = Language {
     containers: "python-container-names",
     defaults: Some(&PYTHON),
     enabled_by_default: true,
+    exports_from_target: true,
     in_init_containers: true,
     marks: &[Mark::Init(AGENT.name)],
     settings: |spec| spec.python.as_ref().map(Settings::from).unwrap_or_default(),

@@ -5,8 +5,8 @@ use crate::{
     api::Settings,
     inject::{
         edit::Place,
-        job::{Job, Note},
-        note,
+        job::Job,
+        note::{self, Note},
         reason::Reason,
         target,
     },
@@ -19,6 +19,7 @@ pub const ROW: Language = Language {
     containers: "sdk-container-names",
     defaults: None,
     enabled_by_default: true,
+    exports_from_target: true,
     in_init_containers: true,
     marks: &[],
     settings: |_| Settings::default(),

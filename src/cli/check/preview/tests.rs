@@ -9,6 +9,9 @@ use crate::{
     inject::reason::Reason,
 };
 
+/// What `Seen::warned` warns of.
+const WARNING: &str = "OTEL_EXPORTER_OTLP_ENDPOINT is \"c:4317\", without a scheme; set it to http://c:4317";
+
 fn none() -> Reason {
     Reason::NoInstrumentation { namespace: "shop".to_owned() }
 }
@@ -57,7 +60,7 @@ fn each_change_has_its_word() {
 #[test]
 fn an_object_has_all_there_is_to_know() {
     let changed = seen("Deployment", "shop", "order").pods(2).has("java", 1).asks("java", Reason::Injected);
-    let survey = changed.asks("go", none()).differs(&[21]).collector().survey();
+    let survey = changed.warned().asks("go", none()).differs(&[21]).collector().survey();
     let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
     let object = objects(&survey, &registration).next().expect("one");
     let reason = "go: there is no Instrumentation in namespace \"shop\" and no default is set; create one, or \
@@ -68,9 +71,9 @@ fn an_object_has_all_there_is_to_know() {
         "reviewedBy": ["a-operator", "otel-webhook"], "collector": true,
         "languages": [
             {"language": "java", "now": now(1), "next": "Injected", "containers": ["app"],
-             "instrumentation": null, "reasons": [], "change": "changed"},
+             "instrumentation": null, "reasons": [], "warnings": [WARNING], "change": "changed"},
             {"language": "go", "now": now(0), "next": "NoInstrumentation", "containers": [],
-             "instrumentation": null, "reasons": [reason], "change": "none"},
+             "instrumentation": null, "reasons": [reason], "warnings": [], "change": "none"},
         ],
         "differences": ["D21"], "problem": null,
     });
@@ -79,8 +82,12 @@ fn an_object_has_all_there_is_to_know() {
 
 #[test]
 fn the_table_has_a_line_for_every_workload_and_the_reasons_below() {
-    let text = text(&all().and(seen("Deployment", "shop", "odd").unreadable("no list")).survey());
+    let warned = seen("Deployment", "shop", "warned").asks("java", Reason::Injected).warned();
+    let odd = seen("Deployment", "shop", "odd").unreadable("no list");
+    let text = text(&all().and(odd).and(warned).survey());
+    let warning = format!("  Deployment shop/warned: java in app: {WARNING}");
     for line in [
+        &*warning,
         "shop       Deployment/changed  2     java      operator 2/2  app                D20,D23",
         "shop       DaemonSet/removed   3     go        operator 3/3  NoInstrumentation  -",
         "shop       CloneSet/hidden     1     java      operator 1/1  unknown            -",
@@ -90,7 +97,7 @@ fn the_table_has_a_line_for_every_workload_and_the_reasons_below() {
         "  CloneSet shop/hidden: its pods are injected already and hide their template",
         "The operator gives these a collector, and goes on doing so:",
         "  DaemonSet shop/removed",
-        "10 workloads with their next pods: 1 removed, 1 added, 1 changed, 2 unknown, 2 same, 3 none",
+        "11 workloads with their next pods: 1 removed, 1 added, 1 changed, 3 unknown, 2 same, 3 none",
     ] {
         assert!(text.lines().any(|shown| shown == line), "{line} is not in\n{text}");
     }

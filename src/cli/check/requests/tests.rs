@@ -43,6 +43,17 @@ fn a_request_in_vain_has_the_cores_own_reason() {
 }
 
 #[test]
+fn what_is_injected_and_will_not_arrive_is_a_warning() {
+    let found = in_default(seen("Deployment", "shop", "order").asks("java", Reason::Injected).warned());
+    assert_eq!(codes(&found), [Code::InjectedWithWarning, Code::RequestsMet]);
+    assert_eq!(found[0].reason, Some("EndpointWithoutScheme"));
+    let line = found[0].line();
+    let expected =
+        "warning  requests      Deployment shop/order: java in app: OTEL_EXPORTER_OTLP_ENDPOINT is";
+    assert!(line.starts_with(expected), "{line}");
+}
+
+#[test]
 fn what_lies_with_the_namespace_is_said_once() {
     let by_namespace = seen("Deployment", "shop", "a").asks("java", none("shop"));
     let own = seen("Deployment", "shop", "b").asks("java", none("shop")).names("java");

@@ -1,7 +1,11 @@
 //! Surveys for the tests of those who read them.
 
 use super::*;
-use crate::{cli::check::registration::tests::labels, inject::reason::Reason};
+use crate::{
+    api::otlp,
+    cli::check::registration::tests::labels,
+    inject::{Note, reason::Reason},
+};
 
 /// Workloads as they were seen.
 pub struct Seen(Vec<Surveyed>);
@@ -32,6 +36,15 @@ impl Seen {
         self.change(|one| match &mut one.next {
             Next::Decided(findings) => findings.push(finding),
             next => *next = Next::Decided(vec![finding]),
+        })
+    }
+
+    /// What was asked for last has an endpoint without a scheme.
+    pub fn warned(self) -> Self {
+        let problem = otlp::Problem::NoScheme { variable: otlp::ENDPOINT, host: "c:4317".to_owned() };
+        self.change(|one| match &mut one.next {
+            Next::Decided(findings) => findings.last_mut().expect("one").notes.push(Note::Exporter(problem)),
+            next => panic!("{next:?}"),
         })
     }
 
