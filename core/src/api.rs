@@ -5,6 +5,7 @@
 //! serves it, field by field, plus two of the product's own: `spec.selector`
 //! and `spec.priority`.
 
+mod allowed;
 pub mod crd;
 mod defaulting;
 pub mod defaults;
@@ -15,6 +16,7 @@ mod raw;
 mod spec;
 pub mod validation;
 
+pub use allowed::{ALLOWED_NAMESPACES, AllowedNamespaces};
 pub use defaulting::defaulting;
 pub use language::{Agent, ApacheHttpd, Extension, Go, Java, Nginx, Settings};
 pub use raw::{Raw, is_hollow};

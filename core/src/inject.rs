@@ -49,7 +49,7 @@ pub use decide::{Decision, decide};
 pub use job::Finding;
 pub use neutral::InitResources;
 pub use note::Note;
-pub use select::{rivals, unselected};
+pub use select::{CrossNamespace, rivals, unselected};
 pub use stamp::{LABEL, STATUS};
 pub use warning::{Warning, told};
 
@@ -75,8 +75,10 @@ pub struct Settings {
     pub init_resources: InitResources,
     /// Whether added emptyDir volumes are named to the cluster autoscaler as no reason to keep a node.
     pub safe_to_evict: bool,
-    /// The Instrumentation for namespaces that have none.
+    /// The Instrumentation for namespaces that have none. Every namespace may use it.
     pub default_instrumentation: Option<ObjectName>,
+    /// Whether other Instrumentations are used from other namespaces than their own.
+    pub cross_namespace: CrossNamespace,
 }
 
 impl Default for Settings {
@@ -87,6 +89,7 @@ impl Default for Settings {
             safe_to_evict: true,
             init_resources: InitResources::Neutral,
             default_instrumentation: None,
+            cross_namespace: CrossNamespace::Allow,
         }
     }
 }

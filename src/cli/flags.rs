@@ -39,6 +39,12 @@ pub struct InjectionFlags {
         value_parser = object_name)]
     pub default_instrumentation: Option<ObjectName>,
 
+    /// Whether an Instrumentation is used from other namespaces than its own: "allow", as the operator does;
+    /// "granted" from those that its annotation otel-webhook/allowed-namespaces lists; "deny". The one of
+    /// --default-instrumentation is used from all
+    #[arg(long, env = "OTEL_WEBHOOK_CROSS_NAMESPACE", value_enum, default_value_t = CrossNamespace::Allow)]
+    pub cross_namespace: CrossNamespace,
+
     #[command(flatten)]
     images: ImageFlags,
 }
@@ -66,6 +72,17 @@ pub enum InitResources {
     Exact,
 }
 
+/// Whether Instrumentations are used from other namespaces than their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CrossNamespace {
+    /// From every namespace.
+    Allow,
+    /// From those that the annotation otel-webhook/allowed-namespaces lists, or from all where it is "*".
+    Granted,
+    /// From none.
+    Deny,
+}
+
 impl InjectionFlags {
     /// What the core is told.
     pub fn settings(&self) -> Settings {
@@ -79,6 +96,11 @@ impl InjectionFlags {
                 InitResources::Exact => inject::InitResources::Exact,
             },
             default_instrumentation: self.default_instrumentation.clone(),
+            cross_namespace: match self.cross_namespace {
+                CrossNamespace::Allow => inject::CrossNamespace::Allow,
+                CrossNamespace::Granted => inject::CrossNamespace::Granted,
+                CrossNamespace::Deny => inject::CrossNamespace::Deny,
+            },
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     api::{
-        ANNOTATION_PREFIX, InstrumentationSpec,
+        ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, InstrumentationSpec,
         defaults::DefaultImages,
         validation::{Unusable, unusable},
     },
@@ -77,7 +77,10 @@ pub fn instrumentation(object: &Value, images: &DefaultImages, shared: &mut Shar
     let compiled = compiled.map(|compiled| compiled.unusable_for(&for_languages).sharing(shared));
     match compiled {
         Ok(compiled) => Stored::Ready(Arc::new(compiled)),
-        Err(problem) => Stored::Invalid { name, problem: problem.into() },
+        Err(problem) => {
+            let allowed = AllowedNamespaces::new(annotations.get(ALLOWED_NAMESPACES).map(String::as_str));
+            Stored::Invalid { name, problem: problem.into(), allowed }
+        }
     }
 }
 

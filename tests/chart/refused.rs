@@ -41,6 +41,8 @@ const REFUSED: &[(&[&str], &[&str])] = &[
     ),
     (&["injection.languages={java,ruby}"], &["/injection/languages/1", "'nodejs'"]),
     (&["injection.languages=java"], &["/injection/languages", "want array"]),
+    (&["injection.crossNamespace=none"], &["/injection/crossNamespace", "'allow', 'granted', 'deny'"]),
+    (&["rbac.aggregateRoles=edit"], &["/rbac/aggregateRoles", "want boolean"]),
     (&["injection.images.sdk=own:1"], &["/injection/images", "'sdk' not allowed"]),
     (&["injection.imageRegistry=https://mirror"], &["/injection/imageRegistry"]),
     (&["defaultInstrumentation.existing=default"], &["/defaultInstrumentation/existing"]),

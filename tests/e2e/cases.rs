@@ -19,6 +19,7 @@ mod reasons;
 mod reinvocation;
 mod resources;
 mod selection;
+mod tenants;
 mod workloads;
 
 use crate::cluster::Cluster;
@@ -30,6 +31,8 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("the_first_case_injects_a_deployments_pod", first_case::deployment),
     ("a_namespace_asks_for_all_its_pods", namespaces::opt_in),
     ("an_instrumentation_of_another_namespace_is_used_by_name", namespaces::other_namespace),
+    ("tenants_share_instrumentations_by_the_mode", tenants::modes),
+    ("tenants_have_the_rights_of_the_built_in_roles", tenants::roles),
     ("no_instrumentation_leaves_the_pod_as_it_is", selection::none),
     ("two_instrumentations_are_ambiguous", selection::two),
     ("a_matching_selector_comes_before_none", selection::selector),

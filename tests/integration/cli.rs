@@ -7,6 +7,7 @@ mod default;
 mod explain;
 mod inject;
 mod streams;
+mod tenants;
 mod validate;
 
 use std::{

@@ -33,6 +33,7 @@ mod scripts;
 mod secret_volume;
 mod server;
 mod support;
+mod tenants;
 mod untouched;
 mod validation;
 #[path = "../support/validity.rs"]

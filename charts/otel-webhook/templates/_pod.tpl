@@ -16,6 +16,7 @@
 - --safe-to-evict={{ $injection.safeToEvict }}
 {{- end }}
 - --init-resources={{ $injection.initResources }}
+- --cross-namespace={{ $injection.crossNamespace }}
 {{- if $injection.previewWarnings }}
 - --preview-warnings
 {{- end }}

@@ -28,7 +28,7 @@ use std::{borrow::Cow, fmt};
 
 use serde_json::Value;
 
-use super::crd;
+use super::{ALLOWED_NAMESPACES, allowed, crd};
 use path::Path;
 pub use reach::{Reach, Unusable, unusable};
 pub use text::suggestion;
@@ -101,6 +101,7 @@ pub fn validate(new: &Value, old: Option<&Value>) -> Verdict {
 fn judge(object: &Value) -> Verdict {
     let mut verdict = Verdict::default();
     check_name(&mut verdict, &object["metadata"]);
+    check_allowed(&mut verdict, &object["metadata"]["annotations"][ALLOWED_NAMESPACES]);
     let (path, spec) = (Path::Root("spec"), &object["spec"]);
     if !spec.is_null() {
         schema::check(&mut verdict, path, crd::schema::spec(), spec);
@@ -127,6 +128,19 @@ fn check_name(verdict: &mut Verdict, metadata: &Value) {
         let shown = text::quoted(name);
         let message = format!("{shown} is not a name; valid: lower-case letters, digits, - and .");
         verdict.refuse(Cause::Invalid, "metadata.name", message);
+    }
+}
+
+/// An entry that is not the name of a namespace allows nobody, which is safe and hardly meant.
+fn check_allowed(verdict: &mut Verdict, annotation: &Value) {
+    for entry in allowed::malformed(annotation.as_str().unwrap_or_default()) {
+        let message = format!(
+            "{} is not the name of a namespace, so it allows none; valid: a comma-separated list of namespaces \
+             (lower-case letters, digits and -, at most 63 characters each), or \"*\" for all",
+            text::quoted(entry)
+        );
+        let field = format!("metadata.annotations[{ALLOWED_NAMESPACES}]");
+        verdict.warn("allowed-namespaces", field, message);
     }
 }
 

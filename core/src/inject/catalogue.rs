@@ -12,6 +12,7 @@ use super::{
     limits::Limits,
     reason::ObjectName,
 };
+use crate::api::AllowedNamespaces;
 
 /// An Instrumentation as it is stored: ready for use, or with what is wrong with it.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub enum Stored {
         name: ObjectName,
         /// A sentence that names the field.
         problem: Arc<str>,
+        /// The namespaces that may use it once it can be used.
+        allowed: AllowedNamespaces,
     },
 }
 
@@ -71,6 +74,14 @@ impl Stored {
                 LANGUAGES.iter().filter_map(|row| Some((row.name, ready.problem(row)?))).collect()
             }
             Self::Invalid { problem, .. } => vec![("all", problem)],
+        }
+    }
+
+    /// The namespaces besides its own that it allows to use it.
+    pub fn allowed(&self) -> &AllowedNamespaces {
+        match self {
+            Self::Ready(ready) => &ready.allowed,
+            Self::Invalid { allowed, .. } => allowed,
         }
     }
 

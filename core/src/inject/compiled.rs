@@ -17,7 +17,7 @@ use super::{
     selector::Selector,
 };
 use crate::api::{
-    EnvVar, InstrumentationSpec, Settings,
+    ALLOWED_NAMESPACES, AllowedNamespaces, EnvVar, InstrumentationSpec, Settings,
     defaults::{DefaultImages, LIMITS, LanguageDefaults, VOLUME_SIZE, image_annotation},
     is_hollow,
     quantity::Quantity,
@@ -32,6 +32,8 @@ pub struct Compiled {
     pub name: ObjectName,
     /// Its generation, which counts its changes.
     pub generation: Option<i64>,
+    /// The namespaces besides its own that it allows to use it.
+    pub allowed: AllowedNamespaces,
     /// Which pods it is for; none for all of them.
     pub selector: Option<Selector>,
     /// Among several that fit, the higher one is used.
@@ -114,6 +116,7 @@ impl Compiled {
         let compiled = Self {
             name,
             generation,
+            allowed: AllowedNamespaces::new(annotations.get(ALLOWED_NAMESPACES).map(String::as_str)),
             selector,
             priority: spec.priority.unwrap_or_default(),
             env: settings(spec.env.as_deref().unwrap_or_default()),

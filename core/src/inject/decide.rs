@@ -97,7 +97,7 @@ impl<'p> Decision<'p> {
                 namespace: self.input.namespace,
                 pod: self.input.pod,
                 language,
-                default: self.input.settings.default_instrumentation.as_ref(),
+                settings: self.input.settings,
             };
             match search.find(ask) {
                 None => {}

@@ -91,13 +91,19 @@ reasons! {
     /// The pod carries one of the injected containers.
     AlreadyInjected { container: String } => "the pod is injected already: it has the container \"{container}\"";
     /// The annotation says "true", and there is nothing to choose from.
-    NoInstrumentation { namespace: String } => "there is no Instrumentation in namespace \"{namespace}\" and no default is set; create one, or name one as namespace/name";
+    NoInstrumentation { namespace: String, advice: &'static str } => "there is no Instrumentation in namespace \"{namespace}\" and no default is set; {advice}";
     /// Every resource of the namespace has a selector, and none fits.
     NoneSelectsPod { namespace: String, names: Vec<String> } => "no Instrumentation of namespace \"{namespace}\" selects this pod: the selectors of {names} do not match its labels";
     /// More than one fits equally well.
     AmbiguousInstrumentation { namespace: String, names: Vec<String> } => "several Instrumentations of namespace \"{namespace}\" fit equally: {names}; name one in the annotation, or set spec.selector or spec.priority";
     /// The named one does not exist.
     InstrumentationNotFound { name: ObjectName, known: Vec<String> } => "the Instrumentation \"{name}\" does not exist; in that namespace there are: {known}";
+    /// It is in another namespace, and is not there or not for the pod's namespace. Which of the two is not told.
+    InstrumentationNotGranted { name: ObjectName, namespace: String, granted: Vec<String> } => "the Instrumentation \"{name}\" does not exist or is not granted to namespace \"{namespace}\"; its owner grants it by the annotation otel-webhook/allowed-namespaces. Granted in that namespace: {granted}";
+    /// Instrumentations are used in their own namespace only.
+    CrossNamespaceDenied { name: ObjectName, namespace: String } => "the Instrumentation \"{name}\" would be one of another namespace, which --cross-namespace=deny does not allow; create one in namespace \"{namespace}\" and name that";
+    /// The one for namespaces that have none does not exist.
+    DefaultInstrumentationNotFound { name: ObjectName } => "the default Instrumentation \"{name}\" does not exist; create it, or name another one by --default-instrumentation";
     /// It exists and cannot be used.
     InstrumentationInvalid { name: ObjectName, problem: String } => "the Instrumentation \"{name}\" cannot be used: {problem}";
     /// The pod has no such container.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Input,
+    Input, Settings,
     annotation::{Annotations, Ask},
     catalogue::{Catalogue, Stored},
     compiled::Compiled,
@@ -13,6 +13,41 @@ use super::{
     selector::Selector,
 };
 use crate::api::InstrumentationSpec;
+
+/// Whether Instrumentations are used from other namespaces than their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CrossNamespace {
+    /// From every namespace, as the operator does.
+    #[default]
+    Allow,
+    /// From those that the Instrumentation allows.
+    Granted,
+    /// From none.
+    Deny,
+}
+
+impl CrossNamespace {
+    /// What there is to do in a namespace that has no Instrumentation.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Allow => "create one, or name one as namespace/name",
+            Self::Granted => "create one, or name one that is granted to the namespace as namespace/name",
+            Self::Deny => "create one",
+        }
+    }
+}
+
+/// Whether pods of a namespace may use an Instrumentation. What they may not use, no message shows them.
+fn may_use(settings: &Settings, namespace: &str, stored: &Stored) -> bool {
+    let name = stored.name();
+    *name.namespace == *namespace
+        || settings.default_instrumentation.as_ref() == Some(name)
+        || match settings.cross_namespace {
+            CrossNamespace::Allow => true,
+            CrossNamespace::Granted => stored.allowed().has(namespace),
+            CrossNamespace::Deny => false,
+        }
+}
 
 /// Names of the Instrumentations of a namespace that a pod may fit just as
 /// well as one that is to be stored there. Whether any pod does is not known.
@@ -46,7 +81,11 @@ pub fn unselected<'p>(input: &Input<'p>) -> Vec<(&'static Language, &'p ObjectNa
             return None;
         };
         let known = input.catalogue.namespace(namespace.unwrap_or(input.namespace))?;
-        let Stored::Ready(ready) = known.instrumentations.get(name)? else { return None };
+        let stored = known.instrumentations.get(name)?;
+        let Stored::Ready(ready) = stored else { return None };
+        if !may_use(input.settings, input.namespace, stored) {
+            return None;
+        }
         let is_fit = ready.selector.as_ref()?.matches(&input.pod.metadata.labels);
         (!is_fit).then_some((language, &ready.name))
     };
@@ -64,8 +103,8 @@ pub struct Search<'p> {
     pub pod: &'p Pod<'p>,
     /// What is asked for.
     pub language: &'static Language,
-    /// What is used where the namespace has none.
-    pub default: Option<&'p ObjectName>,
+    /// What the installation decides.
+    pub settings: &'p Settings,
 }
 
 impl<'p> Search<'p> {
@@ -80,13 +119,31 @@ impl<'p> Search<'p> {
 
     /// A named one is used whatever its selector.
     fn named(&self, namespace: &str, name: &str) -> Result<&'p Arc<Compiled>, Reason> {
-        let known = self.catalogue.namespace(namespace);
-        match known.and_then(|known| known.instrumentations.get(name)) {
+        let stored = self.catalogue.namespace(namespace).and_then(|known| known.instrumentations.get(name));
+        match stored.filter(|stored| self.may_use(stored)) {
             Some(stored) => self.usable(stored),
-            None => Err(Reason::InstrumentationNotFound {
-                name: ObjectName { namespace: namespace.into(), name: name.into() },
-                known: names(known.into_iter().flat_map(|known| &known.instrumentations)),
-            }),
+            None => Err(self.missing(namespace, name)),
+        }
+    }
+
+    fn may_use(&self, stored: &Stored) -> bool {
+        may_use(self.settings, self.namespace, stored)
+    }
+
+    /// The reason that there is none of a name. One that may not be used gets the same words.
+    fn missing(&self, namespace: &str, name: &str) -> Reason {
+        let known = self.catalogue.namespace(namespace).into_iter().flat_map(|known| &known.instrumentations);
+        let known = names(known.filter(|stored| self.may_use(stored)));
+        let name = ObjectName { namespace: namespace.into(), name: name.into() };
+        let own = || self.namespace.to_owned();
+        match self.settings.cross_namespace {
+            CrossNamespace::Granted if namespace != self.namespace => {
+                Reason::InstrumentationNotGranted { name, namespace: own(), granted: known }
+            }
+            CrossNamespace::Deny if namespace != self.namespace => {
+                Reason::CrossNamespaceDenied { name, namespace: own() }
+            }
+            _ => Reason::InstrumentationNotFound { name, known },
         }
     }
 
@@ -116,8 +173,11 @@ impl<'p> Search<'p> {
     }
 
     fn fall_back(&self, stored: &'p [Stored]) -> Result<&'p Arc<Compiled>, Reason> {
-        if let Some(default) = self.default {
-            return self.named(&default.namespace, &default.name);
+        if let Some(default) = &self.settings.default_instrumentation {
+            let known = self.catalogue.namespace(&default.namespace);
+            let stored = known.and_then(|known| known.instrumentations.get(&default.name));
+            let missing = || Reason::DefaultInstrumentationNotFound { name: default.clone() };
+            return stored.ok_or_else(missing).and_then(|stored| self.usable(stored));
         }
         let unusable = stored.iter().find(|stored| stored.usable_for(self.language).is_err());
         if let Some(unusable) = unusable {
@@ -125,7 +185,7 @@ impl<'p> Search<'p> {
         }
         let namespace = self.namespace.to_owned();
         Err(if stored.is_empty() {
-            Reason::NoInstrumentation { namespace }
+            Reason::NoInstrumentation { namespace, advice: self.settings.cross_namespace.advice() }
         } else {
             Reason::NoneSelectsPod { namespace, names: names(stored) }
         })

@@ -8,11 +8,14 @@ use super::{
 use crate::inject;
 
 /// Reasons that lie with a namespace, whatever the pod.
-const OF_NAMESPACES: [&str; 7] = [
+const OF_NAMESPACES: [&str; 10] = [
     "LanguageDisabled",
     "NoInstrumentation",
     "AmbiguousInstrumentation",
     "InstrumentationNotFound",
+    "InstrumentationNotGranted",
+    "CrossNamespaceDenied",
+    "DefaultInstrumentationNotFound",
     "InstrumentationInvalid",
     "ContainerListMissing",
     "PodSecurity",

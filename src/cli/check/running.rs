@@ -156,6 +156,7 @@ mod tests {
     use serde_json::{Value, from_value, json};
 
     use super::*;
+    use crate::inject::CrossNamespace;
 
     fn pod(name: &str, created: &str, container: &Value) -> Pod {
         let volumes = json!([{"name": "certificate", "secret": {"secretName": "serving"}}]);
@@ -182,12 +183,14 @@ mod tests {
         let env = json!([
             {"name": "OTEL_WEBHOOK_LANGUAGES", "value": "java,go"},
             {"name": "OTEL_WEBHOOK_STAMP", "value": "false"},
+            {"name": "OTEL_WEBHOOK_CROSS_NAMESPACE", "value": "granted"},
             {"name": "OTEL_WEBHOOK_PREVIEW_WARNINGS", "value": "true"},
             {"name": "OTHER", "value": "1"},
         ]);
         let args = [&FILES[..], &["--stamp=true", "--default-instrumentation", "home/default"]].concat();
         let flags = flags_of(container(&args, env)).expect("readable");
         assert_eq!(flags.injection.languages.names(), "java,go");
+        assert_eq!(flags.injection.settings().cross_namespace, CrossNamespace::Granted);
         assert!(flags.injection.stamp, "an argument comes before the environment");
         let default = flags.injection.default_instrumentation.expect("given");
         assert_eq!(default.to_string(), "home/default");

@@ -51,7 +51,8 @@ pub fn check(plane: &ControlPlane, arguments: &[&str]) -> Checked {
     check_as(plane.kubeconfig().to_str().expect("UTF-8"), arguments)
 }
 
-fn check_as(kubeconfig: &str, arguments: &[&str]) -> Checked {
+/// Runs the program as the user of a kubeconfig.
+pub fn check_as(kubeconfig: &str, arguments: &[&str]) -> Checked {
     let mut command = Command::new(env!("CARGO_BIN_EXE_otel-webhook"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OTEL_WEBHOOK_")) {
         command.env_remove(name);

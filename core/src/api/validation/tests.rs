@@ -63,6 +63,28 @@ fn objects_have_names() {
 }
 
 #[test]
+fn a_list_of_allowed_namespaces_is_warned_of_entry_by_entry() {
+    let warnings = |list: &str| {
+        let mut object = object(&json!({"sampler": {"type": "always_on"}}));
+        object["metadata"]["annotations"] = json!({"otel-webhook/allowed-namespaces": list});
+        let verdict = validate(&object, None);
+        assert!(verdict.is_allowed(), "{verdict:?}");
+        verdict.warnings
+    };
+    assert_eq!(warnings("shop, cart,"), []);
+    assert_eq!(warnings("*"), []);
+    let [one, other] = &warnings("shop, team-*, Cart")[..] else { panic!("two warnings") };
+    assert_eq!(one.kind, "allowed-namespaces");
+    assert_eq!(
+        one.to_string(),
+        "metadata.annotations[otel-webhook/allowed-namespaces]: \"team-*\" is not the name of a namespace, so \
+         it allows none; valid: a comma-separated list of namespaces (lower-case letters, digits and -, at most \
+         63 characters each), or \"*\" for all"
+    );
+    assert!(other.message.starts_with("\"Cart\" is not the name of a namespace"), "{other}");
+}
+
+#[test]
 fn warnings_never_repeat_the_value_of_a_variable() {
     let spec = json!({
         "exporter": {"endpoint": "http://user:hunter2@c:4317"},

@@ -7,14 +7,18 @@ use crate::inject::{Note, annotation::Ask, language::LANGUAGES, reason::Reason};
 const SKIPPED: [&str; 3] = ["OptionalReference", "AutoHomeSet", "PlatformUnknown"];
 
 /// Reasons that are errors in the operator, which leave out every language.
-const ERRORS: [&str; 6] = [
+const ERRORS: [&str; 7] = [
     "NoInstrumentation",
     "NoneSelectsPod",
     "AmbiguousInstrumentation",
     "InstrumentationNotFound",
+    "DefaultInstrumentationNotFound",
     "InstrumentationInvalid",
     "ContainerNamedTwice",
 ];
+
+/// Reasons of the product's own, which come before the operator's error that there is no such Instrumentation.
+const NOT_ASKED: [&str; 3] = ["LanguageDisabled", "InstrumentationNotGranted", "CrossNamespaceDenied"];
 
 /// D2: the operator adds volume and init container for nothing.
 pub fn every_target_skipped(seen: &Seen<'_>) -> bool {
@@ -85,7 +89,7 @@ pub fn certificates_not_checked(seen: &Seen<'_>) -> bool {
 pub fn other_language_fails(seen: &Seen<'_>) -> bool {
     let fails = seen.findings().iter().any(|finding| {
         ERRORS.contains(&finding.reason.code())
-            || finding.reason.code() == "LanguageDisabled" && names_none(seen, finding.language)
+            || NOT_ASKED.contains(&finding.reason.code()) && names_none(seen, finding.language)
     });
     seen.injected().next().is_some() && fails
 }

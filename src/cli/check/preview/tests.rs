@@ -13,7 +13,10 @@ use crate::{
 const WARNING: &str = "OTEL_EXPORTER_OTLP_ENDPOINT is \"c:4317\", without a scheme; set it to http://c:4317";
 
 fn none() -> Reason {
-    Reason::NoInstrumentation { namespace: "shop".to_owned() }
+    Reason::NoInstrumentation {
+        namespace: "shop".to_owned(),
+        advice: "create one, or name one as namespace/name",
+    }
 }
 
 fn already() -> Reason {

@@ -20,7 +20,7 @@ fn in_default(seen: Seen) -> Vec<Finding> {
 }
 
 fn none(namespace: &str) -> Reason {
-    Reason::NoInstrumentation { namespace: namespace.to_owned() }
+    Reason::NoInstrumentation { namespace: namespace.to_owned(), advice: "create one" }
 }
 
 #[test]

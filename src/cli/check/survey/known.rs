@@ -77,7 +77,7 @@ fn note(survey: &mut Survey, look: &Look, scope: Option<&str>) {
             survey.asking.push((name.to_string(), findings));
         }
         for stored in &namespace.instrumentations {
-            if let Stored::Invalid { name, problem } = stored {
+            if let Stored::Invalid { name, problem, .. } = stored {
                 let subject = Subject::new("Instrumentation", &name.namespace, &name.name);
                 survey.unusable.push((subject, problem.to_string()));
             }
