@@ -27,6 +27,7 @@ pub mod job;
 pub(crate) mod json;
 pub mod language;
 pub mod limits;
+mod mark;
 mod neutral;
 mod note;
 mod patch;

@@ -25,6 +25,7 @@ mod invariants;
 mod languages;
 mod modules;
 mod properties;
+mod reasons;
 #[path = "../support/review.rs"]
 mod review;
 mod sanity;

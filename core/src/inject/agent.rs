@@ -13,7 +13,6 @@ use super::{
     reason::Reason,
     target::{self, Own, SearchPath},
 };
-use crate::api::ANNOTATION_PREFIX;
 
 /// A condition on one target.
 type TargetCheck = fn(&Job<'_, '_>, &Env<'_>) -> Result<(), Reason>;
@@ -53,11 +52,12 @@ pub struct Platforms {
 impl Platforms {
     /// What the chosen platform stands for.
     fn chosen(&self, annotations: &Annotations<'_>) -> Result<&'static str, Reason> {
-        let said = annotations.effective(self.annotation);
-        let fits = |(name, _): &&(&str, &str)| said.is_empty() || *name == said;
-        let chosen = self.choices.iter().find(fits).map(|(_, meaning)| *meaning);
+        let Some((annotation, said)) = annotations.said(self.annotation) else {
+            return Ok(self.choices[0].1);
+        };
+        let chosen = self.choices.iter().find(|(name, _)| *name == said).map(|(_, meaning)| *meaning);
         chosen.ok_or_else(|| Reason::PlatformUnknown {
-            annotation: format!("{ANNOTATION_PREFIX}{}", self.annotation),
+            annotation,
             value: said.to_owned(),
             valid: self.choices.iter().map(|(name, _)| (*name).to_owned()).collect(),
         })
@@ -131,7 +131,8 @@ fn inject_target(
     let notes = super::note::of_target(job, place, agent.extended);
     job.edit.containers[at].mounts.add(NewMount::new(agent.name, path.clone()));
     let call = Call { path: &path, platform, extensions: !job.prepared().extensions.is_empty() };
-    let own = Own { search_path: agent.search_path.as_ref(), last: &|env| (agent.last)(&call, env) };
+    let last = |env: &mut Env<'_>| (agent.last)(&call, env);
+    let own = Own { search_path: agent.search_path.as_ref(), last: &last, ..Own::NOTHING };
     target::instrument(job, place, &own)?;
     Ok(notes)
 }

@@ -1,6 +1,6 @@
 //! What pod and namespace ask for by annotation (contract, section 2).
 
-use super::{pod::Pod, text::Map};
+use super::{pod::Pod, reason::Annotation, text::Map};
 use crate::api::ANNOTATION_PREFIX;
 
 /// The annotations under the prefix, each by what follows it.
@@ -36,6 +36,13 @@ impl<'p> Annotations<'p> {
     pub fn of_namespace(&self, name: &str) -> Option<&'p str> {
         let found = self.namespace.iter().find(|(key, _)| **key == *name);
         found.map(|(_, value)| &**value)
+    }
+
+    /// The annotation whose value counts, and what it says; none where that is nothing.
+    pub fn said(&self, key: &'static str) -> Option<(Annotation, &'p str)> {
+        let value = self.effective(key);
+        let of_namespace = self.of_pod(key) != Some(value);
+        (!value.is_empty()).then_some((Annotation { key, of_namespace }, value))
     }
 
     /// The value that counts. A pod that says "true" takes what the namespace
@@ -124,6 +131,9 @@ mod tests {
                 expected,
                 "pod {pod:?}, namespace {namespace:?}"
             );
+            let said = annotations.said("inject-java");
+            let of_namespace = said.map(|(annotation, _)| annotation.of_namespace);
+            assert_eq!(of_namespace, (!expected.is_empty()).then_some(pod != expected), "{pod:?}");
         }
     }
 

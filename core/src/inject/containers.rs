@@ -4,13 +4,9 @@ use super::{
     annotation::Annotations,
     edit::Place,
     language::Language,
-    pod::{Container, Pod, Variable},
-    reason::Reason,
-    resource::POD_NAME,
-    target::RESOURCE_ATTRIBUTES,
-    text::RawJson,
+    pod::Pod,
+    reason::{Annotation, Reason},
 };
-use crate::api::ANNOTATION_PREFIX;
 
 /// The annotation whose list counts for every language.
 const COMMON: &str = "container-names";
@@ -21,56 +17,82 @@ const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 /// The containers that a language's lists name.
 #[derive(Debug, Default)]
 pub struct Listed<'p> {
-    /// Names in the order of the lists, without the empty ones.
-    pub names: Vec<&'p str>,
-    /// Whether there is a list at all.
-    pub is_listed: bool,
+    /// Names in the order of the lists, without the empty ones, each with the list that has it.
+    names: Vec<(&'p str, Annotation)>,
+    /// The lists that are there.
+    lists: Vec<Annotation>,
+}
+
+/// Where the names are.
+#[derive(Debug, Default)]
+pub struct Places<'p> {
+    /// The places in the order of the lists.
+    pub found: Vec<Place>,
+    /// Names that the pod does not have.
+    pub unknown: Vec<&'p str>,
+    /// The place of the first name; none where the pod does not have it.
+    pub first: Option<Place>,
 }
 
 impl<'p> Listed<'p> {
     /// Reads the common list and the language's own.
     pub fn of(language: &Language, annotations: &Annotations<'p>) -> Self {
-        let lists = [COMMON, language.containers].map(|name| annotations.effective(name));
-        let names = lists.iter().flat_map(|list| list.split(',')).map(str::trim);
-        Self {
-            names: names.filter(|name| !name.is_empty()).collect(),
-            is_listed: lists.iter().any(|list| !list.is_empty()),
+        let mut listed = Self::default();
+        for (list, text) in [COMMON, language.containers].into_iter().filter_map(|key| annotations.said(key))
+        {
+            listed.lists.push(list);
+            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+            listed.names.extend(names.map(|name| (name, list)));
         }
+        listed
     }
 
-    /// The name that stands twice, if one does.
-    pub fn repeated(&self) -> Option<&'p str> {
-        let repeated = |(index, name): &(usize, &&str)| self.names[..*index].contains(name);
-        self.names.iter().enumerate().find(repeated).map(|(_, name)| *name)
+    /// Whether there is a list at all.
+    pub fn is_there(&self) -> bool {
+        !self.lists.is_empty()
     }
 
-    /// Whether the list names anything.
+    /// The name that stands twice, if one does, and the lists that have it.
+    pub fn repeated(&self) -> Option<(&'p str, Vec<Annotation>)> {
+        let is_repeated = |(index, (name, _)): &(usize, &(&str, Annotation))| {
+            self.names[..*index].iter().any(|(before, _)| before == name)
+        };
+        let (_, (name, _)) = self.names.iter().enumerate().find(is_repeated)?;
+        let named = self.names.iter().filter(|(other, _)| other == name);
+        let mut lists: Vec<_> = named.map(|(_, list)| *list).collect();
+        lists.dedup();
+        Some((name, lists))
+    }
+
+    /// Whether the lists name anything.
     ///
     /// # Errors
-    /// The annotation that could.
-    pub fn check(&self, language: &Language) -> Result<(), Reason> {
-        if self.is_listed && self.names.is_empty() {
-            return Err(Reason::NoContainerNamed {
-                annotation: format!("{ANNOTATION_PREFIX}{}", language.containers),
-            });
+    /// The annotations that do not, and the containers that there are.
+    pub fn check(&self, pod: &Pod<'_>) -> Result<(), Reason> {
+        if self.is_there() && self.names.is_empty() {
+            return Err(Reason::NoContainerNamed { annotations: self.lists.clone(), known: known(pod) });
         }
         Ok(())
     }
 
-    /// The places of the names in the order of the lists, and the names that the pod does not have.
-    pub fn places(&self, language: &Language, pod: &Pod<'_>) -> (Vec<Place>, Vec<&'p str>) {
-        if !self.is_listed {
-            return (vec![default_place(language, pod)], Vec::new());
+    /// Where the named containers are, or the one that is meant where none is named.
+    pub fn places(&self, pod: &Pod<'_>) -> Places<'p> {
+        if !self.is_there() {
+            let default = default_place(pod);
+            return Places { found: vec![default], unknown: Vec::new(), first: Some(default) };
         }
-        let mut unknown = Vec::new();
-        let mut places = Vec::with_capacity(self.names.len());
-        for name in &self.names {
-            match place(pod, name) {
-                Some(place) => places.push(place),
-                None => unknown.push(*name),
+        let mut places = Places::default();
+        for (index, (name, _)) in self.names.iter().enumerate() {
+            let place = place(pod, name);
+            match place {
+                Some(place) => places.found.push(place),
+                None => places.unknown.push(*name),
+            }
+            if index == 0 {
+                places.first = place;
             }
         }
-        (places, unknown)
+        places
     }
 }
 
@@ -98,30 +120,8 @@ fn place(pod: &Pod<'_>, name: &str) -> Option<Place> {
 }
 
 /// The container that is meant when none is named.
-fn default_place(language: &Language, pod: &Pod<'_>) -> Place {
+fn default_place(pod: &Pod<'_>) -> Place {
     let name = pod.metadata.annotations.get(DEFAULT_CONTAINER);
     let named = name.and_then(|name| place(pod, name)).filter(|place| !place.init);
-    let first = || Place { init: false, index: injected_before(language, pod).unwrap_or_default() };
-    named.unwrap_or_else(first)
-}
-
-/// Nothing marks a pod that was given variables alone. Where another webhook
-/// has put a container before the one that has them, that one is still meant.
-fn injected_before(language: &Language, pod: &Pod<'_>) -> Option<usize> {
-    if !language.marks.is_empty() {
-        return None;
-    }
-    pod.spec.containers.iter().position(has_our_variables)
-}
-
-/// A collector beside the application has some of them as well, but does not
-/// describe itself as its container.
-fn has_our_variables(container: &Container<'_>) -> bool {
-    let from_pod = |from: RawJson<'_>| from.get().contains("\"metadata.name\"");
-    let names_pod = |one: &Variable<'_>| &*one.name == POD_NAME && one.value_from.is_some_and(from_pod);
-    let attribute = format!("k8s.container.name={}", container.name);
-    let describes_it = |one: &Variable<'_>| {
-        &*one.name == RESOURCE_ATTRIBUTES && one.value.split(',').any(|pair| pair.trim() == attribute)
-    };
-    container.variables().is_ok_and(|all| all.iter().any(names_pod) && all.iter().any(describes_it))
+    named.unwrap_or(Place { init: false, index: 0 })
 }

@@ -7,11 +7,13 @@ use super::{
     containers::{self, Listed},
     job::{Finding, Plan, Used},
     language::{LANGUAGES, Language},
+    mark,
     pod::Pod,
     reason::Reason,
     select::Search,
     workload::{self, OwnerQuery},
 };
+use crate::api::ANNOTATION_PREFIX;
 
 /// What will be done to a pod.
 #[derive(Debug)]
@@ -71,10 +73,10 @@ impl<'p> Decision<'p> {
         let mut asked = Vec::new();
         let unfit = unfit(self.input.pod);
         for language in LANGUAGES {
-            let ask = Ask::parse(self.annotations.effective(language.inject));
+            let Some((annotation, value)) = self.annotations.said(language.inject) else { continue };
+            let ask = Ask::parse(value);
             let reason = match ask {
-                Ask::Nothing => continue,
-                Ask::No => Some(Reason::SwitchedOff { annotation: language.inject }),
+                Ask::No => Some(Reason::SwitchedOff { annotation }),
                 _ if !self.input.settings.languages.has(language) => {
                     Some(Reason::LanguageDisabled { language: language.name })
                 }
@@ -126,7 +128,7 @@ impl<'p> Decision<'p> {
         }
         // Those with a list may stay, as long as that makes it clear.
         let (mut stay, mut back): (Vec<_>, Vec<_>) =
-            wanted.into_iter().partition(|one| one.by_pod || one.listed.is_listed);
+            wanted.into_iter().partition(|one| one.by_pod || one.listed.is_there());
         if !is_clear(&stay) {
             back.extend(stay.extract_if(.., |one| !one.by_pod));
         }
@@ -145,10 +147,11 @@ impl<'p> Decision<'p> {
     /// languages, so nothing goes in.
     fn check_lists(&mut self, wanted: Vec<Wanted<'p>>) -> Vec<Wanted<'p>> {
         let repeated = wanted.iter().find_map(|one| Some((one.listed.repeated()?, one.language.name)));
-        let Some((container, language)) = repeated else {
+        let Some(((container, annotations), language)) = repeated else {
             return wanted;
         };
-        self.leave_all_out(wanted, &Reason::ContainerNamedTwice { container: container.to_owned(), language })
+        let container = container.to_owned();
+        self.leave_all_out(wanted, &Reason::ContainerNamedTwice { container, language, annotations })
     }
 
     fn leave_all_out(&mut self, wanted: Vec<Wanted<'p>>, reason: &Reason) -> Vec<Wanted<'p>> {
@@ -160,26 +163,25 @@ impl<'p> Decision<'p> {
 
     fn plan(&mut self, wanted: Wanted<'p>) {
         let Wanted { language, instrumentation, listed, .. } = wanted;
-        if let Err(reason) = listed.check(language) {
+        if let Err(reason) = listed.check(self.input.pod) {
             return self.leave_out(language, Some(instrumentation), reason);
         }
-        let (places, unknown) = listed.places(language, self.input.pod);
-        for container in unknown {
+        let places = listed.places(self.input.pod);
+        for container in places.unknown {
             let reason = Reason::ContainerNotFound {
                 container: container.to_owned(),
                 known: containers::known(self.input.pod),
             };
             self.leave_out(language, Some(instrumentation), reason);
         }
-        let first_listed = places.first().copied();
-        let (fit, unfit): (Vec<_>, Vec<_>) = containers::in_order(places)
+        let (fit, unfit): (Vec<_>, Vec<_>) = containers::in_order(places.found)
             .into_iter()
             .partition(|place| language.in_init_containers || !place.init);
         for place in unfit {
             let container = super::edit::container_at(self.input.pod, place).name.to_string();
             self.leave_out(language, Some(instrumentation), Reason::InitContainer { container });
         }
-        self.plans.push(Plan { language, instrumentation, targets: fit, first_listed });
+        self.plans.push(Plan { language, instrumentation, targets: fit, first_listed: places.first });
     }
 
     fn leave_out(&mut self, language: &Language, instrumentation: Option<&Compiled>, reason: Reason) {
@@ -200,12 +202,14 @@ impl<'p> Decision<'p> {
 }
 
 fn list_missing(wanted: &[Wanted<'_>]) -> Reason {
-    Reason::ContainerListMissing { languages: names(wanted.iter()) }
+    let without = wanted.iter().filter(|one| !one.listed.is_there());
+    let missing = without.map(|one| [ANNOTATION_PREFIX, one.language.containers].concat()).collect();
+    Reason::ContainerListMissing { languages: names(wanted.iter()), missing }
 }
 
 /// Whether it is clear which container is whose.
 fn is_clear(wanted: &[Wanted<'_>]) -> bool {
-    wanted.len() < 2 || wanted.iter().all(|one| one.listed.is_listed)
+    wanted.len() < 2 || wanted.iter().all(|one| one.listed.is_there())
 }
 
 fn names<'w, 'p: 'w>(wanted: impl Iterator<Item = &'w Wanted<'p>>) -> Vec<String> {
@@ -217,19 +221,8 @@ fn unfit(pod: &Pod<'_>) -> Option<Reason> {
     if pod.spec.containers.is_empty() {
         return Some(Reason::NoContainers);
     }
-    if let Some(container) = mark(pod) {
-        return Some(Reason::AlreadyInjected { container });
+    if let Some(sign) = mark::of(pod) {
+        return Some(Reason::AlreadyInjected { sign });
     }
     pod.is_windows().then_some(Reason::WindowsPod)
-}
-
-/// The container that says that the operator or the product has been here,
-/// whichever language is asked for now.
-fn mark(pod: &Pod<'_>) -> Option<String> {
-    let marks = || LANGUAGES.iter().flat_map(|language| language.marks);
-    let is_mark = |init: bool, name: &str| marks().any(|mark| mark.is(init, name));
-    let init = pod.spec.init_containers.iter().map(|container| (true, &container.name));
-    let regular = pod.spec.containers.iter().map(|container| (false, &container.name));
-    let found = init.chain(regular).find(|(init, name)| is_mark(*init, name));
-    found.map(|(_, name)| name.to_string())
 }

@@ -180,10 +180,13 @@ impl<'p> Env<'p> {
         }
     }
 
-    /// Adds a variable before all others, unless it is there.
-    pub fn set_default_first(&mut self, entry: Entry<'p>) {
-        if !self.has(&entry.name) {
-            self.insert(0, entry);
+    /// Brings a variable before all others, with this value where nothing else gives it one.
+    /// The container's own stays where it is.
+    pub fn lead_with(&mut self, entry: Entry<'p>) {
+        match self.position(&entry.name) {
+            None => self.insert(0, entry),
+            Some(at) if self.entries[at].origin.is_none() => self.entries[..=at].rotate_right(1),
+            Some(_) => {}
         }
     }
 

@@ -84,7 +84,8 @@ pub struct Plan<'p> {
     pub instrumentation: &'p Compiled,
     /// Init containers in the pod's order, then regular ones in the list's.
     pub targets: Vec<Place>,
-    /// The place of the first name on the list that the pod has, whether the language fits it or not.
+    /// The place of the first name on the list, whether the language fits it or not; none where the pod
+    /// does not have it.
     pub first_listed: Option<Place>,
 }
 

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::api::ANNOTATION_PREFIX;
+
 /// The namespace and name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectName {
@@ -47,6 +49,42 @@ impl fmt::Display for Taken {
     }
 }
 
+/// What says that a pod is injected already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// A container that the operator or the product adds, by its name.
+    Container(String),
+    /// The variables of a container, by its name.
+    Variables(String),
+}
+
+impl fmt::Display for Sign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Container(name) => write!(f, "it has the container \"{name}\""),
+            Self::Variables(name) => {
+                write!(f, "its container \"{name}\" has the variables that injection adds")
+            }
+        }
+    }
+}
+
+/// An annotation that is there, and on which object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Annotation {
+    /// Its key, after the prefix.
+    pub key: &'static str,
+    /// Whether it is the namespace's, and not the pod's own.
+    pub of_namespace: bool,
+}
+
+impl fmt::Display for Annotation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let owner = if self.of_namespace { "namespace" } else { "pod" };
+        write!(f, "the annotation {ANNOTATION_PREFIX}{} of the {owner}", self.key)
+    }
+}
+
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident $({ $($(#[$fdoc:meta])* $field:ident: $kind:ty),* $(,)? })? => $text:literal;)*) => {
         /// Why a container got a language's agent, or why not.
@@ -85,11 +123,11 @@ reasons! {
     /// All that would be added is there already.
     NothingToAdd => "nothing to add: the container has every variable already";
     /// The annotation says no.
-    SwitchedOff { annotation: &'static str } => "switched off by the annotation {annotation}";
+    SwitchedOff { annotation: Annotation } => "switched off by {annotation}";
     /// The language is not among the enabled ones.
     LanguageDisabled { language: &'static str } => "the language {language} is not enabled in this installation; --languages lists the enabled ones";
-    /// The pod carries one of the injected containers.
-    AlreadyInjected { container: String } => "the pod is injected already: it has the container \"{container}\"";
+    /// The pod carries one of the injected containers, or the variables.
+    AlreadyInjected { sign: Sign } => "the pod is injected already: {sign}";
     /// The annotation says "true", and there is nothing to choose from.
     NoInstrumentation { namespace: String, advice: &'static str } => "there is no Instrumentation in namespace \"{namespace}\" and no default is set; {advice}";
     /// Every resource of the namespace has a selector, and none fits.
@@ -109,11 +147,11 @@ reasons! {
     /// The pod has no such container.
     ContainerNotFound { container: String, known: Vec<String> } => "there is no container \"{container}\" in the pod; there are: {known}";
     /// A list of container names with no name in it.
-    NoContainerNamed { annotation: String } => "the annotation {annotation} names no container";
+    NoContainerNamed { annotations: Vec<Annotation>, known: Vec<String> } => "no container is named by {annotations}; the pod has: {known}";
     /// One name twice for the same language.
-    ContainerNamedTwice { container: String, language: &'static str } => "the container \"{container}\" is named twice for {language}; each may be named once, in container-names or in the language's own list";
+    ContainerNamedTwice { container: String, language: &'static str, annotations: Vec<Annotation> } => "the container \"{container}\" is named twice for {language}, by {annotations}; name it once";
     /// Several languages, and no telling which container is whose.
-    ContainerListMissing { languages: Vec<String> } => "the pod asks for several languages ({languages}); each needs a list of its containers, such as instrumentation.opentelemetry.io/java-container-names";
+    ContainerListMissing { languages: Vec<String>, missing: Vec<String> } => "several languages are asked for ({languages}), and each needs a list of its containers; annotate the pod with {missing}";
     /// The namespace asks for one language, the pod itself for another.
     NamespaceSteppedBack { languages: Vec<String> } => "asked for by the namespace only; the pod's own request ({languages}) comes first, and there is no list of containers to tell them apart";
     /// The language does not run in init containers.
@@ -123,7 +161,7 @@ reasons! {
     /// .NET is instrumented by the image itself.
     AutoHomeSet => "OTEL_DOTNET_AUTO_HOME is set already, so .NET is taken as instrumented by its image";
     /// A platform that the agent does not come for.
-    PlatformUnknown { annotation: String, value: String, valid: Vec<String> } => "{annotation}: \"{value}\" is not a platform of this agent; valid: {valid}";
+    PlatformUnknown { annotation: Annotation, value: String, valid: Vec<String> } => "{annotation} is \"{value}\", which is no platform of this agent; valid: {valid}";
     /// What would be added is there under the same name.
     NameTaken { what: Taken, name: String } => "the pod has a {what} \"{name}\" of its own";
     /// The pod is for Windows nodes.
@@ -131,9 +169,9 @@ reasons! {
     /// Go needs to see the other containers' processes.
     ProcessNamespaceNotShared => "spec.shareProcessNamespace is false; the Go agent has to see the processes of the application";
     /// The Go agent attaches to one process.
-    TargetExecutableMissing => "OTEL_GO_AUTO_TARGET_EXE is set nowhere; give the path of the program by the annotation instrumentation.opentelemetry.io/otel-go-auto-target-exe";
+    TargetExecutableMissing => "OTEL_GO_AUTO_TARGET_EXE is set nowhere; give the path of the program by the annotation instrumentation.opentelemetry.io/otel-go-auto-target-exe of the pod";
     /// The Go agent attaches to one container.
-    SeveralContainers { containers: String } => "instrumentation.opentelemetry.io/go-container-names: \"{containers}\" has a comma; Go takes one container";
+    SeveralContainers { annotation: Annotation, containers: String } => "{annotation} is \"{containers}\", which has a comma; Go takes one container";
     /// Go's sidecar is privileged, or an Instrumentation gives init containers what the namespace does not allow.
     PodSecurity { namespace: String, level: String, refused: String } => "namespace \"{namespace}\" enforces the pod security level \"{level}\", which refuses {refused}";
     /// A configuration path that leaves no folder to mount.
@@ -156,7 +194,7 @@ where
     }
 }
 
-impl fmt::Display for Shown<'_, Vec<String>> {
+impl<T: fmt::Display> fmt::Display for Shown<'_, Vec<T>> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() {
             return f.write_str("none");
@@ -165,7 +203,7 @@ impl fmt::Display for Shown<'_, Vec<String>> {
             if index > 0 {
                 f.write_str(", ")?;
             }
-            f.write_str(item)?;
+            item.fmt(f)?;
         }
         Ok(())
     }
@@ -176,6 +214,8 @@ impl NotAList for String {}
 impl NotAList for &str {}
 impl NotAList for ObjectName {}
 impl NotAList for Taken {}
+impl NotAList for Sign {}
+impl NotAList for Annotation {}
 
 impl Reason {
     /// Something is there under the name that would be added.

@@ -46,8 +46,6 @@ pub struct Attributes<'p> {
     pub uid_open: bool,
     /// The service's name.
     pub service_name: String,
-    /// Whether the pod or the image tell the service's version.
-    pub tells_version: bool,
 }
 
 impl<'p> Attributes<'p> {
@@ -58,14 +56,12 @@ impl<'p> Attributes<'p> {
             node_name_open: false,
             uid_open: false,
             service_name: String::new(),
-            tells_version: false,
         };
         all.collect(facts, policy, container);
         all.service_name = service_name(facts, policy, &all, container);
         all.refer_to_downward_api(policy);
         if let Some(version) = service_version(facts.pod, policy, image) {
             all.set("service.version", version);
-            all.tells_version = true;
         }
         all
     }
@@ -160,16 +156,6 @@ impl Keys {
         let pairs = value.unwrap_or_default().split(',');
         let keys = pairs.filter_map(|pair| pair.trim().split_once('='));
         Self(keys.map(|(key, _)| key.trim_end().to_owned()).collect())
-    }
-
-    /// Takes a key out.
-    pub fn forget(&mut self, key: &str) {
-        self.0.retain(|present| present != key);
-    }
-
-    /// Takes other keys in.
-    pub fn add(&mut self, other: Self) {
-        self.0.extend(other.0);
     }
 
     /// Whether a key is there.

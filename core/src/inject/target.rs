@@ -66,11 +66,13 @@ pub struct Own<'f, 'p> {
     pub search_path: Option<&'f SearchPath>,
     /// What stands after the variables of every language, but before what is derived.
     pub last: &'f dyn Fn(&mut Env<'p>),
+    /// Whether the variable of the node's name is added even where nothing refers to it (D29).
+    pub node_name: bool,
 }
 
 impl Own<'_, '_> {
     /// Nothing.
-    pub const NOTHING: Self = Self { search_path: None, last: &|_| () };
+    pub const NOTHING: Self = Self { search_path: None, last: &|_| (), node_name: false };
 }
 
 /// Adds all variables, and the mounts of certificates, to a target.
@@ -89,7 +91,7 @@ pub fn instrument<'p>(job: &mut Job<'_, 'p>, place: Place, own: &Own<'_, 'p>) ->
     extend_and_add_common(instrumentation, env, own.search_path);
     (own.last)(env);
     let present = own_keys(env);
-    configure(instrumentation, env, &mut attributes, &present);
+    configure(instrumentation, env, &mut attributes, &present, own.node_name);
     instrumentation.exporter.mount(facts.pod, &mut edit.volumes, mounts);
     Ok(())
 }
@@ -117,24 +119,25 @@ pub fn own_keys(env: &Env<'_>) -> Keys {
     Keys::of(env.value(RESOURCE_ATTRIBUTES))
 }
 
-/// Adds the addresses and the variables of every target.
+/// Adds the variables of every target, and the addresses at the head of the list.
+///
+/// They stand there whoever gives their values (D13): the kubelet resolves `$(OTEL_NODE_IP)` only
+/// in what stands behind it.
 pub fn add_common<'p>(instrumentation: &'p Compiled, env: &mut Env<'p>) {
-    for address in addresses() {
-        // What the Instrumentation sets comes before what is derived (D13).
-        if !instrumentation.env.iter().any(|setting| setting.name == address.name) {
-            env.set_default_first(address);
-        }
-    }
     env.set_defaults(&instrumentation.env, SetBy::Common);
+    for address in addresses() {
+        env.lead_with(address);
+    }
 }
 
 /// Adds what is derived: the service's name, the exporter, propagators,
-/// sampler and resource attributes.
+/// sampler and resource attributes; the node's name if it is open or asked for.
 pub fn configure<'p>(
     instrumentation: &'p Compiled,
     env: &mut Env<'p>,
     attributes: &mut Attributes<'_>,
     present: &Keys,
+    node_name: bool,
 ) {
     env.set_default(Entry::new("OTEL_SERVICE_NAME", attributes.service_name.clone()));
     instrumentation.exporter.set(env);
@@ -142,7 +145,7 @@ pub fn configure<'p>(
     if attributes.uid_open && !present.has("k8s.pod.uid") {
         env.set_default(Entry::field(POD_UID, r#"{"fieldRef":{"fieldPath":"metadata.uid"}}"#));
     }
-    if attributes.node_name_open && !present.has("k8s.node.name") {
+    if node_name || attributes.node_name_open && !present.has("k8s.node.name") {
         env.set_default(Entry::field(NODE_NAME, r#"{"fieldRef":{"fieldPath":"spec.nodeName"}}"#));
     }
     if let Some(propagators) = &instrumentation.propagators {

@@ -126,7 +126,7 @@ fn inject_target(
         mount(job, server, location, place)?;
     }
     let notes = note::of_target(job, place, &extended);
-    target::instrument(job, place, &Own { search_path, last: &|_| () })?;
+    target::instrument(job, place, &Own { search_path, ..Own::NOTHING })?;
     Ok(notes)
 }
 

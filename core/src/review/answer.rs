@@ -192,7 +192,7 @@ fn cut(warning: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inject::Finding;
+    use crate::inject::{Finding, reason::Sign};
 
     #[test]
     fn a_warning_is_cut_between_characters() {
@@ -209,7 +209,7 @@ mod tests {
             notes: Vec::new(),
         };
         let findings = reasons.into_iter().map(finding).collect();
-        let outcome = Ok(Outcome { patch: None, findings });
+        let outcome = Ok(Outcome { findings, ..Outcome::default() });
         let text = Answer::of("u", &outcome).write();
         let mut review: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         review["response"]["auditAnnotations"].take()
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_second_review_does_not_overwrite_the_audit_annotation_of_the_first() {
-        let already = || Reason::AlreadyInjected { container: "c".to_owned() };
+        let already = || Reason::AlreadyInjected { sign: Sign::Container("c".to_owned()) };
         let disabled = || Reason::LanguageDisabled { language: "go" };
         let injection = |text: &str| serde_json::json!({ "injection": text });
         let found = |text: &str| serde_json::json!({ "found-injected": text });

@@ -115,8 +115,9 @@ fn what_the_core_finds() {
         ),
         (
             json!({"inject-java": "true", "inject-python": "true"}),
-            "inject-java]: java: the pod asks for several languages (java, python); each needs a list of its \
-             containers, such as instrumentation.opentelemetry.io/java-container-names",
+            "inject-java]: java: several languages are asked for (java, python), and each needs a list of its \
+             containers; annotate the pod with instrumentation.opentelemetry.io/java-container-names, \
+             instrumentation.opentelemetry.io/python-container-names",
         ),
     ] {
         let warnings = of_template(&annotations);

@@ -49,7 +49,7 @@ pub struct Case<'c> {
 type Rule = fn(&Seen<'_>) -> bool;
 
 /// The rules, by number.
-static RULES: [(u8, Rule); 25] = [
+static RULES: [(u8, Rule); 26] = [
     (1, by_pod::original_kept),
     (2, by_finding::every_target_skipped),
     (3, by_pod::extension_has_pull_policy),
@@ -75,6 +75,7 @@ static RULES: [(u8, Rule); 25] = [
     (26, by_pod::extended_twice),
     (27, by_pod::replica_set_of_another),
     (28, by_instrumentation::image_follows_default),
+    (29, by_pod::node_name_added),
 ];
 
 /// The differences that show in a case, by number.

@@ -38,7 +38,7 @@ const ROWS: [Row; 5] = [
     (
         "without-lists",
         &[("inject-java", "true"), ("inject-sdk", "true")],
-        "the pod asks for several languages (java, sdk)",
+        "several languages are asked for (java, sdk)",
         "ContainerListMissing",
     ),
 ];

@@ -8,7 +8,7 @@ use std::sync::{
 use serde_json::Value;
 
 use super::{Run, run};
-use crate::conformance::{comparable, injection_cases, languages};
+use crate::conformance::{comparison, injection_cases, languages};
 
 /// Programs that run at the same time.
 const WORKERS: usize = 2;
@@ -38,7 +38,8 @@ fn failure(case: &Value) -> Option<String> {
     let is_unchanged = case["expect"]["injected"] == false;
     let untouched = case["pod"].to_string();
     let as_it_came = !is_unchanged || last == untouched;
-    if code == 0 && as_it_came && comparable(&pod) == comparable(&case["expect"]["pod"]) {
+    let (after, expected) = comparison(case, &pod);
+    if code == 0 && as_it_came && after == expected {
         return None;
     }
     Some(format!(

@@ -23,6 +23,86 @@ fn d4_the_variable_of_the_node_name_does_not_mark_a_pod() {
 }
 
 #[test]
+fn d4_some_of_the_variables_do_not_mark_a_pod_either() {
+    let field =
+        |name: &str, path: &str| json!({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}});
+    let own = json!([
+        field("OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "metadata.name"),
+        field("OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "spec.nodeName"),
+        {"name": "OTEL_SERVICE_NAME", "value": "app"},
+        {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": "k8s.container.name=app,k8s.pod.name=p,k8s.namespace.name=n"},
+    ]);
+    let injected = with(json!({})).inject(&asking(&["java"], json!({"env": own})));
+    assert_eq!(injected.codes(), ["java/app: Injected"]);
+}
+
+#[test]
+fn d29_a_pod_that_has_the_variables_counts_as_injected() {
+    let around = with(json!({}));
+    let mut after = around.inject(&asking(&["sdk"], json!({}))).pod;
+    after["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = json!("true");
+    let again = around.inject(&after);
+    assert_eq!(again.codes(), ["java: AlreadyInjected", "sdk: AlreadyInjected"]);
+    assert!(again.is_unchanged());
+    let reason = again.outcome.findings[0].reason.to_string();
+    let sentence = "the pod is injected already: its container \"app\" has the variables that injection adds";
+    assert_eq!(reason, sentence);
+}
+
+/// What the API server, a controller and the owner of the Instrumentation may have changed in between.
+#[test]
+fn d29_an_injected_pod_that_comes_back_stays_as_it_is() {
+    for languages in [&["sdk"][..], &["java"], &["go"], &["nodejs", "sdk"]] {
+        for spec in [json!({}), json!({"containers": [{"name": "app", "image": "a"}], "nodeName": "n"})] {
+            let mut before = asking(languages, json!({}));
+            if let Some(spec) = spec.as_object() {
+                before["spec"].as_object_mut().expect("an object").extend(spec.clone());
+            }
+            let mut after = with(json!({})).inject(&before).pod;
+            assert_ne!(after, before, "{languages:?}");
+            after["metadata"]["name"] = json!("web-7");
+            after["metadata"]["uid"] = json!("6d1760ab-b09b-43e0-a9ad-a4fceaad36bb");
+            after["metadata"]["ownerReferences"] =
+                json!([{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "u"}]);
+            after["metadata"]["labels"] = json!({"app.kubernetes.io/version": "2"});
+            after["metadata"]["annotations"]["resource.opentelemetry.io/service.version"] = json!("3");
+            after["spec"]["nodeName"] = json!("node-1");
+            let changed = json!({
+                "env": [{"name": "NEW", "value": "1"}],
+                "exporter": {"endpoint": "http://other:4318", "tls": {"secretName": "s", "ca_file": "ca"}},
+                "propagators": ["b3"],
+                "resource": {"addK8sUIDAttributes": true, "resourceAttributes": {"team": "new"}},
+                "defaults": {"useLabelsForResourceAttributes": true},
+            });
+            let again = with(changed).inject(&after);
+            assert!(again.is_unchanged(), "{languages:?}: {:?}", again.outcome.patch);
+            assert!(
+                again.codes().iter().all(|code| code.ends_with(": AlreadyInjected")),
+                "{:?}",
+                again.codes()
+            );
+        }
+    }
+}
+
+#[test]
+fn d5_go_goes_into_no_container_but_the_one_that_is_named_first() {
+    let exe = ("otel-go-auto-target-exe", "/app");
+    for (list, codes) in [
+        (("go-container-names", "ghost"), vec!["go/ghost: ContainerNotFound"]),
+        (("container-names", "ghost"), vec!["go/ghost: ContainerNotFound"]),
+        (("container-names", "ghost,worker"), vec!["go/ghost: ContainerNotFound"]),
+        (("container-names", "worker,ghost"), vec!["go/ghost: ContainerNotFound", "go/worker: Injected"]),
+    ] {
+        let injected = with(json!({})).inject(&pod(&[("inject-go", "true"), exe, list], two_containers()));
+        assert_eq!(injected.codes(), codes, "{list:?}");
+        assert_eq!(injected.is_unchanged(), codes.len() == 1, "{list:?}");
+        let warning = &injected.outcome.warnings()[0];
+        assert!(warning.contains("no container \"ghost\" in the pod; there are: app, worker"), "{warning}");
+    }
+}
+
+#[test]
 fn d5_an_unknown_container_is_named_and_the_others_go_on() {
     let asks = [("inject-java", "true"), ("java-container-names", "app, ghost")];
     let injected = with(json!({})).inject(&pod(&asks, two_containers()));

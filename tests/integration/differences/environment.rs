@@ -110,6 +110,82 @@ fn d12_a_key_that_is_there_is_not_added_again() {
 }
 
 #[test]
+fn d12_the_applications_attributes_take_none_from_the_sidecar() {
+    let spec = json!({"resource": {"addK8sUIDAttributes": true, "resourceAttributes": {"team": "b"}}});
+    let own = "k8s.pod.name=p,k8s.pod.uid=u,k8s.node.name=n,service.version=7,team=a";
+    let own = json!({"env": [{"name": ATTRIBUTES, "value": own}]});
+    let beside = with(spec.clone()).inject(&asking(&["go"], own));
+    let alone = with(spec).inject(&asking(&["go"], json!({})));
+    assert_eq!(beside.container(SIDECAR), alone.container(SIDECAR));
+    for (key, value) in [
+        ("k8s.pod.name", "$(OTEL_RESOURCE_ATTRIBUTES_POD_NAME)"),
+        ("k8s.pod.uid", "$(OTEL_RESOURCE_ATTRIBUTES_POD_UID)"),
+        ("k8s.node.name", "$(OTEL_RESOURCE_ATTRIBUTES_NODE_NAME)"),
+        ("service.version", "1"),
+        ("team", "b"),
+    ] {
+        assert_eq!(beside.attribute(SIDECAR, key), Some(value));
+    }
+}
+
+/// What refers to an address, and stands before the variables of an Instrumentation.
+fn refers_to_the_node() -> Value {
+    json!({"env": [{"name": "COLLECTOR", "value": "http://$(OTEL_NODE_IP):4318"}]})
+}
+
+#[test]
+fn d13_the_addresses_stand_at_the_head_whoever_gives_their_values() {
+    let given = |values: &[(&str, &str)]| {
+        let first = std::iter::once(json!({"name": "FIRST", "value": "1"}));
+        let all = values.iter().map(|(name, value)| json!({"name": name, "value": value}));
+        Value::Array(first.chain(all).collect())
+    };
+    let pod_then_node = given(&[("OTEL_POD_IP", "p"), ("OTEL_NODE_IP", "n")]);
+    for (spec, node, pod) in [
+        (json!({"env": pod_then_node}), Some("n"), Some("p")),
+        (json!({"python": {"env": pod_then_node}}), Some("n"), Some("p")),
+        (json!({"env": given(&[("OTEL_NODE_IP", "n")])}), Some("n"), None),
+        (json!({"python": {"env": given(&[("OTEL_POD_IP", "p")])}}), None, Some("p")),
+        (
+            json!({"env": pod_then_node, "python": {"env": given(&[("OTEL_POD_IP", "of python")])}}),
+            Some("n"),
+            Some("of python"),
+        ),
+    ] {
+        for languages in [&["python"][..], &["nodejs", "python"], &["python", "sdk"]] {
+            let injected = with(spec.clone()).inject(&asking(languages, refers_to_the_node()));
+            let names: Vec<_> = injected.env("app").iter().map(|one| one["name"].clone()).collect();
+            assert_eq!(names[..3], ["OTEL_NODE_IP", "OTEL_POD_IP", "COLLECTOR"], "{languages:?} {spec}");
+            let values = ["OTEL_NODE_IP", "OTEL_POD_IP"].map(|name| injected.value("app", name));
+            assert_eq!(values, [node, pod], "{languages:?} {spec}");
+        }
+    }
+}
+
+#[test]
+fn d13_the_addresses_stand_at_the_head_of_the_sidecar() {
+    for field in ["env", "go"] {
+        let list = json!([{"name": "FIRST", "value": "1"}, {"name": "OTEL_NODE_IP", "value": "n"}]);
+        let spec = if field == "go" { json!({"go": {"env": list}}) } else { json!({"env": list}) };
+        let injected = with(spec).inject(&asking(&["go"], json!({})));
+        let names: Vec<_> = injected.env(SIDECAR).iter().map(|one| one["name"].clone()).collect();
+        assert_eq!(names[..2], ["OTEL_NODE_IP", "OTEL_POD_IP"], "{field}");
+        assert_eq!(injected.value(SIDECAR, "OTEL_NODE_IP"), Some("n"));
+    }
+}
+
+#[test]
+fn d13_an_address_of_the_containers_own_stays_where_it_is() {
+    let own = json!([{"name": "A", "value": "a"}, {"name": "OTEL_NODE_IP", "value": "own"}]);
+    let spec =
+        json!({"env": [{"name": "OTEL_NODE_IP", "value": "n"}, {"name": "OTEL_POD_IP", "value": "p"}]});
+    let injected = with(spec).inject(&asking(&["nodejs", "python"], json!({"env": own})));
+    let names: Vec<_> = injected.env("app").iter().map(|one| one["name"].clone()).collect();
+    assert_eq!(names[..3], ["OTEL_POD_IP", "A", "OTEL_NODE_IP"]);
+    assert_eq!(injected.value("app", "OTEL_NODE_IP"), Some("own"));
+}
+
+#[test]
 fn d13_each_variable_stands_once() {
     let spec = json!({"env": [{"name": "OTEL_NODE_IP", "value": "mine"}]});
     let own = json!({"env": [{"name": "OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "value": "own"}]});
@@ -207,6 +283,43 @@ fn d26_the_last_of_a_repeated_variable_is_extended() {
     assert_eq!(values[0]["value"], "--a");
     assert!(values[1]["value"].as_str().expect("a value").starts_with("--b --require "));
     assert_eq!(values.len(), 2);
+}
+
+const NODE_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
+
+#[test]
+fn d29_a_container_that_gets_variables_alone_has_the_one_that_the_operator_knows() {
+    let own = json!({"env": [{"name": ATTRIBUTES, "value": "k8s.node.name=n"}]});
+    let resource = json!({"resource": {"resourceAttributes": {"k8s.node.name": "n"}}});
+    let mut bound = asking(&["sdk"], json!({}));
+    bound["spec"]["nodeName"] = json!("n");
+    for (spec, before) in [
+        (json!({}), asking(&["sdk"], own.clone())),
+        (resource, asking(&["sdk"], json!({}))),
+        (json!({}), bound),
+    ] {
+        let injected = with(spec).inject(&before);
+        let at = injected.position("app", NODE_NAME).expect("the variable");
+        assert_eq!(injected.env("app")[at]["valueFrom"], json!({"fieldRef": {"fieldPath": "spec.nodeName"}}));
+        assert_eq!(injected.attribute("app", "k8s.node.name"), Some("n"));
+        assert!(Some(at) < injected.position("app", ATTRIBUTES));
+    }
+    let java = with(json!({})).inject(&asking(&["java"], own));
+    assert_eq!(java.position("app", NODE_NAME), None, "its init container marks the pod");
+}
+
+#[test]
+fn d29_init_containers_go_without() {
+    let own = json!({"name": ATTRIBUTES, "value": "k8s.node.name=n"});
+    let spec = json!({
+        "containers": [{"name": "app", "image": "app:1", "env": [own]}],
+        "initContainers": [{"name": "setup", "image": "setup:1", "env": [own]}],
+    });
+    let asks = [("inject-sdk", "true"), ("container-names", "setup,app")];
+    let injected = with(json!({})).inject(&pod(&asks, spec));
+    assert_eq!(injected.codes(), ["sdk/setup: Injected", "sdk/app: Injected"]);
+    assert_eq!(injected.position("setup", NODE_NAME), None);
+    assert!(injected.position("app", NODE_NAME).is_some());
 }
 
 #[test]

@@ -5,11 +5,11 @@ use crate::{
     api::{Settings, defaults::GO},
     inject::{
         container::{Draft, sidecar_resources},
-        edit::{Mounts, NewMount, NewVolume, Place, container_at, own_env},
+        edit::{Mounts, NewMount, NewVolume, Place, container_at},
         env::{Entry, Env, SetBy},
         job::Job,
         note,
-        reason::Reason,
+        reason::{Annotation, Reason},
         resource::Attributes,
         target::{self, RESOURCE_ATTRIBUTES},
     },
@@ -39,7 +39,7 @@ const EXECUTABLE_ANNOTATION: &str = "otel-go-auto-target-exe";
 const PRIVILEGED: &str = r#"{"privileged":true,"runAsUser":0}"#;
 
 fn inject(job: &mut Job<'_, '_>) {
-    // Of several containers the first counts, and it has to be one that Go can be put into.
+    // Of several containers the first counts. It has to be one that the pod has (D5) and that Go can be put into.
     let Some(place) = job.plan.first_listed.filter(|place| job.plan.targets.contains(place)) else {
         return;
     };
@@ -58,7 +58,8 @@ fn check_pod(job: &Job<'_, '_>) -> Result<(), Reason> {
     }
     let list = job.annotations.of_pod(ROW.containers).unwrap_or_default();
     if list.contains(',') {
-        return Err(Reason::SeveralContainers { containers: list.to_owned() });
+        let annotation = Annotation { key: ROW.containers, of_namespace: false };
+        return Err(Reason::SeveralContainers { annotation, containers: list.to_owned() });
     }
     if job.enforced_level().is_some() {
         return Err(job.refused_by_level("the privileged Go agent".to_owned()));
@@ -105,16 +106,10 @@ fn variables<'p>(job: &Job<'_, 'p>, place: Place) -> Result<Env<'p>, Reason> {
     }
     env.check_extensible(RESOURCE_ATTRIBUTES, &[])?;
     let container = container_at(job.facts.pod, place);
-    let own = own_env(container)?;
     let mut attributes =
         Attributes::of(job.facts, &instrumentation.resource, &container.name, &container.image);
-    let mut present = target::own_keys(&own);
-    // What the application's own attributes have is left out, but for the
-    // version that the pod or the image tell.
-    if attributes.tells_version {
-        present.forget("service.version");
-    }
-    present.add(target::own_keys(&env));
-    target::configure(instrumentation, &mut env, &mut attributes, &present);
+    // The application's own attributes are in another variable, and take nothing from this one (D12).
+    let present = target::own_keys(&env);
+    target::configure(instrumentation, &mut env, &mut attributes, &present, false);
     Ok(env)
 }

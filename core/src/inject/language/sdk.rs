@@ -8,7 +8,7 @@ use crate::{
         job::Job,
         note::{self, Note},
         reason::Reason,
-        target,
+        target::{self, Own},
     },
 };
 
@@ -44,9 +44,9 @@ fn inject_target(job: &mut Job<'_, '_>, place: Place) -> Result<(Reason, Vec<Not
     }
     let before = job.target(place)?.edits();
     target::check(job, place, &[])?;
-    target::instrument(job, place, &target::Own::NOTHING)?;
-    // Nothing marks a pod that was given variables alone. Doing it again
-    // changes nothing, which is what makes a second review harmless.
+    // The operator looks for it in regular containers to know a pod that was given variables alone (D29).
+    target::instrument(job, place, &Own { node_name: !place.init, ..Own::NOTHING })?;
+    // Another language has given the container all of it.
     if job.target(place)?.edits() == before {
         return Ok((Reason::NothingToAdd, Vec::new()));
     }

@@ -1,7 +1,12 @@
 //! Differences that show in what the core finds.
 
 use super::{Seen, items};
-use crate::inject::{Note, annotation::Ask, language::LANGUAGES, reason::Reason};
+use crate::inject::{
+    Note,
+    annotation::Ask,
+    language::LANGUAGES,
+    reason::{Reason, Sign},
+};
 
 /// Reasons by which the operator skips a container, with what it has added for it left in the pod.
 const SKIPPED: [&str; 3] = ["OptionalReference", "AutoHomeSet", "PlatformUnknown"];
@@ -71,7 +76,7 @@ pub fn would_be_invalid(seen: &Seen<'_>) -> bool {
 /// D18: the operator would inject such a pod again.
 pub fn injected_in_part(seen: &Seen<'_>) -> bool {
     seen.findings().iter().any(|finding| match &finding.reason {
-        Reason::AlreadyInjected { container } => {
+        Reason::AlreadyInjected { sign: Sign::Container(container) } => {
             container == "otel-agent-attach-nginx"
                 || container.starts_with("opentelemetry-auto-instrumentation-extension-")
         }

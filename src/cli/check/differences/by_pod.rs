@@ -8,10 +8,13 @@ use crate::inject::workload::{Lookup, OwnerKind, OwnerQuery};
 /// What a variable is called that holds the user's original value.
 const ORIGINAL: &str = "OTEL_INJECT_ORIGINAL_";
 
-/// Variables that the operator adds once more, whoever set them.
-const REPEATED: [&str; 2] = ["OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME"];
+/// The variable of the node's name.
+const NODE_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
 
-/// Variables that it sets before it looks at those of every language.
+/// Variables that the operator adds once more, whoever set them.
+const REPEATED: [&str; 2] = ["OTEL_RESOURCE_ATTRIBUTES_POD_NAME", NODE_NAME];
+
+/// Variables that it sets before it looks at those of every language; those of one it leaves at their place.
 const ADDRESSES: [&str; 2] = ["OTEL_NODE_IP", "OTEL_POD_IP"];
 
 /// The variables of targets that were read from elsewhere, and have been kept under another name.
@@ -49,8 +52,8 @@ pub fn extension_has_pull_policy(seen: &Seen<'_>) -> bool {
 pub fn has_node_name(seen: &Seen<'_>) -> bool {
     // It leaves its own collector out of this.
     let mut own = containers(seen.case.pod).filter(|container| container["name"] != "otc-container");
-    let name = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
-    seen.injected().next().is_some() && own.any(|container| entries(&container["env"], name).next().is_some())
+    let has = |container: &Value| entries(&container["env"], NODE_NAME).next().is_some();
+    seen.injected().next().is_some() && own.any(has)
 }
 
 /// D7: the operator does not see such an attribute, and adds its own.
@@ -74,10 +77,37 @@ pub fn attribute_would_be_repeated(seen: &Seen<'_>) -> bool {
         let spec = &object["spec"];
         [&spec["env"], &spec["go"]["env"]].iter().any(|list| entries(list, ATTRIBUTES).next().is_some())
     });
-    in_own || for_go
+    in_own || for_go || sidecar_keeps_attribute(seen)
 }
 
-/// D13: one container in two languages, and derived variables that are set already.
+/// D12 as well: the operator takes what the application has itself from Go's sidecar.
+fn sidecar_keeps_attribute(seen: &Seen<'_>) -> bool {
+    let sidecar = containers(seen.after).find(|one| one["name"] == "opentelemetry-auto-instrumentation");
+    let kept = sidecar.map(own_attributes).unwrap_or_default();
+    let mut applications = seen.targets().filter(|(_, language)| language.name == "go");
+    applications.any(|(application, _)| {
+        let own = own_attributes(application).into_iter().map(|(key, _)| key);
+        own.filter(|key| *key != "service.version").any(|key| kept.iter().any(|(other, _)| *other == key))
+    })
+}
+
+/// D29: the operator leaves the variable of the node's name out where nothing refers to it.
+pub fn node_name_added(seen: &Seen<'_>) -> bool {
+    let has = |container: &Value| entries(&container["env"], NODE_NAME).next().is_some();
+    let reference = format!("$({NODE_NAME})");
+    let refers = |container: &Value| {
+        let mut values = items(&container["env"]).filter_map(|variable| variable["value"].as_str());
+        values.any(|value| value.contains(&reference))
+    };
+    let mut targets = seen.targets().filter(|(_, language)| language.name == "sdk");
+    targets.any(|(before, _)| {
+        let after = containers(seen.after).find(|after| after["name"] == before["name"]);
+        after.is_some_and(|after| !has(before) && has(after) && !refers(after))
+    })
+}
+
+/// D13: one container in two languages, derived variables that are set already, and addresses that an
+/// Instrumentation sets.
 pub fn variable_would_be_repeated(seen: &Seen<'_>) -> bool {
     let is_added = |code: &str| ["Injected", "NothingToAdd"].contains(&code);
     // Go's variables are in its sidecar.
@@ -90,8 +120,7 @@ pub fn variable_would_be_repeated(seen: &Seen<'_>) -> bool {
     let by_resource = seen.used().any(|(object, language)| {
         let field = language.defaults.map_or("", |defaults| defaults.field);
         let (common, own) = (&object["spec"]["env"], &object["spec"][field]["env"]);
-        let late = |name: &&str| sets(common, &[name]) && !sets(own, &[name]);
-        sets(common, &REPEATED) || sets(own, &REPEATED) || ADDRESSES.iter().any(late)
+        [common, own].iter().any(|list| sets(list, &REPEATED) || sets(list, &ADDRESSES))
     });
     in_two || by_container || by_resource
 }

@@ -131,8 +131,19 @@ fn the_operators_own_results_have_their_numbers() {
                 missed.push(format!("D{number} of {id}"));
             }
         }
-        // An unknown name is said, whatever the operator makes of the rest of the list.
-        let extra = found.iter().filter(|one| marks.is_empty() && **one != Difference(5));
+        // An unknown name is said, whatever the operator makes of the rest of the list. The cases were
+        // recorded before D29, before Go's sidecar kept what the application has itself (D12), and
+        // before a language's addresses stood at the head (D13).
+        let keeps = items(&case["diverges"]).any(|mark| mark == "O15");
+        let resources = case["instrumentations"].to_string();
+        let addresses = ["OTEL_NODE_IP", "OTEL_POD_IP"].iter().any(|name| resources.contains(name));
+        let is_known = |number: u8| match number {
+            5 | 29 => true,
+            12 => keeps,
+            13 => addresses,
+            _ => false,
+        };
+        let extra = found.iter().filter(|one| marks.is_empty() && !is_known(one.0));
         invented.extend(extra.map(|one| format!("{one} of {id}")));
     }
     assert!(missed.is_empty(), "not told: {missed:?}");
@@ -194,6 +205,29 @@ fn what_no_recorded_case_has_is_told_as_well() {
     assert_eq!(told(&listed, &[stored.clone()], InitResources::Exact), "D28");
     stored["metadata"]["annotations"] = json!({});
     assert_eq!(told(&listed, &[stored], InitResources::Exact), "", "it is pinned");
+}
+
+#[test]
+fn what_the_cases_were_recorded_too_early_for_is_told() {
+    let plain = [instrumentation("a", &json!({}))];
+    let with_own = |mut pod: Value, value: &str| {
+        pod["spec"]["containers"][1]["env"] = json!([{"name": ATTRIBUTES, "value": value}]);
+        told(&pod, &plain, InitResources::Exact)
+    };
+    let sdk = pod(&[("inject-sdk", "true"), ("container-names", "app")]);
+    assert_eq!(with_own(sdk.clone(), "k8s.node.name=n"), "D12 D29");
+    assert_eq!(with_own(sdk, "team=a"), "");
+    let go = pod(&[("inject-go", "true"), ("container-names", "app"), ("otel-go-auto-target-exe", "/a")]);
+    let settings = Settings {
+        languages: LanguageSet::all(),
+        init_resources: InitResources::Exact,
+        ..Settings::default()
+    };
+    for (own, expected) in [("k8s.container.name=c", vec![Difference(12)]), ("team=a", vec![])] {
+        let mut go = go.clone();
+        go["spec"]["containers"][1]["env"] = json!([{"name": ATTRIBUTES, "value": own}]);
+        assert_eq!(of_pod(&go, "shop", &plain, &settings), expected, "{own}");
+    }
 }
 
 #[test]

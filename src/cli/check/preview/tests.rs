@@ -6,7 +6,7 @@ use crate::{
         registration::tests::{operator, registration},
         survey::tests::{Seen, seen},
     },
-    inject::reason::Reason,
+    inject::reason::{Reason, Sign},
 };
 
 /// What `Seen::warned` warns of.
@@ -20,7 +20,7 @@ fn none() -> Reason {
 }
 
 fn already() -> Reason {
-    Reason::AlreadyInjected { container: "c".to_owned() }
+    Reason::AlreadyInjected { sign: Sign::Container("c".to_owned()) }
 }
 
 fn all() -> Seen {

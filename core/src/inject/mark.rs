@@ -1,0 +1,95 @@
+//! Whether the operator or the product has been at a pod before.
+//!
+//! The injected containers tell, and where variables alone were added, these. The
+//! stamp does not count: it is copied along with other annotations too easily.
+
+use super::{
+    language::LANGUAGES,
+    pod::{Container, Pod, Variable},
+    reason::Sign,
+    resource::{Keys, POD_NAME},
+    target::RESOURCE_ATTRIBUTES,
+};
+
+/// Variables that every target has after injection, whoever gave their values.
+const VARIABLES: [&str; 5] =
+    ["OTEL_NODE_IP", "OTEL_POD_IP", "OTEL_SERVICE_NAME", POD_NAME, RESOURCE_ATTRIBUTES];
+
+/// Attributes that every target has after injection.
+const ATTRIBUTES: [&str; 3] = ["k8s.container.name", "k8s.namespace.name", "k8s.pod.name"];
+
+/// What says that the pod is injected, whichever language is asked for now.
+///
+/// A pod that is stored and created anew, or that another webhook has changed in between, has
+/// all of it. What is known of the pod by then, and what its Instrumentation says by then, may differ.
+pub fn of(pod: &Pod<'_>) -> Option<Sign> {
+    let init = pod.spec.init_containers.iter().map(|container| (true, container));
+    let regular = pod.spec.containers.iter().map(|container| (false, container));
+    let all = || init.clone().chain(regular.clone());
+    let added = all().find(|(init, container)| is_added(*init, &container.name));
+    let by_container = added.map(|(_, container)| Sign::Container(container.name.to_string()));
+    by_container.or_else(|| {
+        let target = all().find(|(_, container)| is_target(container));
+        target.map(|(_, container)| Sign::Variables(container.name.to_string()))
+    })
+}
+
+/// Whether the operator or the product adds a container of this name, and nobody else does.
+fn is_added(init: bool, name: &str) -> bool {
+    LANGUAGES.iter().flat_map(|language| language.marks).any(|mark| mark.is(init, name))
+}
+
+/// Whether the container has all variables of a target. One of them alone is no mark (D4): a
+/// collector beside the application has some as well.
+fn is_target(container: &Container<'_>) -> bool {
+    // Few containers have it, and so few lists have to be read.
+    if !container.env.is_some_and(|env| env.get().contains(POD_NAME)) {
+        return false;
+    }
+    let Ok(variables) = container.variables() else { return false };
+    let find = |name: &str| variables.iter().rfind(|variable| *variable.name == *name);
+    let is_described = |attributes: &Variable<'_>| {
+        let keys = Keys::of(Some(&attributes.value));
+        ATTRIBUTES.iter().all(|key| keys.has(key))
+    };
+    VARIABLES.iter().all(|name| find(name).is_some()) && find(RESOURCE_ATTRIBUTES).is_some_and(is_described)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const DESCRIBED: &str = "team=a,k8s.container.name=app,k8s.namespace.name=shop,k8s.pod.name=p";
+
+    fn sign(list: &str, env: &Value) -> Option<Sign> {
+        let text = json!({"spec": {list: [{"name": "first"}, {"name": "app", "env": env}]}}).to_string();
+        of(&Pod::parse(&text).expect("a pod"))
+    }
+
+    /// The variables of a target but for one, with these attributes.
+    fn variables(attributes: &str, without: &str) -> Value {
+        let value = |name: &&str| if *name == RESOURCE_ATTRIBUTES { attributes } else { "v" }.to_owned();
+        let kept = VARIABLES.iter().filter(|name| **name != without);
+        kept.map(|name| json!({"name": name, "value": value(name)})).collect()
+    }
+
+    #[test]
+    fn a_container_with_all_variables_marks_the_pod() {
+        for list in ["containers", "initContainers"] {
+            let all = variables(DESCRIBED, "");
+            assert_eq!(sign(list, &all), Some(Sign::Variables("app".to_owned())), "{list}");
+        }
+    }
+
+    #[test]
+    fn a_container_with_some_of_them_does_not() {
+        for without in VARIABLES {
+            assert_eq!(sign("containers", &variables(DESCRIBED, without)), None, "{without}");
+        }
+        let undescribed = variables("team=a,k8s.pod.name=p,k8s.namespace.name=shop", "");
+        assert_eq!(sign("containers", &undescribed), None);
+        assert_eq!(sign("containers", &json!("no list of OTEL_RESOURCE_ATTRIBUTES_POD_NAME")), None);
+    }
+}
