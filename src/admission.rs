@@ -138,7 +138,7 @@ impl Admission {
             Ok(outcome) => {
                 let (namespace, owner) = about();
                 let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
-                for finding in &outcome.findings {
+                for finding in outcome.counted() {
                     self.metrics.count_injection(finding.language, finding.reason.code());
                 }
                 let warned = one_line(warned(outcome));

@@ -115,6 +115,8 @@ pub struct Outcome {
     pub patch: Option<String>,
     /// What came of each language that was asked for, by container.
     pub findings: Vec<Finding>,
+    /// Whether the pod carries the stamp that this review would give it: it is reviewed once more.
+    pub is_stamped: bool,
 }
 
 impl Outcome {
@@ -127,6 +129,16 @@ impl Outcome {
     /// Whether anything was asked for, and not only switched off.
     pub fn is_asked(&self) -> bool {
         self.findings.iter().any(|finding| !matches!(finding.reason, Reason::SwitchedOff { .. }))
+    }
+
+    /// The findings that count, so that a pod counts once however often the API server sends it.
+    ///
+    /// A pod that is found injected counts as that alone: what else it asks for was counted by the
+    /// review that injected it. One that nothing went into is known by its stamp, which decides nothing else.
+    pub fn counted(&self) -> impl Iterator<Item = &Finding> {
+        let found = |finding: &Finding| matches!(finding.reason, Reason::AlreadyInjected { .. });
+        let is_repeated = self.is_stamped || self.findings.iter().any(found);
+        self.findings.iter().filter(move |finding| !is_repeated || found(finding))
     }
 }
 
@@ -162,9 +174,11 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
     let mut stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
     let own = &input.pod.metadata.annotations;
     stamp.1.retain(|one| stamp::has_room(own, &[], one));
+    let is_stamped =
+        !stamp.1.is_empty() && stamp.1.iter().all(|(key, value)| own.get(key) == Some(value.as_str()));
     let evict = autoscaler::annotation(&edit).filter(|_| input.settings.safe_to_evict);
     let evict = evict.filter(|one| stamp::has_room(own, &stamp.1, one));
-    Outcome { patch: patch::operations(&edit, &stamp, evict), findings }
+    Outcome { patch: patch::operations(&edit, &stamp, evict), findings, is_stamped }
 }
 
 /// Says of whom nobody could tell in time to whom they belong.

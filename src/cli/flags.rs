@@ -21,7 +21,8 @@ pub struct InjectionFlags {
         default_value_t = LanguageSet::default())]
     pub languages: LanguageSet,
 
-    /// Mark pods that asked with the label otel-webhook/injected and the annotation otel-webhook/status
+    /// Mark pods that asked with the label otel-webhook/injected (true, partial, false) and the annotation
+    /// otel-webhook/status
     #[arg(long, env = "OTEL_WEBHOOK_STAMP", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub stamp: bool,
 

@@ -139,7 +139,7 @@ impl Metrics {
         );
         self.registry.register(
             "otel_webhook_injections",
-            "Decisions by language and by the code of their reason",
+            "Decisions by language and by the code of their reason; a pod that is reviewed again counts as AlreadyInjected alone",
             self.injections.clone(),
         );
         self.registry.register(

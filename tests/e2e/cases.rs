@@ -46,6 +46,7 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("fifty_pods_at_once_are_all_injected", failure::many),
     ("a_sidecar_added_later_leaves_java_injected_once", reinvocation::java),
     ("a_sidecar_added_later_leaves_sdk_injected_once", reinvocation::sdk),
+    ("a_sidecar_added_later_counts_what_was_asked_in_vain_once", reinvocation::in_vain),
     ("a_replaced_certificate_costs_no_pod_its_agent", certificate::replaced),
     ("a_cron_jobs_pod_is_named_after_it", owners::cron_job),
     ("a_stateful_sets_pod_is_named_after_it", owners::stateful_set),

@@ -117,6 +117,11 @@ impl Webhook {
         ))
     }
 
+    /// How many reviews of pods were answered.
+    pub fn pod_reviews(&self) -> u64 {
+        self.metric("otel_webhook_reviews_total{endpoint=\"/mutate-v1-pod\",outcome=\"Answered\"}")
+    }
+
     /// The lines of the log since the last start.
     pub fn log(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();

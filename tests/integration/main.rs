@@ -26,6 +26,7 @@ mod languages;
 mod modules;
 mod properties;
 mod reasons;
+mod reinvocation;
 #[path = "../support/review.rs"]
 mod review;
 mod sanity;

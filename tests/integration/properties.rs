@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use otel_webhook::inject::{LABEL, STATUS};
-use serde_json::Value;
+use otel_webhook::inject::{LABEL, Outcome, STATUS};
+use serde_json::{Value, json};
 
 use crate::{
     demand,
@@ -11,6 +11,7 @@ use crate::{
     invariants,
     review::{how_many, review, surroundings},
     sanity,
+    support::items,
 };
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
@@ -49,14 +50,49 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
         return Err(format!("findings and patch disagree: {:?}", outcome.findings));
     }
     let label = &after["metadata"]["labels"][LABEL];
-    if injected && label != "true" {
-        return Err(format!("it was injected, and its label says {label}"));
+    let lacks = outcome.findings.iter().any(|finding| finding.reason.is_trouble());
+    let expected = if lacks { "partial" } else { "true" };
+    if injected && label != expected {
+        return Err(format!("it was injected, and its label says {label}, not {expected}"));
+    }
+    if injected {
+        comes_back(seed, &after)?;
+        operator_knows(&outcome, &after)?;
     }
     let status = after["metadata"]["annotations"][STATUS].as_str().unwrap_or("[]");
     if status.len() > 2048 || serde_json::from_str::<Vec<Value>>(status).is_err() {
         return Err(format!("the stamp is too long or broken: {status}"));
     }
     Ok(outcome.findings.iter().map(|finding| finding.reason.code()).collect())
+}
+
+/// Checks that an injected pod stays as it is when it comes back with what the API server gave it,
+/// and to another Instrumentation.
+fn comes_back(seed: u64, after: &Value) -> Result<(), String> {
+    let mut pod = after.clone();
+    pod["metadata"]["name"] = json!("generated-7");
+    pod["metadata"]["uid"] = json!("0df28fbd-5f5f-11e8-bc74-36e6bb280816");
+    pod["metadata"]["labels"]["app.kubernetes.io/version"] = json!("10");
+    pod["spec"]["nodeName"] = json!("node-1");
+    let mut other = generate(seed + 1);
+    other.instrumentation["spec"]["resource"]["resourceAttributes"]["new"] = json!("1");
+    match review(&surroundings(&other), &pod).patch {
+        None => Ok(()),
+        Some(patch) => Err(format!("it is changed when it comes back: {patch}")),
+    }
+}
+
+/// Checks that the operator takes a pod that got variables alone for injected (D29).
+fn operator_knows(outcome: &Outcome, after: &Value) -> Result<(), String> {
+    let sdk = outcome.findings.iter().filter(|one| one.language == "sdk" && one.reason.is_injected());
+    for name in sdk.filter_map(|finding| finding.container.as_deref()) {
+        let container = items(&after["spec"]["containers"]).find(|container| container["name"] == name);
+        let is_mark = |variable: &Value| variable["name"] == "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
+        if container.is_some_and(|container| !items(&container["env"]).any(is_mark)) {
+            return Err(format!("{name} lacks the variable that the operator looks for"));
+        }
+    }
+    Ok(())
 }
 
 #[test]

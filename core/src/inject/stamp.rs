@@ -5,7 +5,8 @@
 
 use super::{job::Finding, json, reason::Reason, text::Map};
 
-/// Label of pods that asked: `"true"` when something was injected, else `"false"`.
+/// Label of pods that asked: `"true"` when all of it was injected, `"partial"` when some of it was,
+/// else `"false"`.
 pub const LABEL: &str = "otel-webhook/injected";
 
 /// Annotation that says what was injected, what was not, and why.
@@ -48,7 +49,12 @@ pub fn of(findings: &[Finding]) -> Stamp {
     if !asked || !injected && findings.iter().any(|finding| before(&finding.reason)) {
         return (Vec::new(), Vec::new());
     }
-    (vec![(LABEL, injected.to_string())], vec![(STATUS, status(findings))])
+    let label = match (injected, findings.iter().any(|finding| finding.reason.is_trouble())) {
+        (true, false) => "true",
+        (true, true) => "partial",
+        (false, _) => "false",
+    };
+    (vec![(LABEL, label.to_owned())], vec![(STATUS, status(findings))])
 }
 
 /// Whether an annotation has room beside those of a pod and others that are added.
@@ -151,11 +157,34 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::inject::{job::Used, note::Note, reason::ObjectName};
+    use crate::inject::{
+        job::Used,
+        note::Note,
+        reason::{Annotation, ObjectName},
+    };
 
     fn finding(language: &'static str, container: Option<&str>, reason: Reason) -> Finding {
         let container = container.map(str::to_owned);
         Finding { language, container, instrumentation: None, reason, notes: Vec::new() }
+    }
+
+    #[test]
+    fn the_label_says_whether_all_of_it_was_injected_or_some_or_nothing() {
+        let one = |language, reason| finding(language, Some("app"), reason);
+        let ghost = || Reason::ContainerNotFound { container: "ghost".to_owned(), known: Vec::new() };
+        let disabled = || Reason::LanguageDisabled { language: "go" };
+        let annotation = Annotation { key: "inject-go", of_namespace: false };
+        let off = Reason::SwitchedOff { annotation };
+        for (findings, expected) in [
+            (vec![one("java", Reason::Injected)], "true"),
+            (vec![one("java", Reason::Injected), one("go", off)], "true"),
+            (vec![one("java", Reason::Injected), one("sdk", Reason::NothingToAdd)], "true"),
+            (vec![one("java", ghost()), one("java", Reason::Injected)], "partial"),
+            (vec![one("java", Reason::Injected), one("go", disabled())], "partial"),
+            (vec![one("java", ghost()), one("go", disabled())], "false"),
+        ] {
+            assert_eq!(of(&findings).0, [(LABEL, expected.to_owned())], "{findings:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,160 @@
+//! A pod that the API server sends once more, since another webhook has changed it after ours
+//! (`reinvocationPolicy: IfNeeded`), counts once. Through the router.
+
+use std::sync::Arc;
+
+use axum::{Router, body::Body, http::Request};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use http_body_util::BodyExt;
+use otel_webhook::{
+    admission::Admission,
+    api::defaults::DefaultImages,
+    inject::{LABEL, Settings, language::LanguageSet},
+    server::webhook_router,
+    store::Writer,
+    telemetry::Metrics,
+};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::support::{NAMESPACE, instrumentation, pod};
+
+/// The webhook's routes, with what they count.
+struct Webhook {
+    router: Router,
+    metrics: Arc<Metrics>,
+}
+
+impl Webhook {
+    fn new() -> Self {
+        let mut writer = Writer::new(DefaultImages::default());
+        writer.put(&instrumentation("inst", json!({})));
+        writer.publish();
+        let metrics = Arc::new(Metrics::new());
+        let settings = Settings {
+            languages: LanguageSet::parse("java,sdk,nginx").expect("languages"),
+            ..Settings::default()
+        };
+        let admission = Admission::new(writer.store(), settings, None, Arc::clone(&metrics));
+        Self { router: webhook_router(Arc::new(admission), Arc::clone(&metrics)), metrics }
+    }
+
+    /// The pod after a review.
+    async fn review(&self, pod: &Value) -> Value {
+        let review = json!({
+            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+            "request": {"uid": "u-1", "operation": "CREATE", "namespace": NAMESPACE, "object": pod,
+                "kind": {"group": "", "version": "v1", "kind": "Pod"},
+                "resource": {"group": "", "version": "v1", "resource": "pods"}},
+        });
+        let request = Request::post("/mutate-v1-pod")
+            .header("content-type", "application/json")
+            .body(Body::from(review.to_string()))
+            .expect("a request");
+        let answer = self.router.clone().oneshot(request).await.expect("an answer");
+        let body = answer.into_body().collect().await.expect("a body").to_bytes();
+        let answer: Value = serde_json::from_slice(&body).expect("a review");
+        let mut after = pod.clone();
+        if let Some(patch) = answer["response"]["patch"].as_str() {
+            let patch = BASE64_STANDARD.decode(patch).expect("base64");
+            let patch: json_patch::Patch = serde_json::from_slice(&patch).expect("operations");
+            json_patch::patch(&mut after, &patch).expect("the patch applies");
+        }
+        after
+    }
+
+    /// What was counted so far: `language/outcome=count`, sorted.
+    fn counted(&self) -> Vec<String> {
+        let text = self.metrics.encode();
+        let of_injections = |line: &str| {
+            let labels = line.strip_prefix("otel_webhook_injections_total{language=\"")?;
+            Some(labels.replace("\",outcome=\"", "/").replace("\"} ", "="))
+        };
+        let mut counted: Vec<String> = text.lines().filter_map(of_injections).collect();
+        counted.sort();
+        counted
+    }
+}
+
+/// A pod with annotations under the prefix, and two containers.
+fn asking(annotations: &[(&str, &str)]) -> Value {
+    let spec = json!({"containers": [{"name": "app", "image": "a:1"}, {"name": "worker", "image": "w:1"}]});
+    let mut pod = pod(annotations, spec);
+    pod["apiVersion"] = json!("v1");
+    pod["kind"] = json!("Pod");
+    pod
+}
+
+/// Reviews a pod, lets another webhook add a container, and reviews it again. Gives the label,
+/// and what was counted by the first review and by both.
+async fn reviewed_twice(annotations: &[(&str, &str)]) -> (Value, Vec<String>, Vec<String>) {
+    let webhook = Webhook::new();
+    let mut after = webhook.review(&asking(annotations)).await;
+    let first = webhook.counted();
+    let mesh = json!({"name": "mesh", "image": "mesh:1"});
+    after["spec"]["containers"].as_array_mut().expect("containers").insert(0, mesh);
+    let again = webhook.review(&after).await;
+    assert_eq!(again, after, "the second review changes nothing");
+    (after["metadata"]["labels"][LABEL].clone(), first, webhook.counted())
+}
+
+#[tokio::test]
+async fn an_injection_counts_once() {
+    for language in ["java", "sdk", "nginx"] {
+        let asks = [(format!("inject-{language}"), "true".to_owned())];
+        let asks: Vec<_> = asks.iter().map(|(key, value)| (&**key, &**value)).collect();
+        let (label, first, both) = reviewed_twice(&asks).await;
+        assert_eq!(label, "true");
+        assert_eq!(first, [format!("{language}/Injected=1")]);
+        assert_eq!(both, [format!("{language}/AlreadyInjected=1"), format!("{language}/Injected=1")]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_missing_beside_an_injection_counts_once() {
+    let asks = [
+        ("inject-java", "true"),
+        ("container-names", "app,ghost"),
+        ("inject-go", "true"),
+        ("inject-python", "false"),
+    ];
+    let (label, first, both) = reviewed_twice(&asks).await;
+    assert_eq!(label, "partial");
+    let once =
+        ["go/LanguageDisabled=1", "java/ContainerNotFound=1", "java/Injected=1", "python/SwitchedOff=1"];
+    assert_eq!(first, once);
+    assert_eq!(both, [once[0], "java/AlreadyInjected=1", once[1], once[2], once[3]]);
+}
+
+#[tokio::test]
+async fn what_is_asked_in_vain_counts_once() {
+    let (label, first, both) = reviewed_twice(&[("inject-java", "missing"), ("inject-go", "true")]).await;
+    assert_eq!(label, "false");
+    assert_eq!(first, ["go/LanguageDisabled=1", "java/InstrumentationNotFound=1"]);
+    assert_eq!(both, first);
+}
+
+#[tokio::test]
+async fn another_pod_in_vain_counts_again() {
+    let webhook = Webhook::new();
+    let pod = asking(&[("inject-java", "missing")]);
+    for count in 1..=2 {
+        webhook.review(&pod).await;
+        assert_eq!(webhook.counted(), [format!("java/InstrumentationNotFound={count}")]);
+    }
+}
+
+/// A copied stamp does not hide that another outcome came of the pod.
+#[tokio::test]
+async fn a_stamp_of_another_outcome_does_not_keep_a_pod_from_being_counted() {
+    let webhook = Webhook::new();
+    let stamped = webhook.review(&asking(&[("inject-java", "missing")])).await;
+    let mut copy = asking(&[("inject-java", "absent")]);
+    for (key, value) in stamped["metadata"]["annotations"].as_object().expect("annotations") {
+        if key.starts_with("otel-webhook/") {
+            copy["metadata"]["annotations"][key] = value.clone();
+        }
+    }
+    webhook.review(&copy).await;
+    assert_eq!(webhook.counted(), ["java/InstrumentationNotFound=2"]);
+}
