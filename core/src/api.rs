@@ -9,6 +9,7 @@ mod allowed;
 pub mod crd;
 mod defaulting;
 pub mod defaults;
+pub mod image;
 mod language;
 pub mod otlp;
 pub mod quantity;

@@ -168,6 +168,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
             findings: &mut findings,
         };
         (plan.language.inject_into)(&mut job);
+        job.note_image();
     }
     note_unlearned(&mut findings, &facts.workload);
     warning::add(&mut findings, &edit);

@@ -13,6 +13,7 @@ use super::{Admission, MalformedReview};
 use crate::{
     api::{
         self, InstrumentationSpec,
+        defaults::DefaultImages,
         validation::{self, Verdict},
     },
     inject::{self, catalogue::Catalogue, text::Text},
@@ -37,7 +38,8 @@ impl Admission {
         let Some(change) = change else { return Ok(Answer::allowed(&uid, None).write()) };
         let patch = api::defaulting(&change.new, &self.images);
         let verdict = validation::validate(&change.new, change.old.as_ref());
-        Ok(Answer::patched(&uid, &patch).warning(&verdict.errors).write())
+        let errors = verdict.errors.iter().map(ToString::to_string);
+        Ok(Answer::patched(&uid, &patch).warning(errors.chain(self.replaced_images(&change.new))).write())
     }
 
     /// Answers a review with the verdict on an Instrumentation.
@@ -49,7 +51,7 @@ impl Admission {
         // Whatever is deleted may go, however bad it is.
         let Some(change) = change else { return Ok(Answer::allowed(&uid, None).write()) };
         let Change { namespace, name, new, old } = change;
-        let verdict = judge(&new, old.as_ref(), &namespace, &self.store.snapshot().catalogue);
+        let verdict = judge(&new, old.as_ref(), &namespace, &self.store.snapshot().catalogue, &self.images);
         let answer = if verdict.is_allowed() {
             Answer::allowed(&uid, None)
         } else {
@@ -58,6 +60,12 @@ impl Admission {
             Answer::refused(&uid, Status::invalid(&name, &verdict.errors))
         };
         Ok(answer.warning(&verdict.warnings).write())
+    }
+
+    /// The images that defaulting replaces in an object, as warnings.
+    fn replaced_images(&self, object: &Value) -> impl Iterator<Item = String> {
+        let replaced = self.images.choices(object).filter(|(_, choice)| choice.is_replaced());
+        replaced.map(|(language, choice)| format!("spec.{}.image: {choice}", language.field))
     }
 }
 
@@ -71,15 +79,29 @@ fn read(body: &[u8]) -> Result<(Text<'_>, Option<Change<'_>>), MalformedReview> 
     if !["CREATE", "UPDATE"].contains(&&*operation) || !sub_resource.is_empty() {
         return Ok((uid, None));
     }
-    let Some(new) = object else { return Err(MalformedReview::NoObject(operation.to_string())) };
+    let Some(mut new) = object else { return Err(MalformedReview::NoObject(operation.to_string())) };
+    // The API server stores the status that was there before, whatever is sent.
+    let status = old_object.as_ref().and_then(|old| old.get("status")).cloned();
+    if let Some(members) = new.as_object_mut() {
+        members.insert("status".to_owned(), status.unwrap_or_default());
+    }
     Ok((uid, Some(Change { namespace, name, new, old: old_object })))
 }
 
-/// Judges an Instrumentation by itself, and beside the others of its namespace.
-pub fn judge(new: &Value, old: Option<&Value>, namespace: &str, catalogue: &Catalogue) -> Verdict {
+/// Judges an Instrumentation by itself, beside the others of its namespace, and beside the default images.
+pub fn judge(
+    new: &Value,
+    old: Option<&Value>,
+    namespace: &str,
+    catalogue: &Catalogue,
+    images: &DefaultImages,
+) -> Verdict {
     let mut verdict = validation::validate(new, old);
     // One that cannot be used takes part in no choice; one that goes, not much longer.
     let is_going = !new["metadata"]["deletionTimestamp"].is_null();
+    if !is_going {
+        verdict.look_at_images(new, images);
+    }
     if verdict.is_allowed()
         && !is_going
         && let Ok(spec) = Option::<InstrumentationSpec>::deserialize(&new["spec"])

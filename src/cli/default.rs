@@ -1,18 +1,22 @@
 //! `default`: a stream of documents with its Instrumentations completed.
 
-use std::{io::Write, process::ExitCode};
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 
 use super::{
     Failure,
     flags::ImageFlags,
     objects::{self, is_instrumentation},
     output::{Output, finish},
-    stream::FileFlags,
+    stream::{FileFlags, one_line},
 };
 use crate::{
-    api::{self, defaults::DefaultImages},
+    api::{self, defaults::DefaultImages, validation::Verdict},
     manifest::Document,
 };
 
@@ -48,6 +52,7 @@ Examples:
     otel-webhook default -f instrumentation.yaml --image-registry registry.example.com/mirror -o json
 
 Documents come out in their order; what is no Instrumentation is passed on as it came.
+Default images that are replaced or kept are listed on standard error.
 Exit code: 0; 2 when the input cannot be read or a document has no apiVersion or kind.";
 
 /// Runs the subcommand.
@@ -72,11 +77,27 @@ pub fn run(args: &DefaultArgs) -> Result<ExitCode, Failure> {
     finish(write(), ExitCode::SUCCESS)
 }
 
+/// Lists on standard error which recorded default images are replaced, and which are kept.
+fn report(object: &Value, images: &DefaultImages) {
+    let mut verdict = Verdict::default();
+    verdict.look_at_images(object, images);
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let title = match (text("namespace"), text("name")) {
+        (namespace, name) if namespace.is_empty() => format!("Instrumentation {name}"),
+        (namespace, name) => format!("Instrumentation {namespace}/{name}"),
+    };
+    for told in verdict.warnings.iter().chain(&verdict.notes) {
+        // Where standard error is closed, the documents still matter.
+        let _ = writeln!(io::stderr(), "{}", one_line(&format!("{title}: {told}")));
+    }
+}
+
 /// Completes the Instrumentations of a document; tells whether there was anything to do.
 fn complete(document: &mut Document<'_>, images: &DefaultImages) -> bool {
     let mut is_changed = false;
     objects::each(&mut document.value, &mut |object, object_type| {
         if is_instrumentation(object_type) {
+            report(object, images);
             let patch = api::defaulting(object, images);
             json_patch::patch(object, &patch).expect("the operations are made for this object");
             is_changed |= !patch.is_empty();

@@ -54,12 +54,15 @@ pub struct InjectionFlags {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Images")]
 pub struct ImageFlags {
-    /// Default image of a language, in place of the built-in one; may be given several times
+    /// Default image of a language, in place of the built-in one; may be given several times. Instrumentations
+    /// whose image is a recorded default follow it, but never to an older version of the same repository or
+    /// across a version with breaking changes (Java 2.0.0, .NET 1.3.0)
     #[arg(long, env = "OTEL_WEBHOOK_DEFAULT_IMAGE", value_name = "LANGUAGE=IMAGE", value_delimiter = ',',
         value_parser = language_image)]
     default_image: Vec<(String, String)>,
 
-    /// Registry in place of the built-in default images' own; other images are left alone
+    /// Registry in place of the built-in default images' own; recorded defaults follow it as with
+    /// --default-image, and images that somebody chose are left alone
     #[arg(long, env = "OTEL_WEBHOOK_IMAGE_REGISTRY", value_name = "HOST[/PATH]", value_parser = registry)]
     image_registry: Option<String>,
 }

@@ -11,7 +11,11 @@ use super::{
     output::ReportFlags,
     stream::{StreamFlags, World, one_line},
 };
-use crate::{admission, api, api::validation::Verdict, manifest::TypeMeta};
+use crate::{
+    admission, api,
+    api::validation::{Verdict, Warning},
+    manifest::TypeMeta,
+};
 
 /// What `validate` is told.
 #[derive(Debug, Args)]
@@ -75,10 +79,16 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
 
 /// Goes the way of an object into a cluster: completed, then judged.
 fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> Checked {
-    let patch = api::defaulting(object, &args.injection.images());
-    json_patch::patch(object, &patch).expect("the operations are made for this object");
+    let images = args.injection.images();
     let (namespace, name) = identity(object, args);
-    let verdict = admission::judge(object, None, &namespace, world.catalogue());
+    // Defaulting replaces images, so afterwards nothing shows that it did.
+    let mut before = Verdict::default();
+    before.look_at_images(object, &images);
+    let patch = api::defaulting(object, &images);
+    json_patch::patch(object, &patch).expect("the operations are made for this object");
+    let mut verdict = admission::judge(object, None, &namespace, world.catalogue(), &images);
+    let replaced: Vec<_> = before.notes.into_iter().filter(|note| !verdict.notes.contains(note)).collect();
+    verdict.notes.extend(replaced);
     Checked { kind: kind.to_owned(), namespace, name, verdict }
 }
 
@@ -111,6 +121,7 @@ impl Checked {
         let mut lines = vec![format!("{kind}/{name} in namespace {namespace}: {outcome}")];
         lines.extend(verdict.errors.iter().map(|error| format!("  error    {error}")));
         lines.extend(verdict.warnings.iter().map(|warning| format!("  warning  {warning}")));
+        lines.extend(verdict.notes.iter().map(|note| format!("  note     {note}")));
         lines.iter().map(|line| one_line(line) + "\n").collect()
     }
 
@@ -118,17 +129,19 @@ impl Checked {
         let Self { kind, namespace, name, verdict } = self;
         let errors =
             verdict.errors.iter().map(|error| json!({"field": error.field, "message": error.message}));
-        let warnings = verdict
-            .warnings
-            .iter()
-            .map(|warning| json!({"kind": warning.kind, "field": warning.field, "message": warning.message}));
+        let objects = |list: &[Warning]| -> Vec<Value> {
+            let object =
+                |one: &Warning| json!({"kind": one.kind, "field": one.field, "message": one.message});
+            list.iter().map(object).collect()
+        };
         json!({
             "kind": kind,
             "namespace": namespace,
             "name": name,
             "allowed": verdict.is_allowed(),
             "errors": errors.collect::<Vec<_>>(),
-            "warnings": warnings.collect::<Vec<_>>(),
+            "warnings": objects(&verdict.warnings),
+            "notes": objects(&verdict.notes),
         })
     }
 }

@@ -12,11 +12,12 @@ use crate::{
     api::{
         ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, InstrumentationSpec,
         defaults::DefaultImages,
+        image,
         validation::{Unusable, unusable},
     },
     inject::{
         catalogue::{Instrumentations, Namespace, Stored},
-        compiled::{Compiled, Shared},
+        compiled::{About, Compiled, Shared},
         limits::Limits,
         reason::ObjectName,
         workload::OwnerKind,
@@ -68,12 +69,14 @@ pub fn instrumentation(object: &Value, images: &DefaultImages, shared: &mut Shar
     let metadata = &object["metadata"];
     let text = |field: &str| metadata[field].as_str().unwrap_or_default().into();
     let name = ObjectName { namespace: text("namespace"), name: text("name") };
-    let annotations = strings(&metadata["annotations"]);
+    let about = About {
+        annotations: strings(&metadata["annotations"]),
+        blocked: image::blocked(object).map(str::to_owned).collect(),
+    };
     let Unusable { at_all, for_languages } = unusable(object);
     let spec = at_all.map_or_else(|| read_spec(&without(&object["spec"], &for_languages)), Err);
-    let compiled = spec.and_then(|spec| {
-        Compiled::new(name.clone(), metadata["generation"].as_i64(), &annotations, &spec, images)
-    });
+    let compiled = spec
+        .and_then(|spec| Compiled::new(name.clone(), metadata["generation"].as_i64(), &about, &spec, images));
     let compiled = compiled.map(|compiled| compiled.unusable_for(&for_languages).sharing(shared));
     match compiled {
         Ok(compiled) => Stored::Ready(Arc::new(compiled)),

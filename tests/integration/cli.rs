@@ -25,6 +25,35 @@ spec:
     endpoint: http://collector:4317
 ";
 
+/// The same as it was stored with a default image of Java.
+pub fn with_recorded(image: &str) -> String {
+    let record = "instrumentation.opentelemetry.io/default-auto-instrumentation-java-image";
+    INSTRUMENTATION
+        .replace("  name: inst\n", &format!("  name: inst\n  annotations: {{{record}: {image:?}}}\n"))
+        .replace("spec:\n", &format!("spec:\n  sampler: {{type: always_on}}\n  java: {{image: {image:?}}}\n"))
+}
+
+/// Default images of Java of other versions, and what is said of them.
+pub const RECORDED: [(&str, &str); 3] = [
+    (
+        "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.29.0",
+        "the recorded default image \"ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.29.0\" is \
+         replaced by the default \"ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0\"",
+    ),
+    (
+        "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.31.0",
+        "the recorded default image \"ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.31.0\" is not \
+         replaced by the default \"ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0\": the \
+         default is an older version",
+    ),
+    (
+        "mirror.example.com:5000/java:2.29.0",
+        "the recorded default image \"mirror.example.com:5000/java:2.29.0\" is not replaced by the default \
+         \"ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0\": it is from another repository \
+         than the built-in default; to have it replaced, set --default-image or --image-registry to a registry of your own",
+    ),
+];
+
 /// What a run of the program came to.
 pub struct Run {
     /// Standard output.

@@ -217,6 +217,70 @@ async fn a_tie_with_another_of_the_namespace_is_told() {
     }
 }
 
+const REPOSITORY: &str = "open-telemetry/opentelemetry-operator/autoinstrumentation-java";
+
+/// One that was stored with a default image of Java.
+fn with_recorded(tag: &str) -> Value {
+    let image = format!("ghcr.io/{REPOSITORY}:{tag}");
+    let mut object = object("order", json!({"sampler": {"type": "always_on"}, "java": {"image": image}}));
+    object["metadata"]["annotations"] =
+        json!({"instrumentation.opentelemetry.io/default-auto-instrumentation-java-image": image});
+    object
+}
+
+#[tokio::test]
+async fn an_image_that_is_replaced_is_told_to_whoever_applies() {
+    let router = router(&[]);
+    let old = with_recorded("2.29.0");
+    let answered = answer(&router, MUTATE, &create(&old)).await;
+    let after = patched(&old, &answered);
+    let image = format!("mirror.example.com/{REPOSITORY}:2.30.0");
+    assert_eq!(after["spec"]["java"]["image"], image);
+    let warning = format!(
+        "spec.java.image: the recorded default image \"ghcr.io/{REPOSITORY}:2.29.0\" is replaced by the default \"{image}\""
+    );
+    let cut: String = warning.chars().take(240).collect();
+    let warnings = answered["warnings"].as_array().expect("warnings");
+    assert!(warnings.len() == 1 && warnings[0].as_str().expect("text").starts_with(&cut), "{warnings:?}");
+    for path in [MUTATE, VALIDATE] {
+        let again = answer(&router, path, &create(&after)).await;
+        assert!(again.get("warnings").is_none() && again.get("patch").is_none(), "{again}");
+    }
+}
+
+#[tokio::test]
+async fn an_image_that_is_not_upgraded_is_warned_of_as_by_the_operator() {
+    let router = router(&[]);
+    let old = with_recorded("1.33.6");
+    let after = patched(&old, &answer(&router, MUTATE, &create(&old)).await);
+    assert_eq!(after["spec"]["java"]["image"], old["spec"]["java"]["image"]);
+    let verdict = answer(&router, VALIDATE, &create(&after)).await;
+    let warning = format!(
+        "spec.java.image: \"ghcr.io/{REPOSITORY}:1.33.6\" is not upgraded automatically: 2.0.0 has breaking \
+         changes of HTTP semantic conventions; set the image to upgrade"
+    );
+    assert_eq!((&verdict["allowed"], &verdict["warnings"]), (&json!(true), &json!([warning])));
+}
+
+/// The API server keeps the status that is stored, so what a client sends of it does not count.
+#[tokio::test]
+async fn the_stored_status_blocks_upgrades_and_a_sent_one_does_not() {
+    let router = router(&[]);
+    let plain = with_recorded("2.29.0");
+    let mut blocked = plain.clone();
+    blocked["status"] = json!({"upgradeBlockedVersions": {"java": "Automated upgrade blocked"}});
+    let image = |object: &Value, answered: &Value| patched(object, answered)["spec"]["java"]["image"].clone();
+    let kept = answer(&router, MUTATE, &review("UPDATE", &plain, &blocked)).await;
+    assert_eq!(image(&plain, &kept), plain["spec"]["java"]["image"]);
+    let verdict = answer(&router, VALIDATE, &review("UPDATE", &plain, &blocked)).await;
+    let warning = verdict["warnings"][0].as_str().expect("a warning");
+    assert!(warning.contains("status.upgradeBlockedVersions names java"), "{warning}");
+    for review in [create(&blocked), review("UPDATE", &blocked, &plain)] {
+        let replaced = answer(&router, MUTATE, &review).await;
+        assert_eq!(image(&blocked, &replaced), format!("mirror.example.com/{REPOSITORY}:2.30.0"));
+    }
+}
+
 #[tokio::test]
 async fn what_cannot_be_judged_is_not_let_in() {
     let router = router(&[]);

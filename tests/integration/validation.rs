@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use otel_webhook::api::validation::{Problem, Verdict, validate};
+use otel_webhook::api::{
+    defaults::DefaultImages,
+    validation::{Problem, Verdict, validate},
+};
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Map, Value, json};
 
@@ -15,7 +18,10 @@ use crate::{captured::captured, conformance::cases, conformance::injection_cases
 const CASES: usize = 129;
 
 fn judged(object: &Value) -> Verdict {
-    validate(&defaulted(object), None)
+    let object = defaulted(object);
+    let mut verdict = validate(&object, None);
+    verdict.look_at_images(&object, &DefaultImages::default());
+    verdict
 }
 
 /// What is different from the operator, and on purpose (D22): whether the case is allowed.
@@ -54,8 +60,15 @@ fn failure(case: &Value) -> Option<String> {
     }
     let kinds: BTreeSet<_> = verdict.warnings.iter().map(|warning| &*warning.kind).collect();
     let expected = case["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let mut missing =
-        expected.filter(|kind| !kind.starts_with("image-not-upgradable") && !kinds.contains(kind));
+    // Of images it warns of the same as the operator, and of no other.
+    let of_images = |kind: &&str| kind.starts_with("image-not-upgradable");
+    let expected: BTreeSet<_> = expected.collect();
+    if case["warnings"].is_array()
+        && !kinds.iter().copied().filter(of_images).eq(expected.iter().copied().filter(of_images))
+    {
+        return Some(format!("{id}: {kinds:?}, but expected of images {expected:?}"));
+    }
+    let mut missing = expected.into_iter().filter(|kind| !kinds.contains(kind));
     missing.next().map(|kind| format!("{id}: no warning {kind} in {kinds:?}"))
 }
 

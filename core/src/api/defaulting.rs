@@ -7,19 +7,20 @@
 use json_patch::{AddOperation, Patch, PatchOperation, jsonptr::PointerBuf};
 use serde_json::{Map, Value};
 
-use super::defaults::{DefaultImages, LANGUAGES, LIMITS, LanguageDefaults, image_annotation};
+use super::{
+    defaults::{DefaultImages, LIMITS, LanguageDefaults, image_annotation},
+    image::Choice,
+};
 
 /// The operations that complete an Instrumentation. There are none for one that is complete.
 ///
 /// What cannot be completed, such as a `spec` that is no object, is left to validation.
 pub fn defaulting(object: &Value, images: &DefaultImages) -> Patch {
-    let recorded = |language: &LanguageDefaults| {
-        object["metadata"]["annotations"][image_annotation(language.language)].as_str()
-    };
-    let spec = LANGUAGES.map(|language| (language.field, of_language(language, images, recorded(language))));
-    let annotations = LANGUAGES.map(|language| {
-        let image = Fill::Always(images.image(language));
-        (image_annotation(language.language), image)
+    let choices: Vec<_> = images.choices(object).collect();
+    let spec = choices.iter().map(|(language, choice)| (language.field, of_language(language, choice)));
+    let annotations = choices.iter().map(|(language, choice)| {
+        let record = Fill::Always(choice.record(images.image(language)));
+        (image_annotation(language.language), record)
     });
     let mut operations = Operations::default();
     if object.is_object() {
@@ -36,25 +37,21 @@ enum Fill {
     Group(Vec<(String, Fill)>),
     /// A value that is taken as a whole where there is none.
     Whole(Value),
-    /// Text that is taken where there is none, or only what an earlier defaulting put there.
-    Text { default: String, earlier: Option<String> },
+    /// Text that is taken where there is none.
+    Text(String),
     /// Text that is always taken.
     Always(String),
 }
 
-fn of_language(language: &LanguageDefaults, images: &DefaultImages, recorded: Option<&str>) -> Fill {
-    // An image that equals the recorded default is nobody's choice (D28).
-    // Were it left while the record is renewed, it would look like one.
-    let earlier = recorded.map(str::to_owned);
-    let image = Fill::Text { default: images.image(language), earlier };
+fn of_language(language: &LanguageDefaults, image: &Choice) -> Fill {
+    let image = Fill::Always(image.image.clone());
     let resources = Fill::group([
         ("limits", Fill::Whole(quantities(&LIMITS))),
         ("requests", Fill::Whole(quantities(&language.requests))),
     ]);
     let mut members = vec![("image".to_owned(), image), (language.resources.to_owned(), resources)];
-    members.extend(language.others.iter().map(|(field, default)| {
-        ((*field).to_owned(), Fill::Text { default: (*default).to_owned(), earlier: None })
-    }));
+    let others = language.others.iter();
+    members.extend(others.map(|(field, default)| ((*field).to_owned(), Fill::Text((*default).to_owned()))));
     Fill::Group(members)
 }
 
@@ -77,7 +74,7 @@ impl Fill {
                 members.collect::<Map<_, _>>().into()
             }
             Self::Whole(value) => value.clone(),
-            Self::Text { default: text, .. } | Self::Always(text) => text.clone().into(),
+            Self::Text(text) | Self::Always(text) => text.clone().into(),
         }
     }
 
@@ -86,10 +83,7 @@ impl Fill {
     fn replaces(&self, present: &Value) -> bool {
         match (self, present) {
             (Self::Always(text), Value::String(present)) => text != present,
-            (Self::Text { default, earlier }, Value::String(present)) => {
-                let is_open = present.is_empty() || earlier.as_ref() == Some(present);
-                is_open && present != default
-            }
+            (Self::Text(_), Value::String(present)) => present.is_empty(),
             (_, present) => present.is_null(),
         }
     }
@@ -124,6 +118,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::defaults::JAVA;
 
     fn defaulted(object: &Value, images: &DefaultImages) -> Value {
         let mut after = object.clone();
@@ -161,6 +156,42 @@ mod tests {
         let mut pinned = old;
         pinned["spec"]["java"]["image"] = json!("own:1");
         assert_eq!(defaulted(&pinned, &images)["spec"]["java"]["image"], "own:1");
+    }
+
+    #[test]
+    fn a_kept_image_keeps_its_record_and_a_chosen_one_does_not() {
+        let official = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java";
+        let set = DefaultImages { registry: Some("mirror.example.com".into()), ..DefaultImages::default() };
+        let mirrored = set.image(&JAVA);
+        let (old, breaking) = (format!("{official}:2.29.0"), format!("{official}:1.33.6"));
+        let newer = format!("{official}:2.31.0");
+        for (images, image, recorded, expected) in [
+            (&DefaultImages::default(), &*old, &*old, [JAVA.image; 2]),
+            (&DefaultImages::default(), "corp/java:2.1", "corp/java:2.1", ["corp/java:2.1"; 2]),
+            (&DefaultImages::default(), &newer, &newer, [&*newer; 2]),
+            (&DefaultImages::default(), &breaking, &breaking, [&*breaking; 2]),
+            (&DefaultImages::default(), &old, "corp/java:2.1", [&*old, JAVA.image]),
+            (&set, &old, &old, [&*mirrored; 2]),
+            (&set, "corp/java:2.1", "corp/java:2.1", [&*mirrored; 2]),
+            (&set, &breaking, &breaking, [&*breaking; 2]),
+        ] {
+            let object = json!({
+                "metadata": {"annotations": {RECORD: recorded}}, "spec": {"java": {"image": image}},
+            });
+            let after = defaulted(&object, images);
+            let found = [&after["spec"]["java"]["image"], &after["metadata"]["annotations"][RECORD]];
+            assert_eq!(found, expected, "{image} with the record {recorded}");
+            assert_eq!(defaulting(&after, images), Patch(Vec::new()), "{image} is not stable");
+        }
+        let blocked = json!({
+            "metadata": {"annotations": {RECORD: old}}, "spec": {"java": {"image": old}},
+            "status": {"upgradeBlockedVersions": {"java": "blocked"}},
+        });
+        let after = defaulted(&blocked, &DefaultImages::default());
+        assert_eq!(
+            [&after["spec"]["java"]["image"], &after["metadata"]["annotations"][RECORD]],
+            [&old, &old]
+        );
     }
 
     #[test]

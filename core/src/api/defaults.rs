@@ -19,6 +19,8 @@ pub struct LanguageDefaults {
     pub requests: [(&'static str, &'static str); 2],
     /// Whether the agent's volume takes a size limit or a claim.
     pub has_volume: bool,
+    /// The version of the agent with breaking changes, which the operator does not cross by itself.
+    pub breaking: Option<&'static str>,
     /// The language's own fields and what they are by default.
     pub others: &'static [(&'static str, &'static str)],
 }
@@ -40,6 +42,7 @@ pub const JAVA: LanguageDefaults = LanguageDefaults {
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0",
     requests: [("cpu", "50m"), ("memory", "64Mi")],
     has_volume: true,
+    breaking: Some("2.0.0"),
     others: &[],
 };
 
@@ -51,6 +54,7 @@ pub const NODEJS: LanguageDefaults = LanguageDefaults {
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-nodejs:0.78.0",
     requests: [("cpu", "50m"), ("memory", "128Mi")],
     has_volume: true,
+    breaking: None,
     others: &[],
 };
 
@@ -62,6 +66,7 @@ pub const PYTHON: LanguageDefaults = LanguageDefaults {
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-python:0.64b0",
     requests: [("cpu", "50m"), ("memory", "64Mi")],
     has_volume: true,
+    breaking: None,
     others: &[],
 };
 
@@ -73,6 +78,7 @@ pub const DOTNET: LanguageDefaults = LanguageDefaults {
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-dotnet:1.16.0",
     requests: [("cpu", "50m"), ("memory", "128Mi")],
     has_volume: true,
+    breaking: Some("1.3.0"),
     others: &[],
 };
 
@@ -84,6 +90,7 @@ pub const GO: LanguageDefaults = LanguageDefaults {
     image: "ghcr.io/open-telemetry/opentelemetry-go-instrumentation/autoinstrumentation-go:v0.24.0",
     requests: [("cpu", "50m"), ("memory", "64Mi")],
     has_volume: false,
+    breaking: None,
     others: &[],
 };
 
@@ -95,6 +102,7 @@ pub const APACHE_HTTPD: LanguageDefaults = LanguageDefaults {
     image: "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-apache-httpd:1.0.4",
     requests: [("cpu", "1m"), ("memory", "128Mi")],
     has_volume: true,
+    breaking: None,
     others: &[("version", "2.4"), ("configPath", "/usr/local/apache2/conf")],
 };
 
@@ -106,6 +114,7 @@ pub const NGINX: LanguageDefaults = LanguageDefaults {
     image: APACHE_HTTPD.image,
     requests: [("cpu", "1m"), ("memory", "128Mi")],
     has_volume: false,
+    breaking: None,
     others: &[("configFile", "/etc/nginx/nginx.conf")],
 };
 
@@ -124,6 +133,11 @@ pub struct DefaultImages {
 }
 
 impl DefaultImages {
+    /// Whether the administrator set the default image of a language, by itself or by its registry.
+    pub fn is_set(&self, language: &LanguageDefaults) -> bool {
+        self.registry.is_some() || self.overrides.contains_key(language.language)
+    }
+
     /// The image of a language whose Instrumentation names none.
     pub fn image(&self, defaults: &LanguageDefaults) -> String {
         if let Some(image) = self.overrides.get(defaults.language) {

@@ -11,6 +11,7 @@
 
 mod claim;
 mod exporter;
+mod image;
 mod language;
 mod path;
 mod reach;
@@ -28,7 +29,7 @@ use std::{borrow::Cow, fmt};
 
 use serde_json::Value;
 
-use super::{ALLOWED_NAMESPACES, allowed, crd};
+use super::{ALLOWED_NAMESPACES, allowed, crd, defaults::DefaultImages};
 use path::Path;
 pub use reach::{Reach, Unusable, unusable};
 pub use text::suggestion;
@@ -40,6 +41,8 @@ pub struct Verdict {
     pub errors: Vec<Problem>,
     /// What is allowed, but probably not meant.
     pub warnings: Vec<Warning>,
+    /// What is as it should be, and good to know.
+    pub notes: Vec<Warning>,
 }
 
 /// Something for which an object is refused.
@@ -72,10 +75,10 @@ pub enum Cause {
     TooMany,
 }
 
-/// Something that is allowed, but probably not meant.
+/// Something that is allowed, and probably not meant, or good to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// A stable name of what is warned of.
+    /// A stable name of it.
     pub kind: Cow<'static, str>,
     /// Path of the field.
     pub field: String,
@@ -169,6 +172,21 @@ impl Verdict {
         message: impl Into<String>,
     ) {
         self.warnings.push(Warning { kind: kind.into(), field: field.into(), message: message.into() });
+    }
+
+    /// Adds what is good to know.
+    fn note(
+        &mut self,
+        kind: impl Into<Cow<'static, str>>,
+        field: impl Into<String>,
+        message: impl Into<String>,
+    ) {
+        self.notes.push(Warning { kind: kind.into(), field: field.into(), message: message.into() });
+    }
+
+    /// Adds what becomes of the images of an Instrumentation, beside these defaults.
+    pub fn look_at_images(&mut self, object: &Value, images: &DefaultImages) {
+        image::check(self, object, images);
     }
 
     /// Makes warnings of errors that were there before.

@@ -1,6 +1,7 @@
 //! An Instrumentation made ready for use, once, when it is stored: defaults
 //! applied, variables merged, JSON written.
 
+mod about;
 mod shared;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -18,11 +19,13 @@ use super::{
 };
 use crate::api::{
     ALLOWED_NAMESPACES, AllowedNamespaces, EnvVar, InstrumentationSpec, Settings,
-    defaults::{DefaultImages, LIMITS, LanguageDefaults, VOLUME_SIZE, image_annotation},
+    defaults::{DefaultImages, LIMITS, LanguageDefaults, VOLUME_SIZE},
+    image::Choice,
     is_hollow,
     quantity::Quantity,
 };
 
+pub use about::{About, Reported};
 pub use shared::Shared;
 
 /// An Instrumentation, ready for use.
@@ -65,6 +68,8 @@ pub struct Compiled {
 pub struct Prepared {
     /// Image of the init container or sidecar.
     pub image: String,
+    /// The choice of the image, where users have to know of it.
+    pub reported: Reported,
     /// The language's variables.
     pub env: Vec<Setting>,
     /// The volume's source as JSON: `"emptyDir":{…}` or `"ephemeral":{…}`.
@@ -104,7 +109,7 @@ impl Compiled {
     pub fn new(
         name: ObjectName,
         generation: Option<i64>,
-        annotations: &BTreeMap<String, String>,
+        about: &About,
         spec: &InstrumentationSpec,
         images: &DefaultImages,
     ) -> Result<Self, String> {
@@ -116,7 +121,7 @@ impl Compiled {
         let compiled = Self {
             name,
             generation,
-            allowed: AllowedNamespaces::new(annotations.get(ALLOWED_NAMESPACES).map(String::as_str)),
+            allowed: AllowedNamespaces::new(about.annotations.get(ALLOWED_NAMESPACES).map(String::as_str)),
             selector,
             priority: spec.priority.unwrap_or_default(),
             env: settings(spec.env.as_deref().unwrap_or_default()),
@@ -134,7 +139,7 @@ impl Compiled {
                 .map(|raw| json::of(raw.value())),
             languages: LANGUAGES
                 .iter()
-                .map(|language| Arc::new(prepare(language, spec, annotations, images)))
+                .map(|language| Arc::new(prepare(language, spec, about, images)))
                 .collect(),
             problems: BTreeMap::new(),
             hashes: Vec::new(),
@@ -203,16 +208,12 @@ fn fnv(text: &str) -> u32 {
 fn prepare(
     language: &Language,
     spec: &InstrumentationSpec,
-    annotations: &BTreeMap<String, String>,
+    about: &About,
     images: &DefaultImages,
 ) -> Prepared {
     let said = (language.settings)(spec);
     let defaults = language.defaults;
-    let recorded = annotations.get(&image_annotation(language.name)).map(String::as_str);
-    // An image that defaulting put there is not pinned: it follows the
-    // product's own default (D28).
-    let pinned = said.image.filter(|image| !image.is_empty() && Some(*image) != recorded);
-    let image = pinned.map(str::to_owned).or_else(|| defaults.map(|defaults| images.image(defaults)));
+    let choice = defaults.map(|defaults| images.choose(defaults, about.stored(defaults, said.image)));
     let empty_dir = empty_dir(&said);
     let claim = said.volume_claim_template.filter(|claim| !is_hollow(claim));
     let volume = claim.map_or_else(
@@ -221,7 +222,8 @@ fn prepare(
     );
     let attrs = said.attrs.iter().map(|attr| (attr.name.clone(), attr.value.clone().unwrap_or_default()));
     Prepared {
-        image: image.unwrap_or_default(),
+        image: choice.as_ref().map(|choice| choice.image.clone()).unwrap_or_default(),
+        reported: Reported(choice.filter(Choice::is_reported)),
         env: settings(said.env),
         volume,
         empty_dir,

@@ -207,6 +207,17 @@ impl<'p> Job<'_, 'p> {
         injected
     }
 
+    /// Adds a note to the first injected target where its image is a recorded default, and not the present one.
+    pub fn note_image(&mut self) {
+        let Some(choice) = &self.prepared().reported.0 else { return };
+        let own = |finding: &&mut Finding| {
+            finding.language == self.plan.language.name && finding.reason.is_injected()
+        };
+        if let Some(finding) = self.findings.iter_mut().find(own) {
+            finding.notes.push(Note::Image(choice.clone()));
+        }
+    }
+
     /// Adds a note to what came of the last target.
     pub fn note(&mut self, note: Note) {
         let own = self.findings.iter_mut().rfind(|finding| finding.language == self.plan.language.name);

@@ -7,7 +7,7 @@ use super::{
     job::Job,
     pod::EnvFrom,
 };
-use crate::api::otlp;
+use crate::api::{image::Choice, otlp};
 
 /// Something to know of a container that was injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub enum Note {
         /// The limit that it would be.
         allowed: String,
     },
+    /// The Instrumentation's image is a recorded default, and not the present one (D28).
+    Image(Choice),
     /// Telemetry will not arrive by the endpoint and the protocol that the container has.
     Exporter(otlp::Problem),
 }
@@ -65,6 +67,8 @@ impl Note {
             Self::OwnerNotLearned { .. } => "OwnerNotLearned",
             Self::ResourcesLowered { .. } => "ResourcesLowered",
             Self::MemoryTooLittle { .. } => "MemoryTooLittle",
+            Self::Image(choice) if choice.is_replaced() => "ImageReplaced",
+            Self::Image(_) => "ImageKept",
             Self::Exporter(problem) => problem.code(),
         }
     }
@@ -101,6 +105,7 @@ impl fmt::Display for Note {
                     "the pod allows init containers {allowed} of memory, too little to copy an agent; the Instrumentation's limits stay, so that the pod is Burstable and no longer Guaranteed"
                 )
             }
+            Self::Image(choice) => choice.fmt(f),
             Self::Exporter(problem) => problem.fmt(f),
         }
     }

@@ -13,7 +13,7 @@ use std::{borrow::Cow, collections::HashMap};
 use serde_json::Value;
 
 use crate::{
-    api::{ANNOTATION_PREFIX, defaults::DefaultImages},
+    api::ANNOTATION_PREFIX,
     inject::{Finding, Outcome, language::Language, pod::OwnerReference, template::Around},
 };
 
@@ -41,8 +41,6 @@ pub struct Case<'c> {
     pub owner: Option<&'c OwnerReference<'static>>,
     /// Instrumentations as they are stored, by namespace and name.
     pub instrumentations: &'c HashMap<(String, String), Value>,
-    /// What is taken where an Instrumentation names no image.
-    pub images: &'c DefaultImages,
 }
 
 /// A rule: whether a difference shows in this case.

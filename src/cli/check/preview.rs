@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cli::{output, stream::one_line},
-    inject::{Finding, language::LANGUAGES, told},
+    inject::{Finding, Note, language::LANGUAGES, told},
 };
 
 /// The heads of the columns.
@@ -171,8 +171,9 @@ impl Row<'_> {
         let containers = self.next.iter().filter(|finding| finding.reason.is_injected());
         let used = injected.and_then(|finding| finding.instrumentation.as_ref());
         let others = self.next.iter().filter(|finding| !finding.reason.is_injected());
-        let notes = self.next.iter().flat_map(|finding| &finding.notes);
-        let warnings = notes.filter(|note| note.is_warning());
+        let all = self.next.iter().flat_map(|finding| &finding.notes);
+        let warnings = all.filter(|note| note.is_warning());
+        let images = self.next.iter().copied().flat_map(image_notes);
         json!({
             "language": self.language,
             "now": {By::Webhook.word(): count(By::Webhook), By::Operator.word(): count(By::Operator)},
@@ -181,6 +182,7 @@ impl Row<'_> {
             "instrumentation": used.map(ToString::to_string),
             "warnings": warnings.map(ToString::to_string).collect::<Vec<_>>(),
             "reasons": others.map(ToString::to_string).collect::<Vec<_>>(),
+            "notes": images.map(ToString::to_string).collect::<Vec<_>>(),
             "change": self.change().word(),
         })
     }
@@ -214,13 +216,17 @@ fn title(workload: &Surveyed) -> String {
     workload.subject.to_string()
 }
 
-/// A sentence for each thing that does not go in, and for each warning.
+/// A sentence for each thing that does not go in, for each image that is kept or replaced, and for each warning.
 fn reasons(workload: &Surveyed) -> Vec<String> {
     match &workload.next {
         Next::Decided(findings) => {
             let reasons = findings.iter().filter(|finding| !finding.reason.is_injected());
+            let images = findings
+                .iter()
+                .flat_map(|finding| image_notes(finding).map(|note| format!("{}: {note}", finding.language)));
             let warnings = told(findings).into_iter().filter(|warning| warning.note.is_some());
-            let said = reasons.map(ToString::to_string).chain(warnings.map(|warning| warning.to_string()));
+            let warnings = warnings.map(|warning| warning.to_string());
+            let said = reasons.map(ToString::to_string).chain(images).chain(warnings);
             said.map(|sentence| format!("{}: {sentence}", title(workload))).collect()
         }
         Next::Unreadable(problem) => vec![format!("{}: the pod cannot be read: {problem}", title(workload))],
@@ -228,6 +234,11 @@ fn reasons(workload: &Surveyed) -> Vec<String> {
             vec![format!("{}: its pods are injected already and hide their template", title(workload))]
         }
     }
+}
+
+/// What is to be known of an image.
+fn image_notes(finding: &Finding) -> impl Iterator<Item = &Note> {
+    finding.notes.iter().filter(|note| matches!(note, Note::Image(_)))
 }
 
 fn section(lines: &mut Vec<String>, head: &str, said: impl Iterator<Item = String>) {

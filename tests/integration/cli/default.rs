@@ -1,6 +1,6 @@
 //! What `default` fills in.
 
-use super::{INSTRUMENTATION, pod, run, succeed, values};
+use super::{INSTRUMENTATION, RECORDED, pod, run, succeed, values, with_recorded};
 use crate::{conformance::cases, defaulting::defaulted};
 
 fn default(arguments: &[&str], stream: &str) -> super::Run {
@@ -48,4 +48,19 @@ fn what_is_wrong_is_not_its_business_but_what_is_unreadable_is() {
     assert_eq!(default(&[], odd).out, odd);
     let bad = run(&["default", "-f", "-"], "kind: [\n");
     assert_eq!((bad.code, &*bad.out), (2, ""));
+}
+
+#[test]
+fn an_image_that_is_kept_or_replaced_is_said_and_stays_what_it_is() {
+    let record = "instrumentation.opentelemetry.io/default-auto-instrumentation-java-image";
+    for (index, (image, said)) in RECORDED.into_iter().enumerate() {
+        let once = default(&["-o", "json"], &with_recorded(image));
+        let object = &values(&once)[0];
+        let used = if index == 0 { image.replace("2.29.0", "2.30.0") } else { image.to_owned() };
+        assert_eq!(object["spec"]["java"]["image"], used);
+        assert_eq!(object["metadata"]["annotations"][record], used, "neither chosen nor another default");
+        assert_eq!(once.err, format!("Instrumentation inst: spec.java.image: {said}\n"));
+        assert_eq!(default(&["-o", "json"], &once.out).out, once.out);
+    }
+    assert_eq!(default(&[], INSTRUMENTATION).err, "");
 }

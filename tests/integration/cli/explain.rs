@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{INSTRUMENTATION, pod, succeed, values};
+use super::{INSTRUMENTATION, RECORDED, pod, succeed, values, with_recorded};
 
 const FIRST_CASE: &str = include_str!("../../data/first-case.yaml");
 
@@ -41,6 +41,16 @@ fn notes_stand_below_the_table() {
     let last = run.out.lines().last().expect("a note");
     assert!(last.starts_with("  note on java in app: "), "{}", run.out);
     assert!(last.contains("certs"), "{last}");
+}
+
+#[test]
+fn an_image_that_is_kept_or_replaced_is_said() {
+    for (image, said) in RECORDED {
+        let documents = [&*with_recorded(image), &pod("name: p")];
+        let run = explain(&[], &documents);
+        assert!(run.out.ends_with(&format!("  note on java in app: {said}\n")), "{}", run.out);
+        assert_eq!(values(&explain(&["-o", "json"], &documents))[0]["findings"][0]["notes"], json!([said]));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{INSTRUMENTATION, inject, pod, succeed, values};
+use super::{INSTRUMENTATION, RECORDED, inject, pod, succeed, values, with_recorded};
 
 const FIRST_CASE: &str = include_str!("../../data/first-case.yaml");
 
@@ -41,6 +41,16 @@ fn the_first_case_gets_its_agent_and_keeps_everything_else() {
     assert_eq!(*variable(container, "OTEL_SERVICE_NAME"), "order");
     assert_eq!(attribute(container, "k8s.deployment.name").as_deref(), Some("order"));
     assert_eq!(attribute(container, "k8s.replicaset.name"), None);
+}
+
+#[test]
+fn an_image_that_is_kept_or_replaced_is_said() {
+    for (image, said) in RECORDED {
+        let run = inject(&["-o", "json"], &[&with_recorded(image), &pod("name: p")]);
+        let expected =
+            format!("Pod/p: java in app: Injected by default/inst\nPod/p: java in app: note: {said}\n");
+        assert_eq!(run.err, expected);
+    }
 }
 
 #[test]

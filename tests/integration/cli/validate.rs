@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{INSTRUMENTATION, pod, run, values};
+use super::{INSTRUMENTATION, RECORDED, pod, run, values, with_recorded};
 use crate::conformance::cases;
 
 /// A kind that is not checked.
@@ -50,7 +50,7 @@ fn json_has_one_object_an_instrumentation_and_line() {
     let objects = values(&run);
     let expected = json!({
         "kind": "Instrumentation", "namespace": "cart", "name": "inst", "allowed": true, "errors": [],
-        "warnings": [warning],
+        "warnings": [warning], "notes": [],
     });
     assert_eq!(objects[0], expected);
     assert_eq!(objects[1]["allowed"], false);
@@ -70,6 +70,7 @@ fn a_workload_is_allowed_with_its_warnings() {
     });
     let expected = json!({
         "kind": "Pod", "namespace": "default", "name": "p", "allowed": true, "errors": [], "warnings": [warning],
+        "notes": [],
     });
     assert_eq!((values(&run), run.code), (vec![expected], 0));
     assert_eq!(validate(&["--strict"], &[&pod("name: p")]).code, 1);
@@ -125,4 +126,35 @@ fn ties_are_seen_in_the_stream_and_in_the_source() {
     let folder = source.path().to_str().expect("text");
     let run = validate(&["--source", folder], &[INSTRUMENTATION]);
     assert!(run.out.contains("ties with \"other\""), "{}", run.out);
+}
+
+#[test]
+fn an_image_that_is_kept_or_replaced_is_noted() {
+    for (index, (image, said)) in RECORDED.into_iter().enumerate() {
+        let run = validate(&["--strict"], &[&with_recorded(image)]);
+        let expected = format!(
+            "Instrumentation/inst in namespace default: allowed\n  note     spec.java.image: {said}\n"
+        );
+        assert_eq!((&*run.out, run.code), (&*expected, 0));
+        let kind = if index == 0 { "image-replaced:java" } else { "image-kept:java" };
+        let note = json!({"kind": kind, "field": "spec.java.image", "message": said});
+        assert_eq!(values(&validate(&["-o", "json"], &[&with_recorded(image)]))[0]["notes"], json!([note]));
+    }
+}
+
+#[test]
+fn an_image_that_is_not_upgraded_across_a_blocked_version_is_warned_of() {
+    let image = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:1.33.6";
+    let message = format!(
+        "{image:?} is not upgraded automatically: 2.0.0 has breaking changes of HTTP semantic conventions; set the \
+         image to upgrade"
+    );
+    for object in [with_recorded(image), with_recorded(image).replacen(image, "own:1", 1)] {
+        let run = validate(&["-o", "json"], &[&object]);
+        let warning =
+            json!({"kind": "image-not-upgradable:java", "field": "spec.java.image", "message": message});
+        let found = &values(&run)[0];
+        assert_eq!((&found["warnings"], &found["notes"], run.code), (&json!([warning]), &json!([]), 0));
+        assert_eq!(validate(&["--strict"], &[&object]).code, 1);
+    }
 }

@@ -209,19 +209,118 @@ fn d25_a_pod_for_windows_is_left_out() {
     }
 }
 
+/// The recorded default image of Java.
+const RECORD: &str = "instrumentation.opentelemetry.io/default-auto-instrumentation-java-image";
+
+/// An image of the built-in default's repository.
+fn official(tag: &str) -> String {
+    format!("ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:{tag}")
+}
+
+/// Java's image in a pod, and what is said of it.
+fn image_of(around: &Surroundings) -> (String, Vec<String>) {
+    let injected = around.inject(&asking(&["java"], json!({})));
+    let image = injected.container(JAVA).expect("injected")["image"].as_str().expect("an image").to_owned();
+    (image, injected.outcome.findings[0].notes.iter().map(ToString::to_string).collect())
+}
+
+/// Around an Instrumentation that was stored with this image and this record.
+fn stored(image: &str, recorded: &str) -> Surroundings {
+    let mut inst = instrumentation("inst", json!({"java": {"image": image}}));
+    inst["metadata"]["annotations"] = json!({RECORD: recorded});
+    Surroundings::new([inst])
+}
+
 #[test]
-fn d28_a_recorded_default_image_is_not_pinned() {
-    let image_of = |recorded: &str| {
-        let mut inst = instrumentation("inst", json!({"java": {"image": "example.com/java:1"}}));
-        let annotation = "instrumentation.opentelemetry.io/default-auto-instrumentation-java-image";
-        inst["metadata"]["annotations"] = json!({annotation: recorded});
-        let mut around = Surroundings::new([inst]);
+fn d28_a_recorded_default_image_of_the_built_in_repository_follows_the_default() {
+    let old = official("2.29.0");
+    let (image, notes) = image_of(&stored(&old, &old));
+    assert_eq!(image, official("2.30.0"));
+    let said = format!("the recorded default image \"{old}\" is replaced by the default \"{image}\"");
+    assert_eq!(notes, [said]);
+    for (image, recorded) in [(&*old, "example.com/java:0"), (&*official("1.33.6"), "")] {
+        assert_eq!(image_of(&stored(image, recorded)), (image.to_owned(), Vec::new()), "it was chosen");
+    }
+    let present = official("2.30.0");
+    assert_eq!(image_of(&stored(&present, &present)), (present, Vec::new()));
+}
+
+#[test]
+fn d28_a_recorded_default_image_is_kept_where_following_would_harm() {
+    for (image, reason) in [
+        ("mirror.example.com:5000/java:2.29.0".to_owned(), "it is from another repository"),
+        (official("1.33.6"), "2.0.0 has breaking changes"),
+        (official("2.31.0"), "the default is an older version"),
+        (official("latest"), "their versions cannot be compared"),
+        (official("2.29.0@sha256:00"), "it has a digest"),
+    ] {
+        let (used, notes) = image_of(&stored(&image, &image));
+        assert_eq!(used, image);
+        let start = format!("the recorded default image \"{image}\" is not replaced by the default");
+        assert_eq!(notes.len(), 1, "{image}: {notes:?}");
+        assert!(notes[0].starts_with(&start) && notes[0].contains(reason), "{image}: {notes:?}");
+    }
+}
+
+#[test]
+fn d28_an_administrators_default_is_followed_but_never_back_nor_across_a_blocked_version() {
+    let with_registry = |image: &str| {
+        let mut around = stored(image, image);
         around.images.registry = Some("mirror.example.com".to_owned());
-        let injected = around.inject(&asking(&["java"], json!({})));
-        injected.container(JAVA).expect("injected")["image"].as_str().expect("an image").to_owned()
+        image_of(&around).0
     };
-    assert_eq!(image_of("example.com/java:0"), "example.com/java:1");
-    assert!(image_of("example.com/java:1").starts_with("mirror.example.com/open-telemetry/"));
+    let mirrored = "mirror.example.com/open-telemetry/opentelemetry-operator/autoinstrumentation-java";
+    for image in [official("2.29.0"), "example.com/java:2.1".to_owned(), format!("{mirrored}:2.4.0")] {
+        assert_eq!(with_registry(&image), format!("{mirrored}:2.30.0"), "{image}");
+    }
+    for image in [official("1.33.6"), format!("{mirrored}:1.33.6"), format!("{mirrored}:2.31.0")] {
+        assert_eq!(with_registry(&image), image);
+    }
+    let older = |image: &str| {
+        let mut around = stored(image, image);
+        around.images.overrides = [("java".to_owned(), official("2.28.0"))].into();
+        image_of(&around).0
+    };
+    assert_eq!(older(""), official("2.28.0"), "without an image there is nothing to keep");
+    assert_eq!(older(&official("2.27.0")), official("2.28.0"));
+    assert_eq!(older(&official("2.29.0")), official("2.29.0"), "never an older version");
+    assert_eq!(
+        older("mirror.example.com/java:2.27.0"),
+        "mirror.example.com/java:2.27.0",
+        "never the public one"
+    );
+}
+
+#[test]
+fn d28_a_language_that_the_status_names_is_not_upgraded() {
+    let old = official("2.29.0");
+    let used = |language: &str| {
+        let mut around = stored(&old, &old);
+        around.objects[0]["status"] =
+            json!({"upgradeBlockedVersions": {language: "Automated upgrade blocked"}});
+        image_of(&around)
+    };
+    let (image, notes) = used("java");
+    assert_eq!(image, old);
+    assert!(notes[0].contains("status.upgradeBlockedVersions names the language"), "{notes:?}");
+    assert_eq!(used("python").0, official("2.30.0"));
+}
+
+#[test]
+fn d28_the_stamp_says_what_became_of_the_image() {
+    for (tag, said) in
+        [("2.29.0", "is replaced by the default"), ("1.33.6", "is not replaced by the default")]
+    {
+        let image = official(tag);
+        let mut around = stored(&image, &image);
+        around.settings.stamp = true;
+        let injected = around.inject(&asking(&["java"], json!({})));
+        let status =
+            injected.pod["metadata"]["annotations"]["otel-webhook/status"].as_str().expect("a stamp");
+        let status: Value = serde_json::from_str(status).expect("JSON");
+        let note = status[0]["notes"][0].as_str().expect("a note");
+        assert!(note.contains(&image) && note.contains(said), "{note}");
+    }
 }
 
 #[test]

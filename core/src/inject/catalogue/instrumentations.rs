@@ -141,21 +141,24 @@ impl<'a> IntoIterator for &'a Instrumentations {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, sync::Arc};
+    use std::sync::Arc;
 
     use serde_json::json;
 
     use super::*;
     use crate::{
         api::{InstrumentationSpec, defaults::DefaultImages},
-        inject::{compiled::Compiled, reason::ObjectName},
+        inject::{
+            compiled::{About, Compiled},
+            reason::ObjectName,
+        },
     };
 
     fn stored(name: &str, expressions: &serde_json::Value) -> Stored {
         let spec = json!({"selector": {"matchExpressions": expressions}});
         let spec: InstrumentationSpec = serde_json::from_value(spec).expect("a specification");
         let name = ObjectName { namespace: "shop".into(), name: name.into() };
-        let compiled = Compiled::new(name, None, &BTreeMap::new(), &spec, &DefaultImages::default());
+        let compiled = Compiled::new(name, None, &About::default(), &spec, &DefaultImages::default());
         Stored::Ready(Arc::new(compiled.expect("valid")))
     }
 

@@ -47,21 +47,23 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use serde_json::json;
 
     use super::*;
     use crate::{
         api::{InstrumentationSpec, defaults::DefaultImages},
-        inject::{compiled::Compiled, language::LANGUAGES, reason::ObjectName},
+        inject::{
+            compiled::{About, Compiled},
+            language::LANGUAGES,
+            reason::ObjectName,
+        },
     };
 
     fn compiled(image: &str) -> Compiled {
         let spec: InstrumentationSpec =
             serde_json::from_value(json!({"java": {"image": image}})).expect("a spec");
         let name = ObjectName { namespace: "shop".into(), name: image.into() };
-        Compiled::new(name, None, &BTreeMap::new(), &spec, &DefaultImages::default()).expect("a good one")
+        Compiled::new(name, None, &About::default(), &spec, &DefaultImages::default()).expect("a good one")
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Differences that show in the Instrumentation that is used, or in those there are.
 
 use super::{Seen, entries, extended};
-use crate::{api::defaults::image_annotation, inject::language::LANGUAGES};
+use crate::inject::{Note, language::LANGUAGES};
 
 /// D9: the operator wants exactly one, and knows neither selectors nor priorities.
 pub fn chosen_among_several(seen: &Seen<'_>) -> bool {
@@ -31,12 +31,8 @@ pub fn sets_what_is_extended(seen: &Seen<'_>) -> bool {
     })
 }
 
-/// D28: the default image that was stored is no longer the default.
+/// D28: the default image that was stored is replaced by the present one.
 pub fn image_follows_default(seen: &Seen<'_>) -> bool {
-    seen.used().any(|(object, language)| {
-        let Some(defaults) = language.defaults else { return false };
-        let stored = object["spec"][defaults.field]["image"].as_str().unwrap_or_default();
-        let recorded = object["metadata"]["annotations"][image_annotation(language.name)].as_str();
-        Some(stored) == recorded && stored != seen.case.images.image(defaults)
-    })
+    let is_replaced = |note: &Note| matches!(note, Note::Image(choice) if choice.is_replaced());
+    seen.findings().iter().flat_map(|finding| &finding.notes).any(is_replaced)
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
+    api::defaults::DefaultImages,
     inject::{
         InitResources, Settings,
         language::{LANGUAGES, LanguageSet},
@@ -45,8 +46,7 @@ fn differences(case: &Value) -> Vec<Difference> {
 }
 
 fn of_pod(pod: &Value, namespace: &str, objects: &[Value], settings: &Settings) -> Vec<Difference> {
-    let images = DefaultImages::default();
-    let mut writer = Writer::new(images.clone());
+    let mut writer = Writer::new(DefaultImages::default());
     let mut instrumentations = HashMap::new();
     for object in objects {
         writer.put(object);
@@ -66,7 +66,7 @@ fn of_pod(pod: &Value, namespace: &str, objects: &[Value], settings: &Settings) 
     let outcome = workload.outcome(&around).expect("readable");
     let exact = Settings { init_resources: InitResources::Exact, ..settings.clone() };
     let exact = workload.outcome(&Around { settings: &exact, ..around }).expect("readable");
-    let (instrumentations, images) = (&instrumentations, &images);
+    let instrumentations = &instrumentations;
     of(&Case {
         pod: workload.pod,
         outcome: &outcome,
@@ -74,7 +74,6 @@ fn of_pod(pod: &Value, namespace: &str, objects: &[Value], settings: &Settings) 
         around: &around,
         owner: None,
         instrumentations,
-        images,
     })
 }
 
@@ -199,12 +198,16 @@ fn what_no_recorded_case_has_is_told_as_well() {
     let mut windows = listed.clone();
     windows["spec"]["os"] = json!({"name": "windows"});
     assert_eq!(told(&windows, &plain, InitResources::Exact), "D25");
-    let mut stored = instrumentation("a", &json!({"java": {"image": "java:old"}}));
-    let note = crate::api::defaults::image_annotation("java");
-    stored["metadata"]["annotations"] = json!({note: "java:old"});
-    assert_eq!(told(&listed, &[stored.clone()], InitResources::Exact), "D28");
-    stored["metadata"]["annotations"] = json!({});
-    assert_eq!(told(&listed, &[stored], InitResources::Exact), "", "it is pinned");
+    let stored = |image: &str, recorded: &str| {
+        let mut stored = instrumentation("a", &json!({"java": {"image": image}}));
+        let note = crate::api::defaults::image_annotation("java");
+        stored["metadata"]["annotations"] = json!({note: recorded});
+        told(&listed, &[stored], InitResources::Exact)
+    };
+    let old = crate::api::defaults::JAVA.image.replace("2.30.0", "2.29.0");
+    assert_eq!(stored(&old, &old), "D28");
+    assert_eq!(stored(&old, ""), "", "it is pinned");
+    assert_eq!(stored("java:old", "java:old"), "", "it is a mirror's, and kept");
 }
 
 #[test]

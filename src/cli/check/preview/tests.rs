@@ -2,6 +2,10 @@
 
 use super::*;
 use crate::{
+    api::{
+        defaults::{DefaultImages, JAVA},
+        image::Stored,
+    },
     cli::check::{
         registration::tests::{operator, registration},
         survey::tests::{Seen, seen},
@@ -74,9 +78,9 @@ fn an_object_has_all_there_is_to_know() {
         "reviewedBy": ["a-operator", "otel-webhook"], "collector": true,
         "languages": [
             {"language": "java", "now": now(1), "next": "Injected", "containers": ["app"],
-             "instrumentation": null, "reasons": [], "warnings": [WARNING], "change": "changed"},
+             "instrumentation": null, "reasons": [], "warnings": [WARNING], "notes": [], "change": "changed"},
             {"language": "go", "now": now(0), "next": "NoInstrumentation", "containers": [],
-             "instrumentation": null, "reasons": [reason], "warnings": [], "change": "none"},
+             "instrumentation": null, "reasons": [reason], "warnings": [], "notes": [], "change": "none"},
         ],
         "differences": ["D21"], "problem": null,
     });
@@ -105,4 +109,19 @@ fn the_table_has_a_line_for_every_workload_and_the_reasons_below() {
         assert!(text.lines().any(|shown| shown == line), "{line} is not in\n{text}");
     }
     assert_eq!(super::text(&Survey::default()), "There is no workload.\n");
+}
+
+#[test]
+fn an_image_that_is_kept_or_replaced_is_said() {
+    let stored = Stored { image: Some("own:1"), recorded: Some("own:1"), is_blocked: false };
+    let choice = DefaultImages::default().choose(&JAVA, stored);
+    let said = choice.to_string();
+    let kept = seen("Deployment", "shop", "kept").asks("java", Reason::Injected).notes(Note::Image(choice));
+    let survey = kept.survey();
+    let line = format!("  Deployment shop/kept: java: {said}");
+    let text = text(&survey);
+    assert!(text.lines().any(|shown| shown == line), "{line} is not in\n{text}");
+    let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
+    let object = objects(&survey, &registration).next().expect("one");
+    assert_eq!(object["languages"][0]["notes"], json!([said]));
 }

@@ -59,8 +59,8 @@ pub async fn list(
     }
     survey.not_told.extend(told.err());
     writer.publish();
-    let (settings, images, snapshot) = (injection.settings(), injection.images(), writer.store().snapshot());
-    let look = Look { settings, images, snapshot, instrumentations, book: OwnerBook::default() };
+    let (settings, snapshot) = (injection.settings(), writer.store().snapshot());
+    let look = Look { settings, snapshot, instrumentations, book: OwnerBook::default() };
     note(survey, &look, scope);
     survey.collectors = collectors;
     look

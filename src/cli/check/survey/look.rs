@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{COLLECTOR, Next, Pods, Surveyed, labels, text};
 use crate::{
-    api::{ANNOTATION_PREFIX, defaults::DefaultImages},
+    api::ANNOTATION_PREFIX,
     cli::check::{
         differences::{self, Case, Difference},
         finding::Subject,
@@ -24,8 +24,6 @@ use crate::{
 pub struct Look {
     /// What the installation decides.
     pub settings: Settings,
-    /// What is taken where an Instrumentation names no image.
-    pub images: DefaultImages,
     /// Instrumentations and namespaces, as the webhook has them.
     pub snapshot: Arc<Snapshot>,
     /// Instrumentations as they are stored, by namespace and name.
@@ -91,7 +89,6 @@ impl Look {
             around,
             owner: workload.template.as_ref().and_then(|template| template.owner.as_ref()),
             instrumentations: &self.instrumentations,
-            images: &self.images,
         })
     }
 }

@@ -48,6 +48,14 @@ impl Seen {
         })
     }
 
+    /// There is something to know of what came of it last.
+    pub fn notes(self, note: Note) -> Self {
+        self.change(|one| {
+            let Next::Decided(findings) = &mut one.next else { panic!("nothing came of it") };
+            findings.last_mut().expect("a finding").notes.push(note);
+        })
+    }
+
     /// Its own template names a language.
     pub fn names(self, language: &'static str) -> Self {
         self.change(|one| one.own.push(language))
