@@ -18,7 +18,7 @@ mod spec;
 pub mod validation;
 
 pub use allowed::{ALLOWED_NAMESPACES, AllowedNamespaces};
-pub use defaulting::defaulting;
+pub use defaulting::{defaulting, is_written};
 pub use language::{Agent, ApacheHttpd, Extension, Go, Java, Nginx, Settings};
 pub use raw::{Raw, is_hollow};
 pub use spec::{

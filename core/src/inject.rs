@@ -12,6 +12,7 @@
 
 mod agent;
 pub mod annotation;
+mod architecture;
 mod autoscaler;
 pub mod catalogue;
 pub mod compiled;
@@ -30,6 +31,7 @@ pub mod limits;
 mod mark;
 mod neutral;
 mod note;
+mod other_agent;
 mod patch;
 mod path;
 pub mod pod;
@@ -171,7 +173,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         job.note_image();
     }
     note_unlearned(&mut findings, &facts.workload);
-    warning::add(&mut findings, &edit);
+    warning::add(&mut findings, &plans, &edit);
     let mut stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
     let own = &input.pod.metadata.annotations;
     stamp.1.retain(|one| stamp::has_room(own, &[], one));

@@ -26,7 +26,7 @@ pub struct ValidateArgs {
     #[command(flatten)]
     report: ReportFlags,
 
-    /// Take warnings for errors in the exit code
+    /// Exit with status 1 on warnings as well
     #[arg(long, help_heading = "Output")]
     strict: bool,
 

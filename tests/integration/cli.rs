@@ -22,7 +22,7 @@ metadata:
   name: inst
 spec:
   exporter:
-    endpoint: http://collector:4317
+    endpoint: http://collector:4318
 ";
 
 /// The same as it was stored with a default image of Java.

@@ -33,6 +33,7 @@ fn it_shows_the_pod_as_a_diff_and_the_reasons() {
     ] {
         assert!(text.lines().any(|shown| shown.starts_with(line)), "{line} is not in\n{text}");
     }
+    assert!(!text.contains("warning"), "{text}");
     assert!(!text.contains('\u{1b}'), "colour without a terminal");
 }
 

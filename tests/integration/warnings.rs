@@ -1,6 +1,8 @@
 //! What is injected and will probably not do what was meant is a warning, once, wherever warnings appear.
 
-use std::sync::Arc;
+mod cases;
+
+use std::sync::{Arc, Mutex};
 
 use axum::{Router, body::Body, http::Request};
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -15,36 +17,13 @@ use otel_webhook::{
 };
 use serde_json::{Value, json};
 use tower::ServiceExt;
+use tracing_subscriber::fmt::MakeWriter;
 
 use crate::{
     cli::{run, succeed, values},
     support::{NAMESPACE, asking, instrumentation, with},
 };
-
-/// Something that is warned of.
-struct Case {
-    /// Its code.
-    code: &'static str,
-    /// The language that is asked for.
-    language: &'static str,
-    /// The Instrumentation's specification.
-    spec: Value,
-    /// Fields of the pod's container.
-    container: Value,
-    /// The warning itself.
-    sentence: &'static str,
-}
-
-fn cases() -> Vec<Case> {
-    vec![Case {
-        code: "EndpointWithoutScheme",
-        language: "java",
-        spec: json!({"exporter": {"endpoint": "collector:4317"}}),
-        container: json!({}),
-        sentence: "OTEL_EXPORTER_OTLP_ENDPOINT is \"collector:4317\", without a scheme; set it to \
-                   http://collector:4317",
-    }]
-}
+use cases::{Case, cases};
 
 impl Case {
     /// The pod that asks.
@@ -53,6 +32,8 @@ impl Case {
         pod["apiVersion"] = json!("v1");
         pod["kind"] = json!("Pod");
         pod["metadata"]["namespace"] = json!(NAMESPACE);
+        let spec = pod["spec"].as_object_mut().expect("an object");
+        spec.extend(self.pod.as_object().expect("an object").clone());
         pod
     }
 
@@ -128,6 +109,44 @@ async fn the_terminal_of_whoever_creates_a_pod_shows_each_warning_once_and_so_do
     }
 }
 
+/// What was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no panic").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Log {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+#[tokio::test]
+async fn the_log_has_the_code_and_not_the_value() {
+    for case in cases() {
+        let log = Log::default();
+        let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();
+        let logging = tracing::subscriber::set_default(subscriber);
+        case.response("/mutate-v1-pod", "pods", &case.pod()).await;
+        drop(logging);
+        let text = String::from_utf8(log.0.lock().expect("no panic").clone()).expect("text");
+        let line: Value = serde_json::from_str(text.trim()).expect("one line");
+        assert_eq!(line["fields"]["warned"], format!("{}/app={}", case.language, case.code));
+        assert!(!text.contains(case.sentence), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn the_terminal_of_whoever_applies_a_workload_shows_it() {
     for case in cases() {
@@ -186,4 +205,88 @@ fn one_thing_in_several_containers_and_languages_is_one_warning() {
     let injected = with(json!({"exporter": {"endpoint": "collector:4317"}})).inject(&pod);
     let sentence = cases().remove(0).sentence;
     assert_eq!(injected.outcome.warnings(), [format!("java in app: {sentence} (and 3 more)")]);
+}
+
+#[test]
+fn what_arrives_and_what_nobody_sees_is_not_warned_of() {
+    let from = json!({"valueFrom": {"configMapKeyRef": {"name": "a", "key": "b"}}});
+    let hidden = |name: &str| {
+        let mut variable = from.clone();
+        variable["name"] = json!(name);
+        json!({"env": [variable]})
+    };
+    let set = |name: &str, value: &str| json!({"env": [{"name": name, "value": value}]});
+    let image = |image: &str| json!({"exporter": {"endpoint": "http://c:4317"}, "java": {"image": image}});
+    let at = |endpoint: &str| json!({"exporter": {"endpoint": endpoint}});
+    for (language, spec, container) in [
+        ("java", at("http://c:4318"), json!({})),
+        ("java", at("http://c:4317"), set("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")),
+        ("java", at("http://c:4317"), set("OTEL_EXPORTER_OTLP_PROTOCOL", "$(PROTOCOL)")),
+        ("java", at("http://c:4317"), hidden("OTEL_EXPORTER_OTLP_PROTOCOL")),
+        ("java", at("c:4317"), hidden("OTEL_EXPORTER_OTLP_ENDPOINT")),
+        (
+            "java",
+            at("http://c:4317"),
+            json!({"envFrom": [{"configMapRef": {"name": "a"}, "prefix": "OTEL_"}]}),
+        ),
+        ("java", image("ghcr.io/x/autoinstrumentation-java:1.33.6"), json!({})),
+        ("java", image("registry.example.com/our-agent:2.0"), json!({})),
+        ("java", json!({}), hidden("JAVA_TOOL_OPTIONS")),
+        ("java", json!({}), set("JAVA_TOOL_OPTIONS", "-Xmx1g -agentlib:jdwp=server=y")),
+        ("nodejs", json!({}), set("NODE_OPTIONS", "--require ./tracing.js")),
+        ("sdk", at("http://c:4317"), json!({})),
+        ("nginx", at("c:4317"), json!({})),
+        ("dotnet", json!({}), json!({})),
+    ] {
+        let mut pod = asking(&[language], container.clone());
+        pod["spec"]["nodeSelector"] =
+            json!({"kubernetes.io/arch": if language == "nginx" { "amd64" } else { "arm64" }});
+        let injected = with(spec.clone()).inject(&pod);
+        assert_eq!(injected.codes(), [format!("{language}/app: Injected")]);
+        assert_eq!(injected.outcome.warnings(), [""; 0], "{language} {spec} {container}");
+    }
+}
+
+/// The Instrumentations that a text shows, without their indentation.
+fn shown(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_first = |line: &&str| line.trim() == "apiVersion: opentelemetry.io/v1alpha1";
+    let begins = lines.iter().enumerate().filter(|(_, line)| is_first(line)).map(|(at, _)| at);
+    let manifest = |at: usize| {
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        let is_last = |line: &&&str| !["END", "EOF", "---", "```"].contains(&line.trim());
+        let own = lines[at..].iter().take_while(is_last);
+        own.map(|line| line.get(indent..).unwrap_or_default().to_owned() + "\n").collect()
+    };
+    begins.map(manifest).collect()
+}
+
+#[test]
+fn our_own_examples_are_valid_without_a_warning_and_their_telemetry_arrives() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
+    let examples = ["deployment.yaml", "instrumentation.yaml"].map(|name| read(&format!("examples/{name}")));
+    let run = run(&["validate", "-f", "-", "--strict"], &examples.join("---\n"));
+    assert_eq!((run.code, run.out.contains("warning")), (0, false), "{}", run.out);
+
+    let values: Value = serde_saphyr::from_str(&read("charts/otel-webhook/values.yaml")).expect("YAML");
+    let mut manifests = vec![instrumentation("default", values["defaultInstrumentation"]["spec"].clone())];
+    let mut notes = 0;
+    for path in
+        ["charts/otel-webhook/templates/NOTES.txt", "README.md", "docs/migration.md", "manifests/README.md"]
+    {
+        let own = shown(&read(path));
+        notes += usize::from(path.ends_with("NOTES.txt")) * own.len();
+        manifests.extend(own.iter().map(|text| serde_saphyr::from_str::<Value>(text).expect(path)));
+    }
+    assert_eq!(notes, 1, "NOTES.txt shows an Instrumentation");
+    for manifest in manifests {
+        let run = crate::cli::run(&["validate", "-f", "-", "--strict"], &manifest.to_string());
+        assert_eq!((run.code, run.out.contains("warning")), (0, false), "{}", run.out);
+        for language in ["java", "nodejs", "python", "dotnet", "sdk"] {
+            let injected = with(manifest["spec"].clone()).inject(&asking(&[language], json!({})));
+            assert_eq!(injected.codes(), [format!("{language}/app: Injected")]);
+            assert_eq!(injected.outcome.warnings(), [""; 0], "{language} {manifest}");
+        }
+    }
 }

@@ -8,8 +8,9 @@ use json_patch::{AddOperation, Patch, PatchOperation, jsonptr::PointerBuf};
 use serde_json::{Map, Value};
 
 use super::{
-    defaults::{DefaultImages, LIMITS, LanguageDefaults, image_annotation},
+    defaults::{DefaultImages, LANGUAGES, LIMITS, LanguageDefaults, image_annotation},
     image::Choice,
+    is_hollow,
 };
 
 /// The operations that complete an Instrumentation. There are none for one that is complete.
@@ -29,6 +30,22 @@ pub fn defaulting(object: &Value, images: &DefaultImages) -> Patch {
         operations.fill(&PointerBuf::root(), Some(object), &whole);
     }
     Patch(operations.0)
+}
+
+/// Whether somebody wrote a language's part of an Instrumentation, be it defaulted or not: defaulting
+/// writes one for every language.
+pub fn is_written(object: &Value, language: &LanguageDefaults) -> bool {
+    let recorded = &object["metadata"]["annotations"][image_annotation(language.language)];
+    let Some(members) = object["spec"][language.field].as_object() else { return false };
+    let resources =
+        serde_json::json!({"limits": quantities(&LIMITS), "requests": quantities(&language.requests)});
+    let is_default = |key: &str, value: &Value| match key {
+        "image" => value == recorded || value == language.image,
+        key if key == language.resources => *value == resources,
+        key => language.others.iter().any(|(field, default)| *field == key && value == default),
+    };
+    // Without a record nobody has defaulted it.
+    recorded.is_null() || members.iter().any(|(key, value)| !is_hollow(value) && !is_default(key, value))
 }
 
 /// What is filled in at one place of the object.
@@ -201,6 +218,26 @@ mod tests {
         let after = defaulted(&json!({}), &images);
         assert_eq!(after["metadata"]["annotations"][RECORD], "own:1");
         assert_eq!(after["spec"]["java"]["image"], "own:1");
+    }
+
+    #[test]
+    fn what_somebody_wrote_is_told_from_what_defaulting_writes() {
+        let images =
+            DefaultImages { registry: Some("mirror.example.com".into()), ..DefaultImages::default() };
+        let written = |object: &Value| {
+            let written = LANGUAGES.iter().filter(|language| is_written(object, language));
+            written.map(|language| language.language).collect::<Vec<_>>()
+        };
+        for (spec, own) in [
+            (json!({}), &[][..]),
+            (json!({"java": {"volumeClaimTemplate": {"metadata": {}, "spec": {}}}}), &[]),
+            (json!({"java": {"image": "own:1"}, "nginx": {"configFile": "/nginx.conf"}}), &["java", "nginx"]),
+            (json!({"go": {"env": [{"name": "A", "value": "b"}]}}), &["go"]),
+            (json!({"dotnet": {"resourceRequirements": {"limits": {"cpu": "1"}}}}), &["dotnet"]),
+        ] {
+            assert_eq!(written(&defaulted(&json!({"spec": spec}), &images)), own, "{spec}");
+        }
+        assert_eq!(written(&json!({"spec": {"java": {}}})), ["java"]);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::ANNOTATION_PREFIX;
+use super::{
+    ANNOTATION_PREFIX,
+    otlp::{Agent, Protocol},
+};
 
 /// What is taken for a language whose settings are left open.
 #[derive(Debug)]
@@ -23,6 +26,24 @@ pub struct LanguageDefaults {
     pub breaking: Option<&'static str>,
     /// The language's own fields and what they are by default.
     pub others: &'static [(&'static str, &'static str)],
+    /// How the agent exports.
+    pub export: Export,
+    /// The version of the default image from which on it runs on arm64; none where none does.
+    pub arm64_since: Option<Release>,
+}
+
+/// The first two numbers of a version.
+pub type Release = (u64, u64);
+
+/// How an agent exports.
+#[derive(Debug)]
+pub struct Export {
+    /// The protocols that are taken where nothing is said, each from a version on.
+    pub protocols: &'static [(Release, Protocol)],
+    /// The only protocol that the agent has, if it has only one.
+    pub only: Option<Protocol>,
+    /// The directive that sets the endpoint of an agent that reads no variables.
+    pub directive: Option<&'static str>,
 }
 
 /// Every language that has an image.
@@ -44,6 +65,13 @@ pub const JAVA: LanguageDefaults = LanguageDefaults {
     has_volume: true,
     breaking: Some("2.0.0"),
     others: &[],
+    // 2.0.0 changed the default from gRPC.
+    export: Export {
+        protocols: &[((0, 0), Protocol::Grpc), ((2, 0), Protocol::Http)],
+        only: None,
+        directive: None,
+    },
+    arm64_since: Some((0, 0)),
 };
 
 /// Node.js' defaults.
@@ -56,6 +84,14 @@ pub const NODEJS: LanguageDefaults = LanguageDefaults {
     has_volume: true,
     breaking: None,
     others: &[],
+    // Until operator v0.119 a program of the image's own chose the exporter, by default gRPC; since then the
+    // SDK of Node.js does.
+    export: Export {
+        protocols: &[((0, 0), Protocol::Grpc), ((0, 56), Protocol::Http)],
+        only: None,
+        directive: None,
+    },
+    arm64_since: Some((0, 0)),
 };
 
 /// Python's defaults.
@@ -68,6 +104,9 @@ pub const PYTHON: LanguageDefaults = LanguageDefaults {
     has_volume: true,
     breaking: None,
     others: &[],
+    // Injection sets the protocol. The image has no exporter for gRPC (its requirements.txt).
+    export: Export { protocols: &[((0, 0), Protocol::Http)], only: Some(Protocol::Http), directive: None },
+    arm64_since: Some((0, 0)),
 };
 
 /// .NET's defaults.
@@ -80,6 +119,9 @@ pub const DOTNET: LanguageDefaults = LanguageDefaults {
     has_volume: true,
     breaking: Some("1.3.0"),
     others: &[],
+    export: Export { protocols: &[((0, 0), Protocol::Http)], only: None, directive: None },
+    // Operator v0.157 (#3270): before, the image for arm64 had the profiler of amd64.
+    arm64_since: Some((1, 16)),
 };
 
 /// Go's defaults.
@@ -92,6 +134,13 @@ pub const GO: LanguageDefaults = LanguageDefaults {
     has_volume: false,
     breaking: None,
     others: &[],
+    // v0.8.0-alpha changed the exporter from gRPC, v0.2.0-alpha brought arm64 (its changelog).
+    export: Export {
+        protocols: &[((0, 0), Protocol::Grpc), ((0, 8), Protocol::Http)],
+        only: None,
+        directive: None,
+    },
+    arm64_since: Some((0, 2)),
 };
 
 /// Apache HTTPD's defaults.
@@ -104,6 +153,14 @@ pub const APACHE_HTTPD: LanguageDefaults = LanguageDefaults {
     has_volume: true,
     breaking: None,
     others: &[("version", "2.4"), ("configPath", "/usr/local/apache2/conf")],
+    // The module links the exporter for gRPC alone (opentelemetry-cpp-contrib #614).
+    export: Export {
+        protocols: &[((0, 0), Protocol::Grpc)],
+        only: Some(Protocol::Grpc),
+        directive: Some("ApacheModuleOtelExporterEndpoint"),
+    },
+    // Published for amd64 alone (operator #2469).
+    arm64_since: None,
 };
 
 /// nginx' defaults; its module comes in the image of Apache HTTPD's.
@@ -116,7 +173,46 @@ pub const NGINX: LanguageDefaults = LanguageDefaults {
     has_volume: false,
     breaking: None,
     others: &[("configFile", "/etc/nginx/nginx.conf")],
+    export: Export { directive: Some("NginxModuleOtelExporterEndpoint"), ..APACHE_HTTPD.export },
+    arm64_since: APACHE_HTTPD.arm64_since,
 };
+
+impl LanguageDefaults {
+    /// What is known of the exporter of the agent in an image: its default protocol where the image has the
+    /// name of the default one, from whichever registry.
+    pub fn agent(&self, image: &str) -> Agent {
+        let name = |image| repository(image).rsplit('/').next();
+        let release = release(image);
+        let is_since = |(since, _): &&(Release, _)| release.is_none_or(|release| release >= *since);
+        let default = self.export.protocols.iter().rev().find(is_since).map(|(_, protocol)| *protocol);
+        if name(image) == name(self.image) {
+            Agent { default, only: self.export.only }
+        } else {
+            Agent::UNKNOWN
+        }
+    }
+
+    /// Whether an image is known to have no build for arm64. Nothing is known of other repositories.
+    pub fn lacks_arm64(&self, image: &str) -> bool {
+        let is_before = |since| release(image).is_some_and(|release| release < since);
+        repository(image) == repository(self.image) && self.arm64_since.is_none_or(is_before)
+    }
+}
+
+/// An image reference without its tag and its digest.
+fn repository(image: &str) -> &str {
+    let named = image.split('@').next().unwrap_or_default();
+    let name = named.rfind('/').map_or(0, |slash| slash + 1);
+    named[name..].find(':').map_or(named, |colon| &named[..name + colon])
+}
+
+/// The first two numbers of an image's tag, such as `2.30.0` or `0.64b0`.
+fn release(image: &str) -> Option<Release> {
+    let tag = image.split('@').next()?.strip_prefix(repository(image))?.strip_prefix(':')?;
+    let (major, rest) = tag.strip_prefix('v').unwrap_or(tag).split_once('.')?;
+    let minor = rest.split(|letter: char| !letter.is_ascii_digit()).next()?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
 
 /// The annotation in which defaulting notes the default image it took.
 pub fn image_annotation(language: &str) -> String {
@@ -146,6 +242,44 @@ impl DefaultImages {
         match (&self.registry, defaults.image.split_once('/')) {
             (Some(registry), Some((_, path))) => format!("{}/{path}", registry.trim_end_matches('/')),
             _ => defaults.image.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPERATOR: &str = "ghcr.io/open-telemetry/opentelemetry-operator";
+
+    #[test]
+    fn the_default_protocol_is_that_of_the_images_version() {
+        for (defaults, image, protocol) in [
+            (&JAVA, "ghcr.io/o/autoinstrumentation-java:1.33.6", Some(Protocol::Grpc)),
+            (&JAVA, "mirror:5000/autoinstrumentation-java:2.4.0-release", Some(Protocol::Http)),
+            (&JAVA, "autoinstrumentation-java@sha256:00", Some(Protocol::Http)),
+            (&JAVA, "registry.example.com/agents/java:1.0", None),
+            (&NODEJS, "autoinstrumentation-nodejs:0.53.0", Some(Protocol::Grpc)),
+            (&GO, GO.image, Some(Protocol::Http)),
+            (&GO, "autoinstrumentation-go:v0.7.0-alpha", Some(Protocol::Grpc)),
+            (&NGINX, NGINX.image, Some(Protocol::Grpc)),
+        ] {
+            assert_eq!(defaults.agent(image).default, protocol, "{image}");
+        }
+    }
+
+    #[test]
+    fn builds_for_arm64_are_known_of_the_default_repositories_alone() {
+        for (defaults, image, lacks) in [
+            (&DOTNET, DOTNET.image.to_owned(), false),
+            (&DOTNET, format!("{OPERATOR}/autoinstrumentation-dotnet:1.15.0"), true),
+            (&DOTNET, format!("{OPERATOR}/autoinstrumentation-dotnet:latest"), false),
+            (&DOTNET, "mirror.example.com/autoinstrumentation-dotnet:1.15.0".to_owned(), false),
+            (&APACHE_HTTPD, APACHE_HTTPD.image.to_owned(), true),
+            (&NGINX, format!("{}@sha256:00", NGINX.image), true),
+            (&JAVA, JAVA.image.to_owned(), false),
+        ] {
+            assert_eq!(defaults.lacks_arm64(&image), lacks, "{image}");
         }
     }
 }

@@ -17,6 +17,20 @@ pub enum Protocol {
     Http,
 }
 
+/// What is known of how an agent exports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// The protocol that it takes where nothing is said.
+    pub default: Option<Protocol>,
+    /// The only protocol that it has, if it has only one.
+    pub only: Option<Protocol>,
+}
+
+impl Agent {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self { default: None, only: None };
+}
+
 /// A variable, as far as it can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen<'v> {
@@ -46,6 +60,8 @@ pub enum Problem {
         protocol: Protocol,
         /// Where the protocol is set; none where it is the agent's default.
         set_by: Option<&'static str>,
+        /// The only protocol that the agent has, if it has only one.
+        only: Option<Protocol>,
     },
 }
 
@@ -77,9 +93,8 @@ const SIGNALS: [Signal; 3] = [
 /// The variable of the protocol of all signals.
 const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 
-/// What is wrong with the variables that `look` shows, each thing once. `default` is the
-/// protocol of an agent that is told none, where it is known.
-pub fn problems<'v>(look: impl Fn(&'static str) -> Seen<'v>, default: Option<Protocol>) -> Vec<Problem> {
+/// What is wrong with the variables that `look` shows to an agent, each thing once.
+pub fn problems<'v>(look: impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> Vec<Problem> {
     let mut problems = Vec::new();
     for signal in SIGNALS.iter().filter(|signal| is_sent(look(signal.exporter))) {
         // An empty value is as good as none.
@@ -89,14 +104,21 @@ pub fn problems<'v>(look: impl Fn(&'static str) -> Seen<'v>, default: Option<Pro
         };
         let Some((variable, Seen::Value(endpoint))) = first([signal.endpoint, ENDPOINT]) else { continue };
         let protocol = match first([signal.protocol, PROTOCOL]) {
-            None => default.map(|protocol| (protocol, None)),
+            None => agent.default.map(|protocol| (protocol, None)),
             Some((name, Seen::Value(value))) => Protocol::of(value).map(|protocol| (protocol, Some(name))),
             Some(_) => None,
         };
-        let problem = problem(variable, endpoint, protocol);
+        let problem = problem(variable, endpoint, protocol, agent.only);
         problems.extend(problem.filter(|problem| !problems.contains(problem)));
     }
     problems
+}
+
+/// What is wrong with the endpoint of a directive, which may do without a scheme.
+pub fn problem_of_directive(directive: &'static str, endpoint: &str, agent: Agent) -> Option<Problem> {
+    let protocol = agent.default.map(|protocol| (protocol, None));
+    let scheme = if endpoint.contains("://") { "" } else { "http://" };
+    problem(directive, &[scheme, endpoint].concat(), protocol, agent.only)
 }
 
 /// Whether OTLP is among a signal's exporters; it is what agents take where nothing is said.
@@ -113,6 +135,7 @@ fn problem(
     variable: &'static str,
     endpoint: &str,
     protocol: Option<(Protocol, Option<&'static str>)>,
+    only: Option<Protocol>,
 ) -> Option<Problem> {
     let Some((scheme, rest)) = endpoint.split_once("://") else {
         // A reference may bring the scheme.
@@ -122,7 +145,7 @@ fn problem(
     let (protocol, set_by) = protocol?;
     let port = host(rest).rsplit_once(':').map(|(_, port)| port)?;
     let is_url = ["http", "https"].contains(&scheme);
-    (is_url && port == protocol.other().port()).then_some(Problem::Port { variable, protocol, set_by })
+    (is_url && port == protocol.other().port()).then_some(Problem::Port { variable, protocol, set_by, only })
 }
 
 /// Host and port of a URL without its scheme.
@@ -176,103 +199,59 @@ impl Problem {
     }
 }
 
+impl Problem {
+    /// The variable or directive that sets the endpoint.
+    pub fn variable(&self) -> &'static str {
+        match self {
+            Self::NoScheme { variable, .. } | Self::Port { variable, .. } => variable,
+        }
+    }
+
+    /// What is wrong with the endpoint, and what to do. `who` sends it: the agents' names, or none for the one
+    /// that is spoken of.
+    pub fn sentence(&self, who: &[&str]) -> String {
+        let (protocol, set_by, only) = match self {
+            Self::NoScheme { host, .. } => {
+                return format!("is \"{host}\", without a scheme; set it to http://{host}");
+            }
+            Self::Port { protocol, set_by, only, .. } => (*protocol, *set_by, *only),
+        };
+        let sender = match who {
+            [] => "this agent sends".to_owned(),
+            [one] => format!("{one} sends"),
+            several => format!("{} send", several.join(", ")),
+        };
+        let (other, right) = (protocol.other(), protocol.port());
+        let why = match set_by {
+            Some(name) => format!("{name} is {protocol}"),
+            None if only == Some(protocol) => format!("{sender} {protocol} alone"),
+            None => format!("{sender} {protocol} by default"),
+        };
+        let advice = match only {
+            None => format!("set port {right}, or {PROTOCOL} to {other}"),
+            Some(only) if only == protocol => format!("set port {right}"),
+            Some(only) => format!("set {} to {only}", set_by.unwrap_or(PROTOCOL)),
+        };
+        format!("has port {}, but {why}; {advice}", other.port())
+    }
+
+    /// Whether it is the same for two agents, however they could be helped.
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Port { variable, protocol, set_by, .. },
+                Self::Port { variable: v, protocol: p, set_by: s, .. },
+            ) => (variable, protocol, set_by) == (v, p, s),
+            _ => self == other,
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoScheme { variable, host } => {
-                write!(f, "{variable} is \"{host}\", without a scheme; set it to http://{host}")
-            }
-            Self::Port { variable, protocol, set_by } => {
-                let (other, right) = (protocol.other(), protocol.port());
-                let wrong = other.port();
-                match set_by {
-                    Some(name) => write!(f, "{variable} has port {wrong}, but {name} is {protocol}")?,
-                    None => {
-                        write!(f, "{variable} has port {wrong}, but this agent sends {protocol} by default")?
-                    }
-                }
-                write!(f, "; set port {right}, or {PROTOCOL} to {other}")
-            }
-        }
+        write!(f, "{} {}", self.variable(), self.sentence(&[]))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn said(variables: &[(&'static str, &str)], default: Option<Protocol>) -> Vec<String> {
-        let look = |name: &str| match variables.iter().find(|(own, _)| *own == name) {
-            Some((_, "?")) => Seen::Hidden,
-            Some((_, value)) => Seen::Value(value),
-            None => Seen::Unset,
-        };
-        problems(look, default).iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn the_port_is_that_of_the_authority() {
-        let default = Some(Protocol::Http);
-        for (endpoint, is_wrong) in [
-            ("http://c:4317", true),
-            ("http://c:4317/v1?a=b:4318", true),
-            ("http://c:4318/v1?a=b:4317", false),
-            ("http://u:p@[::1]:4317/", true),
-            ("http://$(OTEL_NODE_IP):4317", true),
-            ("http://c:$(PORT)", false),
-            ("http://c", false),
-            ("unix:///run/4317", false),
-            ("$(ENDPOINT):4317", false),
-            ("", false),
-        ] {
-            assert_eq!(!said(&[(ENDPOINT, endpoint)], default).is_empty(), is_wrong, "{endpoint}");
-            assert_eq!(said(&[(ENDPOINT, endpoint)], None), [""; 0], "{endpoint}");
-        }
-    }
-
-    #[test]
-    fn a_protocol_by_default_and_one_that_is_set_are_told_apart() {
-        let endpoint = (ENDPOINT, "http://c:4317");
-        assert_eq!(
-            said(&[endpoint], Some(Protocol::Http)),
-            ["OTEL_EXPORTER_OTLP_ENDPOINT has port 4317, but this agent sends http/protobuf by default; \
-              set port 4318, or OTEL_EXPORTER_OTLP_PROTOCOL to grpc"]
-        );
-        assert_eq!(
-            said(&[(ENDPOINT, "http://c:4318"), (PROTOCOL, "grpc")], Some(Protocol::Http)),
-            ["OTEL_EXPORTER_OTLP_ENDPOINT has port 4318, but OTEL_EXPORTER_OTLP_PROTOCOL is grpc; \
-              set port 4317, or OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf"]
-        );
-        assert_eq!(said(&[endpoint, (PROTOCOL, "grpc")], Some(Protocol::Http)), [""; 0]);
-        assert_eq!(said(&[endpoint], Some(Protocol::Grpc)), [""; 0]);
-        assert_eq!(said(&[endpoint, (PROTOCOL, "?")], Some(Protocol::Http)), [""; 0]);
-        assert_eq!(said(&[endpoint, (PROTOCOL, "$(P)")], Some(Protocol::Http)), [""; 0]);
-        assert_eq!(said(&[(ENDPOINT, "?")], Some(Protocol::Http)), [""; 0]);
-    }
-
-    #[test]
-    fn each_signal_has_its_own_variables_and_counts_only_if_it_is_sent() {
-        let traces = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://c:4317");
-        let logs = ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc");
-        let all = said(&[(ENDPOINT, "http://c:4318"), traces, logs], Some(Protocol::Http));
-        let starts = [
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT has port 4317, but this agent",
-            "OTEL_EXPORTER_OTLP_ENDPOINT has port 4318, but OTEL_EXPORTER_OTLP_LOGS_PROTOCOL is grpc",
-        ];
-        assert_eq!(all.len(), starts.len(), "{all:?}");
-        assert!(all.iter().zip(starts).all(|(one, start)| one.starts_with(start)), "{all:?}");
-        let off = ("OTEL_TRACES_EXPORTER", "none");
-        assert_eq!(said(&[traces, off], Some(Protocol::Http)), [""; 0]);
-        assert_eq!(said(&[traces, ("OTEL_TRACES_EXPORTER", "console,otlp")], Some(Protocol::Http)).len(), 1);
-    }
-
-    #[test]
-    fn an_endpoint_without_a_scheme_is_shown_without_what_may_be_secret() {
-        for (endpoint, host) in [("c:4317", "c:4317"), ("u:p@c:4317/token", "c:4317"), ("c", "c")] {
-            let expected = format!(
-                "OTEL_EXPORTER_OTLP_ENDPOINT is \"{host}\", without a scheme; set it to http://{host}"
-            );
-            assert_eq!(said(&[(ENDPOINT, endpoint)], None), [expected]);
-        }
-    }
-}
+mod tests;

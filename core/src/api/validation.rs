@@ -113,7 +113,7 @@ fn judge(object: &Value) -> Verdict {
     security::check(&mut verdict, path.member(context), &spec[context]);
     sampler::check(&mut verdict, &spec["sampler"]);
     selector::check(&mut verdict, path.member("selector"), &spec["selector"]);
-    exporter::check(&mut verdict, spec);
+    exporter::check(&mut verdict, object);
     variables::check(&mut verdict, path.member("env"), &spec["env"]);
     language::check(&mut verdict, path, spec);
     verdict

@@ -89,6 +89,13 @@ pub struct Plan<'p> {
     pub first_listed: Option<Place>,
 }
 
+impl<'p> Plan<'p> {
+    /// The language's part of the Instrumentation.
+    pub fn prepared(&self) -> &'p Prepared {
+        &self.instrumentation.languages[self.language.index()]
+    }
+}
+
 /// A plan with all it takes to carry it out.
 pub struct Job<'j, 'p> {
     /// The plan.
@@ -120,7 +127,7 @@ impl<'p> Job<'_, 'p> {
 
     /// The language's part of the Instrumentation.
     pub fn prepared(&self) -> &'p Prepared {
-        &self.plan.instrumentation.languages[self.plan.language.index()]
+        self.plan.prepared()
     }
 
     /// The edits on a target.

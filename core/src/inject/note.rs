@@ -5,6 +5,7 @@ use std::fmt;
 use super::{
     edit::{Place, container_at},
     job::Job,
+    other_agent::OtherAgent,
     pod::EnvFrom,
 };
 use crate::api::{image::Choice, otlp};
@@ -43,6 +44,13 @@ pub enum Note {
     },
     /// The Instrumentation's image is a recorded default, and not the present one (D28).
     Image(Choice),
+    /// The container loads another agent already.
+    OtherAgent(OtherAgent),
+    /// The pod is for arm64 alone, and the image has no build for it.
+    ImageLacksArm64 {
+        /// The image.
+        image: String,
+    },
     /// Telemetry will not arrive by the endpoint and the protocol that the container has.
     Exporter(otlp::Problem),
 }
@@ -51,7 +59,7 @@ impl Note {
     /// Whether it is a warning: something is probably not meant, and should be changed.
     /// Warnings reach the terminal, and fail `validate --strict`.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::Exporter(_))
+        matches!(self, Self::OtherAgent(_) | Self::ImageLacksArm64 { .. } | Self::Exporter(_))
     }
 
     /// The word for how much it matters.
@@ -69,6 +77,8 @@ impl Note {
             Self::MemoryTooLittle { .. } => "MemoryTooLittle",
             Self::Image(choice) if choice.is_replaced() => "ImageReplaced",
             Self::Image(_) => "ImageKept",
+            Self::OtherAgent(_) => "OtherAgent",
+            Self::ImageLacksArm64 { .. } => "ImageLacksArm64",
             Self::Exporter(problem) => problem.code(),
         }
     }
@@ -106,6 +116,13 @@ impl fmt::Display for Note {
                 )
             }
             Self::Image(choice) => choice.fmt(f),
+            Self::OtherAgent(other) => other.fmt(f),
+            Self::ImageLacksArm64 { image } => {
+                write!(
+                    f,
+                    "the pod is for arm64 nodes, and {image} has no build for arm64; set an image that has one"
+                )
+            }
             Self::Exporter(problem) => problem.fmt(f),
         }
     }

@@ -81,6 +81,9 @@ pub struct Spec<'a> {
     pub node_name: Text<'a>,
     /// Labels that the node must have.
     pub node_selector: Map<'a>,
+    /// Where else it may or may not run.
+    #[serde(borrow)]
+    pub affinity: Option<RawJson<'a>>,
     /// The operating system the pod is for.
     #[serde(deserialize_with = "optional_object")]
     pub os: Option<Os<'a>>,

@@ -3,15 +3,15 @@
 use std::fmt;
 
 use super::{
-    Outcome,
+    Outcome, architecture,
     edit::{ContainerEdit, PodEdit},
     env::Env,
-    job::Finding,
-    language::Language,
+    job::{Finding, Plan},
     note::Note,
-    pod::Container,
+    other_agent,
+    pod::{Container, Pod},
 };
-use crate::api::otlp::{self, Seen};
+use crate::api::otlp::{self, Agent, Seen};
 
 /// A warning for whoever sent the pod.
 #[derive(Clone, Copy, Debug)]
@@ -77,21 +77,30 @@ impl fmt::Display for Warning<'_> {
 
 /// Adds the warnings about each injected container to what came of it. All languages are in by
 /// now, so the variables are those that the container will have.
-pub fn add(findings: &mut [Finding], edit: &PodEdit<'_>) {
+pub fn add(findings: &mut [Finding], plans: &[Plan<'_>], edit: &PodEdit<'_>) {
     for finding in findings.iter_mut().filter(|finding| finding.reason.is_injected()) {
         let named =
             |edited: &&ContainerEdit<'_>| finding.container.as_deref() == Some(&*edited.container.name);
-        let Some(edited) = edit.containers.iter().find(named) else { continue };
-        let Some(language) = Language::named(finding.language) else { continue };
-        if language.exports_from_target {
-            finding.notes.extend(of_exporter(&edited.env, Some(edited.container)));
+        let Some(plan) = plans.iter().find(|plan| plan.language.name == finding.language) else { continue };
+        finding.notes.extend(of_image(plan, edit.pod));
+        finding.notes.extend(of_module(plan));
+        if let Some(edited) = edit.containers.iter().find(named) {
+            let others = other_agent::find(plan.language.name, &edited.env);
+            finding.notes.extend(others.into_iter().map(Note::OtherAgent));
+            if plan.language.exports_from_target {
+                finding.notes.extend(of_exporter(plan, &edited.env, Some(edited.container)));
+            }
         }
     }
 }
 
-/// The warnings about the exporter of a container with these variables. `container` is as the pod
+/// The warnings about the exporter that a plan puts beside these variables. `container` is as the pod
 /// came, none for one that is added.
-pub fn of_exporter(env: &Env<'_>, container: Option<&Container<'_>>) -> impl Iterator<Item = Note> {
+pub fn of_exporter(
+    plan: &Plan<'_>,
+    env: &Env<'_>,
+    container: Option<&Container<'_>>,
+) -> impl Iterator<Item = Note> {
     let sources = container.and_then(|container| container.sources().ok()).unwrap_or_default();
     let look = |name: &'static str| match env.get(name) {
         Some(entry) if entry.from.is_some() => Seen::Hidden,
@@ -99,5 +108,24 @@ pub fn of_exporter(env: &Env<'_>, container: Option<&Container<'_>>) -> impl Ite
         None if sources.iter().any(|source| name.starts_with(&*source.prefix)) => Seen::Hidden,
         None => Seen::Unset,
     };
-    otlp::problems(look, None).into_iter().map(Note::Exporter)
+    otlp::problems(look, agent(plan)).into_iter().map(Note::Exporter)
+}
+
+/// The warning about the endpoint of a web server's module, which reads no variables.
+fn of_module(plan: &Plan<'_>) -> Option<Note> {
+    let directive = plan.language.defaults?.export.directive?;
+    let own = plan.prepared().attrs.iter().find(|(name, _)| name == directive);
+    let own = own.map(|(_, endpoint)| endpoint.as_str());
+    let endpoint = own.or_else(|| plan.instrumentation.exporter.endpoint())?;
+    otlp::problem_of_directive(directive, endpoint, agent(plan)).map(Note::Exporter)
+}
+
+fn agent(plan: &Plan<'_>) -> Agent {
+    plan.language.defaults.map_or(Agent::UNKNOWN, |defaults| defaults.agent(&plan.prepared().image))
+}
+
+fn of_image(plan: &Plan<'_>, pod: &Pod<'_>) -> Option<Note> {
+    let image = &plan.prepared().image;
+    let lacks = plan.language.defaults?.lacks_arm64(image);
+    (lacks && architecture::is_arm64_only(&pod.spec)).then(|| Note::ImageLacksArm64 { image: image.clone() })
 }

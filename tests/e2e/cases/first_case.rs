@@ -109,4 +109,5 @@ fn stamp_and_log(cluster: &Cluster, pod: &Created) {
     let line = log.iter().find(|line| line["owner"] == owner.as_str()).expect("a line for the owner");
     assert_eq!(line["namespace"], "test");
     assert_eq!(line["findings"], "java/order=Injected");
+    assert_eq!(line["warned"], "java/order=PortContradictsProtocol");
 }

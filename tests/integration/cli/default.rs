@@ -24,7 +24,7 @@ fn the_rest_of_the_stream_comes_out_byte_for_byte() {
     let out = default(&[], &[before, INSTRUMENTATION, &after].concat()).out;
     assert!(out.starts_with(&format!("{before}apiVersion: opentelemetry.io/v1alpha1\n")), "{out}");
     assert!(out.ends_with(&after), "{out}");
-    assert!(out.contains("    endpoint: http://collector:4317\n"), "{out}");
+    assert!(out.contains("    endpoint: http://collector:4318\n"), "{out}");
     assert_eq!(default(&[], &out).out, out);
     for stream in ["", &after, "{\"kind\": \"A\",\n \"apiVersion\": \"v1\"}\n"] {
         assert_eq!(default(&[], stream).out, stream);

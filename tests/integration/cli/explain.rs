@@ -6,6 +6,10 @@ use super::{INSTRUMENTATION, RECORDED, pod, succeed, values, with_recorded};
 
 const FIRST_CASE: &str = include_str!("../../data/first-case.yaml");
 
+/// What is wrong with the first case.
+const WARNING: &str = "OTEL_EXPORTER_OTLP_ENDPOINT has port 4317, but this agent sends http/protobuf by default; \
+    set port 4318, or OTEL_EXPORTER_OTLP_PROTOCOL to grpc";
+
 fn explain(arguments: &[&str], documents: &[&str]) -> super::Run {
     succeed(&[&["explain", "-f", "-"], arguments].concat(), &documents.join("---\n"))
 }
@@ -21,6 +25,8 @@ fn a_table_for_each_workload() {
 Deployment/order in namespace test
   CONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION                  REASON
   order      java      Injected  test/instrumentation-test-order  injected
+  warning on java in order: OTEL_EXPORTER_OTLP_ENDPOINT has port 4317, but this agent sends http/protobuf by default; \
+set port 4318, or OTEL_EXPORTER_OTLP_PROTOCOL to grpc
 
 Pod/p in namespace default
   CONTAINER  LANGUAGE  OUTCOME            INSTRUMENTATION  REASON
@@ -36,7 +42,7 @@ namespace, would ask";
 
 #[test]
 fn notes_stand_below_the_table() {
-    let tls = INSTRUMENTATION.replace("4317", "4317\n    tls: {secretName: certs, ca_file: ca.crt}");
+    let tls = INSTRUMENTATION.replace("4318", "4318\n    tls: {secretName: certs, ca_file: ca.crt}");
     let run = explain(&[], &[&tls, &pod("name: p")]);
     let last = run.out.lines().last().expect("a note");
     assert!(last.starts_with("  note on java in app: "), "{}", run.out);
@@ -63,7 +69,8 @@ fn json_has_one_object_a_workload_and_line() {
         [
             json!({"kind": "Deployment", "namespace": "test", "name": "order", "findings": [{
                 "container": "order", "language": "java", "outcome": "Injected",
-                "instrumentation": "test/instrumentation-test-order", "reason": "injected", "notes": [], "warnings": []}]}),
+                "instrumentation": "test/instrumentation-test-order", "reason": "injected", "notes": [],
+                "warnings": [WARNING]}]}),
             json!({"kind": "Pod", "namespace": "shop", "name": "p", "findings": [{
                 "container": null, "language": "java", "outcome": "NoInstrumentation",
                 "instrumentation": null, "reason": sentence, "notes": [], "warnings": []}]}),

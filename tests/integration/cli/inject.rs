@@ -22,7 +22,10 @@ fn attribute(container: &Value, key: &str) -> Option<String> {
 #[test]
 fn the_first_case_gets_its_agent_and_keeps_everything_else() {
     let run = inject(&["-o", "json"], &[FIRST_CASE]);
-    assert_eq!(run.err, "Deployment/order: java in order: Injected by test/instrumentation-test-order\n");
+    let said = "Deployment/order: java in order: Injected by test/instrumentation-test-order
+Deployment/order: java in order: warning: OTEL_EXPORTER_OTLP_ENDPOINT has port 4317, but this agent sends \
+http/protobuf by default; set port 4318, or OTEL_EXPORTER_OTLP_PROTOCOL to grpc\n";
+    assert_eq!(run.err, said);
     let deployment = values(&run).pop().expect("the Deployment");
     let spec = &deployment["spec"]["template"]["spec"];
     let init: Vec<_> = spec["initContainers"].as_array().unwrap().iter().map(|one| &one["name"]).collect();

@@ -7,6 +7,7 @@ use crate::{
         agent::{self, Call, CopiedAgent, Copying, Platforms},
         env::{Entry, Env},
         job::Job,
+        other_agent::DOTNET_PROFILER,
         reason::Reason,
         target::join_path,
     },
@@ -30,9 +31,6 @@ const HOME: &str = "OTEL_DOTNET_AUTO_HOME";
 const HOOKS: &str = "DOTNET_STARTUP_HOOKS";
 const DEPENDENCIES: &str = "DOTNET_ADDITIONAL_DEPS";
 const STORE: &str = "DOTNET_SHARED_STORE";
-
-/// The profiler's class, by which the runtime asks the library for it.
-const PROFILER: &str = "{918728DD-259F-4A6A-AC2B-B85E1B658318}";
 
 const AGENT: CopiedAgent = CopiedAgent {
     name: "opentelemetry-auto-instrumentation-dotnet",
@@ -64,7 +62,7 @@ fn add_profiler(call: &Call<'_>, env: &mut Env<'_>) {
         env.extend(name, |own| join_path(own, &format!("{path}/{file}")));
     };
     env.set_default(Entry::new("CORECLR_ENABLE_PROFILING", "1"));
-    env.set_default(Entry::new("CORECLR_PROFILER", PROFILER));
+    env.set_default(Entry::new("CORECLR_PROFILER", DOTNET_PROFILER));
     env.set_default(Entry::new("CORECLR_PROFILER_PATH", library));
     append(env, HOOKS, "net/OpenTelemetry.AutoInstrumentation.StartupHook.dll");
     append(env, DEPENDENCIES, "AdditionalDeps");

@@ -8,10 +8,11 @@ use crate::{
         edit::{Mounts, NewMount, NewVolume, Place, container_at},
         env::{Entry, Env, SetBy},
         job::Job,
-        note,
+        note::{self, Note},
         reason::{Annotation, Reason},
         resource::Attributes,
         target::{self, RESOURCE_ATTRIBUTES},
+        warning,
     },
 };
 
@@ -44,10 +45,7 @@ fn inject(job: &mut Job<'_, '_>) {
         return;
     };
     match check_pod(job).and_then(|()| add_sidecar(job, place)) {
-        Ok(()) => {
-            let notes = note::certificates(job).collect();
-            job.report(place, Reason::Injected, notes);
-        }
+        Ok(notes) => job.report(place, Reason::Injected, notes),
         Err(reason) => job.report(place, reason, Vec::new()),
     }
 }
@@ -67,8 +65,9 @@ fn check_pod(job: &Job<'_, '_>) -> Result<(), Reason> {
     job.check_names(&[KERNEL_DEBUG], [SIDECAR])
 }
 
-fn add_sidecar(job: &mut Job<'_, '_>, place: Place) -> Result<(), Reason> {
+fn add_sidecar(job: &mut Job<'_, '_>, place: Place) -> Result<Vec<Note>, Reason> {
     let env = variables(job, place)?;
+    let notes = note::certificates(job).chain(warning::of_exporter(job.plan, &env, None)).collect();
     let (pod, instrumentation) = (job.facts.pod, job.instrumentation());
     let source = format!("\"hostPath\":{{\"path\":\"{KERNEL_DEBUG_PATH}\"}}");
     job.edit.volumes.add(NewVolume::new(KERNEL_DEBUG, source));
@@ -87,7 +86,7 @@ fn add_sidecar(job: &mut Job<'_, '_>, place: Place) -> Result<(), Reason> {
     let sees_node = pod.spec.host_pid == Some(true);
     let shares = pod.spec.share_process_namespace == Some(true);
     job.edit.share_process_namespace |= !sees_node && !shares;
-    Ok(())
+    Ok(notes)
 }
 
 /// The sidecar's variables, made for the application's container as the pod

@@ -1,0 +1,96 @@
+//! Endpoints and protocols that fit, and those that do not.
+
+use super::*;
+
+fn said(variables: &[(&'static str, &str)], default: Option<Protocol>) -> Vec<String> {
+    let look = |name: &str| match variables.iter().find(|(own, _)| *own == name) {
+        Some((_, "?")) => Seen::Hidden,
+        Some((_, value)) => Seen::Value(value),
+        None => Seen::Unset,
+    };
+    problems(look, Agent { default, only: None }).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_port_is_that_of_the_authority() {
+    let default = Some(Protocol::Http);
+    for (endpoint, is_wrong) in [
+        ("http://c:4317", true),
+        ("http://c:4317/v1?a=b:4318", true),
+        ("http://c:4318/v1?a=b:4317", false),
+        ("http://u:p@[::1]:4317/", true),
+        ("http://$(OTEL_NODE_IP):4317", true),
+        ("http://c:$(PORT)", false),
+        ("http://c", false),
+        ("unix:///run/4317", false),
+        ("$(ENDPOINT):4317", false),
+        ("", false),
+    ] {
+        assert_eq!(!said(&[(ENDPOINT, endpoint)], default).is_empty(), is_wrong, "{endpoint}");
+        assert_eq!(said(&[(ENDPOINT, endpoint)], None), [""; 0], "{endpoint}");
+    }
+}
+
+#[test]
+fn a_protocol_by_default_and_one_that_is_set_are_told_apart() {
+    let endpoint = (ENDPOINT, "http://c:4317");
+    assert_eq!(
+        said(&[endpoint], Some(Protocol::Http)),
+        ["OTEL_EXPORTER_OTLP_ENDPOINT has port 4317, but this agent sends http/protobuf by default; \
+          set port 4318, or OTEL_EXPORTER_OTLP_PROTOCOL to grpc"]
+    );
+    assert_eq!(
+        said(&[(ENDPOINT, "http://c:4318"), (PROTOCOL, "grpc")], Some(Protocol::Http)),
+        ["OTEL_EXPORTER_OTLP_ENDPOINT has port 4318, but OTEL_EXPORTER_OTLP_PROTOCOL is grpc; \
+          set port 4317, or OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf"]
+    );
+    assert_eq!(said(&[endpoint, (PROTOCOL, "grpc")], Some(Protocol::Http)), [""; 0]);
+    assert_eq!(said(&[endpoint], Some(Protocol::Grpc)), [""; 0]);
+    assert_eq!(said(&[endpoint, (PROTOCOL, "?")], Some(Protocol::Http)), [""; 0]);
+    assert_eq!(said(&[endpoint, (PROTOCOL, "$(P)")], Some(Protocol::Http)), [""; 0]);
+    assert_eq!(said(&[(ENDPOINT, "?")], Some(Protocol::Http)), [""; 0]);
+}
+
+#[test]
+fn each_signal_has_its_own_variables_and_counts_only_if_it_is_sent() {
+    let traces = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://c:4317");
+    let logs = ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc");
+    let all = said(&[(ENDPOINT, "http://c:4318"), traces, logs], Some(Protocol::Http));
+    let starts = [
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT has port 4317, but this agent",
+        "OTEL_EXPORTER_OTLP_ENDPOINT has port 4318, but OTEL_EXPORTER_OTLP_LOGS_PROTOCOL is grpc",
+    ];
+    assert_eq!(all.len(), starts.len(), "{all:?}");
+    assert!(all.iter().zip(starts).all(|(one, start)| one.starts_with(start)), "{all:?}");
+    let off = ("OTEL_TRACES_EXPORTER", "none");
+    assert_eq!(said(&[traces, off], Some(Protocol::Http)), [""; 0]);
+    assert_eq!(said(&[traces, ("OTEL_TRACES_EXPORTER", "console,otlp")], Some(Protocol::Http)).len(), 1);
+}
+
+#[test]
+fn an_endpoint_without_a_scheme_is_shown_without_what_may_be_secret() {
+    for (endpoint, host) in [("c:4317", "c:4317"), ("u:p@c:4317/token", "c:4317"), ("c", "c")] {
+        let expected =
+            format!("OTEL_EXPORTER_OTLP_ENDPOINT is \"{host}\", without a scheme; set it to http://{host}");
+        assert_eq!(said(&[(ENDPOINT, endpoint)], None), [expected]);
+    }
+}
+
+#[test]
+fn an_agent_with_one_protocol_is_not_told_to_take_the_other() {
+    let grpc = Agent { default: Some(Protocol::Grpc), only: Some(Protocol::Grpc) };
+    let said = |endpoint| problem_of_directive("Endpoint", endpoint, grpc).map(|problem| problem.to_string());
+    let expected = "Endpoint has port 4318, but this agent sends grpc alone; set port 4317";
+    assert_eq!(said("http://c:4318").as_deref(), Some(expected));
+    assert_eq!(said("c:4318").as_deref(), Some(expected));
+    assert_eq!(said("c:4317"), None);
+    let http = Agent { default: Some(Protocol::Http), only: Some(Protocol::Http) };
+    let look = |name| match name {
+        ENDPOINT => Seen::Value("http://c:4318"),
+        PROTOCOL => Seen::Value("grpc"),
+        _ => Seen::Unset,
+    };
+    let expected = "OTEL_EXPORTER_OTLP_ENDPOINT has port 4318, but OTEL_EXPORTER_OTLP_PROTOCOL is grpc; \
+                    set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf";
+    assert_eq!(problems(look, http)[0].to_string(), expected);
+}
