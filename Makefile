@@ -57,11 +57,13 @@ bench-load:
 	cargo bench --bench load --target $(TARGET)
 
 # Beside a real API server with thousands of objects: SCALE is namespaces,
-# Instrumentations and ReplicaSets, as in 2000/1000/5000.
+# Instrumentations and ReplicaSets, as in 2000/1000/5000; LIMIT_RANGES, such as
+# 2000, adds a LimitRange to so many of the namespaces.
 bench-scale:
 	rustup target add $(TARGET)
 	control_plane=$$(tests/control-plane/build) && \
 	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane OTEL_WEBHOOK_BENCH_SCALE=$(SCALE) \
+	OTEL_WEBHOOK_BENCH_LIMIT_RANGES=$(LIMIT_RANGES) \
 	cargo bench --bench scale --target $(TARGET)
 
 # "All targets" leaves out what `cargo test` and `cargo bench` do, and so these.

@@ -1,4 +1,4 @@
-//! What is known of Instrumentations, namespaces and owners.
+//! What is known of Instrumentations, namespaces and what bounds them, and owners.
 //!
 //! One writer, any number of readers. A source (a directory, a stream of
 //! documents or a watch) puts objects in and publishes; readers take the last
@@ -6,6 +6,7 @@
 
 pub mod cluster;
 pub mod dir;
+mod limits;
 mod object;
 pub mod owners;
 pub mod watch;
@@ -23,6 +24,7 @@ use crate::{
     inject::{
         catalogue::{Catalogue, Namespace},
         compiled::Shared,
+        limits::SharedItems,
     },
     manifest,
     telemetry::Metrics,
@@ -54,6 +56,7 @@ pub struct Writer {
     store: Store,
     images: DefaultImages,
     shared: Shared,
+    shared_items: SharedItems,
     working: Snapshot,
     metrics: Option<Arc<Metrics>>,
 }
@@ -65,6 +68,7 @@ impl Writer {
             store: Store::default(),
             images,
             shared: Shared::default(),
+            shared_items: SharedItems::default(),
             working: Snapshot::default(),
             metrics: None,
         }
@@ -90,6 +94,9 @@ impl Writer {
             Kind::Instrumentation => self.put_instrumentation(object),
             Kind::Namespace => self.put_namespace(object),
             Kind::Owner(kind) => self.working.owners.put(kind, object),
+            Kind::Limit(kind) => {
+                self.put_limit(kind, object);
+            }
         }
         true
     }
@@ -111,7 +118,7 @@ impl Writer {
         self.edit(namespace, |known| known.instrumentations.forget(name));
     }
 
-    /// Forgets what a namespace says itself; its Instrumentations go one by one.
+    /// Forgets what a namespace says itself; the objects in it go one by one.
     pub fn forget_namespace(&mut self, name: &str) {
         self.edit(name, |known| {
             known.take(&Namespace::default());

@@ -22,6 +22,10 @@ use tracing_subscriber::filter::{LevelFilter, ParseError};
 use tracing_subscriber::util::TryInitError;
 use tracing_subscriber::{Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
+/// What of kube is logged at the usual levels. It says of a watch that fails for
+/// want of permission so at each attempt; the store says it, and what to do.
+const QUIET: &str = "kube_runtime::watcher=error";
+
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
@@ -103,9 +107,12 @@ fn parse_level(value: &str) -> Result<EnvFilter, LoggingError> {
     if let Some(part) = unknown {
         return Err(LoggingError::UnknownLevel { value: value.to_owned(), part: part.to_owned() });
     }
-    EnvFilter::builder()
+    let filter = EnvFilter::builder()
         .parse(value)
-        .map_err(|source| LoggingError::BadFilter { value: value.to_owned(), source })
+        .map_err(|source| LoggingError::BadFilter { value: value.to_owned(), source })?;
+    let is_usual = [LevelFilter::WARN, LevelFilter::INFO].map(Some).contains(&filter.max_level_hint());
+    let quiet = QUIET.parse().ok().filter(|_| is_usual && !value.contains("kube"));
+    Ok(quiet.into_iter().fold(filter, EnvFilter::add_directive))
 }
 
 #[cfg(test)]
@@ -116,6 +123,23 @@ mod tests {
     fn levels_and_targets_are_understood() {
         for value in ["off", "error", "WARN", "info", "debug", "trace", "info,kube=debug,hyper=off"] {
             assert!(parse_level(value).is_ok(), "{value}");
+        }
+    }
+
+    #[test]
+    fn failures_of_watches_are_left_to_the_store_unless_kube_is_asked_for() {
+        for (value, expected) in [
+            ("info", true),
+            ("warn", true),
+            ("info,otel_webhook=warn", true),
+            ("off", false),
+            ("error", false),
+            ("debug", false),
+            ("info,kube=debug", false),
+            ("info,kube_runtime=warn", false),
+        ] {
+            let filter = parse_level(value).expect(value).to_string();
+            assert_eq!(filter.contains(QUIET), expected, "{value}: {filter}");
         }
     }
 

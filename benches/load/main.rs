@@ -12,6 +12,8 @@ mod empty;
 #[path = "../support/figures.rs"]
 mod figures;
 mod handshakes;
+#[path = "../support/limit_ranges.rs"]
+mod limit_ranges;
 mod link;
 #[path = "../support/material.rs"]
 mod material;

@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     figures::Figures,
-    handshakes, material,
+    handshakes, limit_ranges, material,
     pinned::{empty_handler, product},
     sender::{Done, Sender},
     server::{PROGRAM, Server},
@@ -131,6 +131,7 @@ pub fn all(figures: &mut Figures) -> io::Result<()> {
     connect(figures, &one)?;
     let many = product(&scratch.path().join("many"), &many_instrumentations())?;
     compare(figures, "10,000 Instrumentations against 1", "≤ 1.1", [(&one, &body), (&many, &body)])?;
+    limited(figures, scratch.path(), &body)?;
     let [half, whole] = [50, 100].map(|containers| [bytes(&material::of_containers(containers, containers))]);
     compare(figures, "100 injected containers against 50", "≤ 2.1", [(&one, &half), (&one, &whole)])?;
     let size = fs::metadata(PROGRAM)?.len();
@@ -256,6 +257,27 @@ fn compare(
         ratios.push(other.cpu_each() / one.cpu_each());
     }
     figures.add(format!("{name}: CPU of a review"), "times", goal, &ratios);
+    Ok(())
+}
+
+/// What LimitRanges cost, one in each of so many namespaces, the pod's among them: against the same
+/// namespaces without. The directory source also keeps the files' text and documents, which a watch does not.
+fn limited(figures: &mut Figures, scratch: &Path, body: &[Vec<u8>; 1]) -> io::Result<()> {
+    let count = limit_ranges::count(2_000);
+    let names = (1..count).map(|index| format!("team-{index:05}"));
+    let names: Vec<_> = [material::NAMESPACE.to_owned()].into_iter().chain(names).collect();
+    let namespace =
+        |name: &String| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    let mut objects: Vec<_> = names.iter().map(namespace).chain([material::instrumentation()]).collect();
+    let without = product(&scratch.join("without"), &objects)?;
+    objects.extend(names.iter().map(|name| limit_ranges::of(name)));
+    let with = product(&scratch.join("with"), &objects)?;
+    compare(figures, &format!("{count} LimitRanges against none"), "", [(&without, body), (&with, body)])?;
+    for (server, what) in [(&without, "without LimitRanges"), (&with, "with LimitRanges")] {
+        Sender::new(server.address, 16, body)?.closed_of(MEMORY_REVIEWS)?;
+        let name = format!("{count} namespaces {what}: resident after 100,000 reviews");
+        figures.add(name, "MB", "", &[server.memory().resident]);
+    }
     Ok(())
 }
 

@@ -7,13 +7,16 @@
 //!      <──────────────── watches, look-ups of owners ───────────────────┘
 //! ```
 //! Objects of the cluster: `OTEL_WEBHOOK_BENCH_SCALE`, as in `2000/1000/5000`
-//! (namespaces, Instrumentations, ReplicaSets), which is the usual number.
+//! (namespaces, Instrumentations, ReplicaSets), which is the usual number. Besides,
+//! `OTEL_WEBHOOK_BENCH_LIMIT_RANGES` LimitRanges, one a namespace, else none.
 
 #[path = "../../tests/e2e/control_plane.rs"]
 #[allow(dead_code, reason = "the end-to-end tests use more of it")]
 mod control_plane;
 #[path = "../support/figures.rs"]
 mod figures;
+#[path = "../support/limit_ranges.rs"]
+mod limit_ranges;
 #[path = "../load/link.rs"]
 mod link;
 #[path = "../support/material.rs"]
@@ -44,14 +47,16 @@ fn main() {
     // kube would take another provider than the product's, were none chosen.
     rustls::crypto::ring::default_provider().install_default().expect("nothing chose before");
     let asked = env::var("OTEL_WEBHOOK_BENCH_SCALE").unwrap_or_default();
-    let scale = if asked.is_empty() { Scale::USUAL } else { Scale::parse(&asked) };
+    let mut scale = if asked.is_empty() { Scale::USUAL } else { Scale::parse(&asked) };
+    scale.limit_ranges = limit_ranges::count(0);
+    assert!(scale.limit_ranges <= scale.namespaces, "more LimitRanges than namespaces");
     let plane = ControlPlane::without_controllers();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut figures = Figures::new();
     runtime.block_on(async {
-        println!("filling the API server with {scale}");
+        println!("filling the API server with {scale} and {} LimitRanges", scale.limit_ranges);
         let population = Population::create(&plane, scale).await;
         measure::all(&mut figures, &plane, &population).await.expect("every step works");
     });
-    figures.finish(&format!("scale-{}", scale.to_string().replace('/', "-")));
+    figures.finish(&scale.figures());
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{
     control_plane::{ControlPlane, until},
-    material,
+    limit_ranges, material,
 };
 
 /// Requests at the same time.
@@ -27,6 +27,8 @@ pub struct Scale {
     pub namespaces: usize,
     pub instrumentations: usize,
     pub replica_sets: usize,
+    /// LimitRanges, one a namespace; none but where they are asked for.
+    pub limit_ranges: usize,
 }
 
 /// A filled API server.
@@ -40,7 +42,8 @@ pub struct Population {
 
 impl Scale {
     /// What the goals are for.
-    pub const USUAL: Self = Self { namespaces: 2_000, instrumentations: 1_000, replica_sets: 5_000 };
+    pub const USUAL: Self =
+        Self { namespaces: 2_000, instrumentations: 1_000, replica_sets: 5_000, limit_ranges: 0 };
 
     /// Reads three numbers.
     pub fn parse(text: &str) -> Self {
@@ -49,7 +52,17 @@ impl Scale {
             panic!("{text} is not like {}", Self::USUAL);
         };
         assert!(instrumentations <= namespaces, "{text} has more Instrumentations than namespaces");
-        Self { namespaces, instrumentations, replica_sets }
+        Self { namespaces, instrumentations, replica_sets, limit_ranges: 0 }
+    }
+
+    /// The name of its figures. Those with LimitRanges are to be held against those without, so that they
+    /// have the same name, but where they would take their place.
+    pub fn figures(&self) -> String {
+        let name = format!("scale-{}", self.to_string().replace('/', "-"));
+        if self.limit_ranges > 0 && std::env::var_os("OTEL_WEBHOOK_KEEP_FIGURES").is_some() {
+            return format!("{name}-limited-{}", self.limit_ranges);
+        }
+        name
     }
 }
 
@@ -72,6 +85,8 @@ impl Population {
         let population = Self { scale, client, reviews: Vec::new() };
         population.post((0..scale.namespaces).map(namespace)).await;
         population.post((0..scale.instrumentations).map(instrumentation)).await;
+        let limited = (0..scale.limit_ranges).map(|index| limit_ranges::of(&namespace_name(index)));
+        population.post(limited).await;
         let names: Vec<String> =
             (0..scale.replica_sets).map(|index| format!("order-{index:05}-7c9d8")).collect();
         let owners = names.iter().enumerate().map(|(index, name)| {

@@ -232,7 +232,10 @@ impl Running {
     ) -> Result<(Store, Option<Cluster>), Failure> {
         let writer = Writer::new(flags.injection.images()).counted(Arc::clone(&self.metrics));
         let store = writer.store();
-        let listed = self.health.condition("store", "the Instrumentations and namespaces are not listed yet");
+        let listed = self.health.condition(
+            "store",
+            "the Instrumentations, the namespaces and what bounds them are not listed yet",
+        );
         let Some(client) = client.filter(|_| flags.source == KUBERNETES) else {
             let follower = Follower::start(flags.source.clone().into(), writer).map_err(Failure::failed)?;
             ready(&listed);
@@ -247,5 +250,5 @@ impl Running {
 
 fn ready(listed: &Condition) {
     listed.set(true);
-    tracing::info!("ready: all Instrumentations and namespaces are known");
+    tracing::info!("ready: all Instrumentations, namespaces and what bounds them are known");
 }

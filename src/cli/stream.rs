@@ -33,7 +33,8 @@ pub struct StreamFlags {
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     pub namespace: String,
 
-    /// Directory of YAML and JSON files with Instrumentations, Namespaces and owners that are known as well
+    /// Directory of YAML and JSON files with objects that are known as well: Instrumentations, Namespaces,
+    /// LimitRanges, ResourceQuotas, ServiceAccounts, ReplicaSets and Jobs
     #[arg(long, env = "OTEL_WEBHOOK_SOURCE", value_name = "DIR", value_parser = directory)]
     pub source: Option<PathBuf>,
 }

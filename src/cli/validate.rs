@@ -14,6 +14,7 @@ use super::{
 use crate::{
     admission, api,
     api::validation::{Verdict, Warning},
+    inject::limits::{Limit, LimitKind},
     manifest::TypeMeta,
 };
 
@@ -68,6 +69,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
                 checked.push(check(object, &object_type.kind, args, &world));
             } else {
                 checked.extend(advise(object, object_type, args, &world));
+                checked.extend(read_limit(object, object_type, args));
             }
         });
     }
@@ -97,6 +99,22 @@ fn advise(object: &mut Value, of: &TypeMeta, args: &ValidateArgs, world: &World)
     let (namespace, name) = identity(object, args);
     let verdict = admission::advise(object, &of.api_version, &of.kind, &world.around(&namespace), false)?;
     Some(Checked { kind: of.kind.clone(), namespace, name, verdict })
+}
+
+/// What does not count of a LimitRange or ResourceQuota, since it cannot be read; nothing where all of it can.
+fn read_limit(object: &Value, of: &TypeMeta, args: &ValidateArgs) -> Option<Checked> {
+    let is_kind = |kind: &LimitKind| of.api_version == "v1" && of.kind == kind.name();
+    let mut problems = Vec::new();
+    Limit::read(LimitKind::ALL.into_iter().find(is_kind)?, object, &mut problems);
+    let warning = |problem: String| {
+        let (field, message) = problem.split_once(": ").unwrap_or(("", &problem));
+        Warning { kind: "limit-unreadable".into(), field: field.to_owned(), message: message.to_owned() }
+    };
+    let (namespace, name) = identity(object, args);
+    let warnings: Vec<_> = problems.into_iter().map(warning).collect();
+    let is_said = !warnings.is_empty();
+    let verdict = Verdict { errors: Vec::new(), warnings, notes: Vec::new() };
+    is_said.then_some(Checked { kind: of.kind.clone(), namespace, name, verdict })
 }
 
 /// The namespace and name of an object.

@@ -18,7 +18,7 @@ use crate::{
     inject::{
         catalogue::{Instrumentations, Namespace, Stored},
         compiled::{About, Compiled, Shared},
-        limits::Limits,
+        limits::{LimitKind, Limits},
         reason::ObjectName,
         workload::OwnerKind,
     },
@@ -33,6 +33,8 @@ pub enum Kind {
     Namespace,
     /// An object that owns pods and has an owner itself.
     Owner(OwnerKind),
+    /// An object that bounds the pods of its namespace.
+    Limit(LimitKind),
 }
 
 /// The label by which a namespace enforces a pod security level.
@@ -45,6 +47,7 @@ pub fn kind_of(object: &Value) -> Option<Kind> {
         ("v1", "Namespace") => Some(Kind::Namespace),
         ("apps/v1", "ReplicaSet") => Some(Kind::Owner(OwnerKind::ReplicaSet)),
         ("batch/v1", "Job") => Some(Kind::Owner(OwnerKind::Job)),
+        ("v1", kind) => LimitKind::ALL.into_iter().find(|known| known.name() == kind).map(Kind::Limit),
         _ => None,
     }
 }
@@ -81,7 +84,8 @@ pub fn instrumentation(object: &Value, images: &DefaultImages, shared: &mut Shar
     match compiled {
         Ok(compiled) => Stored::Ready(Arc::new(compiled)),
         Err(problem) => {
-            let allowed = AllowedNamespaces::new(annotations.get(ALLOWED_NAMESPACES).map(String::as_str));
+            let allowed =
+                AllowedNamespaces::new(about.annotations.get(ALLOWED_NAMESPACES).map(String::as_str));
             Stored::Invalid { name, problem: problem.into(), allowed }
         }
     }

@@ -41,4 +41,5 @@ mod validation;
 #[path = "../support/validity.rs"]
 mod validity;
 mod warnings;
+mod watch;
 mod workloads;

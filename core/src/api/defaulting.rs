@@ -8,7 +8,7 @@ use json_patch::{AddOperation, Patch, PatchOperation, jsonptr::PointerBuf};
 use serde_json::{Map, Value};
 
 use super::{
-    defaults::{DefaultImages, LANGUAGES, LIMITS, LanguageDefaults, image_annotation},
+    defaults::{DefaultImages, LIMITS, LanguageDefaults, image_annotation},
     image::Choice,
     is_hollow,
 };
@@ -136,6 +136,7 @@ mod tests {
 
     use super::*;
     use crate::api::defaults::JAVA;
+    use crate::api::defaults::LANGUAGES;
 
     fn defaulted(object: &Value, images: &DefaultImages) -> Value {
         let mut after = object.clone();

@@ -195,7 +195,7 @@ fn rights(plane: &ControlPlane) {
     ] {
         assert!(plane.kubectl(args).ok, "{args:?}");
     }
-    let kubeconfig = viewer(plane);
+    let kubeconfig = kubeconfig_of(plane, "viewer");
     let seen = until("the role is in effect", LIMIT, || {
         let seen = check_as(&kubeconfig, &[]);
         seen.codes().contains(&"SettingsAssumed").then_some(seen)
@@ -206,15 +206,50 @@ fn rights(plane: &ControlPlane) {
     let refused =
         |kind: &str| messages.iter().any(|message| message.contains(kind) && message.contains("forbidden"));
     assert!(refused("mutatingwebhookconfigurations") && refused("instrumentations"), "{messages:?}");
+    assert!(!refused("limitranges"), "everybody who may view may see them: {messages:?}");
+
+    // Somebody who may not see what bounds pods.
+    for args in [
+        &["create", "serviceaccount", "narrow", "--namespace", "default"][..],
+        &[
+            "create",
+            "clusterrole",
+            "narrow",
+            "--verb=get,list",
+            "--resource=namespaces,pods,deployments.apps",
+        ],
+        &[
+            "create",
+            "clusterrolebinding",
+            "narrow",
+            "--clusterrole=narrow",
+            "--serviceaccount=default:narrow",
+        ],
+    ] {
+        assert!(plane.kubectl(args).ok, "{args:?}");
+    }
+    let kubeconfig = kubeconfig_of(plane, "narrow");
+    until("what may not be seen is said", LIMIT, || {
+        let seen = check_as(&kubeconfig, &[]);
+        let messages: Vec<_> = seen.found.iter().map(|one| one["message"].to_string()).collect();
+        let is_said = |kind: &str| {
+            let mut of_kind =
+                messages.iter().filter(|message| message.contains(&format!("cannot list {kind}: ")));
+            of_kind.any(|message| message.ends_with("is told as if there were none\""))
+        };
+        let are_seen = !messages.iter().any(|message| message.contains("cannot list pods"));
+        let are_said = ["limitranges", "resourcequotas", "serviceaccounts"].into_iter().all(is_said);
+        (are_seen && are_said).then_some(())
+    });
 }
 
-fn viewer(plane: &ControlPlane) -> String {
-    let token = plane.kubectl(&["create", "token", "viewer", "--namespace", "default", "--duration=1h"]);
+fn kubeconfig_of(plane: &ControlPlane, account: &str) -> String {
+    let token = plane.kubectl(&["create", "token", account, "--namespace", "default", "--duration=1h"]);
     assert!(token.ok, "no token: {}", token.stderr);
     let admin = fs::read_to_string(plane.kubeconfig()).expect("the administrator's kubeconfig");
     let mut config: Value = serde_json::from_str(&admin).expect("JSON");
     config["users"][0]["user"] = json!({"token": token.stdout.trim()});
-    let path = plane.dir().join("viewer.kubeconfig");
+    let path = plane.dir().join(format!("{account}.kubeconfig"));
     fs::write(&path, config.to_string()).expect("the scratch folder is writable");
     path.to_str().expect("UTF-8").to_owned()
 }

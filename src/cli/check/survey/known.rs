@@ -1,8 +1,8 @@
-//! Namespaces and Instrumentations, listed once.
+//! Namespaces, what bounds them, and Instrumentations, listed once.
 
 use std::collections::{BTreeSet, HashMap};
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAccount};
 use kube::core::ApiResource;
 use serde_json::Value;
 
@@ -12,15 +12,15 @@ use crate::{
     cli::{
         InjectionFlags,
         check::{
-            cluster::{Cluster, Part},
+            cluster::{Cluster, NotTold, Part},
             finding::Subject,
         },
     },
-    inject::catalogue::Stored,
+    inject::{catalogue::Stored, limits::LimitKind},
     store::{Writer, owners::OwnerBook},
 };
 
-/// Lists namespaces and Instrumentations once, as the webhook watches them.
+/// Lists them once, as the webhook watches them.
 pub async fn list(
     cluster: &Cluster,
     scope: Option<&str>,
@@ -58,12 +58,31 @@ pub async fn list(
         told = cluster.each(&kind, scope, Part::Whole, take).await.and(told);
     }
     survey.not_told.extend(told.err());
+    list_limits(cluster, scope, &mut writer, survey).await;
     writer.publish();
     let (settings, snapshot) = (injection.settings(), writer.store().snapshot());
     let look = Look { settings, snapshot, instrumentations, book: OwnerBook::default() };
     note(survey, &look, scope);
     survey.collectors = collectors;
     look
+}
+
+/// Lists what bounds pods. Where that is not told, what new pods would get may differ from what the webhook gives them.
+async fn list_limits(cluster: &Cluster, scope: Option<&str>, writer: &mut Writer, survey: &mut Survey) {
+    for (kind, resource, part) in [
+        (LimitKind::Range, ApiResource::erase::<LimitRange>(&()), Part::Whole),
+        (LimitKind::Quota, ApiResource::erase::<ResourceQuota>(&()), Part::Whole),
+        (LimitKind::ServiceAccount, ApiResource::erase::<ServiceAccount>(&()), Part::Metadata),
+    ] {
+        let take = |object: Value| {
+            writer.put_limit(kind, &object);
+        };
+        let told = cluster.each(&resource, scope, part, take).await;
+        survey.not_told.extend(told.err().map(|NotTold { question, problem }| {
+            let problem = format!("{problem}; what new pods would get is told as if there were none");
+            NotTold { question, problem }
+        }));
+    }
 }
 
 /// What namespaces ask for, and Instrumentations that cannot be used.

@@ -1,0 +1,113 @@
+//! The watches, as one stream of changes.
+
+use std::fmt::Debug;
+
+use futures::{
+    Stream, StreamExt, future,
+    stream::{self, BoxStream},
+};
+use k8s_openapi::{
+    api::core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAccount},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::{
+    Api, Client, Resource,
+    api::{ApiResource, DynamicObject, PartialObjectMeta},
+    runtime::{WatchStreamExt, watcher, watcher::Event},
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::Watched;
+use crate::{
+    api::Instrumentation,
+    inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind},
+};
+
+/// How many objects are listed at a time; a page is in memory as a whole, many
+/// times as large as what is kept of it.
+const PAGE: u32 = 100;
+
+/// What a watch tells.
+pub struct Change {
+    /// Which one.
+    pub watched: Watched,
+    /// Its objects as documents, with no more of their metadata than is used.
+    pub told: Result<Event<Value>, watcher::Error>,
+}
+
+/// Everything that is watched.
+pub fn changes(client: &Client) -> impl Stream<Item = Change> + use<> {
+    let full = |kind: ApiResource| Api::<DynamicObject>::all_with(client.clone(), &kind);
+    let namespaces = Api::<PartialObjectMeta<Namespace>>::all(client.clone());
+    let accounts = Api::<PartialObjectMeta<ServiceAccount>>::all(client.clone());
+    let ranges = full(ApiResource::erase::<LimitRange>(&()));
+    let quotas = full(ApiResource::erase::<ResourceQuota>(&()));
+    let instrumentations = full(ApiResource::erase::<Instrumentation>(&()));
+    stream::select_all([
+        watch(instrumentations, Watched::Instrumentation, whole),
+        watch(namespaces, Watched::Namespace, |object| (object.metadata, json!({}))),
+        watch(ranges, Watched::Limit(LimitKind::Range), whole),
+        watch(quotas, Watched::Limit(LimitKind::Quota), whole),
+        watch(accounts, Watched::Limit(LimitKind::ServiceAccount), |object| (object.metadata, json!({}))),
+    ])
+}
+
+fn whole(object: DynamicObject) -> (ObjectMeta, Value) {
+    (object.metadata, object.data)
+}
+
+/// Watches objects of one kind, of which `parts` takes the metadata and the rest.
+fn watch<K>(api: Api<K>, watched: Watched, parts: fn(K) -> (ObjectMeta, Value)) -> BoxStream<'static, Change>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let document = move |object: K| {
+        let (metadata, rest) = parts(object);
+        watched.document(&metadata, rest)
+    };
+    let events = watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff();
+    let changes =
+        events.map(move |told| Change { watched, told: told.map(|event| converted(event, document)) });
+    changes.filter(|change| future::ready(!change.is_of_no_use())).boxed()
+}
+
+fn converted<K>(event: Event<K>, convert: impl Fn(K) -> Value) -> Event<Value> {
+    match event {
+        Event::Apply(object) => Event::Apply(convert(object)),
+        Event::Delete(object) => Event::Delete(convert(object)),
+        Event::InitApply(object) => Event::InitApply(convert(object)),
+        Event::Init => Event::Init,
+        Event::InitDone => Event::InitDone,
+    }
+}
+
+impl Change {
+    /// There are many times more ServiceAccounts than ones that bound anything:
+    /// those that are not listed among them are taken as gone, which is right.
+    fn is_of_no_use(&self) -> bool {
+        let is_account = self.watched == Watched::Limit(LimitKind::ServiceAccount);
+        let is_strict =
+            |object: &Value| !object["metadata"]["annotations"][ENFORCE_MOUNTABLE_SECRETS].is_null();
+        matches!(&self.told, Ok(Event::InitApply(object)) if is_account && !is_strict(object))
+    }
+}
+
+impl Watched {
+    /// The object as a document, with its type, which lists leave out.
+    fn document(self, metadata: &ObjectMeta, mut rest: Value) -> Value {
+        rest["apiVersion"] = match self {
+            Self::Instrumentation => Instrumentation::api_version(&()).into(),
+            Self::Namespace | Self::Limit(_) => "v1".into(),
+        };
+        rest["kind"] = self.kind().into();
+        rest["metadata"] = json!({
+            "name": metadata.name,
+            "namespace": metadata.namespace,
+            "labels": metadata.labels,
+            "annotations": metadata.annotations,
+            "generation": metadata.generation,
+        });
+        rest
+    }
+}

@@ -1,0 +1,185 @@
+//! What the watches tell, taken in; and how far each of them has come.
+
+use std::{collections::BTreeSet, mem};
+
+use kube::runtime::{watcher, watcher::Event};
+use serde_json::Value;
+
+use super::{Watched, changes::Change, pace::News};
+use crate::{inject::limits::LimitKind, store::Writer};
+
+/// How far each watch has come.
+#[derive(Default)]
+pub struct Lists {
+    instrumentations: List,
+    namespaces: List,
+    limits: [List; LimitKind::ALL.len()],
+}
+
+/// Objects of one kind as a list is told anew. What is not told again is gone.
+#[derive(Default)]
+struct List {
+    seen: Option<BTreeSet<(String, String)>>,
+    is_complete: bool,
+    is_forbidden: bool,
+}
+
+impl Lists {
+    /// Whether everything was listed that may be listed.
+    pub fn are_complete(&self) -> bool {
+        let needed = [&self.instrumentations, &self.namespaces];
+        let known = |list: &List| list.is_complete || list.is_forbidden;
+        needed.iter().all(|list| list.is_complete) && self.limits.iter().all(known)
+    }
+
+    /// Takes a change in. Says how much it changes.
+    pub fn take(&mut self, writer: &mut Writer, change: Change) -> News {
+        let Change { watched, told } = change;
+        let list = match watched {
+            Watched::Instrumentation => &mut self.instrumentations,
+            Watched::Namespace => &mut self.namespaces,
+            Watched::Limit(kind) => &mut self.limits[kind as usize],
+        };
+        match told {
+            Ok(event) => list.take(writer, watched, event),
+            Err(error) => {
+                list.fail(watched, &error);
+                News::Nothing
+            }
+        }
+    }
+}
+
+impl List {
+    fn take(&mut self, writer: &mut Writer, watched: Watched, event: Event<Value>) -> News {
+        match event {
+            // Each attempt at a list begins with it, also one that fails.
+            Event::Init => {
+                self.seen = Some(BTreeSet::new());
+                News::Nothing
+            }
+            Event::InitApply(object) => {
+                if let Some(seen) = &mut self.seen {
+                    seen.insert(identity(&object));
+                }
+                News::of(watched.put(writer, &object))
+            }
+            Event::Apply(object) => {
+                self.work_again(watched);
+                let is_changed = watched.put(writer, &object);
+                if is_changed && watched == Watched::Limit(LimitKind::Quota) {
+                    News::Usage
+                } else {
+                    News::of(is_changed)
+                }
+            }
+            Event::Delete(object) => {
+                self.work_again(watched);
+                let (namespace, name) = identity(&object);
+                News::of(watched.forget(writer, &namespace, &name))
+            }
+            Event::InitDone => {
+                self.work_again(watched);
+                self.is_complete = true;
+                News::of(watched.keep(writer, &self.seen.take().unwrap_or_default()))
+            }
+        }
+    }
+
+    /// Says why a watch failed; that something is forbidden that the webhook can do without, once.
+    fn fail(&mut self, watched: Watched, error: &watcher::Error) {
+        let kind = watched.kind();
+        let error = Advice { error, watched };
+        if !(error.is_forbidden() && matches!(watched, Watched::Limit(_))) {
+            tracing::warn!(kind, %error, "a watch failed; trying again");
+        } else if !mem::replace(&mut self.is_forbidden, true) {
+            tracing::warn!(kind, %error, "what bounds pods may not be read; it is not respected until it may");
+        }
+    }
+
+    fn work_again(&mut self, watched: Watched) {
+        if mem::take(&mut self.is_forbidden) {
+            tracing::info!(kind = watched.kind(), "what bounds pods may be read now");
+        }
+    }
+}
+
+impl Watched {
+    /// What it is called.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Instrumentation => "Instrumentation",
+            Self::Namespace => "Namespace",
+            Self::Limit(kind) => kind.name(),
+        }
+    }
+
+    fn put(self, writer: &mut Writer, object: &Value) -> bool {
+        match self {
+            Self::Instrumentation | Self::Namespace => writer.put(object),
+            Self::Limit(kind) => writer.put_limit(kind, object),
+        }
+    }
+
+    fn forget(self, writer: &mut Writer, namespace: &str, name: &str) -> bool {
+        match self {
+            Self::Instrumentation => writer.forget_instrumentation(namespace, name),
+            Self::Namespace => writer.forget_namespace(name),
+            Self::Limit(kind) => return writer.forget_limit(kind, namespace, name),
+        }
+        true
+    }
+
+    fn keep(self, writer: &mut Writer, seen: &BTreeSet<(String, String)>) -> bool {
+        let is_seen = |namespace: &str, name: &str| seen.contains(&(namespace.to_owned(), name.to_owned()));
+        match self {
+            Self::Instrumentation => writer.keep_instrumentations(is_seen),
+            Self::Namespace => writer.keep_namespaces(|name| is_seen("", name)),
+            Self::Limit(kind) => return writer.keep_limits(kind, is_seen),
+        }
+        true
+    }
+}
+
+fn identity(object: &Value) -> (String, String) {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    (text("namespace"), text("name"))
+}
+
+/// A watch's error, with what to do where that is known.
+struct Advice<'e> {
+    error: &'e watcher::Error,
+    watched: Watched,
+}
+
+impl Advice<'_> {
+    fn is_forbidden(&self) -> bool {
+        self.status() == 403
+    }
+
+    fn status(&self) -> u16 {
+        match self.error {
+            watcher::Error::InitialListFailed(kube::Error::Api(status))
+            | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+            | watcher::Error::WatchFailed(kube::Error::Api(status))
+            | watcher::Error::WatchError(status) => status.code,
+            _ => 0,
+        }
+    }
+}
+
+impl std::fmt::Display for Advice<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.error)?;
+        match (self.status(), self.watched) {
+            (404, Watched::Instrumentation) => {
+                write!(f, "; is the CRD installed? `otel-webhook crd | kubectl apply --server-side -f -`")
+            }
+            (403, _) => {
+                let verbs = "list and watch on it in all namespaces";
+                write!(f, "; grant the service account {verbs}: `otel-webhook rbac` prints the roles")
+            }
+            _ => Ok(()),
+        }
+    }
+}
