@@ -16,6 +16,13 @@ use crate::webhook::Webhook;
 /// What the operator's chart calls its configuration.
 pub const OPERATOR: &str = "opentelemetry-operator-mutation";
 
+/// Kinds of the operator that are not ours, with their plurals.
+const KINDS: [(&str, &str); 3] = [
+    ("OpenTelemetryCollector", "opentelemetrycollectors"),
+    ("OpAMPBridge", "opampbridges"),
+    ("TargetAllocator", "targetallocators"),
+];
+
 /// One that is moved first, and one that stays until all are.
 pub const NAMESPACES: [&str; 2] = ["shop", "cart"];
 
@@ -61,7 +68,7 @@ impl World {
         world
     }
 
-    /// The operator's configuration, with another webhook in it, and a kind of its own.
+    /// The operator's configuration, with another webhook in it, and kinds of its own.
     fn install_operator(&self) {
         let hook = |name: &str, group: &str, resource: &str| {
             json!({"name": name, "admissionReviewVersions": ["v1"], "sideEffects": "None",
@@ -77,16 +84,24 @@ impl World {
             "metadata": {"name": OPERATOR}, "webhooks": [collectors, hook("mpod.kb.io", "", "pods")],
         });
         apply(&self.plane, &configuration.to_string());
-        let schema =
-            json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
-        let names = json!({"kind": "OpenTelemetryCollector", "plural": "opentelemetrycollectors"});
-        let version = json!({"name": "v1beta1", "served": true, "storage": true, "schema": schema});
-        let crd = json!({
-            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": "opentelemetrycollectors.opentelemetry.io"},
-            "spec": {"group": "opentelemetry.io", "scope": "Namespaced", "names": names, "versions": [version]},
-        });
-        apply(&self.plane, &crd.to_string());
+        for (kind, plural) in KINDS {
+            let schema =
+                json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+            let version = json!({"name": "v1beta1", "served": true, "storage": true, "schema": schema});
+            let crd = json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": {"name": format!("{plural}.opentelemetry.io")},
+                "spec": {"group": "opentelemetry.io", "scope": "Namespaced",
+                    "names": {"kind": kind, "plural": plural}, "versions": [version]},
+            });
+            apply(&self.plane, &crd.to_string());
+        }
+        let release = [
+            "meta.helm.sh/release-name=opentelemetry-operator",
+            "meta.helm.sh/release-namespace=opentelemetry-operator-system",
+        ];
+        let crd = ["annotate", "customresourcedefinition", "instrumentations.opentelemetry.io"];
+        assert!(self.plane.kubectl(&[&crd[..], &release[..]].concat()).ok);
     }
 
     /// Registers ours for pods and Instrumentations as the chart does by these values.
