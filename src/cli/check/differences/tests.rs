@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     api::defaults::DefaultImages,
     inject::{
-        InitResources, Settings,
+        CrossNamespace, InitResources, Settings,
         language::{LANGUAGES, LanguageSet},
         template::Workload,
     },
@@ -230,6 +230,21 @@ fn what_the_cases_were_recorded_too_early_for_is_told() {
         let mut go = go.clone();
         go["spec"]["containers"][1]["env"] = json!([{"name": ATTRIBUTES, "value": own}]);
         assert_eq!(of_pod(&go, "shop", &plain, &settings), expected, "{own}");
+    }
+}
+
+#[test]
+fn what_another_namespace_does_not_grant_is_an_error_of_the_operator_only_where_it_does_not_exist() {
+    let ask = pod(&[("inject-java", "a"), ("inject-python", "infra/b"), ("container-names", "app")]);
+    let own = instrumentation("a", &json!({}));
+    let mut other = instrumentation("b", &json!({}));
+    other["metadata"]["namespace"] = json!("infra");
+    for cross_namespace in [CrossNamespace::Allow, CrossNamespace::Granted, CrossNamespace::Deny] {
+        let settings =
+            Settings { init_resources: InitResources::Exact, cross_namespace, ..Settings::default() };
+        let is_told = |objects: &[Value]| of_pod(&ask, "shop", objects, &settings).contains(&Difference(21));
+        assert!(is_told(std::slice::from_ref(&own)), "{cross_namespace:?}");
+        assert!(!is_told(&[own.clone(), other.clone()]), "{cross_namespace:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
         registration::tests::{labels, operator, registration},
         survey::tests::{Seen, seen},
     },
-    inject::reason::Reason,
+    inject::reason::{ObjectName, Reason},
 };
 
 fn codes(findings: &[Finding]) -> Vec<Code> {
@@ -63,6 +63,23 @@ fn what_lies_with_the_namespace_is_said_once() {
     let subjects: Vec<_> =
         found.iter().map(|finding| finding.subject.as_ref().expect("one").to_string()).collect();
     assert_eq!(subjects, ["Namespace shop", "Deployment shop/b"], "{found:?}");
+}
+
+#[test]
+fn what_other_namespaces_do_not_grant_lies_with_the_namespace() {
+    let name = || ObjectName { namespace: "infra".into(), name: "base".into() };
+    let namespace = || "shop".to_owned();
+    for reason in [
+        Reason::InstrumentationNotGranted { name: name(), namespace: namespace(), granted: Vec::new() },
+        Reason::CrossNamespaceDenied { name: name(), namespace: namespace() },
+        Reason::DefaultInstrumentationNotFound { name: name() },
+    ] {
+        let mut survey = seen("Deployment", "shop", "a").asks("java", reason.clone()).survey();
+        survey.asking.push(("shop".to_owned(), decided(&survey.workloads[0]).to_vec()));
+        let found = findings(&survey, &registration(&[], |_, _| ()));
+        assert_eq!((codes(&found), found[0].reason), (vec![Code::RequestInVain], Some(reason.code())));
+        assert_eq!(found[0].subject, Some(Subject::new("Namespace", "", "shop")), "{reason}");
+    }
 }
 
 #[test]
