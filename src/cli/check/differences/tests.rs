@@ -249,21 +249,6 @@ fn what_another_namespace_does_not_grant_is_an_error_of_the_operator_only_where_
 }
 
 #[test]
-fn what_another_namespace_does_not_grant_is_an_error_of_the_operator_only_where_it_does_not_exist() {
-    let ask = pod(&[("inject-java", "a"), ("inject-python", "infra/b"), ("container-names", "app")]);
-    let own = instrumentation("a", &json!({}));
-    let mut other = instrumentation("b", &json!({}));
-    other["metadata"]["namespace"] = json!("infra");
-    for cross_namespace in [CrossNamespace::Allow, CrossNamespace::Granted, CrossNamespace::Deny] {
-        let settings =
-            Settings { init_resources: InitResources::Exact, cross_namespace, ..Settings::default() };
-        let is_told = |objects: &[Value]| of_pod(&ask, "shop", objects, &settings).contains(&Difference(21));
-        assert!(is_told(std::slice::from_ref(&own)), "{cross_namespace:?}");
-        assert!(!is_told(&[own.clone(), other.clone()]), "{cross_namespace:?}");
-    }
-}
-
-#[test]
 fn who_asks_for_nothing_has_no_differences() {
     let mut silent = pod(&[]);
     silent["spec"]["os"] = json!({"name": "windows"});
