@@ -14,6 +14,7 @@ mod language;
 pub mod otlp;
 pub mod quantity;
 mod raw;
+pub mod sizes;
 mod spec;
 pub mod validation;
 

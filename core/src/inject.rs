@@ -23,6 +23,7 @@ mod demand;
 mod edit;
 pub mod env;
 mod exporter;
+pub mod helpers;
 mod image;
 pub mod job;
 pub(crate) mod json;
@@ -41,6 +42,7 @@ mod resource;
 mod select;
 pub mod selector;
 mod stamp;
+mod storage;
 mod target;
 pub mod template;
 pub mod text;
@@ -58,8 +60,10 @@ pub use warning::{Warning, told};
 
 use std::cell::OnceCell;
 
+use crate::api::sizes::AgentSizes;
 use catalogue::Catalogue;
 use edit::PodEdit;
+use helpers::Helpers;
 use job::Job;
 use language::LanguageSet;
 use pod::Pod;
@@ -82,6 +86,10 @@ pub struct Settings {
     pub default_instrumentation: Option<ObjectName>,
     /// Whether other Instrumentations are used from other namespaces than their own.
     pub cross_namespace: CrossNamespace,
+    /// Containers that are skipped where none is named.
+    pub helpers: Helpers,
+    /// How much room agents take in their volumes.
+    pub sizes: AgentSizes,
 }
 
 impl Default for Settings {
@@ -93,6 +101,8 @@ impl Default for Settings {
             init_resources: InitResources::Neutral,
             default_instrumentation: None,
             cross_namespace: CrossNamespace::Allow,
+            helpers: Helpers::default(),
+            sizes: AgentSizes::default(),
         }
     }
 }
@@ -156,6 +166,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         namespace: input.namespace,
         workload: workload::chain(input.pod, input.namespace, with_uids, owners),
         init_resources: input.settings.init_resources,
+        sizes: &input.settings.sizes,
     };
     let demand = OnceCell::new();
     let mut edit = PodEdit::new(input.pod);
@@ -171,8 +182,12 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         };
         (plan.language.inject_into)(&mut job);
         job.note_image();
+        if let Some(note) = &plan.note {
+            job.note(note.clone());
+        }
     }
     note_unlearned(&mut findings, &facts.workload);
+    storage::warn_of_pod(&mut findings, &edit);
     warning::add(&mut findings, &plans, &edit);
     let mut stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
     let own = &input.pod.metadata.annotations;

@@ -14,6 +14,7 @@ use crate::{
     api::{
         self, InstrumentationSpec,
         defaults::DefaultImages,
+        sizes::AgentSizes,
         validation::{self, Verdict},
     },
     inject::{self, catalogue::Catalogue, text::Text},
@@ -51,7 +52,9 @@ impl Admission {
         // Whatever is deleted may go, however bad it is.
         let Some(change) = change else { return Ok(Answer::allowed(&uid, None).write()) };
         let Change { namespace, name, new, old } = change;
-        let verdict = judge(&new, old.as_ref(), &namespace, &self.store.snapshot().catalogue, &self.images);
+        let catalogue = &self.store.snapshot().catalogue;
+        let sizes = &self.settings.sizes;
+        let verdict = judge(&new, old.as_ref(), &namespace, catalogue, &self.images, sizes);
         let answer = if verdict.is_allowed() {
             Answer::allowed(&uid, None)
         } else {
@@ -88,19 +91,22 @@ fn read(body: &[u8]) -> Result<(Text<'_>, Option<Change<'_>>), MalformedReview> 
     Ok((uid, Some(Change { namespace, name, new, old: old_object })))
 }
 
-/// Judges an Instrumentation by itself, beside the others of its namespace, and beside the default images.
+/// Judges an Instrumentation by itself, by the sizes of agents, beside the others of its namespace, and beside the
+/// default images.
 pub fn judge(
     new: &Value,
     old: Option<&Value>,
     namespace: &str,
     catalogue: &Catalogue,
     images: &DefaultImages,
+    sizes: &AgentSizes,
 ) -> Verdict {
     let mut verdict = validation::validate(new, old);
     // One that cannot be used takes part in no choice; one that goes, not much longer.
     let is_going = !new["metadata"]["deletionTimestamp"].is_null();
     if !is_going {
         verdict.look_at_images(new, images);
+        validation::warn_of_sizes(&mut verdict, &new["spec"], sizes);
     }
     if verdict.is_allowed()
         && !is_going

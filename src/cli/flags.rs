@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::{
-    api::defaults::{DefaultImages, LANGUAGES},
-    inject::{self, Settings, language::LanguageSet, reason::ObjectName},
+    api::{
+        defaults::{DefaultImages, LANGUAGES},
+        quantity::Quantity,
+        sizes::AgentSizes,
+    },
+    inject::{self, Settings, helpers::Helpers, language::LanguageSet, reason::ObjectName},
 };
 
 /// The source of Instrumentations that is a cluster, in place of a directory.
@@ -45,6 +49,18 @@ pub struct InjectionFlags {
     /// --default-instrumentation is used from all
     #[arg(long, env = "OTEL_WEBHOOK_CROSS_NAMESPACE", value_enum, default_value_t = CrossNamespace::Allow)]
     pub cross_namespace: CrossNamespace,
+
+    /// Containers that are skipped where none is named, beside the built-in list of proxies and helpers:
+    /// comma-separated names, each with or without a * at its end; may be given several times
+    #[arg(long, env = "OTEL_WEBHOOK_HELPER_CONTAINERS", value_name = "NAMES", value_delimiter = ',',
+        value_parser = Helpers::parse_name)]
+    helper_containers: Vec<String>,
+
+    /// How much ephemeral storage an agent takes, in place of the documented size, such as java=40Mi; "extension"
+    /// is each extension of the Java agent; may be given several times
+    #[arg(long, env = "OTEL_WEBHOOK_AGENT_SIZE", value_name = "LANGUAGE=SIZE", value_delimiter = ',',
+        value_parser = AgentSizes::parse_one)]
+    agent_size: Vec<(String, Quantity)>,
 
     #[command(flatten)]
     images: ImageFlags,
@@ -105,6 +121,8 @@ impl InjectionFlags {
                 CrossNamespace::Granted => inject::CrossNamespace::Granted,
                 CrossNamespace::Deny => inject::CrossNamespace::Deny,
             },
+            helpers: Helpers::with(self.helper_containers.iter().cloned()),
+            sizes: AgentSizes::with(self.agent_size.iter().cloned()),
         }
     }
 

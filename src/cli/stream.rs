@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::{Failure, InjectionFlags, flags::KUBERNETES, workload};
 use crate::{
+    api::sizes::AgentSizes,
     inject::{Outcome, Settings, catalogue::Catalogue, template::Around},
     manifest::{self, Document},
     store::{Snapshot, Writer, dir},
@@ -136,6 +137,11 @@ impl World {
     /// The Instrumentations that are known.
     pub fn catalogue(&self) -> &Catalogue {
         &self.snapshot.catalogue
+    }
+
+    /// How much room agents take.
+    pub fn sizes(&self) -> &AgentSizes {
+        &self.settings.sizes
     }
 
     /// Injects the pods and pod templates of a document, as a cluster would,

@@ -88,7 +88,7 @@ fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> 
     before.look_at_images(object, &images);
     let patch = api::defaulting(object, &images);
     json_patch::patch(object, &patch).expect("the operations are made for this object");
-    let mut verdict = admission::judge(object, None, &namespace, world.catalogue(), &images);
+    let mut verdict = admission::judge(object, None, &namespace, world.catalogue(), &images, world.sizes());
     let replaced: Vec<_> = before.notes.into_iter().filter(|note| !verdict.notes.contains(note)).collect();
     verdict.notes.extend(replaced);
     Checked { kind: kind.to_owned(), namespace, name, verdict }

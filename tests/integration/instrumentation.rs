@@ -121,6 +121,21 @@ async fn every_conformance_case_goes_through_both_endpoints() {
 }
 
 #[tokio::test]
+async fn a_volume_that_is_smaller_than_its_agent_is_warned_of() {
+    let router = router(&[]);
+    let warnings = async |java: Value| {
+        let verdict = answer(&router, VALIDATE, &create(&object("order", json!({"java": java})))).await;
+        assert_eq!(verdict["allowed"], true, "{verdict}");
+        verdict["warnings"].to_string()
+    };
+    let words = "spec.java.volumeLimitSize: 10Mi is less than the agent takes (24Mi)";
+    let small = warnings(json!({"volumeLimitSize": "10Mi"})).await;
+    assert!(small.contains(words), "{small}");
+    let fine = warnings(json!({"volumeLimitSize": "24Mi"})).await;
+    assert!(!fine.contains("less than the agent takes"), "{fine}");
+}
+
+#[tokio::test]
 async fn a_refusal_is_worded_as_the_api_server_does() {
     let router = router(&[]);
     let bad =

@@ -1,8 +1,10 @@
 //! A JVM with the real agent.
 
+use otel_webhook::api::defaults::JAVA;
 use serde_json::{Value, json};
 
 use crate::podman::{Played, home};
+use crate::tmpfs::Tmpfs;
 use crate::{deployment, image, inject, unique};
 
 /// The options that the product sets for a container named `app`.
@@ -54,6 +56,41 @@ fn an_application_runs_with_the_agent_and_its_extension() {
     let options =
         format!("{AGENT} -Dotel.javaagent.extensions=/otel-auto-instrumentation-java-app/extensions");
     assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: {options}\n")), "{log}");
+}
+
+/// An agent that the image has already, and ours.
+#[test]
+fn two_javaagents_run_beside_each_other() {
+    const OWN: &str = "-javaagent:/app/second.jar=its-own";
+    let name = unique("stock");
+    let app = app(&name, json!([{"name": "JAVA_TOOL_OPTIONS", "value": OWN}]));
+    let pod = Played::start(inject(&[app], &instrumentation(json!([]))));
+    let log = pod.wait_for(&[
+        "second agent runs with its-own",
+        "second agent has seen the class Main",
+        &version_line(),
+        &attribute("service.name", &name),
+        &attribute("url.path", "/orders"),
+        "answer=HTTP/1.1 204",
+    ]);
+    assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: {OWN}{AGENT}\n")), "{log}");
+}
+
+/// The documented size is enough, and no more than that: the volume is a tmpfs of this size.
+#[test]
+fn the_agent_fits_into_a_volume_of_its_documented_size() {
+    let name = unique("small");
+    let volume = Tmpfs::of(&JAVA.size.to_string());
+    let mut documents = inject(&[app(&name, json!([]))], &instrumentation(json!([])));
+    let volumes = documents[0]["spec"]["template"]["spec"]["volumes"].as_array_mut().expect("volumes");
+    let agent = volumes.iter_mut().find(|volume| volume["name"] == "opentelemetry-auto-instrumentation-java");
+    let agent = agent.expect("the agent's volume");
+    assert!(agent["emptyDir"].is_object(), "{agent}");
+    *agent = json!({"name": agent["name"], "hostPath": {"path": volume.path(), "type": "Directory"}});
+    let pod = Played::start(documents);
+    pod.wait_for(&[&version_line(), &attribute("service.name", &name), "answer=HTTP/1.1 204"]);
+    let left = volume.left();
+    assert!(left < 1 << 20, "{left} bytes are left: the documented size is too large");
 }
 
 /// The JVM gets both what the user's ConfigMap says and the agent (D1).

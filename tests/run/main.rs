@@ -17,6 +17,7 @@ mod image;
 mod java;
 mod kubelet;
 mod podman;
+mod tmpfs;
 #[path = "../support/until.rs"]
 mod until;
 mod web_servers;

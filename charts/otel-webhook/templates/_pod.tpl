@@ -23,6 +23,12 @@
 {{- with include "otel-webhook.defaultInstrumentation" . }}
 - --default-instrumentation={{ . }}
 {{- end }}
+{{- range $injection.helperContainers }}
+- {{ printf "--helper-containers=%s" . | quote }}
+{{- end }}
+{{- range $language, $size := $injection.agentSizes }}
+- {{ printf "--agent-size=%s=%s" $language $size | quote }}
+{{- end }}
 {{- range $language, $image := $injection.images }}
 - {{ printf "--default-image=%s=%s" $language $image | quote }}
 {{- end }}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     ANNOTATION_PREFIX,
     otlp::{Agent, Protocol},
+    quantity::Quantity,
 };
 
 /// What is taken for a language whose settings are left open.
@@ -24,6 +25,8 @@ pub struct LanguageDefaults {
     pub has_volume: bool,
     /// The version of the agent with breaking changes, which the operator does not cross by itself.
     pub breaking: Option<&'static str>,
+    /// How much room the agent of the default image takes in its volume (`docs/sizes.md`).
+    pub size: Quantity,
     /// The language's own fields and what they are by default.
     pub others: &'static [(&'static str, &'static str)],
     /// How the agent exports.
@@ -64,6 +67,7 @@ pub const JAVA: LanguageDefaults = LanguageDefaults {
     requests: [("cpu", "50m"), ("memory", "64Mi")],
     has_volume: true,
     breaking: Some("2.0.0"),
+    size: Quantity::mebibytes(24),
     others: &[],
     // 2.0.0 changed the default from gRPC.
     export: Export {
@@ -83,6 +87,7 @@ pub const NODEJS: LanguageDefaults = LanguageDefaults {
     requests: [("cpu", "50m"), ("memory", "128Mi")],
     has_volume: true,
     breaking: None,
+    size: Quantity::mebibytes(132),
     others: &[],
     // Until operator v0.119 a program of the image's own chose the exporter, by default gRPC; since then the
     // SDK of Node.js does.
@@ -103,6 +108,7 @@ pub const PYTHON: LanguageDefaults = LanguageDefaults {
     requests: [("cpu", "50m"), ("memory", "64Mi")],
     has_volume: true,
     breaking: None,
+    size: Quantity::mebibytes(28),
     others: &[],
     // Injection sets the protocol. The image has no exporter for gRPC (its requirements.txt).
     export: Export { protocols: &[((0, 0), Protocol::Http)], only: Some(Protocol::Http), directive: None },
@@ -118,6 +124,7 @@ pub const DOTNET: LanguageDefaults = LanguageDefaults {
     requests: [("cpu", "50m"), ("memory", "128Mi")],
     has_volume: true,
     breaking: Some("1.3.0"),
+    size: Quantity::mebibytes(150),
     others: &[],
     export: Export { protocols: &[((0, 0), Protocol::Http)], only: None, directive: None },
     // Operator v0.157 (#3270): before, the image for arm64 had the profiler of amd64.
@@ -133,6 +140,7 @@ pub const GO: LanguageDefaults = LanguageDefaults {
     requests: [("cpu", "50m"), ("memory", "64Mi")],
     has_volume: false,
     breaking: None,
+    size: Quantity::ZERO,
     others: &[],
     // v0.8.0-alpha changed the exporter from gRPC, v0.2.0-alpha brought arm64 (its changelog).
     export: Export {
@@ -152,6 +160,7 @@ pub const APACHE_HTTPD: LanguageDefaults = LanguageDefaults {
     requests: [("cpu", "1m"), ("memory", "128Mi")],
     has_volume: true,
     breaking: None,
+    size: Quantity::mebibytes(150),
     others: &[("version", "2.4"), ("configPath", "/usr/local/apache2/conf")],
     // The module links the exporter for gRPC alone (opentelemetry-cpp-contrib #614).
     export: Export {
@@ -172,6 +181,7 @@ pub const NGINX: LanguageDefaults = LanguageDefaults {
     requests: [("cpu", "1m"), ("memory", "128Mi")],
     has_volume: false,
     breaking: None,
+    size: APACHE_HTTPD.size,
     others: &[("configFile", "/etc/nginx/nginx.conf")],
     export: Export { directive: Some("NginxModuleOtelExporterEndpoint"), ..APACHE_HTTPD.export },
     arm64_since: APACHE_HTTPD.arm64_since,

@@ -30,6 +30,7 @@ use std::{borrow::Cow, fmt};
 use serde_json::Value;
 
 use super::{ALLOWED_NAMESPACES, allowed, crd, defaults::DefaultImages};
+pub use language::warn_of_sizes;
 use path::Path;
 pub use reach::{Reach, Unusable, unusable};
 pub use text::suggestion;

@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use super::{
     annotation::Annotations,
     container::{Draft, init_resources},
-    edit::{NewInitContainer, NewMount, NewVolume, Place},
+    edit::{NewInitContainer, NewMount, NewVolume, Place, is_empty_dir},
     env::Env,
     job::Job,
     note::Note,
     reason::Reason,
+    storage::{self, Room},
     target::{self, Own, SearchPath},
 };
 
@@ -95,24 +96,29 @@ pub struct Call<'c> {
 /// Puts the agent into every target that it fits; adds the volume and the
 /// init containers if there was one (D2).
 pub fn inject(job: &mut Job<'_, '_>, agent: &CopiedAgent) {
-    let (platform, copies) = match prepare(job, agent) {
+    let (platform, copies, room) = match prepare(job, agent) {
         Ok(ready) => ready,
         Err(reason) => return job.report_all(reason),
     };
     let injected = job.each_target(|job, place, _| inject_target(job, agent, platform, place));
     // Place and security context come from the first that is injected (D15).
     if let Some(&first) = injected.first() {
-        add_to_pod(job, agent, &copies, first);
+        add_to_pod(job, agent, &copies, &room, first);
+        storage::warn_of_volume(job, &room);
     }
 }
 
-fn prepare<'p>(job: &Job<'_, 'p>, agent: &CopiedAgent) -> Result<(&'static str, Vec<Copying<'p>>), Reason> {
+fn prepare<'p>(
+    job: &Job<'_, 'p>,
+    agent: &CopiedAgent,
+) -> Result<(&'static str, Vec<Copying<'p>>, Room), Reason> {
     job.check_security_context()?;
     let chosen = agent.platforms.as_ref().map(|platforms| platforms.chosen(job.annotations));
     let platform = chosen.transpose()?.unwrap_or_default();
     let copies = (agent.copies)(job, platform);
     job.check_names(&[agent.name], copies.iter().map(|copying| &*copying.name))?;
-    Ok((platform, copies))
+    let room = storage::check(job, !is_empty_dir(&job.prepared().volume))?;
+    Ok((platform, copies, room))
 }
 
 fn inject_target(
@@ -137,9 +143,10 @@ fn inject_target(
     Ok(notes)
 }
 
-fn add_to_pod(job: &mut Job<'_, '_>, agent: &CopiedAgent, copies: &[Copying<'_>], first: Place) {
+fn add_to_pod(job: &mut Job<'_, '_>, agent: &CopiedAgent, copies: &[Copying<'_>], room: &Room, first: Place) {
     let prepared = job.prepared();
-    job.edit.volumes.add(NewVolume::new(agent.name, prepared.volume.as_str()));
+    let volume = NewVolume::new(agent.name, prepared.volume.as_str());
+    job.edit.volumes.add(volume.holding(room.counted()));
     let before = job.edit.init_place(first);
     let resources = init_resources(job, before);
     let mount = NewMount::new(agent.name, agent.mount_path);

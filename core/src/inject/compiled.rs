@@ -74,6 +74,8 @@ pub struct Prepared {
     pub env: Vec<Setting>,
     /// The volume's source as JSON: `"emptyDir":{…}` or `"ephemeral":{…}`.
     pub volume: String,
+    /// The size limit of the agent's volume; none where it is a claim or has no limit.
+    pub size_limit: Option<Quantity>,
     /// The emptyDir's part of it, whatever the claim template says.
     pub empty_dir: String,
     /// Resources of the init containers or the sidecar.
@@ -221,9 +223,11 @@ fn prepare(
         |claim| format!("\"ephemeral\":{{\"volumeClaimTemplate\":{}}}", json::of(claim)),
     );
     let attrs = said.attrs.iter().map(|attr| (attr.name.clone(), attr.value.clone().unwrap_or_default()));
+    let limited = defaults.is_some_and(|defaults| defaults.has_volume) && claim.is_none();
     Prepared {
         image: choice.as_ref().map(|choice| choice.image.clone()).unwrap_or_default(),
         reported: Reported(choice.filter(Choice::is_reported)),
+        size_limit: size_limit(said.volume_limit_size).filter(|_| limited),
         env: settings(said.env),
         volume,
         empty_dir,
@@ -280,6 +284,15 @@ fn keep_within_limits(resources: &mut Map<String, Value>, limits_are_said: bool)
     }
     resources.insert("limits".to_owned(), Value::Object(limits));
     resources.insert("requests".to_owned(), Value::Object(requests));
+}
+
+/// The size limit of a volume. One of nothing limits nothing.
+fn size_limit(said: Option<&Value>) -> Option<Quantity> {
+    let limit = match said.filter(|limit| !limit.is_null()) {
+        Some(limit) => Quantity::of(limit),
+        None => Quantity::parse(VOLUME_SIZE),
+    };
+    limit.filter(|limit| !limit.is_zero())
 }
 
 fn empty_dir(said: &Settings<'_>) -> String {

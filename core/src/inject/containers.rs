@@ -2,8 +2,10 @@
 
 use super::{
     annotation::Annotations,
-    edit::Place,
+    edit::{Place, container_at},
+    helpers::Helpers,
     language::Language,
+    note::Note,
     pod::Pod,
     reason::{Annotation, Reason},
 };
@@ -32,6 +34,8 @@ pub struct Places<'p> {
     pub unknown: Vec<&'p str>,
     /// The place of the first name; none where the pod does not have it.
     pub first: Option<Place>,
+    /// Which container was taken, where none is named and it is not the obvious one.
+    pub note: Option<Note>,
 }
 
 impl<'p> Listed<'p> {
@@ -76,10 +80,10 @@ impl<'p> Listed<'p> {
     }
 
     /// Where the named containers are, or the one that is meant where none is named.
-    pub fn places(&self, pod: &Pod<'_>) -> Places<'p> {
+    pub fn places(&self, pod: &Pod<'_>, helpers: &Helpers) -> Places<'p> {
         if !self.is_there() {
-            let default = default_place(pod);
-            return Places { found: vec![default], unknown: Vec::new(), first: Some(default) };
+            let (default, note) = default_place(pod, helpers);
+            return Places { found: vec![default], unknown: Vec::new(), first: Some(default), note };
         }
         let mut places = Places::default();
         for (index, (name, _)) in self.names.iter().enumerate() {
@@ -120,8 +124,26 @@ fn place(pod: &Pod<'_>, name: &str) -> Option<Place> {
 }
 
 /// The container that is meant when none is named.
-fn default_place(pod: &Pod<'_>) -> Place {
+fn default_place(pod: &Pod<'_>, helpers: &Helpers) -> (Place, Option<Note>) {
     let name = pod.metadata.annotations.get(DEFAULT_CONTAINER);
     let named = name.and_then(|name| place(pod, name)).filter(|place| !place.init);
-    named.unwrap_or(Place { init: false, index: 0 })
+    named.map_or_else(|| first_application(pod, helpers), |place| (place, None))
+}
+
+/// The first container that is no known proxy or helper, or else the first (D30).
+fn first_application(pod: &Pod<'_>, helpers: &Helpers) -> (Place, Option<Note>) {
+    let at = |index| Place { init: false, index };
+    let name = |index| container_at(pod, at(index)).name.to_string();
+    let all = pod.spec.containers.len();
+    match pod.spec.containers.iter().position(|one| !helpers.has(&one.name)) {
+        Some(0) => (at(0), None),
+        Some(index) => {
+            let skipped = (0..index).map(name).collect();
+            (at(index), Some(Note::HelpersSkipped { container: name(index), skipped }))
+        }
+        None => {
+            let helpers = (0..all).map(name).collect();
+            (at(0), Some(Note::OnlyHelpers { container: name(0), helpers }))
+        }
+    }
 }

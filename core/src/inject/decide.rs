@@ -4,7 +4,7 @@ use super::{
     Input,
     annotation::{Annotations, Ask},
     compiled::Compiled,
-    containers::{self, Listed},
+    containers::{self, Listed, Places},
     job::{Finding, Plan, Used},
     language::{LANGUAGES, Language},
     mark,
@@ -166,7 +166,7 @@ impl<'p> Decision<'p> {
         if let Err(reason) = listed.check(self.input.pod) {
             return self.leave_out(language, Some(instrumentation), reason);
         }
-        let places = listed.places(self.input.pod);
+        let places = listed.places(self.input.pod, &self.input.settings.helpers);
         for container in places.unknown {
             let reason = Reason::ContainerNotFound {
                 container: container.to_owned(),
@@ -181,7 +181,8 @@ impl<'p> Decision<'p> {
             let container = super::edit::container_at(self.input.pod, place).name.to_string();
             self.leave_out(language, Some(instrumentation), Reason::InitContainer { container });
         }
-        self.plans.push(Plan { language, instrumentation, targets: fit, first_listed: places.first });
+        let Places { first, note, .. } = places;
+        self.plans.push(Plan { language, instrumentation, targets: fit, first_listed: first, note });
     }
 
     fn leave_out(&mut self, language: &Language, instrumentation: Option<&Compiled>, reason: Reason) {

@@ -117,6 +117,11 @@ impl<'p> Container<'p> {
     }
 }
 
+/// The limits of a container. What cannot be read is none.
+pub fn limits_of(resources: RawJson<'_>) -> Amounts<'_> {
+    Container::read(Some(resources)).limits
+}
+
 /// The class, as `ComputePodQOS` of Kubernetes has it: by CPU and memory, zeros left out.
 fn class<'c, 'p: 'c>(containers: impl Iterator<Item = &'c Container<'p>>) -> Class {
     let decisive =

@@ -7,6 +7,7 @@ use super::{
     pod::{Container, Mount, Pod, Unreadable},
     reason::Reason,
 };
+use crate::api::quantity::Quantity;
 
 /// Where a container stands in the pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,14 +101,27 @@ pub struct NewVolume<'p> {
     pub source: Cow<'p, str>,
     /// Whether the source is an emptyDir, which the autoscaler will not throw away by itself.
     pub is_empty_dir: bool,
+    /// How much of the pod's ephemeral storage it will hold.
+    pub holds: Quantity,
 }
 
 impl<'p> NewVolume<'p> {
     /// A volume of a name and a source.
     pub fn new(name: impl Into<Cow<'p, str>>, source: impl Into<Cow<'p, str>>) -> Self {
         let source = source.into();
-        Self { name: name.into(), is_empty_dir: source.starts_with("\"emptyDir\":"), source }
+        Self { name: name.into(), is_empty_dir: is_empty_dir(&source), source, holds: Quantity::ZERO }
     }
+
+    /// The same, holding so much of the pod's ephemeral storage.
+    #[must_use]
+    pub fn holding(self, holds: Quantity) -> Self {
+        Self { holds, ..self }
+    }
+}
+
+/// Whether the source of a volume is an emptyDir.
+pub fn is_empty_dir(source: &str) -> bool {
+    source.starts_with("\"emptyDir\":")
 }
 
 impl<'p> NewMount<'p> {
@@ -227,6 +241,11 @@ impl<'p> Volumes<'p> {
     /// Adds a volume.
     pub fn add(&mut self, volume: NewVolume<'p>) {
         self.0.push(volume);
+    }
+
+    /// How much of the pod's ephemeral storage they hold.
+    pub fn held(&self) -> Quantity {
+        self.0.iter().fold(Quantity::ZERO, |sum, volume| sum.plus(volume.holds))
     }
 
     /// The volumes in order.

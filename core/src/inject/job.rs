@@ -87,6 +87,8 @@ pub struct Plan<'p> {
     /// The place of the first name on the list, whether the language fits it or not; none where the pod
     /// does not have it.
     pub first_listed: Option<Place>,
+    /// Which container was taken, where nobody named one and it is not the first.
+    pub note: Option<Note>,
 }
 
 impl<'p> Plan<'p> {

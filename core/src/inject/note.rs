@@ -8,7 +8,7 @@ use super::{
     other_agent::OtherAgent,
     pod::EnvFrom,
 };
-use crate::api::{image::Choice, otlp};
+use crate::api::{ANNOTATION_PREFIX, image::Choice, otlp};
 
 /// Something to know of a container that was injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +51,38 @@ pub enum Note {
         /// The image.
         image: String,
     },
+    /// Nobody named a container, and known proxies and helpers stand before the one that was taken (D30).
+    HelpersSkipped {
+        /// The container that was taken.
+        container: String,
+        /// Those before it.
+        skipped: Vec<String>,
+    },
+    /// Nobody named a container, and the pod has nothing but known proxies and helpers (D30).
+    OnlyHelpers {
+        /// The container that was taken.
+        container: String,
+        /// All containers.
+        helpers: Vec<String>,
+    },
+    /// The agents fit into the pod's limit of ephemeral storage, but hardly.
+    LittleStorageLeft {
+        /// The pod's limit.
+        limit: String,
+        /// What the agents take.
+        need: String,
+        /// What is left.
+        left: String,
+    },
+    /// The volume's size limit is smaller than the agent.
+    VolumeLimitTooSmall {
+        /// The language's field in the specification.
+        field: String,
+        /// The size limit.
+        limit: String,
+        /// The size of the agent and its extensions.
+        size: String,
+    },
     /// Telemetry will not arrive by the endpoint and the protocol that the container has.
     Exporter(otlp::Problem),
 }
@@ -59,7 +91,21 @@ impl Note {
     /// Whether it is a warning: something is probably not meant, and should be changed.
     /// Warnings reach the terminal, and fail `validate --strict`.
     pub fn is_warning(&self) -> bool {
-        matches!(self, Self::OtherAgent(_) | Self::ImageLacksArm64 { .. } | Self::Exporter(_))
+        match self {
+            Self::OnlyHelpers { .. }
+            | Self::LittleStorageLeft { .. }
+            | Self::VolumeLimitTooSmall { .. }
+            | Self::OtherAgent(_)
+            | Self::ImageLacksArm64 { .. }
+            | Self::Exporter(_) => true,
+            Self::MayBeSetByEnvFrom { .. }
+            | Self::CertificateNotChecked { .. }
+            | Self::OwnerNotLearned { .. }
+            | Self::ResourcesLowered { .. }
+            | Self::MemoryTooLittle { .. }
+            | Self::Image(_)
+            | Self::HelpersSkipped { .. } => false,
+        }
     }
 
     /// The word for how much it matters.
@@ -79,6 +125,10 @@ impl Note {
             Self::Image(_) => "ImageKept",
             Self::OtherAgent(_) => "OtherAgent",
             Self::ImageLacksArm64 { .. } => "ImageLacksArm64",
+            Self::HelpersSkipped { .. } => "HelpersSkipped",
+            Self::OnlyHelpers { .. } => "OnlyHelpers",
+            Self::LittleStorageLeft { .. } => "LittleStorageLeft",
+            Self::VolumeLimitTooSmall { .. } => "VolumeLimitTooSmall",
             Self::Exporter(problem) => problem.code(),
         }
     }
@@ -121,6 +171,35 @@ impl fmt::Display for Note {
                 write!(
                     f,
                     "the pod is for arm64 nodes, and {image} has no build for arm64; set an image that has one"
+                )
+            }
+            Self::HelpersSkipped { container, skipped } => {
+                let skipped = skipped.join(", ");
+                write!(
+                    f,
+                    "no container is named, so \"{container}\" was taken: known proxies and helpers are skipped ({skipped})"
+                )
+            }
+            Self::OnlyHelpers { container, helpers } => {
+                let helpers = helpers.join(", ");
+                write!(
+                    f,
+                    "no container is named, and the pod has only known proxies and helpers ({helpers}); \"{container}\", \
+                     the first, was taken; name the application's by the annotation {ANNOTATION_PREFIX}container-names"
+                )
+            }
+            Self::LittleStorageLeft { limit, need, left } => {
+                write!(
+                    f,
+                    "the agents take {need} of the pod's {limit} of ephemeral storage; {left} are left for logs and \
+                     files, and the kubelet evicts the pod when it uses more; raise resources.limits[ephemeral-storage]"
+                )
+            }
+            Self::VolumeLimitTooSmall { field, limit, size } => {
+                write!(
+                    f,
+                    "the agent takes {size}, more than the size limit of its volume ({limit}), so that the kubelet \
+                     may evict the pod; raise spec.{field}.volumeLimitSize, or set spec.{field}.volumeClaimTemplate"
                 )
             }
             Self::Exporter(problem) => problem.fmt(f),

@@ -93,6 +93,9 @@ pub struct Spec<'a> {
     /// Resources of the pod as a whole.
     #[serde(borrow)]
     pub resources: Option<RawJson<'a>>,
+    /// What the pod takes beside its containers.
+    #[serde(borrow)]
+    pub overhead: Option<RawJson<'a>>,
     /// Resource claims that the containers may refer to.
     pub resource_claims: List<Named<'a>>,
 }

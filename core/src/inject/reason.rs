@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+pub use super::storage::Shortage;
 use crate::api::ANNOTATION_PREFIX;
 
 /// The namespace and name of an object.
@@ -176,6 +177,8 @@ reasons! {
     PodSecurity { namespace: String, level: String, refused: String } => "namespace \"{namespace}\" enforces the pod security level \"{level}\", which refuses {refused}";
     /// A configuration path that leaves no folder to mount.
     ConfigPath { field: &'static str, value: String } => "{field}: \"{value}\" leaves no folder of its own to mount; give an absolute path of a file or folder below the root";
+    /// The kubelet would evict the pod, again and again.
+    EphemeralStorage { shortage: Box<Shortage> } => "{shortage}";
     /// The pod has no container at all.
     NoContainers => "the pod has no containers";
     /// A list of a container that is not as the API server sends it.
@@ -216,6 +219,7 @@ impl NotAList for ObjectName {}
 impl NotAList for Taken {}
 impl NotAList for Sign {}
 impl NotAList for Annotation {}
+impl NotAList for Box<Shortage> {}
 
 impl Reason {
     /// Something is there under the name that would be added.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{image, neutral::InitResources, pod::Pod, workload::Workload};
-use crate::api::RESOURCE_PREFIX;
+use crate::api::{RESOURCE_PREFIX, sizes::AgentSizes};
 
 /// The pod's name, taken from the downward API.
 pub const POD_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_POD_NAME";
@@ -23,6 +23,8 @@ pub struct PodFacts<'p> {
     pub workload: Workload,
     /// How the resources of init containers are set.
     pub init_resources: InitResources,
+    /// How much room agents take in their volumes.
+    pub sizes: &'p AgentSizes,
 }
 
 /// What an Instrumentation says about resource attributes.

@@ -10,13 +10,17 @@ use std::{borrow::Cow, collections::BTreeMap};
 use super::{
     compiled::Prepared,
     container::{Draft, copied_mounts, init_resources, security_context},
-    edit::{NewContainer, NewInitContainer, NewMount, NewVolume, Place, container_at, own_env, unreadable},
+    edit::{
+        NewContainer, NewInitContainer, NewMount, NewVolume, Place, container_at, is_empty_dir, own_env,
+        unreadable,
+    },
     env::{Entry, Env, SetBy},
     job::Job,
     note::{self, Note},
     pod::Container,
     reason::Reason,
     resource::Attributes,
+    storage::{self, Room},
     target::{self, Own, SearchPath},
     text::RawJson,
 };
@@ -87,12 +91,12 @@ const POD_NAME: &str = r#"{"fieldRef":{"fieldPath":"metadata.name"}}"#;
 /// Puts the module into the first target that it fits, and gives the others
 /// the variables.
 pub fn inject(job: &mut Job<'_, '_>, server: &WebServer) {
-    let location = match prepare(job, server) {
-        Ok(location) => location,
+    let (location, room) = match prepare(job, server) {
+        Ok(ready) => ready,
         Err(reason) => return job.report_all(reason),
     };
-    let injected =
-        job.each_target(|job, place, not_first| inject_target(job, server, &location, place, not_first));
+    let injected = job
+        .each_target(|job, place, not_first| inject_target(job, server, &location, &room, place, not_first));
     if let (Some(&first), Some(&last)) = (injected.first(), injected.last()) {
         let secured_as = if server.secured_as_last { last } else { first };
         let before = job.edit.init_place(first);
@@ -100,21 +104,25 @@ pub fn inject(job: &mut Job<'_, '_>, server: &WebServer) {
         let site = Site { server, location: &location, first, secured_as, resources };
         let containers = [site.clone_container(job), site.attach_container(job)];
         job.edit.init_containers.extend(containers.map(|container| NewInitContainer { before, container }));
+        storage::warn_of_volume(job, &room);
     }
 }
 
-fn prepare(job: &Job<'_, '_>, server: &WebServer) -> Result<Location, Reason> {
+fn prepare(job: &Job<'_, '_>, server: &WebServer) -> Result<(Location, Room), Reason> {
     let location = (server.location)(job.prepared())?;
     job.check_security_context()?;
     // Only one clone fits into a pod, and so only one web server (D17).
     job.check_names(&[server.conf_volume, server.agent_volume], [CLONE, server.attach])?;
-    Ok(location)
+    let [_, agent] = (server.sources)(job.prepared());
+    let room = storage::check(job, !is_empty_dir(agent))?;
+    Ok((location, room))
 }
 
 fn inject_target(
     job: &mut Job<'_, '_>,
     server: &WebServer,
     location: &Location,
+    room: &Room,
     place: Place,
     not_first: bool,
 ) -> Result<Vec<Note>, Reason> {
@@ -123,7 +131,7 @@ fn inject_target(
     target::check(job, place, &extended)?;
     if !not_first {
         check_lists(container_at(job.facts.pod, place))?;
-        mount(job, server, location, place)?;
+        mount(job, server, location, room, place)?;
     }
     let notes = note::of_target(job, place, &extended);
     target::instrument(job, place, &Own { search_path, ..Own::NOTHING })?;
@@ -138,7 +146,13 @@ fn check_lists(container: &Container<'_>) -> Result<(), Reason> {
 }
 
 /// Puts the copy of the configuration in the place of the configuration.
-fn mount(job: &mut Job<'_, '_>, server: &WebServer, location: &Location, place: Place) -> Result<(), Reason> {
+fn mount(
+    job: &mut Job<'_, '_>,
+    server: &WebServer,
+    location: &Location,
+    room: &Room,
+    place: Place,
+) -> Result<(), Reason> {
     let prepared = job.prepared();
     let at = job.edit.open(place)?;
     let mounts = &mut job.edit.containers[at].mounts;
@@ -157,9 +171,9 @@ fn mount(job: &mut Job<'_, '_>, server: &WebServer, location: &Location, place: 
         mounts.add(NewMount::new(volume, path.to_owned()));
     }
     let [conf, agent] = (server.sources)(prepared);
-    for (name, source) in [(server.conf_volume, conf), (server.agent_volume, agent)] {
-        job.edit.volumes.add(NewVolume::new(name, source));
-    }
+    // The configuration is small; the reserve has room for it.
+    job.edit.volumes.add(NewVolume::new(server.conf_volume, conf));
+    job.edit.volumes.add(NewVolume::new(server.agent_volume, agent).holding(room.counted()));
     Ok(())
 }
 

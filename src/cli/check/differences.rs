@@ -47,7 +47,7 @@ pub struct Case<'c> {
 type Rule = fn(&Seen<'_>) -> bool;
 
 /// The rules, by number.
-static RULES: [(u8, Rule); 26] = [
+static RULES: [(u8, Rule); 27] = [
     (1, by_pod::original_kept),
     (2, by_finding::every_target_skipped),
     (3, by_pod::extension_has_pull_policy),
@@ -74,6 +74,7 @@ static RULES: [(u8, Rule); 26] = [
     (27, by_pod::replica_set_of_another),
     (28, by_instrumentation::image_follows_default),
     (29, by_pod::node_name_added),
+    (30, by_finding::helpers_skipped),
 ];
 
 /// The differences that show in a case, by number.

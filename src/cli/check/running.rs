@@ -156,6 +156,7 @@ mod tests {
     use serde_json::{Value, from_value, json};
 
     use super::*;
+    use crate::api::{defaults::JAVA, quantity::Quantity};
     use crate::inject::CrossNamespace;
 
     fn pod(name: &str, created: &str, container: &Value) -> Pod {
@@ -185,16 +186,25 @@ mod tests {
             {"name": "OTEL_WEBHOOK_STAMP", "value": "false"},
             {"name": "OTEL_WEBHOOK_CROSS_NAMESPACE", "value": "granted"},
             {"name": "OTEL_WEBHOOK_PREVIEW_WARNINGS", "value": "true"},
+            {"name": "OTEL_WEBHOOK_AGENT_SIZE", "value": "java=40Mi,extension=1Mi"},
             {"name": "OTHER", "value": "1"},
         ]);
-        let args = [&FILES[..], &["--stamp=true", "--default-instrumentation", "home/default"]].concat();
+        let args = [
+            &FILES[..],
+            &["--stamp=true", "--default-instrumentation", "home/default"][..],
+            &["--helper-containers=my-proxy,mesh-*", "--helper-containers", "own"],
+        ]
+        .concat();
         let flags = flags_of(container(&args, env)).expect("readable");
         assert_eq!(flags.injection.languages.names(), "java,go");
         assert_eq!(flags.injection.settings().cross_namespace, CrossNamespace::Granted);
         assert!(flags.injection.stamp, "an argument comes before the environment");
-        let default = flags.injection.default_instrumentation.expect("given");
+        let default = flags.injection.default_instrumentation.as_ref().expect("given");
         assert_eq!(default.to_string(), "home/default");
         assert_eq!(flags.secret.as_deref(), Some("serving"));
+        let settings = flags.injection.settings();
+        assert!(["my-proxy", "mesh-a", "own", "envoy"].iter().all(|name| settings.helpers.has(name)));
+        assert_eq!(settings.sizes.of(&JAVA, 1), Quantity::mebibytes(41));
     }
 
     #[test]

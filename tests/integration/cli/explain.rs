@@ -91,6 +91,29 @@ fn input_without_workloads_says_so() {
 }
 
 #[test]
+fn the_container_that_was_taken_is_said_where_helpers_are_skipped() {
+    let two = pod("name: p").replace("containers:", "containers:\n    - {name: mesh, image: m:1}");
+    let run = explain(&["--helper-containers", "other,mesh"], &[INSTRUMENTATION, &two]);
+    let note = "  note on java in app: no container is named, so \"app\" was taken: known proxies and helpers are skipped \
+        (mesh)";
+    assert!(run.out.lines().any(|line| line == note), "{}", run.out);
+    let taken = explain(&[], &[INSTRUMENTATION, &two]);
+    assert!(taken.out.contains("\n  mesh       java      Injected  "), "{}", taken.out);
+}
+
+#[test]
+fn a_pod_that_would_be_evicted_is_explained_by_the_size_of_the_agent() {
+    let limits = "resources: {limits: {ephemeral-storage: 60Mi}}";
+    let limited = pod("name: p").replace("image:", &format!("{limits}\n      image:"));
+    assert!(limited.contains(limits), "{limited}");
+    let sized = |size: &[&str]| explain(size, &[INSTRUMENTATION, &limited]).out;
+    let close = sized(&[]);
+    assert!(close.contains("the agents take 24Mi of the pod's 60Mi of ephemeral storage"), "{close}");
+    let skipped = sized(&["--agent-size", "java=51Mi"]);
+    assert!(skipped.contains("EphemeralStorage") && skipped.contains("is at least 61Mi"), "{skipped}");
+}
+
+#[test]
 fn what_was_done_to_resources_is_said() {
     let documents = FIRST_CASE.to_owned();
     let run = succeed(&["explain", "-f", "-", "--init-resources=neutral"], &documents);

@@ -93,6 +93,23 @@ fn a_workload_is_allowed_with_its_warnings() {
 }
 
 #[test]
+fn a_volume_that_is_smaller_than_its_agent_is_warned_of() {
+    let limited = |limit: &str| {
+        let java =
+            format!("spec:\n  java: {{volumeLimitSize: {limit}, extensions: [{{image: e, dir: /e}}]}}");
+        INSTRUMENTATION.replace("spec:", &java)
+    };
+    let expected = "  warning  spec.java.volumeLimitSize: 33Mi is less than the agent takes (34Mi), so that the kubelet may evict \
+        its pods; valid: 34Mi at least, or volumeClaimTemplate\n";
+    let small = validate(&[], &[&limited("33Mi")]);
+    assert!(small.out.contains(expected), "{}", small.out);
+    for (arguments, limit) in [(&[][..], "34Mi"), (&["--agent-size=extension=1Mi"], "25Mi")] {
+        let fine = validate(arguments, &[&limited(limit)]);
+        assert!(!fine.out.contains("less than the agent takes"), "{}", fine.out);
+    }
+}
+
+#[test]
 fn the_exit_code_tells_what_was_found() {
     let good = INSTRUMENTATION.replace("spec:", "spec:\n  sampler: {type: always_on}");
     for (arguments, document, code) in [

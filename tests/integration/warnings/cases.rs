@@ -132,5 +132,23 @@ pub fn cases() -> Vec<Case> {
              ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-dotnet:1.15.0 has no build for arm64; \
              set an image that has one",
         ),
+        Case {
+            code: "LittleStorageLeft",
+            language: "java",
+            spec: json!({}),
+            container: json!({"resources": {"limits": {"ephemeral-storage": "60Mi"}}}),
+            pod: json!({}),
+            sentence: "the agents take 24Mi of the pod's 60Mi of ephemeral storage; 36Mi are left for logs and files, \
+                       and the kubelet evicts the pod when it uses more; raise resources.limits[ephemeral-storage]",
+        },
+        Case {
+            code: "VolumeLimitTooSmall",
+            language: "java",
+            spec: json!({"java": {"volumeLimitSize": "10Mi"}}),
+            container: json!({}),
+            pod: json!({}),
+            sentence: "the agent takes 24Mi, more than the size limit of its volume (10Mi), so that the kubelet may \
+                       evict the pod; raise spec.java.volumeLimitSize, or set spec.java.volumeClaimTemplate",
+        },
     ]
 }

@@ -6,6 +6,8 @@ use super::{Verdict, claim, path::Path, resources, security, text, variables};
 use crate::api::{
     defaults::{LANGUAGES, LanguageDefaults},
     is_hollow,
+    quantity::Quantity,
+    sizes::AgentSizes,
 };
 
 /// Checks every language.
@@ -24,6 +26,24 @@ pub fn check(verdict: &mut Verdict, path: Path<'_>, spec: &Value) {
     if !["", "2.2", "2.4"].contains(&version) {
         let message = format!("{} is taken for 2.4; valid: 2.4, 2.2", text::quoted(version));
         verdict.warn("apache-version-unknown", "spec.apacheHttpd.version", message);
+    }
+}
+
+/// Warns of size limits that are smaller than the agent: the kubelet evicts a
+/// pod when a volume of it holds more than its limit.
+pub fn warn_of_sizes(verdict: &mut Verdict, spec: &Value, sizes: &AgentSizes) {
+    for language in LANGUAGES.iter().filter(|language| language.has_volume) {
+        let own = &spec[language.field];
+        let limit = Quantity::of(&own["volumeLimitSize"]).filter(|limit| *limit > Quantity::ZERO);
+        let size = sizes.of(language, own["extensions"].as_array().map_or(0, Vec::len));
+        if let Some(limit) = limit.filter(|limit| *limit < size && is_hollow(&own["volumeClaimTemplate"])) {
+            let kind = format!("volume-limit-too-small:{}", language.field);
+            let message = format!(
+                "{limit} is less than the agent takes ({size}), so that the kubelet may evict its pods; \
+                 valid: {size} at least, or volumeClaimTemplate"
+            );
+            verdict.warn(kind, format!("spec.{}.volumeLimitSize", language.field), message);
+        }
     }
 }
 

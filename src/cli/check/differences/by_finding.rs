@@ -90,6 +90,12 @@ pub fn certificates_not_checked(seen: &Seen<'_>) -> bool {
     seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
 }
 
+/// D30: the operator takes the first container, whatever it is.
+pub fn helpers_skipped(seen: &Seen<'_>) -> bool {
+    let is_note = |note: &Note| matches!(note, Note::HelpersSkipped { .. });
+    seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
+}
+
 /// D21: one language fails, and another one goes in all the same.
 pub fn other_language_fails(seen: &Seen<'_>) -> bool {
     let fails = seen.findings().iter().any(|finding| {

@@ -195,6 +195,9 @@ fn what_no_recorded_case_has_is_told_as_well() {
     assert_eq!(told(&listed, &plain, InitResources::Neutral), "D23");
     let main = ("kubectl.kubernetes.io/default-container", "app");
     assert_eq!(told(&pod(&[("inject-java", "true"), main]), &plain, InitResources::Exact), "D24");
+    let mut meshed = pod(&[("inject-java", "true")]);
+    meshed["spec"]["containers"][0]["name"] = json!("istio-proxy");
+    assert_eq!(told(&meshed, &plain, InitResources::Exact), "D30");
     let mut windows = listed.clone();
     windows["spec"]["os"] = json!({"name": "windows"});
     assert_eq!(told(&windows, &plain, InitResources::Exact), "D25");
