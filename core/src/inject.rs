@@ -23,6 +23,7 @@ mod demand;
 mod edit;
 pub mod env;
 mod exporter;
+mod fitting;
 pub mod helpers;
 mod image;
 pub mod job;
@@ -30,7 +31,6 @@ pub(crate) mod json;
 pub mod language;
 pub mod limits;
 mod mark;
-mod neutral;
 mod note;
 mod other_agent;
 mod patch;
@@ -51,8 +51,8 @@ mod web_server;
 pub mod workload;
 
 pub use decide::{Decision, decide};
+pub use fitting::InitResources;
 pub use job::Finding;
-pub use neutral::InitResources;
 pub use note::Note;
 pub use select::{CrossNamespace, rivals, unselected};
 pub use stamp::{LABEL, STATUS};
@@ -180,7 +180,10 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
             edit: &mut edit,
             findings: &mut findings,
         };
-        (plan.language.inject_into)(&mut job);
+        match fitting::check_secrets(&job) {
+            Ok(()) => (plan.language.inject_into)(&mut job),
+            Err(reason) => job.report_all(reason),
+        }
         job.note_image();
         if let Some(note) = &plan.note {
             job.note(note.clone());

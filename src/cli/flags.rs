@@ -34,8 +34,9 @@ pub struct InjectionFlags {
     #[arg(long, env = "OTEL_WEBHOOK_SAFE_TO_EVICT", value_name = "BOOL", action = ArgAction::Set)]
     pub safe_to_evict: Option<bool>,
 
-    /// Resources of the init containers: "neutral" changes neither what the pod asks for nor its class of
-    /// service; "exact" takes them as the Instrumentation has them, as the operator does
+    /// Resources of the init containers: "neutral" changes neither the pod's effective requests and limits
+    /// nor its class of service; "exact" takes them as the Instrumentation has them, as the operator does,
+    /// unless a LimitRange or a ResourceQuota would reject the pod for them
     #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Neutral)]
     pub init_resources: InitResources,
 

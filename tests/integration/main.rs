@@ -6,6 +6,9 @@
 )]
 
 mod binary;
+#[path = "../support/bounded.rs"]
+mod bounded;
+mod bounded_pods;
 mod broken;
 #[path = "../support/broken.rs"]
 mod broken_fields;
@@ -13,7 +16,6 @@ mod captured;
 mod cli;
 mod conformance;
 mod defaulting;
-mod demand;
 mod demo;
 mod differences;
 mod generated;
@@ -24,6 +26,8 @@ mod instrumentation;
 mod invariants;
 mod languages;
 mod modules;
+#[path = "../support/namespace_model.rs"]
+mod namespace_model;
 mod properties;
 mod reasons;
 mod reinvocation;
@@ -34,6 +38,8 @@ mod scripts;
 #[path = "../support/secret_volume.rs"]
 mod secret_volume;
 mod server;
+#[path = "../support/sidecar_model.rs"]
+mod sidecar_model;
 mod support;
 mod tenants;
 mod untouched;

@@ -14,8 +14,14 @@ impl Quantity {
     /// Nothing of it.
     pub const ZERO: Self = Self(0);
 
+    /// More of it than there is.
+    pub const MAX: Self = Self(i128::MAX);
+
     /// One of it.
     pub const ONE: Self = Self(ONE);
+
+    /// The thousandth part of it, the least that the API server keeps.
+    pub const MILLI: Self = Self(ONE / 1_000);
 
     /// A number of mebibytes.
     pub const fn mebibytes(count: i128) -> Self {
@@ -87,6 +93,39 @@ impl Quantity {
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0).max(0))
+    }
+
+    /// The same in whole units, with what is over made a whole one.
+    #[must_use]
+    pub fn rounded_up(self, unit: Self) -> Self {
+        let over = self.0.checked_rem_euclid(unit.0).unwrap_or_default();
+        if over == 0 { self } else { Self(self.0.saturating_add(unit.0 - over)) }
+    }
+
+    /// The same in whole units, without what is over.
+    #[must_use]
+    pub fn rounded_down(self, unit: Self) -> Self {
+        Self(self.0 - self.0.checked_rem_euclid(unit.0).unwrap_or_default())
+    }
+
+    /// So many times as much; what is too much to count is the most that can be.
+    #[must_use]
+    pub fn times(self, factor: Self) -> Self {
+        Self(self.0.saturating_mul(factor.0) / ONE)
+    }
+
+    /// The part of it that a factor makes it again; nothing for no factor.
+    #[must_use]
+    pub fn divided_by(self, factor: Self) -> Self {
+        Self(self.0.saturating_mul(ONE).checked_div(factor.0).unwrap_or_default())
+    }
+
+    /// Whether it is more than so many times another amount. Kubernetes reckons
+    /// with fractions that are not exact: where neither is a whole number of
+    /// the other, being just as much counts as more.
+    pub fn exceeds(self, factor: Self, other: Self) -> bool {
+        let (own, most) = (self.0.saturating_mul(ONE), other.0.saturating_mul(factor.0));
+        own > most || own == most && factor.0 % ONE != 0
     }
 
     /// Whether it is so many times another amount; of nothing there is no multiple.
@@ -182,6 +221,28 @@ mod tests {
             assert_eq!(Quantity::parse(bad), None, "{bad}");
         }
         assert!(Quantity::parse("-1").is_some_and(|negative| negative < Quantity::ZERO));
+    }
+
+    #[test]
+    fn a_limit_is_held_against_a_request() {
+        let parse = |text| Quantity::parse(text).unwrap_or_else(|| panic!("{text} is a quantity"));
+        for (limit, ratio, request, exceeds) in [
+            ("400m", "4", "100m", false),
+            ("401m", "4", "100m", true),
+            ("109m", "1.1", "100m", false),
+            ("110m", "1.1", "100m", true),
+            ("1Gi", "2", "512Mi", false),
+            ("1", "2", "0", true),
+        ] {
+            let is_more = parse(limit).exceeds(parse(ratio), parse(request));
+            assert_eq!(is_more, exceeds, "{limit} to {request}, {ratio} at most");
+        }
+        assert_eq!(parse("1001m").rounded_up(Quantity::ONE), parse("2"));
+        assert_eq!(parse("1999m").rounded_down(Quantity::ONE), parse("1"));
+        assert_eq!(parse("2").rounded_up(Quantity::ONE), parse("2"));
+        assert_eq!(parse("300m").times(parse("1.5")), parse("450m"));
+        assert_eq!(parse("1").divided_by(parse("3")).rounded_up(Quantity::MILLI), parse("334m"));
+        assert_eq!(parse("1").divided_by(Quantity::ZERO), Quantity::ZERO);
     }
 
     #[test]

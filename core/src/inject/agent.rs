@@ -113,6 +113,7 @@ fn prepare<'p>(
     agent: &CopiedAgent,
 ) -> Result<(&'static str, Vec<Copying<'p>>, Room), Reason> {
     job.check_security_context()?;
+    job.check_claims(&[&job.prepared().volume])?;
     let chosen = agent.platforms.as_ref().map(|platforms| platforms.chosen(job.annotations));
     let platform = chosen.transpose()?.unwrap_or_default();
     let copies = (agent.copies)(job, platform);

@@ -7,11 +7,13 @@ use serde_json::{Map, Value};
 use super::{
     edit::{NewContainer, NewMount, Place, container_at},
     env::{Change, Entry, Env},
+    fitting::{self, Fitted, InitResources, Refusal},
     job::Job,
     json,
-    neutral::{self, InitResources},
+    note::Note,
     patch::write_mount,
     pod_security::is_privileged,
+    reason::Reason,
     text::RawJson,
 };
 
@@ -129,27 +131,40 @@ pub fn copied_mounts<'p>(own: &[RawJson<'p>], security_context: Option<&str>) ->
 
 /// The resources of init containers that go before the init container at
 /// `before` of the pod as it came, as JSON. What was done to them is noted.
-pub fn init_resources<'p>(job: &mut Job<'_, 'p>, before: usize) -> Cow<'p, str> {
+pub fn init_resources<'p>(job: &mut Job<'_, 'p>, place: usize) -> Cow<'p, str> {
     let said = present_claims(job);
-    let facts = job.facts;
-    // The operator's way takes a look only where the pod as a whole has limits.
-    if facts.init_resources == InitResources::Exact && facts.pod.spec.resources.is_none() {
+    let (facts, limits) = (job.facts, job.limits());
+    // The operator's way takes a look only where something bounds the pod.
+    let is_free = facts.pod.spec.resources.is_none() && limits.is_empty();
+    if facts.init_resources == InitResources::Exact && is_free {
         return as_said(job, &said);
     }
-    match neutral::init_container(&said, job.demand(), before, facts.init_resources) {
-        None => as_said(job, &said),
-        Some((text, note)) => {
-            job.note(note);
-            text.into()
-        }
+    let site = fitting::Site { demand: job.demand(), limits, place };
+    let fitted = fitting::init_container(&said, site, facts.init_resources);
+    written(job, &said, fitted)
+}
+
+/// The resources of a container that runs beside the others, as JSON. What was
+/// done to them is among the notes.
+///
+/// # Errors
+/// The reason why the namespace would reject the pod.
+pub fn sidecar_resources<'p>(job: &Job<'_, 'p>) -> Result<(Cow<'p, str>, Vec<Note>), Reason> {
+    let said = present_claims(job);
+    if job.facts.pod.spec.resources.is_none() && job.limits().is_empty() {
+        return Ok((as_said(job, &said), Vec::new()));
+    }
+    match fitting::sidecar(&said, job.demand(), job.limits()) {
+        Ok(Some(fitted)) => Ok((fitted.json.into(), fitted.notes)),
+        Ok(None) => Ok((as_said(job, &said), Vec::new())),
+        Err(Refusal { object, problem }) => Err(Reason::ResourcesRefused { object, problem }),
     }
 }
 
-/// The resources of a container that runs beside the others, as JSON.
-pub fn sidecar_resources<'p>(job: &Job<'_, 'p>) -> Cow<'p, str> {
-    let said = present_claims(job);
-    let lowered = job.facts.pod.spec.resources.and_then(|_| neutral::sidecar(&said, job.demand()));
-    lowered.map_or_else(|| as_said(job, &said), Cow::Owned)
+fn written<'p>(job: &mut Job<'_, 'p>, said: &Cow<'p, Value>, fitted: Option<Fitted>) -> Cow<'p, str> {
+    let Some(fitted) = fitted else { return as_said(job, said) };
+    fitted.notes.into_iter().for_each(|note| job.note(note));
+    fitted.json.into()
 }
 
 /// The JSON of resources, which was written when the Instrumentation was stored.

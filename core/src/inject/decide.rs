@@ -72,11 +72,17 @@ impl<'p> Decision<'p> {
     fn asked(&mut self) -> Vec<(&'static Language, Ask<'p>)> {
         let mut asked = Vec::new();
         let unfit = unfit(self.input.pod);
+        let is_mirror = self.input.pod.is_mirror();
         for language in LANGUAGES {
+            // What a namespace asks of all its pods is not said of those that cannot have it.
+            if is_mirror && self.annotations.of_pod(language.inject).is_none_or(str::is_empty) {
+                continue;
+            }
             let Some((annotation, value)) = self.annotations.said(language.inject) else { continue };
             let ask = Ask::parse(value);
             let reason = match ask {
                 Ask::No => Some(Reason::SwitchedOff { annotation }),
+                _ if is_mirror => Some(Reason::MirrorPod),
                 _ if !self.input.settings.languages.has(language) => {
                     Some(Reason::LanguageDisabled { language: language.name })
                 }

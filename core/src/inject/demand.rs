@@ -1,148 +1,172 @@
-//! What a pod asks for, and its class of service, as Kubernetes reckons them.
+//! What a pod asks for, and its class of service, as Kubernetes counts them.
 //!
-//! The effective request of a pod for a resource is the larger of what runs
-//! together (containers and native sidecars) and of each init container with
-//! the native sidecars that started before it. What `spec.resources` sets for
-//! the pod as a whole counts instead.
+//! The effective requests of a pod are, resource by resource, the larger of
+//! what runs together (containers and native sidecars) and of each init
+//! container with the native sidecars that started before it. Limits count in
+//! the same way. What `spec.resources` sets for the pod as a whole counts
+//! instead. Containers count as LimitRanger leaves them.
 
 mod amounts;
-
-use serde::Deserialize;
+mod asked;
+mod class;
+mod scopes;
 
 pub use amounts::Amounts;
+pub use asked::Asked;
+pub use class::{CLASS_RESOURCES, Class};
 
 use super::{
+    limits::{Limits, PodScopes},
     pod::{self, Pod},
-    text::{self, RawJson},
+    text::RawJson,
 };
 use crate::api::quantity::Quantity;
-
-/// Kubernetes' classes of service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Every container's requests equal its limits, for CPU and memory.
-    Guaranteed,
-    /// Something is asked for.
-    Burstable,
-    /// Nothing is asked for.
-    BestEffort,
-}
-
-/// The resources that decide about the class.
-pub const CLASS_RESOURCES: [&str; 2] = ["cpu", "memory"];
 
 /// What a pod asks for.
 #[derive(Debug)]
 pub struct Demand<'p> {
     /// The class of service.
     pub class: Class,
-    /// Limits of the pod as a whole.
-    pub limits: Amounts<'p>,
-    effective: Amounts<'p>,
-    whole: Amounts<'p>,
-    running: Amounts<'p>,
-    sidecars: Vec<(usize, Amounts<'p>)>,
-}
-
-/// Requests and limits of one container, requests filled in from the limits.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Container<'p> {
-    #[serde(borrow)]
-    requests: Amounts<'p>,
-    limits: Amounts<'p>,
+    /// What is set for the pod as a whole.
+    pub whole: Asked<'p>,
+    /// What the containers ask for together, without what is set for the pod as a whole.
+    pub together: Asked<'p>,
+    /// What regular containers and native sidecars ask for together.
+    pub running: Asked<'p>,
+    /// What each step of the init containers asks for at most.
+    pub starting: Asked<'p>,
+    /// What running the pod costs beside its containers.
+    pub overhead: Amounts<'p>,
+    scopes: PodScopes<'p>,
+    /// Whether the pod as a whole decides about the class of service.
+    is_whole: bool,
+    from_limits: Vec<&'static str>,
+    regular: Vec<Asked<'p>>,
+    /// Init containers, and whether they are native sidecars.
+    init: Vec<(Asked<'p>, bool)>,
 }
 
 impl<'p> Demand<'p> {
-    /// Reads a pod as it came.
-    pub fn of(pod: &Pod<'p>) -> Self {
-        let read = |one: &pod::Container<'p>| Container::read(one.resources);
-        let regular: Vec<Container<'p>> = pod.spec.containers.iter().map(read).collect();
-        let init: Vec<Container<'p>> = pod.spec.init_containers.iter().map(read).collect();
-        let whole = Container::read(pod.spec.resources);
-        let is_set = !whole.requests.is_empty() || !whole.limits.is_empty();
-        let class = if is_set { class(std::iter::once(&whole)) } else { class(regular.iter().chain(&init)) };
-        let (mut effective, mut started, mut sidecars) = (Amounts::default(), Amounts::default(), Vec::new());
-        for (index, own) in init.into_iter().enumerate() {
-            effective.raise_to(&started.plus(&own.requests));
-            if pod.spec.init_containers[index].is_sidecar() {
-                started.add(&own.requests);
-                sidecars.push((index, own.requests));
-            }
+    /// Reads a pod as it came, in a namespace with these limits.
+    pub fn of(pod: &'p Pod<'p>, limits: &'p Limits) -> Self {
+        let spec = &pod.spec;
+        let read = |one: &'p pod::Container<'p>| Asked::of_container(one.resources);
+        let mut regular: Vec<Asked<'p>> = spec.containers.iter().map(read).collect();
+        let mut init: Vec<_> = spec.init_containers.iter().map(|one| (read(one), one.is_sidecar())).collect();
+        let mut whole = Asked::read(spec.resources);
+        // In the order of the API server: its own defaults, then those of LimitRanges.
+        let from_limits = whole.default_whole(&Steps::of(&regular, &init).together());
+        let all = regular.iter_mut().chain(init.iter_mut().map(|(own, _)| own));
+        all.for_each(|own| own.default_by(limits));
+        let is_whole = spec.resources.is_some();
+        let containers = || regular.iter().chain(init.iter().map(|(own, _)| own));
+        let class = if is_whole { Class::of([&whole]) } else { Class::of(containers()) };
+        let steps = Steps::of(&regular, &init);
+        Self {
+            class,
+            together: steps.together(),
+            whole,
+            running: steps.running,
+            starting: steps.starting,
+            overhead: Amounts::read(spec.overhead),
+            scopes: scopes::of(pod),
+            is_whole,
+            from_limits,
+            regular,
+            init,
         }
-        let mut running = started;
-        for own in &regular {
-            running.add(&own.requests);
-        }
-        effective.raise_to(&running);
-        for (name, quantity) in whole.requests.iter() {
-            effective.set(name, quantity);
-        }
-        Self { class, limits: whole.limits, effective, whole: whole.requests, running, sidecars }
     }
 
-    /// What the pod asks for of a resource.
-    pub fn effective(&self, resource: &str) -> Quantity {
-        self.effective.get(resource).unwrap_or_default()
+    /// The requests and limits of every container.
+    pub fn containers(&self) -> impl Iterator<Item = &Asked<'p>> {
+        self.regular.iter().chain(self.init.iter().map(|(own, _)| own))
     }
 
-    /// What the pod as a whole is set to ask for.
-    pub fn whole(&self, resource: &str) -> Option<Quantity> {
-        self.whole.get(resource)
-    }
-
-    /// What regular containers and native sidecars ask for together.
-    pub fn running(&self, resource: &str) -> Quantity {
-        self.running.get(resource).unwrap_or_default()
+    /// The requests and limits of every regular container.
+    pub fn regular(&self) -> &[Asked<'p>] {
+        &self.regular
     }
 
     /// What the native sidecars before a place among the init containers ask for.
-    pub fn started(&self, resource: &str, place: usize) -> Quantity {
-        let before = self.sidecars.iter().filter(|(index, _)| *index < place);
-        before.fold(Quantity::ZERO, |sum, (_, requests)| sum.plus(requests.get(resource).unwrap_or_default()))
+    pub fn started(&self, place: usize) -> Asked<'p> {
+        let mut started = Asked::default();
+        let before = self.init.iter().take(place).filter(|(_, is_sidecar)| *is_sidecar);
+        before.for_each(|(own, _)| started.add(own));
+        started
+    }
+
+    /// What the pod requests of a resource, if it names it.
+    pub fn request(&self, resource: &str) -> Option<Quantity> {
+        of_whole(&self.whole.requests, resource).or_else(|| self.together.requests.get(resource))
+    }
+
+    /// The pod's limit of a resource, if it has one.
+    pub fn limit(&self, resource: &str) -> Option<Quantity> {
+        of_whole(&self.whole.limits, resource).or_else(|| self.together.limits.get(resource))
+    }
+
+    /// Whether containers have to leave a resource to what is set for the pod as
+    /// a whole. Its request is still to be defaulted to its limit, as in a file,
+    /// which a single container's request would keep the API server from.
+    pub fn is_left_to_whole(&self, resource: &str) -> bool {
+        self.from_limits.contains(&resource)
+    }
+
+    /// Whether every container of the pod has to have requests that equal its limits.
+    pub fn is_guaranteed_by_containers(&self) -> bool {
+        self.class == Class::Guaranteed && !self.is_whole
+    }
+
+    /// Whether quotas ask nothing of single containers: the pod as a whole has resources.
+    pub fn has_whole(&self) -> bool {
+        !self.whole.requests.is_empty() || !self.whole.limits.is_empty()
+    }
+
+    /// The class with a container more.
+    pub fn class_with(&self, added: &Asked<'p>) -> Class {
+        if self.is_whole { self.class } else { Class::of(self.containers().chain([added])) }
+    }
+
+    /// What quotas go by, if the pod were of a class.
+    pub fn scopes(&self, class: Class) -> PodScopes<'p> {
+        PodScopes { is_best_effort: class == Class::BestEffort, ..self.scopes }
     }
 }
 
-impl<'p> Container<'p> {
-    /// What cannot be read asks for nothing: the API server refuses such a pod.
-    fn read(raw: Option<RawJson<'p>>) -> Self {
-        let Self { mut requests, limits } =
-            raw.and_then(|raw| text::from_str(raw.get()).ok()).unwrap_or_default();
-        for (name, limit) in limits.iter() {
-            if requests.get(name).is_none() {
-                requests.set(name, limit);
+/// What the pod as a whole sets instead of its containers: CPU and memory alone.
+pub fn of_whole(whole: &Amounts<'_>, resource: &str) -> Option<Quantity> {
+    whole.get(resource).filter(|_| CLASS_RESOURCES.contains(&resource))
+}
+
+/// What the containers ask for while they start, and then together.
+struct Steps<'p> {
+    starting: Asked<'p>,
+    running: Asked<'p>,
+}
+
+impl<'p> Steps<'p> {
+    fn of(regular: &[Asked<'p>], init: &[(Asked<'p>, bool)]) -> Self {
+        let (mut starting, mut running) = (Asked::default(), Asked::default());
+        for (own, is_sidecar) in init {
+            starting.raise_to(&running.plus(own));
+            if *is_sidecar {
+                running.add(own);
             }
         }
-        Self { requests, limits }
+        for own in regular {
+            running.add(own);
+        }
+        Self { starting, running }
+    }
+
+    fn together(&self) -> Asked<'p> {
+        let mut together = self.running.clone();
+        together.raise_to(&self.starting);
+        together
     }
 }
 
 /// The limits of a container. What cannot be read is none.
 pub fn limits_of(resources: RawJson<'_>) -> Amounts<'_> {
-    Container::read(Some(resources)).limits
-}
-
-/// The class, as `ComputePodQOS` of Kubernetes has it: by CPU and memory, zeros left out.
-fn class<'c, 'p: 'c>(containers: impl Iterator<Item = &'c Container<'p>>) -> Class {
-    let decisive =
-        |amounts: &Amounts<'p>| CLASS_RESOURCES.map(|name| amounts.get(name).filter(|own| !own.is_zero()));
-    let add = |sum: &mut [Option<Quantity>; 2], own: [Option<Quantity>; 2]| {
-        for (sum, own) in sum.iter_mut().zip(own) {
-            *sum = own.map(|own| sum.unwrap_or_default().plus(own)).or(*sum);
-        }
-    };
-    let (mut requests, mut limits, mut limited) = ([None; 2], [None; 2], true);
-    for container in containers {
-        let own = decisive(&container.limits);
-        limited &= own.iter().all(Option::is_some);
-        add(&mut limits, own);
-        add(&mut requests, decisive(&container.requests));
-    }
-    if requests == [None; 2] && limits == [None; 2] {
-        Class::BestEffort
-    } else if limited && requests == limits {
-        Class::Guaranteed
-    } else {
-        Class::Burstable
-    }
+    Asked::of_container(Some(resources)).limits
 }

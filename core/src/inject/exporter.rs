@@ -58,6 +58,11 @@ impl Exporter {
         })
     }
 
+    /// The Secrets that hold certificates.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.volumes.iter().filter(|volume| volume.is_secret).map(|volume| volume.object.as_str())
+    }
+
     /// Whether the pod has, or is to have, another volume under one of the
     /// names. Objects whose names differ by a dot and a dash, or behind the 63
     /// characters of a volume's name, would share one.

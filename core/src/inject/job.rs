@@ -8,7 +8,9 @@ use super::{
     compiled::{Compiled, Prepared},
     demand::Demand,
     edit::{ContainerEdit, Place, PodEdit, container_at},
+    fitting::{self, Refusal},
     language::Language,
+    limits::Limits,
     note::Note,
     pod_security::Level,
     reason::{ObjectName, Reason, Taken},
@@ -124,7 +126,12 @@ impl<'p> Job<'_, 'p> {
 
     /// What the pod asks for.
     pub fn demand(&self) -> &Demand<'p> {
-        self.demand.get_or_init(|| Demand::of(self.facts.pod))
+        self.demand.get_or_init(|| Demand::of(self.facts.pod, self.limits()))
+    }
+
+    /// What bounds the namespace's pods.
+    pub fn limits(&self) -> &'p Limits {
+        self.namespace.map_or(&Limits::NONE, |namespace| &namespace.limits)
     }
 
     /// The language's part of the Instrumentation.
@@ -195,6 +202,20 @@ impl<'p> Job<'_, 'p> {
             Some(name) => Err(Reason::taken(Taken::Container, name)),
             None => Ok(()),
         }
+    }
+
+    /// Whether the namespace takes the claims of volumes with these sources.
+    ///
+    /// # Errors
+    /// What does not take them (D32).
+    pub fn check_claims(&self, sources: &[&str]) -> Result<(), Reason> {
+        let checked = fitting::check_claims(self.limits(), self.edit, sources);
+        let field = self.plan.language.defaults.map_or("", |defaults| defaults.field);
+        checked.map_err(|Refusal { object, problem }| Reason::ClaimRefused {
+            field: format!("spec.{field}.volumeClaimTemplate"),
+            object,
+            problem,
+        })
     }
 
     /// Works on each target in order, and notes what came of it. The work is

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub use limit_range::{LimitItem, LimitRange, LimitType};
 pub use resource_list::ResourceList;
-pub use resource_quota::ResourceQuota;
+pub use resource_quota::{PODS, ResourceQuota};
 pub use scope::{PodScopes, Scope, ScopeOperator, ScopeRequirement};
 pub use shared::SharedItems;
 
@@ -25,7 +25,7 @@ use serde_json::Value;
 pub const ENFORCE_MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
 /// The ServiceAccount of pods that name none.
-const DEFAULT_SERVICE_ACCOUNT: &str = "default";
+pub const DEFAULT_SERVICE_ACCOUNT: &str = "default";
 
 /// What is known of a namespace's bounds. A clone shares everything.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -67,6 +67,9 @@ pub enum LimitKind {
 }
 
 impl Limits {
+    /// Nothing is bounded.
+    pub const NONE: Self = Self(None);
+
     /// The LimitRanges, by name. All of them apply; Kubernetes applies them in no defined order.
     pub fn limit_ranges(&self) -> &[Arc<LimitRange>] {
         self.0.as_deref().map_or(&[], |objects| &objects.limit_ranges)

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{
     edit::{Place, container_at},
+    fitting::LEAST_MEMORY,
     job::Job,
     other_agent::OtherAgent,
     pod::EnvFrom,
@@ -30,16 +31,19 @@ pub enum Note {
         /// Kind and name of the owner.
         owner: String,
     },
-    /// Init containers ask for less than the Instrumentation says, so that the pod does not ask for more (D23).
+    /// Init containers have other resources than the Instrumentation says, so that the pod does not
+    /// ask for more (D23) and its namespace accepts it (D32).
     ResourcesLowered {
         /// What they ask for.
         requests: String,
         /// Their limits.
         limits: String,
+        /// The LimitRanges and quotas without which they would be others.
+        due_to: Vec<String>,
     },
-    /// Lowering would leave too little memory to copy the agent, so the Instrumentation's limits stay (D23).
+    /// The pod allows its init containers little memory (D23).
     MemoryTooLittle {
-        /// The limit that it would be.
+        /// How much.
         allowed: String,
     },
     /// The Instrumentation's image is a recorded default, and not the present one (D28).
@@ -83,6 +87,15 @@ pub enum Note {
         /// The size of the agent and its extensions.
         size: String,
     },
+    /// The sidecar has other resources than the Instrumentation says, so that the API server accepts the pod (D32).
+    SidecarFitted {
+        /// What it asks for.
+        requests: String,
+        /// Its limits.
+        limits: String,
+        /// The LimitRanges and quotas that bound it; none where the pod as a whole does.
+        due_to: Vec<String>,
+    },
     /// Telemetry will not arrive by the endpoint and the protocol that the container has.
     Exporter(otlp::Problem),
 }
@@ -104,6 +117,7 @@ impl Note {
             | Self::ResourcesLowered { .. }
             | Self::MemoryTooLittle { .. }
             | Self::Image(_)
+            | Self::SidecarFitted { .. }
             | Self::HelpersSkipped { .. } => false,
         }
     }
@@ -129,6 +143,7 @@ impl Note {
             Self::OnlyHelpers { .. } => "OnlyHelpers",
             Self::LittleStorageLeft { .. } => "LittleStorageLeft",
             Self::VolumeLimitTooSmall { .. } => "VolumeLimitTooSmall",
+            Self::SidecarFitted { .. } => "SidecarFitted",
             Self::Exporter(problem) => problem.code(),
         }
     }
@@ -153,16 +168,24 @@ impl fmt::Display for Note {
                     "the API server did not say in time whom {owner} belongs to; what its name tells was used"
                 )
             }
-            Self::ResourcesLowered { requests, limits } => {
-                write!(
-                    f,
-                    "init containers ask for no more than the pod does: requests {requests}; limits {limits}"
-                )
+            Self::ResourcesLowered { requests, limits, due_to } => {
+                f.write_str("init containers ask for no more than the pod does")?;
+                if !due_to.is_empty() {
+                    write!(f, " and {} accepts", due_to.join(", "))?;
+                }
+                write!(f, ": requests {requests}; limits {limits}")
             }
             Self::MemoryTooLittle { allowed } => {
                 write!(
                     f,
-                    "the pod allows init containers {allowed} of memory, too little to copy an agent; the Instrumentation's limits stay, so that the pod is Burstable and no longer Guaranteed"
+                    "the pod allows init containers {allowed} of memory, which may be too little to copy an agent; if one is OOMKilled, raise the pod's memory limit to {LEAST_MEMORY}"
+                )
+            }
+            Self::SidecarFitted { requests, limits, due_to } => {
+                let due_to = if due_to.is_empty() { "spec.resources".to_owned() } else { due_to.join(", ") };
+                write!(
+                    f,
+                    "the sidecar asks for no more than {due_to} accepts: requests {requests}; limits {limits}"
                 )
             }
             Self::Image(choice) => choice.fmt(f),

@@ -93,11 +93,20 @@ pub struct Spec<'a> {
     /// Resources of the pod as a whole.
     #[serde(borrow)]
     pub resources: Option<RawJson<'a>>,
-    /// What the pod takes beside its containers.
+    /// What running the pod costs beside its containers.
     #[serde(borrow)]
     pub overhead: Option<RawJson<'a>>,
     /// Resource claims that the containers may refer to.
     pub resource_claims: List<Named<'a>>,
+    /// The ServiceAccount; empty for the namespace's default one.
+    pub service_account_name: Text<'a>,
+    /// The same by its deprecated name.
+    pub service_account: Text<'a>,
+    /// The priority class.
+    pub priority_class_name: Text<'a>,
+    /// How many seconds the pod may run; for quotas only.
+    #[serde(borrow)]
+    pub active_deadline_seconds: Option<RawJson<'a>>,
 }
 
 /// `spec.os`.
@@ -186,6 +195,9 @@ pub struct Volume<'a> {
     /// The ConfigMap that it shows.
     #[serde(deserialize_with = "optional_object")]
     pub config_map: Option<Named<'a>>,
+    /// The claim that is made for it.
+    #[serde(borrow)]
+    pub ephemeral: Option<RawJson<'a>>,
 }
 
 /// `volumes[].secret`.
@@ -262,6 +274,11 @@ impl<'a> Pod<'a> {
     /// When the text is not a pod as the API server would send it.
     pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
         text::from_str::<Object<Self>>(json).map(|object| object.0)
+    }
+
+    /// Whether the kubelet made the pod to show a static pod of its node.
+    pub fn is_mirror(&self) -> bool {
+        self.metadata.annotations.get("kubernetes.io/config.mirror").is_some()
     }
 
     /// Whether the pod runs on Windows nodes only.

@@ -175,6 +175,14 @@ reasons! {
     SeveralContainers { annotation: Annotation, containers: String } => "{annotation} is \"{containers}\", which has a comma; Go takes one container";
     /// Go's sidecar is privileged, or an Instrumentation gives init containers what the namespace does not allow.
     PodSecurity { namespace: String, level: String, refused: String } => "namespace \"{namespace}\" enforces the pod security level \"{level}\", which refuses {refused}";
+    /// Go's sidecar asks for more than a LimitRange or a quota leaves.
+    ResourcesRefused { object: String, problem: String } => "{object} would reject the pod with the sidecar: {problem}; lower spec.go.resourceRequirements of the Instrumentation, or raise the bound";
+    /// The volume's claim would be rejected.
+    ClaimRefused { field: String, object: String, problem: String } => "{object} would reject the claim of {field}, and the pod would wait for it: {problem}; change the template, or raise the bound";
+    /// The pod's ServiceAccount allows no Secret but those that it lists.
+    SecretRefused { account: String, secret: String } => "ServiceAccount \"{account}\" allows its pods no Secret but those that it lists (kubernetes.io/enforce-mountable-secrets), and the Instrumentation refers to Secret \"{secret}\"; choose an Instrumentation without it, or another ServiceAccount";
+    /// The kubelet made the pod for a static one.
+    MirrorPod => "the pod mirrors a static pod of its node, to which nothing may be added; add the agent to the static pod's manifest";
     /// A configuration path that leaves no folder to mount.
     ConfigPath { field: &'static str, value: String } => "{field}: \"{value}\" leaves no folder of its own to mount; give an absolute path of a file or folder below the root";
     /// The kubelet would evict the pod, again and again.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{image, neutral::InitResources, pod::Pod, workload::Workload};
+use super::{fitting::InitResources, image, pod::Pod, workload::Workload};
 use crate::api::{RESOURCE_PREFIX, sizes::AgentSizes};
 
 /// The pod's name, taken from the downward API.

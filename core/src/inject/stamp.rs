@@ -41,9 +41,11 @@ struct Entry<'f> {
 /// The label and the annotation of a pod of which these are the findings.
 ///
 /// A pod that was injected before keeps the stamp of then: a second review
-/// changes nothing.
+/// changes nothing. The kubelet wants its mirror pods as they are.
 pub fn of(findings: &[Finding]) -> Stamp {
-    let before = |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
+    let before = |reason: &Reason| {
+        matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd | Reason::MirrorPod)
+    };
     let asked = findings.iter().any(|finding| !matches!(finding.reason, Reason::SwitchedOff { .. }));
     let injected = findings.iter().any(|finding| finding.reason.is_injected());
     if !asked || !injected && findings.iter().any(|finding| before(&finding.reason)) {

@@ -111,6 +111,7 @@ pub fn inject(job: &mut Job<'_, '_>, server: &WebServer) {
 fn prepare(job: &Job<'_, '_>, server: &WebServer) -> Result<(Location, Room), Reason> {
     let location = (server.location)(job.prepared())?;
     job.check_security_context()?;
+    job.check_claims(&(server.sources)(job.prepared()))?;
     // Only one clone fits into a pod, and so only one web server (D17).
     job.check_names(&[server.conf_volume, server.agent_volume], [CLONE, server.attach])?;
     let [_, agent] = (server.sources)(job.prepared());

@@ -47,7 +47,7 @@ pub struct Case<'c> {
 type Rule = fn(&Seen<'_>) -> bool;
 
 /// The rules, by number.
-static RULES: [(u8, Rule); 27] = [
+static RULES: [(u8, Rule); 28] = [
     (1, by_pod::original_kept),
     (2, by_finding::every_target_skipped),
     (3, by_pod::extension_has_pull_policy),
@@ -75,6 +75,7 @@ static RULES: [(u8, Rule); 27] = [
     (28, by_instrumentation::image_follows_default),
     (29, by_pod::node_name_added),
     (30, by_finding::helpers_skipped),
+    (32, by_finding::bounded_by_namespace),
 ];
 
 /// The differences that show in a case, by number.

@@ -8,13 +8,21 @@ use serde::{
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use crate::{api::quantity::Quantity, inject::text::Text};
+use crate::{
+    api::quantity::Quantity,
+    inject::text::{self, RawJson, Text},
+};
 
 /// Quantities by the name of their resource. What is no quantity is left out.
 #[derive(Clone, Debug, Default)]
 pub struct Amounts<'p>(Vec<(Text<'p>, Quantity)>);
 
 impl<'p> Amounts<'p> {
+    /// Amounts as they are written. What cannot be read is nothing.
+    pub fn read(raw: Option<RawJson<'p>>) -> Self {
+        raw.and_then(|raw| text::from_str(raw.get()).ok()).unwrap_or_default()
+    }
+
     /// The amount of a resource.
     pub fn get(&self, resource: &str) -> Option<Quantity> {
         self.0.iter().find(|(name, _)| **name == *resource).map(|(_, quantity)| *quantity)
@@ -23,6 +31,13 @@ impl<'p> Amounts<'p> {
     /// Sets the amount of a resource.
     pub fn set(&mut self, resource: &Text<'p>, quantity: Quantity) {
         *self.entry(resource) = quantity;
+    }
+
+    /// Sets the amount of a resource that has none.
+    pub fn set_default(&mut self, resource: &'p str, quantity: Quantity) {
+        if self.get(resource).is_none() {
+            self.0.push((Text(resource.into()), quantity));
+        }
     }
 
     /// Adds amounts.
@@ -105,6 +120,13 @@ impl<'de> Visitor<'de> for AmountsVisitor {
 /// A quantity, or something else that stands in its place.
 struct Amount(Option<Quantity>);
 
+impl From<Option<Quantity>> for Amount {
+    /// As finely as the API server keeps it: it rounds up what is finer.
+    fn from(quantity: Option<Quantity>) -> Self {
+        Self(quantity.map(|quantity| quantity.rounded_up(Quantity::MILLI)))
+    }
+}
+
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(AmountVisitor)
@@ -121,19 +143,19 @@ impl<'de> Visitor<'de> for AmountVisitor {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Amount, E> {
-        Ok(Amount(Quantity::parse(text)))
+        Ok(Quantity::parse(text).into())
     }
 
     fn visit_u64<E>(self, number: u64) -> Result<Amount, E> {
-        Ok(Amount(Quantity::of(&number.into())))
+        Ok(Quantity::of(&number.into()).into())
     }
 
     fn visit_i64<E>(self, number: i64) -> Result<Amount, E> {
-        Ok(Amount(Quantity::of(&number.into())))
+        Ok(Quantity::of(&number.into()).into())
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Amount, E> {
-        Ok(Amount(Quantity::of(&number.into())))
+        Ok(Quantity::of(&number.into()).into())
     }
 
     fn visit_unit<E>(self) -> Result<Amount, E> {

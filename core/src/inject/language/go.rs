@@ -67,7 +67,9 @@ fn check_pod(job: &Job<'_, '_>) -> Result<(), Reason> {
 
 fn add_sidecar(job: &mut Job<'_, '_>, place: Place) -> Result<Vec<Note>, Reason> {
     let env = variables(job, place)?;
-    let notes = note::certificates(job).chain(warning::of_exporter(job.plan, &env, None)).collect();
+    let (resources, mut notes) = sidecar_resources(job)?;
+    notes.extend(note::certificates(job));
+    notes.extend(warning::of_exporter(job.plan, &env, None));
     let (pod, instrumentation) = (job.facts.pod, job.instrumentation());
     let source = format!("\"hostPath\":{{\"path\":\"{KERNEL_DEBUG_PATH}\"}}");
     job.edit.volumes.add(NewVolume::new(KERNEL_DEBUG, source));
@@ -76,9 +78,7 @@ fn add_sidecar(job: &mut Job<'_, '_>, place: Place) -> Result<Vec<Note>, Reason>
     instrumentation.exporter.mount(pod, &mut job.edit.volumes, &mut mounts);
     let mut draft = Draft::new(SIDECAR, &job.prepared().image);
     draft.env(&env, &[]).mounts(&[], &mounts.added);
-    draft
-        .raw("resources", Some(&sidecar_resources(job)))
-        .pull_policy(instrumentation.image_pull_policy.as_deref());
+    draft.raw("resources", Some(&resources)).pull_policy(instrumentation.image_pull_policy.as_deref());
     draft.raw("securityContext", Some(job.prepared().security_context.as_deref().unwrap_or(PRIVILEGED)));
     job.edit.sidecars.push(draft.finish());
     // With the node's processes in sight there is nothing to share, and the

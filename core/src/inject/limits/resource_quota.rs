@@ -31,15 +31,22 @@ const STORAGE: &str = "requests.storage";
 const CLAIMS: &str = "persistentvolumeclaims";
 const CLAIM_OBJECTS: &str = "count/persistentvolumeclaims";
 
+/// How a quota bounds the number of pods.
+pub const PODS: [&str; 2] = ["pods", "count/pods"];
+
 impl ResourceQuota {
     /// Reads a quota. What cannot be read is left out, with a sentence.
     pub fn read(object: &Value, problems: &mut Vec<String>) -> Self {
         let (spec, status) = (&object["spec"], &object["status"]);
+        let scopes = ScopeRequirement::read_all(spec, problems);
+        // A sidecar may take a pod out of the class `BestEffort`, and into the count of another quota.
+        let by_class = scopes.iter().any(|one| matches!(one.scope, Scope::BestEffort | Scope::NotBestEffort));
+        let is_of_use = |name: &str| is_of_use(name) || by_class && PODS.contains(&name);
         let mut list =
             |value: &Value, field: &str| ResourceList::read(value, field, problems).only(is_of_use);
         let hard = list(&spec["hard"], "spec.hard").least(&list(&status["hard"], "status.hard"));
         let used = list(&status["used"], "status.used").only(|name| hard.get(name).is_some());
-        Self { name: name_of(object), hard, used, scopes: ScopeRequirement::read_all(spec, problems) }
+        Self { name: name_of(object), hard, used, scopes }
     }
 
     /// Whether it counts a pod.
@@ -163,6 +170,9 @@ mod tests {
         );
         assert_eq!(shown(quota.left_of_requests("ephemeral-storage")), None);
         assert_eq!((quota.left("pods"), quota.used.get("pods")), (None, None), "injection adds no pods");
+        let spec = json!({"hard": {"pods": "7", "secrets": "1"}, "scopes": ["NotBestEffort"]});
+        let by_class = tests::quota(&json!({"spec": spec, "status": {"used": {"pods": "3"}}}));
+        assert_eq!(shown(by_class.left("pods")).as_deref(), Some("4"), "but it may change a pod's class");
     }
 
     #[test]

@@ -96,6 +96,18 @@ pub fn helpers_skipped(seen: &Seen<'_>) -> bool {
     seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
 }
 
+/// D32: the operator's pod would be rejected, or wait for a claim that is.
+pub fn bounded_by_namespace(seen: &Seen<'_>) -> bool {
+    const SKIPPED: [&str; 4] = ["ResourcesRefused", "ClaimRefused", "SecretRefused", "MirrorPod"];
+    let is_fitted = |note: &Note| match note {
+        Note::ResourcesLowered { due_to, .. } | Note::SidecarFitted { due_to, .. } => !due_to.is_empty(),
+        _ => false,
+    };
+    // In the operator's way, they are fitted only where the pod would be rejected.
+    let mut exact = seen.case.exact.findings.iter();
+    SKIPPED.iter().any(|code| seen.has(code)) || exact.any(|finding| finding.notes.iter().any(is_fitted))
+}
+
 /// D21: one language fails, and another one goes in all the same.
 pub fn other_language_fails(seen: &Seen<'_>) -> bool {
     let fails = seen.findings().iter().any(|finding| {

@@ -5,7 +5,11 @@ use std::{borrow::Cow, fmt};
 
 use serde_json::Value;
 
-use crate::{api::quantity::Quantity, inject::json};
+use super::choice::Pair;
+use crate::{
+    api::quantity::Quantity,
+    inject::{demand::Asked, json, text::Text},
+};
 
 /// Requests and limits.
 #[derive(Clone, Debug)]
@@ -46,25 +50,34 @@ impl<'s> Resources<'s> {
         names
     }
 
-    /// Request and limit alike, the smaller of the limit and what is allowed.
-    pub fn set_both(&mut self, name: Cow<'s, str>, allowed: Quantity) {
-        let limit = self.limits.get(&name).map_or(allowed, |limit| limit.min(allowed));
-        if limit.is_zero() {
-            self.requests.remove(&name);
-            self.limits.remove(&name);
-            return;
-        }
-        self.limits.set(name.clone(), limit);
-        self.requests.set(name, limit);
+    /// Request and limit of a resource.
+    pub fn pair(&self, resource: &str) -> Pair {
+        let limit = self.limits.get(resource);
+        // The API server takes the limit where no request is set.
+        (self.requests.get(resource).or(limit), limit)
     }
 
-    /// Asks for no more than is allowed.
-    pub fn lower_request(&mut self, name: Cow<'s, str>, allowed: Quantity) {
-        // The API server takes the limit where no request is said.
-        let asked = self.requests.get(&name).or_else(|| self.limits.get(&name)).unwrap_or_default();
-        if asked > allowed {
-            self.requests.set(name, allowed);
+    /// Sets request and limit of a resource. What is the same already stays as it is written.
+    pub fn set(&mut self, name: Cow<'s, str>, (request, limit): Pair) {
+        if self.pair(&name) == (request, limit) {
+            return;
         }
+        self.limits.replace(name.clone(), limit);
+        self.requests.replace(name, request);
+    }
+
+    /// As the API server reads them.
+    pub fn asked(&self) -> Asked<'_> {
+        let mut asked = Asked::default();
+        for (list, amounts) in [(&self.limits, &mut asked.limits), (&self.requests, &mut asked.requests)] {
+            for (name, entry) in &list.entries {
+                if let Some(amount) = entry.amount {
+                    amounts.set(&Text(Cow::Borrowed(name)), amount);
+                }
+            }
+        }
+        asked.default_requests();
+        asked
     }
 
     /// Whether anything differs from what is said.
@@ -95,7 +108,9 @@ impl<'s> Resources<'s> {
 impl<'s> Quantities<'s> {
     fn of(said: &'s Value) -> Self {
         let entries = said.as_object().into_iter().flatten();
-        let entry = |value| Entry { amount: Quantity::of(value), written: Some(value) };
+        // The API server rounds up what is finer.
+        let amount = |value| Quantity::of(value).map(|amount| amount.rounded_up(Quantity::MILLI));
+        let entry = |value| Entry { amount: amount(value), written: Some(value) };
         let entries = entries.map(|(name, value)| (Cow::Borrowed(name.as_str()), entry(value)));
         Self { entries: entries.collect(), is_changed: false }
     }
@@ -105,13 +120,16 @@ impl<'s> Quantities<'s> {
         self.entry(resource).and_then(|entry| entry.amount)
     }
 
-    /// Whether a resource is named.
-    pub fn has(&self, resource: &str) -> bool {
-        self.entry(resource).is_some()
+    /// Sets the amount of a resource, or takes it out.
+    fn replace(&mut self, resource: Cow<'s, str>, quantity: Option<Quantity>) {
+        match quantity {
+            Some(quantity) => self.set(resource, quantity),
+            None => self.remove(&resource),
+        }
     }
 
     /// Sets the amount of a resource. One that has it already stays as it was written.
-    pub fn set(&mut self, resource: Cow<'s, str>, quantity: Quantity) {
+    fn set(&mut self, resource: Cow<'s, str>, quantity: Quantity) {
         if self.get(&resource) == Some(quantity) {
             return;
         }
@@ -124,7 +142,7 @@ impl<'s> Quantities<'s> {
     }
 
     /// Takes a resource out.
-    pub fn remove(&mut self, resource: &str) {
+    fn remove(&mut self, resource: &str) {
         let before = self.entries.len();
         self.entries.retain(|(name, _)| name != resource);
         self.is_changed |= self.entries.len() < before;

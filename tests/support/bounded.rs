@@ -1,0 +1,300 @@
+//! Namespaces with LimitRanges and quotas, and pods for them, made up from
+//! numbers. Bounds bite, and a good share of the pods keeps to them.
+
+use serde_json::{Map, Value, json};
+
+use crate::generator::Choices;
+
+/// How many pods there are for each namespace.
+pub const PODS_OF_ONE: u64 = 20;
+
+/// A namespace's bounds, by number; quotas have what is used of them.
+pub struct Namespace {
+    pub ranges: Vec<Value>,
+    pub quotas: Vec<Value>,
+    /// The specification of its Instrumentation.
+    pub instrumentation: Value,
+}
+
+const CPU: [&str; 9] = ["0", "1m", "10m", "50m", "100m", "250m", "500m", "1", "2"];
+const MEMORY: [&str; 9] = ["0", "16Mi", "32Mi", "64Mi", "100Mi", "128Mi", "256Mi", "512Mi", "1Gi"];
+/// Enough for all agents: a pod whose limit holds none is skipped for that, whatever its namespace says.
+const STORAGE: [&str; 4] = ["1Gi", "2Gi", "4Gi", "8Gi"];
+const GPU: &str = "example.com/gpu";
+const HUGE: &str = "hugepages-2Mi";
+
+/// The namespace of a number.
+pub fn namespace(number: u64) -> Namespace {
+    let mut choices = Choices::new(number ^ 0x4c69_6d69_7452_616e);
+    let count = [0, 1, 1, 1, 2, 3][choices.below(6)];
+    let ranges = (0..count).map(|index| range(&mut choices, index)).collect();
+    let count = [0, 0, 1, 1, 2][choices.below(5)];
+    let quotas = (0..count).map(|index| quota(&mut choices, index)).collect();
+    Namespace { ranges, quotas, instrumentation: instrumentation(&mut choices) }
+}
+
+fn range(choices: &mut Choices, index: usize) -> Value {
+    let mut items = Vec::new();
+    if choices.chance(80) {
+        items.push(item(choices, "Container"));
+    }
+    if choices.chance(if items.is_empty() { 100 } else { 35 }) {
+        items.push(item(choices, "Pod"));
+    }
+    json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": format!("range-{index}")}, "spec": {"limits": items}})
+}
+
+/// One item that the API server accepts: each list in order with the others.
+fn item(choices: &mut Choices, kind: &str) -> Value {
+    let mut item = json!({"type": kind});
+    for (name, amounts, percent) in
+        [("cpu", &CPU[..], 60), ("memory", &MEMORY[..], 70), ("ephemeral-storage", &STORAGE[..], 12)]
+    {
+        if choices.chance(percent) {
+            bound(choices, &mut item, name, amounts);
+        }
+    }
+    if choices.chance(6) {
+        let most = choices.one(&["1", "4"]);
+        item["max"][GPU] = most.into();
+    }
+    if choices.chance(3) {
+        item["max"][HUGE] = "64Mi".into();
+    }
+    item
+}
+
+fn bound(choices: &mut Choices, item: &mut Value, name: &str, amounts: &[&str]) {
+    let is_pod = item["type"] == "Pod";
+    let count = amounts.len();
+    let (low, high) = (choices.below(count / 2 + 1), count / 2 + choices.below(count - count / 2));
+    let mut has_min = false;
+    if choices.chance(45) {
+        item["min"][name] = amounts[low].into();
+        has_min = true;
+    }
+    let has_max = choices.chance(45);
+    if has_max {
+        let factor = if is_pod && !amounts[high].ends_with('m') { "4" } else { "" };
+        let most = if factor.is_empty() { amounts[high].to_owned() } else { times_four(amounts[high]) };
+        item["max"][name] = most.into();
+    }
+    // A ratio beside both has to be within what they span.
+    if choices.chance(25) && !(has_min && has_max) {
+        item["maxLimitRequestRatio"][name] = choices.one(&["1", "1.1", "1.5", "2", "3", "4", "10"]).into();
+    }
+    if !is_pod && choices.chance(45) {
+        let default = low + choices.below(high - low + 1);
+        item["default"][name] = amounts[default].into();
+        if choices.chance(60) {
+            item["defaultRequest"][name] = amounts[low + choices.below(default - low + 1)].into();
+        }
+    } else if !is_pod && choices.chance(20) {
+        item["defaultRequest"][name] = amounts[low].into();
+    }
+}
+
+fn times_four(amount: &str) -> String {
+    let end = amount.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(amount.len());
+    let (number, suffix) = amount.split_at(end);
+    format!("{}{suffix}", number.parse::<u32>().expect("a number") * 4)
+}
+
+fn quota(choices: &mut Choices, index: usize) -> Value {
+    let mut hard = Map::new();
+    let mut used = Map::new();
+    for (names, hards, useds) in [
+        (["requests.cpu", "cpu"], ["1", "2", "4", "8"], ["0", "100m", "300m"]),
+        (["requests.memory", "memory"], ["512Mi", "1Gi", "2Gi", "4Gi"], ["0", "100Mi", "200Mi"]),
+        (["limits.cpu", "limits.cpu"], ["1", "2", "4", "8"], ["0", "250m", "500m"]),
+        (["limits.memory", "limits.memory"], ["512Mi", "1Gi", "2Gi", "8Gi"], ["0", "100Mi", "256Mi"]),
+        (
+            ["requests.ephemeral-storage", "limits.ephemeral-storage"],
+            ["1Gi", "2Gi", "4Gi", "8Gi"],
+            ["0", "0", "10Mi"],
+        ),
+        (["requests.example.com/gpu", "requests.hugepages-2Mi"], ["0", "2", "4", "8Mi"], ["0", "0", "0"]),
+    ] {
+        if choices.chance(30) {
+            let name = choices.one(&names);
+            hard.insert(name.into(), choices.one(&hards).into());
+            used.insert(name.into(), choices.one(&useds).into());
+        }
+    }
+    if choices.chance(15) {
+        hard.insert("pods".into(), choices.one(&["0", "9", "9", "9"]).into());
+        used.insert("pods".into(), "0".into());
+    }
+    let mut spec = json!({"hard": hard});
+    let scope = |scope: &str| json!([scope]);
+    let expression = |operator: &str, values: &[&str]| {
+        let mut one = json!({"scopeName": "PriorityClass", "operator": operator});
+        if !values.is_empty() {
+            one["values"] = json!(values);
+        }
+        json!({"matchExpressions": [one]})
+    };
+    match choices.below(10) {
+        0 => spec["scopes"] = scope("Terminating"),
+        1 => spec["scopes"] = scope("NotTerminating"),
+        2 | 3 => spec["scopes"] = scope("NotBestEffort"),
+        4 => {
+            // Kubernetes takes no other bound of such pods.
+            spec = json!({"hard": {"pods": choices.one(&["0", "9", "9"])}, "scopes": ["BestEffort"]});
+            used = Map::from_iter([("pods".to_owned(), "0".into())]);
+        }
+        5 => spec["scopeSelector"] = expression("In", &[CLASSES[0]]),
+        6 => spec["scopeSelector"] = expression("DoesNotExist", &[]),
+        _ => {}
+    }
+    if spec["hard"].as_object().is_none_or(Map::is_empty) {
+        spec["hard"] = json!({"requests.cpu": "4"});
+        used = Map::from_iter([("requests.cpu".to_owned(), "0".into())]);
+    }
+    let status = json!({"hard": spec["hard"], "used": used});
+    json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": format!("quota-{index}")}, "spec": spec, "status": status})
+}
+
+/// Priority classes that every cluster has for pods of any namespace, or that the tests make.
+pub const CLASSES: [&str; 1] = ["bounded-high"];
+
+fn instrumentation(choices: &mut Choices) -> Value {
+    let mut spec = json!({"exporter": {"endpoint": "http://collector:4318"}});
+    for (field, resources) in [
+        ("java", "resources"),
+        ("python", "resourceRequirements"),
+        ("go", "resourceRequirements"),
+        ("apacheHttpd", "resourceRequirements"),
+    ] {
+        let said = match choices.below(8) {
+            0 => json!({"limits": {}, "requests": {}}),
+            1 => json!({"limits": {"memory": "1Gi"}}),
+            2 => json!({"requests": {"cpu": "200m", "memory": "16Mi"}, "limits": {}}),
+            3 => {
+                json!({"requests": {"cpu": "0", "memory": "32Mi"}, "limits": {"cpu": "3", "memory": "100Mi", "ephemeral-storage": "1Gi"}})
+            }
+            4 => json!({"requests": {"cpu": "10m", "memory": "32Mi", "ephemeral-storage": "50Mi"}}),
+            5 => json!({"limits": {"cpu": "100m", "memory": "128Mi", GPU: "1"}, "requests": {GPU: "1"}}),
+            _ => continue,
+        };
+        spec[field] = json!({resources: said});
+    }
+    spec
+}
+
+/// The pod of a number, without any annotation, for a namespace.
+pub fn pod(number: u64, namespace: &Namespace) -> Value {
+    let mut choices = Choices::new(number);
+    // Most pods are written with the bounds in mind.
+    let keeps = choices.chance(85);
+    // Quotas want resources to be set, which LimitRanger may do, too.
+    let style = if keeps && !namespace.quotas.is_empty() {
+        [0, 1, 2, 4, 4][choices.below(5)]
+    } else {
+        choices.below(6)
+    };
+    let resources = |choices: &mut Choices| resources(choices, style, keeps.then_some(namespace));
+    let names =
+        [&["app"][..], &["app", "web"], &["app", "web", "proxy"]][[0, 0, 0, 1, 1, 2][choices.below(6)]];
+    let container = |name: &str, resources: Value| json!({"name": name, "image": "registry.example.com/app:1", "resources": resources});
+    let containers: Vec<Value> = names.iter().map(|name| container(name, resources(&mut choices))).collect();
+    let mut init: Vec<Value> = Vec::new();
+    for name in ["setup", "mesh"] {
+        if choices.chance(20) {
+            let mut one = container(name, resources(&mut choices));
+            if choices.chance(50) {
+                one["restartPolicy"] = "Always".into();
+            }
+            init.push(one);
+        }
+    }
+    let mut spec = json!({"containers": containers});
+    if !init.is_empty() {
+        spec["initContainers"] = init.into();
+    }
+    match choices.below(14) {
+        0 => spec["activeDeadlineSeconds"] = 600.into(),
+        1 => spec["priorityClassName"] = CLASSES[0].into(),
+        2 => spec["resources"] = json!({"limits": {"cpu": "4", "memory": "4Gi"}}),
+        3 => spec["resources"] = json!({"requests": {"memory": "2Gi"}}),
+        4 => {
+            spec["resources"] =
+                json!({"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "1", "memory": "2Gi"}});
+        }
+        _ => {}
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "bounded-"}, "spec": spec})
+}
+
+fn resources(choices: &mut Choices, style: usize, bounds: Option<&Namespace>) -> Value {
+    let mut resources = json!({"requests": {}, "limits": {}});
+    if style == 0 {
+        // Left to LimitRanger.
+        return json!({});
+    }
+    for (name, amounts, percent) in
+        [("cpu", &CPU[..], 85), ("memory", &MEMORY[..], 90), ("ephemeral-storage", &STORAGE[..], 10)]
+    {
+        let is_bounded = bounds.is_some_and(|bounds| !bounds.quotas.is_empty()) && percent > 50;
+        if !is_bounded && !choices.chance(percent) {
+            continue;
+        }
+        let (one, other) = (choices.below(amounts.len()), choices.below(amounts.len()));
+        let (mut request, mut limit) =
+            (amounts[one.min(other)].to_owned(), amounts[one.max(other)].to_owned());
+        if let Some(bounds) = bounds {
+            (request, limit) = kept(bounds, name, request, limit);
+        }
+        match style {
+            1 => resources["limits"][name] = limit.into(),
+            2 => {
+                resources["limits"][name] = limit.clone().into();
+                resources["requests"][name] = limit.into();
+            }
+            3 if choices.chance(60) => resources["requests"][name] = request.into(),
+            _ => {
+                resources["requests"][name] = request.into();
+                resources["limits"][name] = limit.into();
+            }
+        }
+    }
+    if choices.chance(6) {
+        resources["limits"][GPU] = choices.one(&["1", "2"]).into();
+    }
+    if choices.chance(3) {
+        resources["limits"][HUGE] = "4Mi".into();
+    }
+    resources
+}
+
+/// A request and a limit that LimitRanges accept of a container, as far as one looks at them one by one.
+fn kept(bounds: &Namespace, name: &str, request: String, limit: String) -> (String, String) {
+    use crate::namespace_model::quantity;
+    let amount = |text: &str| quantity(&text.into());
+    let (mut request, mut limit) = (request, limit);
+    let items =
+        || bounds.ranges.iter().flat_map(|range| range["spec"]["limits"].as_array().into_iter().flatten());
+    let of = |list: &'static str| {
+        let own = items().filter(|item| item["type"] == "Container");
+        own.filter_map(move |item| item[list].get(name).and_then(Value::as_str).map(str::to_owned))
+    };
+    for min in of("min") {
+        for one in [&mut request, &mut limit] {
+            if amount(one) < amount(&min) {
+                one.clone_from(&min);
+            }
+        }
+    }
+    for max in of("max") {
+        for one in [&mut request, &mut limit] {
+            if amount(one) > amount(&max) {
+                one.clone_from(&max);
+            }
+        }
+    }
+    let ratio = |item: &Value| item["maxLimitRequestRatio"].get(name).is_some();
+    if items().any(ratio) {
+        request.clone_from(&limit);
+    }
+    (request, limit)
+}

@@ -1,0 +1,336 @@
+//! What Kubernetes makes of a pod's resources: defaults, LimitRanges, quotas and
+//! the class of service. A second reckoning, written from Kubernetes' own rules
+//! and on plain JSON, to hold the product's against; the end-to-end tests hold
+//! this one against the real API server.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// Amounts in thousandths, which is as fine as the API server keeps them.
+pub type Amounts = BTreeMap<String, i128>;
+
+/// A namespace's LimitRanges and quotas, as objects; the quotas with their status.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds {
+    pub ranges: Vec<Value>,
+    pub quotas: Vec<Value>,
+}
+
+/// What is wrong with a pod, and of which resource; of none where the pod itself is one too many.
+pub type Complaint = (String, String);
+
+/// A quantity in thousandths, rounded up.
+pub fn quantity(value: &Value) -> i128 {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let scale: i128 = match suffix {
+        "m" => 1,
+        "" => 1_000,
+        "Ki" => 1_000 << 10,
+        "Mi" => 1_000 << 20,
+        "Gi" => 1_000 << 30,
+        other => panic!("the generator makes no {other:?}"),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits: i128 = format!("{whole}{fraction}").parse().expect("a number");
+    let parts = 10_i128.pow(u32::try_from(fraction.len()).expect("few digits"));
+    (digits * scale + parts - 1) / parts
+}
+
+/// The amounts of a map.
+pub fn amounts(map: &Value) -> Amounts {
+    let entries = map.as_object().into_iter().flatten();
+    entries.map(|(name, value)| (name.clone(), quantity(value))).collect()
+}
+
+fn list<'v>(object: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+    object[name].as_array().into_iter().flatten()
+}
+
+fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    list(&pod["spec"], "containers").chain(list(&pod["spec"], "initContainers"))
+}
+
+fn each_container(pod: &mut Value, mut work: impl FnMut(&mut Value)) {
+    for name in ["containers", "initContainers"] {
+        let all = pod["spec"].get_mut(name).and_then(Value::as_array_mut);
+        all.into_iter().flatten().for_each(&mut work);
+    }
+}
+
+/// Sets what is not set.
+fn fill(resources: &mut Value, list: &str, from: &Value) {
+    for (name, value) in from.as_object().into_iter().flatten() {
+        if resources[list].get(name).is_none() {
+            resources[list][name] = value.clone();
+        }
+    }
+}
+
+/// The pod as the API server makes it of what is sent, LimitRanges included.
+pub fn defaulted(pod: &Value, bounds: &Bounds) -> Value {
+    let mut pod = pod.clone();
+    default_by_api(&mut pod);
+    for range in &bounds.ranges {
+        for item in list(&range["spec"], "limits").filter(|item| item["type"] == "Container") {
+            let item = default_item(item);
+            each_container(&mut pod, |container| {
+                fill(&mut container["resources"], "limits", &item["default"]);
+                fill(&mut container["resources"], "requests", &item["defaultRequest"]);
+            });
+        }
+    }
+    pod
+}
+
+fn default_by_api(pod: &mut Value) {
+    each_container(pod, |container| {
+        let limits = container["resources"]["limits"].clone();
+        fill(&mut container["resources"], "requests", &limits);
+    });
+    if amounts(&pod["spec"]["resources"]["limits"]).is_empty() {
+        return;
+    }
+    let (requests, _) = together(pod);
+    let open: Vec<_> = requests.into_iter().filter(|(name, _)| name == "cpu" || name == "memory").collect();
+    let open: BTreeMap<_, _> = open.into_iter().map(|(name, amount)| (name, format!("{amount}m"))).collect();
+    let limits = pod["spec"]["resources"]["limits"].clone();
+    fill(&mut pod["spec"]["resources"], "requests", &json!(open));
+    fill(&mut pod["spec"]["resources"], "requests", &limits);
+}
+
+/// What the API server fills in when a LimitRange is stored.
+fn default_item(item: &Value) -> Value {
+    let mut item = item.clone();
+    let (max, min) = (item["max"].clone(), item["min"].clone());
+    fill(&mut item, "default", &max);
+    let default = item["default"].clone();
+    fill(&mut item, "defaultRequest", &default);
+    fill(&mut item, "defaultRequest", &min);
+    item
+}
+
+/// What the containers have together: requests and limits.
+pub fn together(pod: &Value) -> (Amounts, Amounts) {
+    let of = |kind: &str| {
+        let (mut running, mut peak) = (Amounts::new(), Amounts::new());
+        for init in list(&pod["spec"], "initContainers") {
+            let own = amounts(&init["resources"][kind]);
+            let mut step = running.clone();
+            add(&mut step, &own);
+            for (name, amount) in &step {
+                let most = peak.entry(name.clone()).or_insert(*amount);
+                *most = (*most).max(*amount);
+            }
+            if init["restartPolicy"] == "Always" {
+                add(&mut running, &own);
+            }
+        }
+        for own in list(&pod["spec"], "containers") {
+            add(&mut running, &amounts(&own["resources"][kind]));
+        }
+        for (name, amount) in peak {
+            let most = running.entry(name).or_insert(amount);
+            *most = (*most).max(amount);
+        }
+        running
+    };
+    (of("requests"), of("limits"))
+}
+
+fn add(sum: &mut Amounts, more: &Amounts) {
+    for (name, amount) in more {
+        *sum.entry(name.clone()).or_default() += amount;
+    }
+}
+
+/// The effective requests and limits of a pod.
+pub fn effective(pod: &Value) -> (Amounts, Amounts) {
+    let (mut requests, mut limits) = together(pod);
+    for (list, effective) in [("requests", &mut requests), ("limits", &mut limits)] {
+        let whole = amounts(&pod["spec"]["resources"][list]);
+        effective.extend(whole.into_iter().filter(|(name, _)| name == "cpu" || name == "memory"));
+    }
+    (requests, limits)
+}
+
+/// The class of service.
+pub fn class(pod: &Value) -> &'static str {
+    let whole = &pod["spec"]["resources"];
+    let all: Vec<&Value> = if whole.is_object() {
+        vec![whole]
+    } else {
+        containers(pod).map(|container| &container["resources"]).collect()
+    };
+    let positive = |one: &Value, list: &str, name: &str| {
+        let amount = one[list].get(name).map(quantity);
+        amount.filter(|amount| *amount > 0)
+    };
+    let pairs = || {
+        all.iter().flat_map(move |one| {
+            ["cpu", "memory"].map(|name| (positive(one, "requests", name), positive(one, "limits", name)))
+        })
+    };
+    if pairs().all(|pair| pair == (None, None)) {
+        "BestEffort"
+    } else if pairs().all(|(request, limit)| limit.is_some() && request == limit) {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
+}
+
+/// What the API server would say against a pod that is defaulted, of this class.
+pub fn complaints(pod: &Value, bounds: &Bounds, class: &str) -> Vec<Complaint> {
+    let mut complaints = Vec::new();
+    for container in containers(pod) {
+        let (requests, limits) =
+            (amounts(&container["resources"]["requests"]), amounts(&container["resources"]["limits"]));
+        check_order(&mut complaints, &requests, &limits);
+        for_items(bounds, "Container", |item| check_item(&mut complaints, item, &requests, &limits));
+    }
+    check_whole(&mut complaints, pod);
+    let (requests, limits) = effective(pod);
+    for_items(bounds, "Pod", |item| check_item(&mut complaints, item, &requests, &limits));
+    for quota in bounds.quotas.iter().filter(|quota| counts(quota, pod, class)) {
+        check_quota(&mut complaints, quota, pod);
+    }
+    complaints
+}
+
+/// Whether a pod is accepted as it is sent; as it is stored, or why not.
+pub fn admitted(pod: &Value, bounds: &Bounds) -> Result<Value, Vec<Complaint>> {
+    let pod = defaulted(pod, bounds);
+    let complaints = complaints(&pod, bounds, class(&pod));
+    if complaints.is_empty() { Ok(pod) } else { Err(complaints) }
+}
+
+fn for_items(bounds: &Bounds, kind: &str, work: impl FnMut(&Value)) {
+    let all = bounds.ranges.iter().flat_map(|range| list(&range["spec"], "limits"));
+    all.filter(|item| item["type"] == kind).for_each(work);
+}
+
+/// What the API server checks of a container whatever its namespace.
+fn check_order(complaints: &mut Vec<Complaint>, requests: &Amounts, limits: &Amounts) {
+    let is_whole = |name: &str| name.contains('/') || name.starts_with("hugepages-");
+    for (name, request) in requests {
+        match limits.get(name) {
+            Some(limit) if request > limit || is_whole(name) && request != limit => {
+                complaints.push((name.clone(), format!("request {request} to limit {limit}")));
+            }
+            None if is_whole(name) => complaints.push((name.clone(), "no limit".to_owned())),
+            _ => {}
+        }
+    }
+    let named = |name: &str| requests.contains_key(name) || limits.contains_key(name);
+    if let Some((huge, _)) = limits.iter().find(|(name, _)| name.starts_with("hugepages-"))
+        && !named("cpu")
+        && !named("memory")
+    {
+        complaints.push((huge.clone(), "huge pages without cpu or memory".to_owned()));
+    }
+}
+
+/// Containers within what is set for the pod as a whole.
+fn check_whole(complaints: &mut Vec<Complaint>, pod: &Value) {
+    let whole = &pod["spec"]["resources"];
+    let (sums, _) = together(pod);
+    for (name, most) in amounts(&whole["requests"]) {
+        if sums.get(&name).is_some_and(|sum| *sum > most) {
+            complaints.push((name, "more than the pod as a whole".to_owned()));
+        }
+    }
+    check_order(complaints, &amounts(&whole["requests"]), &amounts(&whole["limits"]));
+    for (name, most) in amounts(&whole["limits"]) {
+        let above = |container: &Value| amounts(&container["resources"]["limits"]).get(&name) > Some(&most);
+        if list(&pod["spec"], "containers").any(above) {
+            complaints.push((name, "a limit above that of the pod".to_owned()));
+        }
+    }
+}
+
+fn check_item(complaints: &mut Vec<Complaint>, item: &Value, requests: &Amounts, limits: &Amounts) {
+    let mut say = |name: &str, what: &str| complaints.push((name.to_owned(), format!("{what} by {item}")));
+    for (name, min) in amounts(&item["min"]) {
+        let (request, limit) = (requests.get(&name), limits.get(&name));
+        if request.is_none_or(|request| *request < min) || limit.is_some_and(|limit| *limit < min) {
+            say(&name, "min");
+        }
+    }
+    for (name, max) in amounts(&item["max"]) {
+        let (request, limit) = (requests.get(&name), limits.get(&name));
+        if limit.is_none_or(|limit| *limit > max) || request.is_some_and(|request| *request > max) {
+            say(&name, "max");
+        }
+    }
+    for (name, ratio) in amounts(&item["maxLimitRequestRatio"]) {
+        let set = |amounts: &Amounts| amounts.get(&name).copied().filter(|amount| *amount > 0);
+        let (Some(request), Some(limit)) = (set(requests), set(limits)) else {
+            say(&name, "ratio of nothing");
+            continue;
+        };
+        // As Kubernetes reckons, in fractions that are not exact.
+        let float = |amount: i128| amount.to_string().parse::<f64>().expect("a number");
+        if float(limit) / float(request) * 1000.0 > float(ratio) {
+            say(&name, "ratio");
+        }
+    }
+}
+
+/// Whether a quota counts a pod.
+fn counts(quota: &Value, pod: &Value, class: &str) -> bool {
+    let spec = &pod["spec"];
+    let is_terminating = spec["activeDeadlineSeconds"].is_number();
+    let priority = spec["priorityClassName"].as_str();
+    let matches = |scope: &str, operator: &str, values: &[&str]| match scope {
+        "Terminating" => is_terminating,
+        "NotTerminating" => !is_terminating,
+        "BestEffort" => class == "BestEffort",
+        "NotBestEffort" => class != "BestEffort",
+        "PriorityClass" => match operator {
+            "In" => priority.is_some_and(|priority| values.contains(&priority)),
+            "NotIn" => priority.is_none_or(|priority| !values.contains(&priority)),
+            "Exists" => priority.is_some(),
+            _ => priority.is_none(),
+        },
+        other => panic!("the generator makes no scope {other}"),
+    };
+    let scopes = list(&quota["spec"], "scopes").filter_map(Value::as_str);
+    let expressions = list(&quota["spec"]["scopeSelector"], "matchExpressions");
+    let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
+    scopes.map(str::to_owned).all(|scope| matches(&scope, "Exists", &[]))
+        && expressions.into_iter().all(|one| {
+            let values: Vec<&str> = list(one, "values").filter_map(Value::as_str).collect();
+            matches(&text(&one["scopeName"]), &text(&one["operator"]), &values)
+        })
+}
+
+fn check_quota(complaints: &mut Vec<Complaint>, quota: &Value, pod: &Value) {
+    let (hard, used) = (amounts(&quota["spec"]["hard"]), amounts(&quota["status"]["used"]));
+    let has_whole =
+        ["requests", "limits"].iter().any(|list| !amounts(&pod["spec"]["resources"][list]).is_empty());
+    let (requests, limits) = effective(pod);
+    let overhead = amounts(&pod["spec"]["overhead"]);
+    for (key, most) in hard {
+        let (kind, name) = match key.split_once('.') {
+            _ if key == "pods" => ("pods", String::new()),
+            Some(("requests", name)) => ("requests", name.to_owned()),
+            Some(("limits", name)) => ("limits", name.to_owned()),
+            _ => ("requests", key.clone()),
+        };
+        let is_set = |container: &Value| container["resources"][kind].get(&name).is_some();
+        if ["cpu", "memory"].contains(&&*name) && !has_whole && !containers(pod).all(is_set) {
+            complaints.push((name.clone(), format!("a container without {key}")));
+        }
+        let effective = if kind == "limits" { &limits } else { &requests };
+        let own = effective.get(&name).copied().unwrap_or_default();
+        let more = overhead.get(&name).copied().filter(|_| kind == "requests" || own > 0).unwrap_or_default();
+        let needed = if kind == "pods" { 1_000 } else { own + more };
+        let left = most - used.get(&key).copied().unwrap_or_default();
+        if needed > 0 && needed > left {
+            complaints.push((name, format!("{key}: {needed} of {left}")));
+        }
+    }
+}
