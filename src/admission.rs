@@ -78,7 +78,7 @@ impl Admission {
             }
             Err(skip) => {
                 if let Skip::Unreadable { .. } = skip {
-                    tracing::warn!(namespace = %request.namespace, reason = %skip, "a pod was not injected");
+                    tracing::warn!(namespace = &*request.namespace, reason = skip.to_string(), "a pod was not injected");
                 }
                 Answer::allowed(&request.uid, skip.warning().as_deref()).write()
             }
@@ -132,7 +132,7 @@ impl Admission {
         match outcome {
             Err(Panicked) => {
                 let (namespace, owner) = about();
-                tracing::error!(namespace, %owner, "the core panicked; the pod goes on without an agent");
+                tracing::error!(namespace, owner, "the core panicked; the pod goes on without an agent");
             }
             Ok(outcome) if !outcome.is_asked() => {}
             Ok(outcome) => {
@@ -145,7 +145,7 @@ impl Admission {
                 let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
                 let findings = summary.unwrap_or_default();
                 let warned = (!warned.is_empty()).then_some(warned);
-                tracing::info!(namespace, %owner, injected, %findings, warned, micros, "reviewed");
+                tracing::info!(namespace, owner, injected, findings, warned, micros, "reviewed");
             }
         }
     }

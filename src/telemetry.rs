@@ -2,21 +2,17 @@
 //!
 //! Uses nothing else of this crate, so that everything else may use it.
 
-mod event;
-mod lines;
 mod managed;
 mod metrics;
 mod process;
 
-pub use lines::Flushing;
 pub use managed::{ManagedMetrics, ManagedOperation};
 pub use metrics::{Metrics, ReviewOutcome};
 
 use std::io::{self, IsTerminal};
 
-use event::{Direct, Style};
-use lines::Lines;
 use thiserror::Error;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
 use tracing_subscriber::util::TryInitError;
@@ -64,37 +60,46 @@ pub enum LoggingError {
     /// Logging was set up before, in the same process.
     #[error("logging is already set up")]
     AlreadySet(#[from] TryInitError),
-    /// The thread that writes the lines cannot be had.
-    #[error("no thread to write log lines: {0}")]
-    NoThread(#[from] io::Error),
 }
+
+/// The log of the process. What still waits is written when this is dropped.
+#[must_use = "lines that wait would be lost"]
+#[derive(Debug)]
+pub struct Logging {
+    _writer: WorkerGuard,
+    /// How many lines were dropped, since whatever reads them did not keep up.
+    pub dropped: ErrorCounter,
+}
+
+/// Lines that may wait to be written, some hundred bytes each. Further ones are dropped and
+/// counted: a slow reader of the log never delays a review.
+const MOST_WAITING: usize = 8 * 1024;
 
 /// Sends the process's log lines of `level` and above to standard error.
 ///
 /// `level` is a level (`info`) or a list of levels by target (`info,kube=debug`). Lines of the
-/// `log` crate are taken too. Lines may wait for some milliseconds, but none is left when what is
-/// returned is dropped.
+/// `log` crate are taken too.
 ///
 /// # Errors
 /// When `level` is not understood, or logging was set up before.
-pub fn init_logging(format: LogFormat, level: &str) -> Result<Flushing, LoggingError> {
+pub fn init_logging(format: LogFormat, level: &str) -> Result<Logging, LoggingError> {
     let filter = parse_level(level)?;
-    let writer = Lines::start(Box::new(io::stderr()))?;
-    let flushing = writer.flushing();
+    let (writer, logging) = writer(io::stderr(), MOST_WAITING);
     let lines = tracing_subscriber::fmt::layer().with_writer(writer);
     let lines = match format {
-        LogFormat::Text if io::stderr().is_terminal() => lines.boxed(),
-        LogFormat::Text => {
-            let direct = |rare| Direct { style: Style::Text, rare };
-            lines.with_ansi(false).map_event_format(direct).boxed()
-        }
-        LogFormat::Json => {
-            let direct = |rare| Direct { style: Style::Json, rare };
-            lines.json().flatten_event(true).map_event_format(direct).boxed()
-        }
+        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;
-    Ok(flushing)
+    Ok(logging)
+}
+
+/// A writer that never waits, and what writes its lines to `to`.
+fn writer(to: impl io::Write + Send + 'static, most_waiting: usize) -> (NonBlocking, Logging) {
+    let builder = NonBlockingBuilder::default().buffered_lines_limit(most_waiting).lossy(true);
+    let (writer, guard) = builder.thread_name("log").finish(to);
+    let dropped = writer.error_counter();
+    (writer, Logging { _writer: guard, dropped })
 }
 
 fn parse_level(value: &str) -> Result<EnvFilter, LoggingError> {
@@ -117,6 +122,8 @@ fn parse_level(value: &str) -> Result<EnvFilter, LoggingError> {
 
 #[cfg(test)]
 mod tests {
+    use std::{io::Write, sync::mpsc};
+
     use super::*;
 
     #[test]
@@ -165,9 +172,39 @@ mod tests {
         assert!(error.to_string().contains("\"kube=loud\""), "{error}");
     }
 
+    /// Nobody reads what is written to it, until the other end is dropped.
+    struct Unread(mpsc::Receiver<()>);
+
+    impl io::Write for Unread {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(text.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_log_that_nobody_reads_delays_nobody_and_what_is_dropped_is_counted() {
+        let (reader, unread) = mpsc::channel();
+        let (mut writer, logging) = writer(Unread(unread), 1);
+        for _ in 0..10 {
+            writer.write_all(b"line\n").expect("never waits");
+        }
+        // One may be on its way, and one waits.
+        let dropped = logging.dropped.dropped_lines();
+        assert!((8..10).contains(&dropped), "{dropped}");
+        let line = format!("otel_webhook_log_lines_dropped_total {dropped}");
+        let text = Metrics::new().with_log(&logging).encode();
+        assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        drop(reader);
+    }
+
     #[test]
     fn logging_is_set_up_once() {
-        let _flushing = init_logging(LogFormat::Json, "off").expect("the first time");
+        let _logging = init_logging(LogFormat::Json, "off").expect("the first time");
         let again = init_logging(LogFormat::Text, "off");
         assert!(matches!(again, Err(LoggingError::AlreadySet(_))));
     }

@@ -28,7 +28,7 @@ pub fn serve() {
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(threads).enable_all().build().expect("a runtime");
-    let _flushing = init_logging(LogFormat::Text, "info").expect("the first time");
+    let _logging = init_logging(LogFormat::Text, "info").expect("the first time");
     runtime.block_on(async {
         let metrics = Arc::new(Metrics::new());
         let pair = SelfSigned::generate(&DEFAULT_NAMES).expect("a pair");

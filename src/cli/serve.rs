@@ -17,7 +17,7 @@ use crate::{
         Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router, webhook_router,
     },
     store::{Store, Writer, cluster::Cluster, dir::Follower, watch},
-    telemetry::{LogFormat, Metrics, init_logging},
+    telemetry::{LogFormat, Logging, Metrics, init_logging},
     tls,
 };
 
@@ -124,19 +124,19 @@ struct Running {
 /// # Errors
 /// What keeps it from starting.
 pub fn run(flags: &ServeFlags) -> Result<ExitCode, Failure> {
-    let _flushing = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
+    let logging = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
     // Reviews take microseconds: a few threads are plenty, however many cores a node has.
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
-    runtime.map_err(Failure::failed)?.block_on(serve(flags))
+    runtime.map_err(Failure::failed)?.block_on(serve(flags, &logging))
 }
 
-async fn serve(flags: &ServeFlags) -> Result<ExitCode, Failure> {
+async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failure> {
     flags.certificate.check()?;
     let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
     let running = Running {
         health: Arc::new(Health::new()),
-        metrics: Arc::new(Metrics::new()),
+        metrics: Arc::new(Metrics::new().with_log(logging)),
         shutdown: Shutdown::new(),
     };
     let (mut background, mut ports) = (Parts::default(), Parts::default());

@@ -12,8 +12,9 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use super::Logging;
 use super::managed::ManagedMetrics;
-use super::process::ProcessCollector;
+use super::process::{DroppedLines, ProcessCollector};
 
 /// Seconds. The core takes tens of microseconds; what is above a millisecond waited for something.
 const REVIEW_BUCKETS: [f64; 14] = [
@@ -189,6 +190,13 @@ impl Metrics {
             Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
         self.registry.register_collector(Box::new(ProcessCollector));
+    }
+
+    /// The same with the lines that the log dropped.
+    #[must_use]
+    pub fn with_log(mut self, logging: &Logging) -> Self {
+        self.registry.register_collector(Box::new(DroppedLines(logging.dropped.clone())));
+        self
     }
 
     /// Shows all outcomes of `endpoint` as zero, before the first request to it.

@@ -1,10 +1,12 @@
-//! Metrics that the operating system keeps for the process.
+//! Metrics that others keep for the process: the operating system, and the log.
 
 use std::fmt;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use tracing_appender::non_blocking::ErrorCounter;
 
 /// Memory of the process, read when metrics are asked for. Says nothing where there is no procfs.
 #[derive(Debug)]
@@ -25,6 +27,23 @@ impl Collector for ProcessCollector {
             gauge.metric_type(),
         )?;
         gauge.encode(metric)
+    }
+}
+
+/// Lines of the log that were dropped.
+#[derive(Debug)]
+pub struct DroppedLines(pub ErrorCounter);
+
+impl Collector for DroppedLines {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let counter = ConstCounter::new(u64::try_from(self.0.dropped_lines()).unwrap_or(u64::MAX));
+        let metric = encoder.encode_descriptor(
+            "otel_webhook_log_lines_dropped",
+            "Log lines dropped because standard error was not read in time",
+            None,
+            counter.metric_type(),
+        )?;
+        counter.encode(metric)
     }
 }
 
