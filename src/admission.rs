@@ -78,7 +78,11 @@ impl Admission {
             }
             Err(skip) => {
                 if let Skip::Unreadable { .. } = skip {
-                    tracing::warn!(namespace = &*request.namespace, reason = skip.to_string(), "a pod was not injected");
+                    tracing::warn!(
+                        namespace = &*request.namespace,
+                        reason = skip.to_string(),
+                        "a pod was not injected"
+                    );
                 }
                 Answer::allowed(&request.uid, skip.warning().as_deref()).write()
             }

@@ -175,7 +175,7 @@ mod tests {
     /// Nobody reads what is written to it, until the other end is dropped.
     struct Unread(mpsc::Receiver<()>);
 
-    impl io::Write for Unread {
+    impl Write for Unread {
         fn write(&mut self, text: &[u8]) -> io::Result<usize> {
             let _ = self.0.recv();
             Ok(text.len())

@@ -26,12 +26,11 @@ mod trust;
 use std::{env, io};
 
 use figures::Figures;
-use otel_webhook_allocator::Mimalloc;
-use otel_webhook_memory as _;
+use mimalloc::MiMalloc;
 
-/// The product's own, for the empty handler, as is what copies memory.
+/// The product's, for the empty handler.
 #[global_allocator]
-static ALLOCATOR: Mimalloc = Mimalloc;
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> io::Result<()> {
     if env::args().nth(1).as_deref() == Some(empty::ARGUMENT) {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{
     pod::Spec,
-    text::{self, List, Object, Text, object_or_default},
+    text::{List, Object, Text, object_or_default},
 };
 
 /// Labels of nodes that say their architecture; the older one is still set.
@@ -18,7 +18,7 @@ pub fn is_arm64_only(spec: &Spec<'_>) -> bool {
         return true;
     }
     let Some(affinity) = spec.affinity else { return false };
-    let Object(affinity) = text::from_str::<Object<Affinity<'_>>>(affinity.get()).unwrap_or_default();
+    let Object(affinity) = serde_json::from_str::<Object<Affinity<'_>>>(affinity.get()).unwrap_or_default();
     let terms = affinity.node_affinity.required.node_selector_terms;
     let demands = |term: &Term<'_>| term.match_expressions.iter().any(Expression::is_arm64);
     !terms.is_empty() && terms.iter().all(demands)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{
     edit::{NewContainer, NewMount, Place, container_at},
@@ -14,7 +14,6 @@ use super::{
     patch::write_mount,
     pod_security::is_privileged,
     reason::Reason,
-    text::RawJson,
 };
 
 /// A container of ours while it is written.
@@ -42,7 +41,7 @@ impl Draft {
 
     /// The variables. Those that a container of the pod has itself and that
     /// are as they were are copied from its raw text, with every field.
-    pub fn env(&mut self, env: &Env<'_>, own: &[RawJson<'_>]) -> &mut Self {
+    pub fn env(&mut self, env: &Env<'_>, own: &[&RawValue]) -> &mut Self {
         if !env.entries().is_empty() {
             self.member("env");
             json::list(&mut self.json, env.entries(), |out, entry| write_entry(out, entry, own));
@@ -103,16 +102,16 @@ impl Draft {
 /// The security context of init containers: the Instrumentation's, or else
 /// that of a target, which can read what the target can.
 pub fn security_context<'p>(job: &Job<'_, 'p>, target: Place) -> Option<&'p str> {
-    let own = container_at(job.facts.pod, target).security_context.map(RawJson::get);
+    let own = container_at(job.facts.pod, target).security_context.map(RawValue::get);
     job.instrumentation().security_context.as_deref().or(own)
 }
 
 /// The mounts of a container for one that is a copy of it, under another security context. The
 /// API server lets none but privileged containers mount anything on their node.
-pub fn copied_mounts<'p>(own: &[RawJson<'p>], security_context: Option<&str>) -> Vec<Cow<'p, str>> {
+pub fn copied_mounts<'p>(own: &[&'p RawValue], security_context: Option<&str>) -> Vec<Cow<'p, str>> {
     const PROPAGATION: &str = "mountPropagation";
     let is_privileged = security_context.is_some_and(is_privileged);
-    let copied = |mount: &RawJson<'p>| {
+    let copied = |mount: &&'p RawValue| {
         let text = mount.get();
         if is_privileged || !text.contains(PROPAGATION) {
             return Cow::Borrowed(text);
@@ -193,7 +192,7 @@ fn present_claims<'p>(job: &Job<'_, 'p>) -> Cow<'p, Value> {
     Cow::Owned(value)
 }
 
-fn write_entry(out: &mut String, entry: &Entry<'_>, own: &[RawJson<'_>]) {
+fn write_entry(out: &mut String, entry: &Entry<'_>, own: &[&RawValue]) {
     let unchanged = entry.origin.filter(|_| entry.change == Change::None);
     match unchanged.and_then(|index| own.get(index)) {
         Some(raw) => out.push_str(raw.get()),

@@ -15,10 +15,11 @@ pub use amounts::Amounts;
 pub use asked::Asked;
 pub use class::{CLASS_RESOURCES, Class};
 
+use serde_json::value::RawValue;
+
 use super::{
     limits::{Limits, PodScopes},
     pod::{self, Pod},
-    text::RawJson,
 };
 use crate::api::quantity::Quantity;
 
@@ -167,6 +168,6 @@ impl<'p> Steps<'p> {
 }
 
 /// The limits of a container. What cannot be read is none.
-pub fn limits_of(resources: RawJson<'_>) -> Amounts<'_> {
+pub fn limits_of(resources: &RawValue) -> Amounts<'_> {
     Asked::of_container(Some(resources)).limits
 }

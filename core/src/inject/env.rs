@@ -8,12 +8,13 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{
     json,
     pod::Variable,
     reason::{Reason, Taken},
-    text::{self, Object, RawJson},
+    text::Object,
 };
 
 /// What the original of an extended variable is renamed to begin with (D1).
@@ -296,7 +297,7 @@ fn own_entry((index, variable): (usize, Variable<'_>)) -> Entry<'_> {
     Entry {
         name: variable.name.0,
         value: variable.value.0,
-        from: variable.value_from.map(RawJson::get),
+        from: variable.value_from.map(RawValue::get),
         origin: Some(index),
         change: Change::None,
         set_by: SetBy::Container,
@@ -322,7 +323,7 @@ struct KeyRef {
 
 /// Whether the variable may end up unset because its source need not exist.
 fn is_optional(from: &str) -> bool {
-    let Object(source) = text::from_str::<Object<Source>>(from).unwrap_or_default();
+    let Object(source) = serde_json::from_str::<Object<Source>>(from).unwrap_or_default();
     [source.secret, source.config_map, source.file]
         .into_iter()
         .flatten()

@@ -5,8 +5,9 @@
 //! be a target.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::text::{self, List, Map, Object, RawJson, Text, object_or_default, optional_object};
+use super::text::{List, Map, Object, Text, object_or_default, optional_object};
 
 /// A pod, or the template of one.
 #[derive(Debug, Default, Deserialize)]
@@ -83,19 +84,19 @@ pub struct Spec<'a> {
     pub node_selector: Map<'a>,
     /// Where else it may or may not run.
     #[serde(borrow)]
-    pub affinity: Option<RawJson<'a>>,
+    pub affinity: Option<&'a RawValue>,
     /// The operating system the pod is for.
     #[serde(deserialize_with = "optional_object")]
     pub os: Option<Os<'a>>,
     /// Security context of the pod, which its containers inherit.
     #[serde(borrow)]
-    pub security_context: Option<RawJson<'a>>,
+    pub security_context: Option<&'a RawValue>,
     /// Resources of the pod as a whole.
     #[serde(borrow)]
-    pub resources: Option<RawJson<'a>>,
+    pub resources: Option<&'a RawValue>,
     /// What running the pod costs beside its containers.
     #[serde(borrow)]
-    pub overhead: Option<RawJson<'a>>,
+    pub overhead: Option<&'a RawValue>,
     /// Resource claims that the containers may refer to.
     pub resource_claims: List<Named<'a>>,
     /// The ServiceAccount; empty for the namespace's default one.
@@ -106,7 +107,7 @@ pub struct Spec<'a> {
     pub priority_class_name: Text<'a>,
     /// How many seconds the pod may run; for quotas only.
     #[serde(borrow)]
-    pub active_deadline_seconds: Option<RawJson<'a>>,
+    pub active_deadline_seconds: Option<&'a RawValue>,
 }
 
 /// `spec.os`.
@@ -142,19 +143,19 @@ pub struct Container<'a> {
     pub restart_policy: Text<'a>,
     /// Variables; see [`Container::variables`].
     #[serde(borrow)]
-    pub env: Option<RawJson<'a>>,
+    pub env: Option<&'a RawValue>,
     /// Where further variables come from.
     #[serde(borrow)]
-    pub env_from: Option<RawJson<'a>>,
+    pub env_from: Option<&'a RawValue>,
     /// Mounts; see [`Container::mounts`].
     #[serde(borrow)]
-    pub volume_mounts: Option<RawJson<'a>>,
+    pub volume_mounts: Option<&'a RawValue>,
     /// Security context.
     #[serde(borrow)]
-    pub security_context: Option<RawJson<'a>>,
+    pub security_context: Option<&'a RawValue>,
     /// Requests, limits and claims.
     #[serde(borrow)]
-    pub resources: Option<RawJson<'a>>,
+    pub resources: Option<&'a RawValue>,
 }
 
 /// A variable of a container.
@@ -168,7 +169,7 @@ pub struct Variable<'a> {
     pub value: Text<'a>,
     /// Where the value comes from, if not from `value`.
     #[serde(borrow)]
-    pub value_from: Option<RawJson<'a>>,
+    pub value_from: Option<&'a RawValue>,
 }
 
 /// A mount of a container.
@@ -197,7 +198,7 @@ pub struct Volume<'a> {
     pub config_map: Option<Named<'a>>,
     /// The claim that is made for it.
     #[serde(borrow)]
-    pub ephemeral: Option<RawJson<'a>>,
+    pub ephemeral: Option<&'a RawValue>,
 }
 
 /// `volumes[].secret`.
@@ -248,9 +249,9 @@ impl<'a> Container<'a> {
     ///
     /// # Errors
     /// When it is no list.
-    pub fn items(raw: Option<RawJson<'a>>) -> Result<Vec<RawJson<'a>>, Unreadable> {
+    pub fn items(raw: Option<&'a RawValue>) -> Result<Vec<&'a RawValue>, Unreadable> {
         let Some(raw) = raw else { return Ok(Vec::new()) };
-        text::from_str::<Option<_>>(raw.get()).map(Option::unwrap_or_default)
+        serde_json::from_str::<Option<_>>(raw.get()).map(Option::unwrap_or_default)
     }
 
     /// Where further variables come from.
@@ -273,7 +274,7 @@ impl<'a> Pod<'a> {
     /// # Errors
     /// When the text is not a pod as the API server would send it.
     pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
-        text::from_str::<Object<Self>>(json).map(|object| object.0)
+        serde_json::from_str::<Object<Self>>(json).map(|object| object.0)
     }
 
     /// Whether the kubelet made the pod to show a static pod of its node.
@@ -288,10 +289,10 @@ impl<'a> Pod<'a> {
     }
 }
 
-fn list<'a, T: Deserialize<'a>>(raw: Option<RawJson<'a>>) -> Result<Vec<T>, Unreadable> {
+fn list<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<Vec<T>, Unreadable> {
     match raw {
         None => Ok(Vec::new()),
-        Some(raw) => text::from_str::<List<T>>(raw.get()).map(|list| list.0),
+        Some(raw) => serde_json::from_str::<List<T>>(raw.get()).map(|list| list.0),
     }
 }
 

@@ -2,8 +2,9 @@
 //! in, as Kubernetes' Pod Security Standards have it.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::text::{self, Object, RawJson, Text, object_or_default};
+use super::text::{Object, Text, object_or_default};
 
 /// Capabilities that the level `baseline` lets a container add.
 const BASELINE: [&str; 13] = [
@@ -50,7 +51,7 @@ impl Level {
 
     /// The first field of a container's security context that the level refuses, beside the
     /// context of its pod.
-    pub fn refuses(self, container: &str, pod: Option<RawJson<'_>>) -> Option<&'static str> {
+    pub fn refuses(self, container: &str, pod: Option<&RawValue>) -> Option<&'static str> {
         let container = Context::read(container);
         let of_pod = pod.map(|pod| Context::read(pod.get())).unwrap_or_default();
         container.beyond_baseline().or_else(|| {
@@ -119,7 +120,7 @@ struct Windows {
 impl<'a> Context<'a> {
     /// What cannot be read says nothing: the API server refuses it for itself.
     fn read(text: &'a str) -> Self {
-        text::from_str::<Object<Self>>(text).map(|object| object.0).unwrap_or_default()
+        serde_json::from_str::<Object<Self>>(text).map(|object| object.0).unwrap_or_default()
     }
 
     fn beyond_baseline(&self) -> Option<&'static str> {

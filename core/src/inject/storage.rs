@@ -9,6 +9,8 @@
 
 use std::fmt;
 
+use serde_json::value::RawValue;
+
 use super::{
     demand::{Amounts, limits_of},
     edit::PodEdit,
@@ -16,7 +18,6 @@ use super::{
     note::Note,
     pod::{Container, Pod},
     reason::Reason,
-    text::{self, RawJson},
 };
 use crate::api::quantity::Quantity;
 
@@ -168,7 +169,7 @@ pub fn warn_of_pod(findings: &mut [Finding], edit: &PodEdit<'_>) {
 }
 
 /// A container's limit. Most have none, which is seen without parsing.
-fn limit(resources: RawJson<'_>) -> Option<Quantity> {
+fn limit(resources: &RawValue) -> Option<Quantity> {
     let text = resources.get();
     if !text.contains(EPHEMERAL_STORAGE) && !text.contains('\\') {
         return None;
@@ -176,8 +177,8 @@ fn limit(resources: RawJson<'_>) -> Option<Quantity> {
     limits_of(resources).get(EPHEMERAL_STORAGE)
 }
 
-fn amount_of(amounts: RawJson<'_>) -> Option<Quantity> {
-    text::from_str::<Amounts<'_>>(amounts.get()).ok()?.get(EPHEMERAL_STORAGE)
+fn amount_of(amounts: &RawValue) -> Option<Quantity> {
+    serde_json::from_str::<Amounts<'_>>(amounts.get()).ok()?.get(EPHEMERAL_STORAGE)
 }
 
 fn sum(one: Option<Quantity>, other: Option<Quantity>) -> Option<Quantity> {

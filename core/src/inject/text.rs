@@ -3,18 +3,12 @@
 //! JSON strings without escapes are borrowed, the others owned; `null` reads
 //! as the empty value, as the API server's own decoder has it.
 
-mod raw;
-mod reader;
-
 use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
 
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
 };
-
-pub use raw::RawJson;
-pub use reader::{from_slice, from_str};
 
 /// A string of the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,6 +7,8 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
+use serde_json::value::RawValue;
+
 use super::{
     compiled::Prepared,
     container::{Draft, copied_mounts, init_resources, security_context},
@@ -22,7 +24,6 @@ use super::{
     resource::Attributes,
     storage::{self, Room},
     target::{self, Own, SearchPath},
-    text::RawJson,
 };
 
 /// What a web server needs, and nothing that is the same for both.
@@ -205,7 +206,7 @@ impl Site<'_> {
         let mount = NewMount::new(self.server.conf_volume, CONF_FOLDER);
         let mut draft = Draft::new(CLONE, &container.image);
         (self.server.copy)(self.location, &mut draft);
-        draft.env(&env, &raw(container.env)).raw("envFrom", sources.map(RawJson::get));
+        draft.env(&env, &raw(container.env)).raw("envFrom", sources.map(RawValue::get));
         let own = copied_mounts(&raw(container.volume_mounts), security_context(job, self.secured_as));
         draft.mounts(&own, &[mount]).raw("resources", Some(&self.resources));
         draft.pull_policy(Some(&container.image_pull_policy)).security_of(job, self.secured_as);
@@ -284,6 +285,6 @@ fn service_namespace<'a>(
     known.unwrap_or(job.plan.language.name)
 }
 
-fn items<'p>(container: &Container<'p>, list: Option<RawJson<'p>>) -> Result<Vec<RawJson<'p>>, Reason> {
+fn items<'p>(container: &Container<'p>, list: Option<&'p RawValue>) -> Result<Vec<&'p RawValue>, Reason> {
     Container::items(list).map_err(|error| unreadable(container, &error))
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::inject::text::{self, Object, Text, object_or_default};
+use crate::inject::text::{Object, Text, object_or_default};
 
 /// Why a body is no review that could be answered.
 #[derive(Debug, Error)]
@@ -108,7 +108,7 @@ pub fn uid(body: &[u8]) -> Result<Text<'_>, MalformedReview> {
 }
 
 fn request<'a, Request: Deserialize<'a>>(body: &'a [u8]) -> Result<Request, MalformedReview> {
-    let Object(review) = text::from_slice::<Object<Review<'a, Request>>>(body)?;
+    let Object(review) = serde_json::from_slice::<Object<Review<'a, Request>>>(body)?;
     match (&*review.api_version, &*review.kind) {
         (VERSION, KIND) => Ok(review.request.0),
         (VERSION, kind) => Err(MalformedReview::Kind(kind.to_owned())),

@@ -17,7 +17,7 @@ use crate::{
     inject::{Finding, Outcome, language::Language, pod::OwnerReference, template::Around},
 };
 
-/// A numbered difference: its number in the README.
+/// A numbered difference: its number in docs/injection.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference(pub u8);
 

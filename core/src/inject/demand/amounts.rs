@@ -7,11 +7,9 @@ use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+use serde_json::value::RawValue;
 
-use crate::{
-    api::quantity::Quantity,
-    inject::text::{self, RawJson, Text},
-};
+use crate::{api::quantity::Quantity, inject::text::Text};
 
 /// Quantities by the name of their resource. What is no quantity is left out.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +17,8 @@ pub struct Amounts<'p>(Vec<(Text<'p>, Quantity)>);
 
 impl<'p> Amounts<'p> {
     /// Amounts as they are written. What cannot be read is nothing.
-    pub fn read(raw: Option<RawJson<'p>>) -> Self {
-        raw.and_then(|raw| text::from_str(raw.get()).ok()).unwrap_or_default()
+    pub fn read(raw: Option<&'p RawValue>) -> Self {
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
 
     /// The amount of a resource.

@@ -1,14 +1,12 @@
 //! Requests and limits, as the API server and LimitRanger leave them.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{Amounts, CLASS_RESOURCES};
 use crate::{
     api::quantity::Quantity,
-    inject::{
-        limits::{LimitType, Limits},
-        text::{self, RawJson},
-    },
+    inject::limits::{LimitType, Limits},
 };
 
 /// Requests and limits.
@@ -25,12 +23,12 @@ pub struct Asked<'p> {
 impl<'p> Asked<'p> {
     /// Requests and limits as they are written. What cannot be read asks for
     /// nothing: the API server rejects such a pod.
-    pub fn read(raw: Option<RawJson<'p>>) -> Self {
-        raw.and_then(|raw| text::from_str(raw.get()).ok()).unwrap_or_default()
+    pub fn read(raw: Option<&'p RawValue>) -> Self {
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
 
     /// Those of a container.
-    pub fn of_container(raw: Option<RawJson<'p>>) -> Self {
+    pub fn of_container(raw: Option<&'p RawValue>) -> Self {
         let mut own = Self::read(raw);
         own.default_requests();
         own

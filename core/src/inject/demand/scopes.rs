@@ -1,11 +1,12 @@
 //! What a pod shows of the scopes of quotas.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::inject::{
     limits::PodScopes,
     pod::{Pod, Spec},
-    text::{self, List, RawJson, object_or_default},
+    text::{List, object_or_default},
 };
 
 /// What quotas ask of a pod, but for its class of service.
@@ -53,12 +54,12 @@ struct Preferred<'a> {
 #[serde(rename_all = "camelCase", default)]
 struct Term<'a> {
     #[serde(borrow)]
-    namespaces: Option<Vec<RawJson<'a>>>,
-    namespace_selector: Option<RawJson<'a>>,
+    namespaces: Option<Vec<&'a RawValue>>,
+    namespace_selector: Option<&'a RawValue>,
 }
 
-fn is_cross_namespace(affinity: RawJson<'_>) -> bool {
-    let affinity: Affinity<'_> = text::from_str(affinity.get()).unwrap_or_default();
+fn is_cross_namespace(affinity: &RawValue) -> bool {
+    let affinity: Affinity<'_> = serde_json::from_str(affinity.get()).unwrap_or_default();
     [affinity.pod_affinity, affinity.pod_anti_affinity].iter().any(|terms| {
         let preferred = terms.preferred.iter().map(|preferred| &preferred.pod_affinity_term);
         terms.required.iter().chain(preferred).any(Term::is_cross_namespace)

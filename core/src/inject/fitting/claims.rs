@@ -3,6 +3,7 @@
 //! pod waiting for it.
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::{
     api::quantity::Quantity,
@@ -10,7 +11,6 @@ use crate::{
         edit::{NewVolume, PodEdit},
         fitting::refusal::Refusal,
         limits::{LimitType, Limits, ResourceQuota},
-        text::RawJson,
     },
 };
 
@@ -68,7 +68,7 @@ pub fn check(limits: &Limits, edit: &PodEdit<'_>, sources: &[&str]) -> Result<()
         let mut items = limits.items(LimitType::PersistentVolumeClaim);
         items.try_for_each(|(range, item)| Refusal::of_claim(range, item, |name| claim.request(name)))?;
     }
-    let own = edit.pod.spec.volumes.iter().filter_map(|volume| volume.ephemeral.map(RawJson::get));
+    let own = edit.pod.spec.volumes.iter().filter_map(|volume| volume.ephemeral.map(RawValue::get));
     let own = own.filter_map(Claim::of_ephemeral);
     let added = edit.volumes.iter().filter_map(|NewVolume { source, .. }| Claim::of_source(source));
     let all: Vec<Claim> = own.chain(added).chain(new).collect();

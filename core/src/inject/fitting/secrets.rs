@@ -7,7 +7,7 @@ use crate::inject::{
     limits::DEFAULT_SERVICE_ACCOUNT,
     pod::{Named, Pod},
     reason::Reason,
-    text::{self, Object, optional_object},
+    text::{Object, optional_object},
 };
 
 /// Whether the Secrets of the Instrumentation may be used by the pod. Those
@@ -64,6 +64,6 @@ struct Source<'a> {
 
 /// The Secret that the value of a variable comes from, if it does.
 fn secret_of(from: &str) -> Option<String> {
-    let Object(source) = text::from_str::<Object<Source<'_>>>(from).ok()?;
+    let Object(source) = serde_json::from_str::<Object<Source<'_>>>(from).ok()?;
     source.secret.map(|secret| secret.name.to_string())
 }
