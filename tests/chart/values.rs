@@ -15,13 +15,14 @@ fn read(name: &str) -> String {
 const HANDED_DOWN: [&str; 4] = ["enabled", "tags", "global.imageRegistry", "global.imagePullSecrets"];
 
 /// Values whose fields are Kubernetes', or the chart's own by default alone.
-const WHOLE: [&str; 15] = [
+const WHOLE: [&str; 16] = [
     "certificates.certManager.issuerRef",
     "certificates.certManager.privateKey",
     "dashboard.labels",
     "defaultInstrumentation.spec",
     "dnsConfig",
     "affinity",
+    "injection.agentSizes",
     "injection.images",
     "livenessProbe",
     "nodeSelector",
