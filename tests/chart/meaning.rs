@@ -73,6 +73,24 @@ fn the_mode_for_other_namespaces_reaches_the_server() {
     assert!(has(&objects_with(&["injection.crossNamespace=deny"]), "deny"));
 }
 
+#[test]
+fn further_helpers_and_sizes_of_agents_reach_the_server() {
+    let has =
+        |objects: &[Value], flag: &str| crate::helm::args(objects).iter().any(|arg| arg.starts_with(flag));
+    let everything = objects_of(&values("everything"));
+    for flag in [
+        "--helper-containers=my-proxy",
+        "--helper-containers=my-mesh-*",
+        "--agent-size=java=40Mi",
+        "--agent-size=extension=1.5Gi",
+    ] {
+        assert!(has(everything, flag), "{flag}");
+    }
+    for flag in ["--helper-containers", "--agent-size"] {
+        assert!(!has(objects_of(&values("default")), flag), "{flag}");
+    }
+}
+
 /// Every Instrumentation of the cluster goes with it.
 #[test]
 fn the_definition_stays_unless_it_is_told_to_go() {

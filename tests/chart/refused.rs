@@ -43,6 +43,12 @@ const REFUSED: &[(&[&str], &[&str])] = &[
     (&["injection.languages=java"], &["/injection/languages", "want array"]),
     (&["injection.crossNamespace=none"], &["/injection/crossNamespace", "'allow', 'granted', 'deny'"]),
     (&["rbac.aggregateRoles=edit"], &["/rbac/aggregateRoles", "want boolean"]),
+    (&["injection.agentSizes.go=1Mi"], &["/injection/agentSizes", "'go' not allowed"]),
+    (&["injection.agentSizes.java=0Mi"], &["/injection/agentSizes/java", "does not match pattern"]),
+    (
+        &["injection.helperContainers={My_Proxy}"],
+        &["/injection/helperContainers/0", "does not match pattern"],
+    ),
     (&["injection.images.sdk=own:1"], &["/injection/images", "'sdk' not allowed"]),
     (&["injection.imageRegistry=https://mirror"], &["/injection/imageRegistry"]),
     (&["defaultInstrumentation.existing=default"], &["/defaultInstrumentation/existing"]),

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::{
     demand::{Amounts, limits_of},
     edit::PodEdit,
+    fitting::InitResources,
     job::{Finding, Job},
     note::Note,
     pod::{Container, Pod},
@@ -128,7 +129,8 @@ pub fn check(job: &Job<'_, '_>, is_claim: bool) -> Result<Room, Reason> {
     let size = job.facts.sizes.of(defaults, job.prepared().extensions.len());
     let counted = if is_claim { Quantity::ZERO } else { size };
     let room = Room { size, counted, field: defaults.field };
-    let Some(limit) = Limit::of(job.facts.pod).filter(|_| !is_claim) else { return Ok(room) };
+    let limit = Limit::of(job.facts.pod);
+    let Some(limit) = with_own_limit(job, limit).filter(|_| !is_claim) else { return Ok(room) };
     let need = job.edit.volumes.held().plus(counted);
     let least = need.plus(RESERVE);
     if least <= limit.amount {
@@ -137,6 +139,18 @@ pub fn check(job: &Job<'_, '_>, is_claim: bool) -> Result<Room, Reason> {
     let claim = defaults.has_volume.then_some(room.field);
     let shortage = Shortage { limit, need, least, claim };
     Err(Reason::EphemeralStorage { shortage: Box::new(shortage) })
+}
+
+/// The limit that the pod has once it has the language's init containers. They change it only where their
+/// resources are taken as the Instrumentation has them.
+fn with_own_limit(job: &Job<'_, '_>, limit: Option<Limit>) -> Option<Limit> {
+    let value = &job.prepared().resources.value["limits"][EPHEMERAL_STORAGE];
+    let own = Quantity::of(value).filter(|_| job.facts.init_resources == InitResources::Exact);
+    let Some(own) = own else { return limit };
+    Some(match limit {
+        Some(limit) => Limit { amount: limit.amount.max(own), ..limit },
+        None => Limit { amount: own, containers: vec!["the init container of the agent".to_owned()] },
+    })
 }
 
 /// Warns of a volume with a size limit that is smaller than the agent, once the agent is among the edits.

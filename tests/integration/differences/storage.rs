@@ -6,7 +6,7 @@ use otel_webhook::{
         quantity::Quantity,
         sizes::AgentSizes,
     },
-    inject::Note,
+    inject::{InitResources, Note},
 };
 use serde_json::{Value, json};
 
@@ -152,6 +152,22 @@ fn d32_a_volume_that_is_smaller_than_its_agent_is_said() {
     for fine in ["24Mi", "0"] {
         assert_eq!(notes(&unlimited(json!({"volumeLimitSize": fine}))), Vec::<String>::new(), "{fine}");
     }
+}
+
+/// The init containers of `--init-resources=exact` would limit the pod themselves.
+#[test]
+fn d32_a_limit_of_the_init_containers_counts_where_it_is_taken_as_it_is() {
+    let limits = json!({"cpu": "1", "memory": "1Gi", "ephemeral-storage": "33Mi"});
+    let mut around = with(json!({"java": {"resources": {"limits": limits}}}));
+    let unlimited = asking(&["java"], json!({}));
+    let skipped = around.inject(&unlimited);
+    assert_eq!(skipped.codes(), ["java: EphemeralStorage"]);
+    let warnings = skipped.outcome.warnings();
+    assert!(warnings[0].contains("those with one: the init container of the agent"), "{warnings:?}");
+    let large = around.inject(&asking(&["java"], limited("1Gi")));
+    assert_eq!(large.codes(), ["java/app: Injected"], "the larger limit counts");
+    around.settings.init_resources = InitResources::Neutral;
+    assert_eq!(around.inject(&unlimited).codes(), ["java/app: Injected"], "they do not limit the pod");
 }
 
 #[test]
