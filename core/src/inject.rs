@@ -127,7 +127,7 @@ pub struct Outcome {
     pub patch: Option<String>,
     /// What came of each language that was asked for, by container.
     pub findings: Vec<Finding>,
-    /// Whether the pod carries the stamp that this review would give it: it is reviewed once more.
+    /// Whether nothing goes in and the pod carries the stamp that says so: it is reviewed once more.
     pub is_stamped: bool,
 }
 
@@ -195,8 +195,10 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
     let mut stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
     let own = &input.pod.metadata.annotations;
     stamp.1.retain(|one| stamp::has_room(own, &[], one));
-    let is_stamped =
-        !stamp.1.is_empty() && stamp.1.iter().all(|(key, value)| own.get(key) == Some(value.as_str()));
+    // A stamp may have been copied along with other annotations: what goes in counts.
+    let is_injected = findings.iter().any(|finding| finding.reason.is_injected());
+    let carries = |(key, value): &(&str, String)| own.get(key) == Some(value.as_str());
+    let is_stamped = !is_injected && !stamp.1.is_empty() && stamp.1.iter().all(carries);
     let evict = autoscaler::annotation(&edit).filter(|_| input.settings.safe_to_evict);
     let evict = evict.filter(|one| stamp::has_room(own, &stamp.1, one));
     Outcome { patch: patch::operations(&edit, &stamp, evict), findings, is_stamped }

@@ -158,3 +158,18 @@ async fn a_stamp_of_another_outcome_does_not_keep_a_pod_from_being_counted() {
     webhook.review(&copy).await;
     assert_eq!(webhook.counted(), ["java/InstrumentationNotFound=2"]);
 }
+
+#[tokio::test]
+async fn a_copied_stamp_keeps_no_injection_from_being_counted() {
+    let webhook = Webhook::new();
+    let mut pod = asking(&[("inject-java", "true")]);
+    let injected = webhook.review(&pod).await;
+    for field in ["annotations", "labels"] {
+        pod["metadata"][field] = injected["metadata"][field].clone();
+    }
+
+    let again = webhook.review(&pod).await;
+
+    assert!(again["spec"]["initContainers"].is_array(), "{again}");
+    assert_eq!(webhook.counted(), ["java/Injected=2"]);
+}

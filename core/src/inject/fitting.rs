@@ -152,6 +152,7 @@ impl<'p> Site<'_, 'p> {
             limit: whole.or_else(|| left(demand.limit(name), started.limits.get(name))),
             of_container: of_container(demand, name),
             as_one: is_whole(name) || decides && demand.is_guaranteed_by_containers(),
+            is_open: whole.is_none() && demand.regular().iter().any(|own| own.limits.get(name).is_none()),
         }
     }
 

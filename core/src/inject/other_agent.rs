@@ -122,13 +122,16 @@ const ROWS: &[Row] = &[
     },
 ];
 
+/// Agents of one variable that are told of; whoever reads of them looks at the variable.
+const MOST: usize = 3;
+
 /// The agents beside ours in a container with these variables.
 pub fn find(language: &str, env: &Env<'_>) -> Vec<OtherAgent> {
     let mut found = Vec::new();
     for row in ROWS.iter().filter(|row| row.language == language) {
         for &variable in row.variables {
             let value = env.value(variable).unwrap_or_default();
-            for agent in row.sign.agents(value) {
+            for agent in row.sign.agents(value).into_iter().take(MOST) {
                 let agent = agent.chars().take(LONGEST).collect();
                 let other = OtherAgent { variable, agent, effect: row.effect };
                 if !found.contains(&other) {
@@ -222,6 +225,12 @@ mod tests {
         let mut env = Env::default();
         env.set_default(Entry::new(variable, value));
         find(language, &env).iter().map(|other| format!("{} {}", other.variable, other.agent)).collect()
+    }
+
+    #[test]
+    fn a_few_of_many_agents_are_told_of() {
+        let many: String = (0..100_000).map(|index| format!(" -javaagent:/{index}.jar")).collect();
+        assert_eq!(found("java", "JAVA_TOOL_OPTIONS", many.leak()).len(), MOST);
     }
 
     #[test]

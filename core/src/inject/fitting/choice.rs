@@ -19,6 +19,8 @@ pub struct Room {
     pub of_container: Pair,
     /// Whether request and limit have to be equal.
     pub as_one: bool,
+    /// Whether a regular container has no limit, so that one without changes nothing for the pod.
+    pub is_open: bool,
 }
 
 impl Room {
@@ -101,7 +103,9 @@ impl Room {
         let usual = self.of_container.1.unwrap_or(most);
         let wished = wish.1.or(needed.then_some(usual))?;
         let limit = self.clamp(wished, most);
-        (needed || !limit.is_zero()).then_some(limit)
+        // What is left by short init containers may be too little to copy anything.
+        let is_better_open = self.is_open && limit < wished;
+        (needed || !limit.is_zero() && !is_better_open).then_some(limit)
     }
 
     fn wished_request(&self, wish: Pair, limit: Option<Quantity>, most: Quantity) -> Option<Quantity> {

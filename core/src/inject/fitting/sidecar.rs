@@ -156,6 +156,7 @@ impl<'p> Beside<'_, 'p> {
             limit: Some(highest.1),
             of_container: of_container(self.demand(), name),
             as_one: is_whole(name),
+            is_open: false,
         };
         Span { room, lowest: least.max(bounds.min).max(self.least_of_pod(name)), highest }
     }

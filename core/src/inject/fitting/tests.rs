@@ -67,6 +67,24 @@ fn a_burstable_pod_gets_nothing_of_what_it_does_not_name() {
 }
 
 #[test]
+fn short_init_containers_do_not_starve_the_copy_of_a_pod_without_limits() {
+    let little = json!({"cpu": "10m", "memory": "16Mi"});
+    let mut spec = containers(&json!({}));
+    spec["initContainers"] = json!([{"name": "wait", "resources": {"requests": little, "limits": little}}]);
+    assert_eq!(neutral(&spec), json!({"limits": {}, "requests": little}));
+
+    // Behind a native sidecar nearly nothing is left of the largest step.
+    let memory = |amount: &str| json!({"requests": {"memory": amount}, "limits": {"memory": amount}});
+    let mesh = json!({"name": "mesh", "restartPolicy": "Always", "resources": memory("128Mi")});
+    spec["initContainers"] = json!([mesh, {"name": "setup", "resources": memory("1Mi")}]);
+    assert_eq!(neutral(&spec)["limits"], json!({}));
+
+    // With a limit on every container, the pod's own counts.
+    spec["containers"][0]["resources"] = json!({"limits": {"memory": "200Mi"}});
+    assert_eq!(neutral(&spec)["limits"]["memory"], "200Mi");
+}
+
+#[test]
 fn a_best_effort_pod_stays_one() {
     assert_eq!(neutral(&containers(&json!({}))), json!({"limits": {}, "requests": {}}));
 }
