@@ -1,6 +1,7 @@
 //! The cases, in the order in which they run.
 
 mod aftermath;
+mod bounded;
 mod certificate;
 mod check;
 mod every_field;
@@ -75,6 +76,7 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("managed_rotations_cost_no_pod_its_agent", managed::rotations),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
+    ("a_generated_pod_that_its_namespace_accepts_is_accepted_injected_too", bounded::accepted),
     ("the_roles_suffice", aftermath::roles),
     ("the_roles_of_managed_certificates_suffice", aftermath::managed_roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),

@@ -12,6 +12,10 @@
 
 mod admin;
 mod audit;
+#[path = "../support/bounded.rs"]
+mod bounded;
+#[path = "../support/bounded_pod.rs"]
+mod bounded_pod;
 #[path = "../support/broken.rs"]
 mod broken_fields;
 mod cases;
@@ -20,7 +24,11 @@ mod control_plane;
 mod created;
 #[path = "../support/generator.rs"]
 mod generator;
+#[path = "../support/namespace_model.rs"]
+mod namespace_model;
 mod program;
+#[path = "../support/quota_model.rs"]
+mod quota_model;
 mod registration;
 mod replicas;
 #[path = "../support/resources.rs"]
@@ -32,6 +40,8 @@ mod runner;
 #[path = "../support/secret_volume.rs"]
 mod secret_volume;
 mod sidecar;
+#[path = "../support/sidecar_model.rs"]
+mod sidecar_model;
 mod traffic;
 #[path = "../support/until.rs"]
 mod until;

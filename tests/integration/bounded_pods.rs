@@ -5,19 +5,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use otel_webhook::{
     api::defaults::DefaultImages,
-    inject::{
-        self, InitResources, Input, Note, Outcome, Settings,
-        catalogue::Catalogue,
-        language::LanguageSet,
-        limits::{Limit, LimitKind},
-        pod::Pod,
-    },
-    store::Writer,
+    inject::{self, InitResources, Input, Note, Outcome, Settings, language::LanguageSet, pod::Pod},
+    store::{Snapshot, Writer},
 };
 use serde_json::{Value, json};
 
 use crate::{
-    bounded::{Namespace, PODS_OF_ONE, namespace, pod},
+    bounded::{Namespace, PODS_OF_ONE, namespace},
+    bounded_pod::{ASKED, asking, pod, said_of_go},
     generator::Choices,
     namespace_model::{Bounds, admitted, class, effective},
     review::how_many,
@@ -29,51 +24,29 @@ const PODS: u64 = 4_000;
 
 const NAMESPACE: &str = "bounded";
 
-/// What a pod asks for; most often one language.
-pub const ASKED: [&[&str]; 7] =
-    [&["java"], &["python"], &["apache-httpd"], &["go"], &["go"], &["java", "go"], &["dotnet", "nodejs"]];
-
-/// What the core knows of a namespace.
-fn catalogue(around: &Namespace) -> Catalogue {
+/// What is known of a namespace.
+fn surroundings(around: &Namespace) -> Arc<Snapshot> {
     let mut writer = Writer::new(DefaultImages::default());
-    writer.put(&json!({
-        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-        "metadata": {"name": "default", "namespace": NAMESPACE}, "spec": around.instrumentation,
-    }));
-    writer.publish();
-    let mut catalogue = writer.store().snapshot().catalogue.clone();
-    let known = Arc::make_mut(catalogue.namespaces.get_mut(NAMESPACE).expect("the Instrumentation's"));
-    let mut problems = Vec::new();
-    for (kind, objects) in [(LimitKind::Range, &around.ranges), (LimitKind::Quota, &around.quotas)] {
-        for object in objects {
-            known.limits.put(Limit::read(kind, object, &mut problems));
-        }
-    }
-    assert!(problems.is_empty(), "{problems:?}");
-    catalogue
-}
-
-/// The same pod, asking for languages.
-pub fn asking(pod: &Value, languages: &[&str]) -> Value {
-    let mut pod = pod.clone();
-    let prefix = "instrumentation.opentelemetry.io";
-    let mut annotations = json!({
-        format!("{prefix}/container-names"): "app", format!("{prefix}/otel-go-auto-target-exe"): "/app",
+    let mut instrumentation = json!({
+        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation", "spec": around.instrumentation,
     });
-    for language in languages {
-        annotations[format!("{prefix}/inject-{language}")] = "true".into();
+    instrumentation["metadata"]["name"] = "default".into();
+    for object in around.ranges.iter().chain(&around.quotas).chain([&instrumentation]) {
+        let mut object = object.clone();
+        object["metadata"]["namespace"] = NAMESPACE.into();
+        assert!(writer.put(&object), "{object}");
     }
-    pod["metadata"]["annotations"] = annotations;
-    pod
+    writer.publish();
+    writer.store().snapshot()
 }
 
-fn review(catalogue: &Catalogue, pod: &Value, init_resources: InitResources) -> Outcome {
+fn review(snapshot: &Snapshot, pod: &Value, init_resources: InitResources) -> Outcome {
     let settings = Settings { languages: LanguageSet::all(), init_resources, ..Settings::default() };
     let text = pod.to_string();
     let pod = Pod::parse(&text).expect("a pod");
-    let input = Input { pod: &pod, namespace: NAMESPACE, catalogue, settings: &settings };
-    let owners = Writer::new(DefaultImages::default()).store().snapshot();
-    inject::build(inject::decide(input), &owners.owners)
+    let input =
+        Input { pod: &pod, namespace: NAMESPACE, catalogue: &snapshot.catalogue, settings: &settings };
+    inject::build(inject::decide(input), &snapshot.owners)
 }
 
 /// What came of a pod.
@@ -86,7 +59,7 @@ enum Fate {
     GoSkipped,
 }
 
-fn try_pod(number: u64, around: &Namespace, catalogue: &Catalogue) -> Result<Fate, String> {
+fn try_pod(number: u64, around: &Namespace, snapshot: &Snapshot) -> Result<Fate, String> {
     let bounds = Bounds { ranges: around.ranges.clone(), quotas: around.quotas.clone() };
     let mut choices = Choices::new(!number);
     let languages = ASKED[choices.below(ASKED.len())];
@@ -95,7 +68,7 @@ fn try_pod(number: u64, around: &Namespace, catalogue: &Catalogue) -> Result<Fat
     // The webhook gets the pod as LimitRanger leaves it, the command line as it is written.
     let sent = asking(if choices.chance(70) { &without } else { &bare }, languages);
     let way = if choices.chance(75) { InitResources::Neutral } else { InitResources::Exact };
-    let outcome = review(catalogue, &sent, way);
+    let outcome = review(snapshot, &sent, way);
     let mut after = sent.clone();
     json_patch::patch(&mut after, &outcome.operations()).map_err(|error| error.to_string())?;
     let with = admitted(&after, &bounds).map_err(|complaints| {
@@ -160,38 +133,15 @@ fn check_skipped(
     Ok(())
 }
 
-/// The resources of Go's sidecar, with the defaults of Instrumentations.
-pub fn said_of_go(spec: &Value) -> Value {
-    let mut said = spec["go"]["resourceRequirements"].clone();
-    for (list, default) in [
-        ("limits", json!({"cpu": "500m", "memory": "256Mi"})),
-        ("requests", json!({"cpu": "50m", "memory": "64Mi"})),
-    ] {
-        if said[list].is_null() {
-            said[list] = default;
-        }
-    }
-    // A default gives way to what is said.
-    for name in ["cpu", "memory"] {
-        use crate::namespace_model::quantity;
-        let (request, limit) = (said["requests"][name].clone(), said["limits"][name].clone());
-        if !request.is_null() && !limit.is_null() && quantity(&request) > quantity(&limit) {
-            let is_limit_said = !spec["go"]["resourceRequirements"]["limits"].is_null();
-            if is_limit_said { said["requests"][name] = limit } else { said["limits"][name] = request }
-        }
-    }
-    said
-}
-
 #[test]
 fn an_accepted_pod_is_accepted_injected() {
     let mut fates: BTreeMap<Fate, usize> = BTreeMap::new();
     let mut problems = Vec::new();
     for number in 0..how_many(PODS).div_ceil(PODS_OF_ONE) {
         let around = namespace(number);
-        let catalogue = catalogue(&around);
+        let snapshot = surroundings(&around);
         for pod in number * PODS_OF_ONE..(number + 1) * PODS_OF_ONE {
-            match try_pod(pod, &around, &catalogue) {
+            match try_pod(pod, &around, &snapshot) {
                 Ok(fate) => *fates.entry(fate).or_default() += 1,
                 Err(problem) => problems.push(format!(
                     "pod {pod}: {problem}\n  bounds {}\n  {}",

@@ -8,6 +8,8 @@
 mod binary;
 #[path = "../support/bounded.rs"]
 mod bounded;
+#[path = "../support/bounded_pod.rs"]
+mod bounded_pod;
 mod bounded_pods;
 mod broken;
 #[path = "../support/broken.rs"]
@@ -29,6 +31,8 @@ mod modules;
 #[path = "../support/namespace_model.rs"]
 mod namespace_model;
 mod properties;
+#[path = "../support/quota_model.rs"]
+mod quota_model;
 mod reasons;
 mod reinvocation;
 #[path = "../support/review.rs"]

@@ -1,15 +1,11 @@
 //! Pods and Instrumentations for tests, and what the core makes of them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use otel_webhook::{
     api::{ANNOTATION_PREFIX, defaults::DefaultImages},
     inject::{
-        self, Finding, InitResources, Input, Outcome, Settings,
-        catalogue::Catalogue,
-        language::LanguageSet,
-        limits::{Limit, LimitKind},
-        pod::Pod,
+        self, Finding, InitResources, Input, Outcome, Settings, language::LanguageSet, pod::Pod,
         workload::Owners,
     },
     store::Writer,
@@ -62,31 +58,19 @@ impl Surroundings {
         }
         writer.publish();
         let snapshot = writer.store().snapshot();
-        let catalogue = with_limits(&snapshot.catalogue, &self.objects);
         let text = before.to_string();
         let pod = Pod::parse(&text).expect("a pod");
-        let input =
-            Input { pod: &pod, namespace: &self.namespace, catalogue: &catalogue, settings: &self.settings };
+        let input = Input {
+            pod: &pod,
+            namespace: &self.namespace,
+            catalogue: &snapshot.catalogue,
+            settings: &self.settings,
+        };
         let outcome = inject::build(inject::decide(input), owners.unwrap_or(&snapshot.owners));
         let mut after = before.clone();
         json_patch::patch(&mut after, &outcome.operations()).expect("the patch applies");
         Injected { pod: after, outcome }
     }
-}
-
-/// The same with LimitRanges, quotas and ServiceAccounts.
-fn with_limits(catalogue: &Catalogue, objects: &[Value]) -> Catalogue {
-    let mut catalogue = catalogue.clone();
-    for object in objects {
-        let kind = LimitKind::ALL.into_iter().find(|kind| object["kind"] == kind.name());
-        let Some(kind) = kind else { continue };
-        let namespace = object["metadata"]["namespace"].as_str().expect("a namespace");
-        let known = catalogue.namespaces.entry(namespace.into()).or_default();
-        let mut problems = Vec::new();
-        Arc::make_mut(known).limits.put(Limit::read(kind, object, &mut problems));
-        assert!(problems.is_empty(), "{problems:?}");
-    }
-    catalogue
 }
 
 /// A LimitRange of the usual namespace, `bounds`, with this item.

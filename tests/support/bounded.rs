@@ -16,12 +16,17 @@ pub struct Namespace {
     pub instrumentation: Value,
 }
 
-const CPU: [&str; 9] = ["0", "1m", "10m", "50m", "100m", "250m", "500m", "1", "2"];
-const MEMORY: [&str; 9] = ["0", "16Mi", "32Mi", "64Mi", "100Mi", "128Mi", "256Mi", "512Mi", "1Gi"];
+/// Amounts in order.
+pub const CPU: [&str; 9] = ["0", "1m", "10m", "50m", "100m", "250m", "500m", "1", "2"];
+/// Amounts in order.
+pub const MEMORY: [&str; 9] = ["0", "16Mi", "32Mi", "64Mi", "100Mi", "128Mi", "256Mi", "512Mi", "1Gi"];
 /// Enough for all agents: a pod whose limit holds none is skipped for that, whatever its namespace says.
-const STORAGE: [&str; 4] = ["1Gi", "2Gi", "4Gi", "8Gi"];
-const GPU: &str = "example.com/gpu";
-const HUGE: &str = "hugepages-2Mi";
+/// Amounts in order.
+pub const STORAGE: [&str; 4] = ["1Gi", "2Gi", "4Gi", "8Gi"];
+/// A resource in whole units.
+pub const GPU: &str = "example.com/gpu";
+/// A resource with a size of its own.
+pub const HUGE: &str = "hugepages-2Mi";
 
 /// The namespace of a number.
 pub fn namespace(number: u64) -> Namespace {
@@ -147,6 +152,12 @@ fn quota(choices: &mut Choices, index: usize) -> Value {
         6 => spec["scopeSelector"] = expression("DoesNotExist", &[]),
         _ => {}
     }
+    if spec.as_object().is_some_and(|spec| spec.len() > 1) {
+        // With a scope Kubernetes takes bounds of CPU, memory and pods alone.
+        let is_scoped = |name: &str| name == "pods" || name.ends_with("cpu") || name.ends_with("memory");
+        spec["hard"].as_object_mut().into_iter().for_each(|hard| hard.retain(|name, _| is_scoped(name)));
+        used.retain(|name, _| is_scoped(name));
+    }
     if spec["hard"].as_object().is_none_or(Map::is_empty) {
         spec["hard"] = json!({"requests.cpu": "4"});
         used = Map::from_iter([("requests.cpu".to_owned(), "0".into())]);
@@ -166,7 +177,7 @@ fn instrumentation(choices: &mut Choices) -> Value {
         ("go", "resourceRequirements"),
         ("apacheHttpd", "resourceRequirements"),
     ] {
-        let said = match choices.below(8) {
+        let said = match choices.below(9) {
             0 => json!({"limits": {}, "requests": {}}),
             1 => json!({"limits": {"memory": "1Gi"}}),
             2 => json!({"requests": {"cpu": "200m", "memory": "16Mi"}, "limits": {}}),
@@ -175,126 +186,12 @@ fn instrumentation(choices: &mut Choices) -> Value {
             }
             4 => json!({"requests": {"cpu": "10m", "memory": "32Mi", "ephemeral-storage": "50Mi"}}),
             5 => json!({"limits": {"cpu": "100m", "memory": "128Mi", GPU: "1"}, "requests": {GPU: "1"}}),
+            6 => {
+                json!({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m", "memory": "512Mi"}})
+            }
             _ => continue,
         };
         spec[field] = json!({resources: said});
     }
     spec
-}
-
-/// The pod of a number, without any annotation, for a namespace.
-pub fn pod(number: u64, namespace: &Namespace) -> Value {
-    let mut choices = Choices::new(number);
-    // Most pods are written with the bounds in mind.
-    let keeps = choices.chance(85);
-    // Quotas want resources to be set, which LimitRanger may do, too.
-    let style = if keeps && !namespace.quotas.is_empty() {
-        [0, 1, 2, 4, 4][choices.below(5)]
-    } else {
-        choices.below(6)
-    };
-    let resources = |choices: &mut Choices| resources(choices, style, keeps.then_some(namespace));
-    let names =
-        [&["app"][..], &["app", "web"], &["app", "web", "proxy"]][[0, 0, 0, 1, 1, 2][choices.below(6)]];
-    let container = |name: &str, resources: Value| json!({"name": name, "image": "registry.example.com/app:1", "resources": resources});
-    let containers: Vec<Value> = names.iter().map(|name| container(name, resources(&mut choices))).collect();
-    let mut init: Vec<Value> = Vec::new();
-    for name in ["setup", "mesh"] {
-        if choices.chance(20) {
-            let mut one = container(name, resources(&mut choices));
-            if choices.chance(50) {
-                one["restartPolicy"] = "Always".into();
-            }
-            init.push(one);
-        }
-    }
-    let mut spec = json!({"containers": containers});
-    if !init.is_empty() {
-        spec["initContainers"] = init.into();
-    }
-    match choices.below(14) {
-        0 => spec["activeDeadlineSeconds"] = 600.into(),
-        1 => spec["priorityClassName"] = CLASSES[0].into(),
-        2 => spec["resources"] = json!({"limits": {"cpu": "4", "memory": "4Gi"}}),
-        3 => spec["resources"] = json!({"requests": {"memory": "2Gi"}}),
-        4 => {
-            spec["resources"] =
-                json!({"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "1", "memory": "2Gi"}});
-        }
-        _ => {}
-    }
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "bounded-"}, "spec": spec})
-}
-
-fn resources(choices: &mut Choices, style: usize, bounds: Option<&Namespace>) -> Value {
-    let mut resources = json!({"requests": {}, "limits": {}});
-    if style == 0 {
-        // Left to LimitRanger.
-        return json!({});
-    }
-    for (name, amounts, percent) in
-        [("cpu", &CPU[..], 85), ("memory", &MEMORY[..], 90), ("ephemeral-storage", &STORAGE[..], 10)]
-    {
-        let is_bounded = bounds.is_some_and(|bounds| !bounds.quotas.is_empty()) && percent > 50;
-        if !is_bounded && !choices.chance(percent) {
-            continue;
-        }
-        let (one, other) = (choices.below(amounts.len()), choices.below(amounts.len()));
-        let (mut request, mut limit) =
-            (amounts[one.min(other)].to_owned(), amounts[one.max(other)].to_owned());
-        if let Some(bounds) = bounds {
-            (request, limit) = kept(bounds, name, request, limit);
-        }
-        match style {
-            1 => resources["limits"][name] = limit.into(),
-            2 => {
-                resources["limits"][name] = limit.clone().into();
-                resources["requests"][name] = limit.into();
-            }
-            3 if choices.chance(60) => resources["requests"][name] = request.into(),
-            _ => {
-                resources["requests"][name] = request.into();
-                resources["limits"][name] = limit.into();
-            }
-        }
-    }
-    if choices.chance(6) {
-        resources["limits"][GPU] = choices.one(&["1", "2"]).into();
-    }
-    if choices.chance(3) {
-        resources["limits"][HUGE] = "4Mi".into();
-    }
-    resources
-}
-
-/// A request and a limit that LimitRanges accept of a container, as far as one looks at them one by one.
-fn kept(bounds: &Namespace, name: &str, request: String, limit: String) -> (String, String) {
-    use crate::namespace_model::quantity;
-    let amount = |text: &str| quantity(&text.into());
-    let (mut request, mut limit) = (request, limit);
-    let items =
-        || bounds.ranges.iter().flat_map(|range| range["spec"]["limits"].as_array().into_iter().flatten());
-    let of = |list: &'static str| {
-        let own = items().filter(|item| item["type"] == "Container");
-        own.filter_map(move |item| item[list].get(name).and_then(Value::as_str).map(str::to_owned))
-    };
-    for min in of("min") {
-        for one in [&mut request, &mut limit] {
-            if amount(one) < amount(&min) {
-                one.clone_from(&min);
-            }
-        }
-    }
-    for max in of("max") {
-        for one in [&mut request, &mut limit] {
-            if amount(one) > amount(&max) {
-                one.clone_from(&max);
-            }
-        }
-    }
-    let ratio = |item: &Value| item["maxLimitRequestRatio"].get(name).is_some();
-    if items().any(ratio) {
-        request.clone_from(&limit);
-    }
-    (request, limit)
 }

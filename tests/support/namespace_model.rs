@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::quota_model;
+
 /// Amounts in thousandths, which is as fine as the API server keeps them.
 pub type Amounts = BTreeMap<String, i128>;
 
@@ -45,11 +47,13 @@ pub fn amounts(map: &Value) -> Amounts {
     entries.map(|(name, value)| (name.clone(), quantity(value))).collect()
 }
 
-fn list<'v>(object: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+/// The items of a list.
+pub fn list<'v>(object: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     object[name].as_array().into_iter().flatten()
 }
 
-fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+/// Containers and init containers.
+pub fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     list(&pod["spec"], "containers").chain(list(&pod["spec"], "initContainers"))
 }
 
@@ -90,10 +94,20 @@ fn default_by_api(pod: &mut Value) {
         let limits = container["resources"]["limits"].clone();
         fill(&mut container["resources"], "requests", &limits);
     });
+    let (requests, limits) = together(pod);
+    let whole = &pod["spec"]["resources"];
+    if ["requests", "limits"].iter().any(|list| !amounts(&whole[list]).is_empty()) {
+        let is_open = |name: &str| name.starts_with("hugepages-") && whole["requests"].get(name).is_none();
+        let huge: BTreeMap<_, _> = limits
+            .into_iter()
+            .filter(|(name, _)| is_open(name))
+            .map(|(name, most)| (name, format!("{most}m")))
+            .collect();
+        fill(&mut pod["spec"]["resources"], "limits", &json!(huge));
+    }
     if amounts(&pod["spec"]["resources"]["limits"]).is_empty() {
         return;
     }
-    let (requests, _) = together(pod);
     let open: Vec<_> = requests.into_iter().filter(|(name, _)| name == "cpu" || name == "memory").collect();
     let open: BTreeMap<_, _> = open.into_iter().map(|(name, amount)| (name, format!("{amount}m"))).collect();
     let limits = pod["spec"]["resources"]["limits"].clone();
@@ -194,8 +208,8 @@ pub fn complaints(pod: &Value, bounds: &Bounds, class: &str) -> Vec<Complaint> {
     check_whole(&mut complaints, pod);
     let (requests, limits) = effective(pod);
     for_items(bounds, "Pod", |item| check_item(&mut complaints, item, &requests, &limits));
-    for quota in bounds.quotas.iter().filter(|quota| counts(quota, pod, class)) {
-        check_quota(&mut complaints, quota, pod);
+    for quota in bounds.quotas.iter().filter(|quota| quota_model::counts(quota, pod, class)) {
+        quota_model::check(&mut complaints, quota, pod);
     }
     complaints
 }
@@ -275,62 +289,6 @@ fn check_item(complaints: &mut Vec<Complaint>, item: &Value, requests: &Amounts,
         let float = |amount: i128| amount.to_string().parse::<f64>().expect("a number");
         if float(limit) / float(request) * 1000.0 > float(ratio) {
             say(&name, "ratio");
-        }
-    }
-}
-
-/// Whether a quota counts a pod.
-fn counts(quota: &Value, pod: &Value, class: &str) -> bool {
-    let spec = &pod["spec"];
-    let is_terminating = spec["activeDeadlineSeconds"].is_number();
-    let priority = spec["priorityClassName"].as_str();
-    let matches = |scope: &str, operator: &str, values: &[&str]| match scope {
-        "Terminating" => is_terminating,
-        "NotTerminating" => !is_terminating,
-        "BestEffort" => class == "BestEffort",
-        "NotBestEffort" => class != "BestEffort",
-        "PriorityClass" => match operator {
-            "In" => priority.is_some_and(|priority| values.contains(&priority)),
-            "NotIn" => priority.is_none_or(|priority| !values.contains(&priority)),
-            "Exists" => priority.is_some(),
-            _ => priority.is_none(),
-        },
-        other => panic!("the generator makes no scope {other}"),
-    };
-    let scopes = list(&quota["spec"], "scopes").filter_map(Value::as_str);
-    let expressions = list(&quota["spec"]["scopeSelector"], "matchExpressions");
-    let text = |value: &'_ Value| value.as_str().unwrap_or_default().to_owned();
-    scopes.map(str::to_owned).all(|scope| matches(&scope, "Exists", &[]))
-        && expressions.into_iter().all(|one| {
-            let values: Vec<&str> = list(one, "values").filter_map(Value::as_str).collect();
-            matches(&text(&one["scopeName"]), &text(&one["operator"]), &values)
-        })
-}
-
-fn check_quota(complaints: &mut Vec<Complaint>, quota: &Value, pod: &Value) {
-    let (hard, used) = (amounts(&quota["spec"]["hard"]), amounts(&quota["status"]["used"]));
-    let has_whole =
-        ["requests", "limits"].iter().any(|list| !amounts(&pod["spec"]["resources"][list]).is_empty());
-    let (requests, limits) = effective(pod);
-    let overhead = amounts(&pod["spec"]["overhead"]);
-    for (key, most) in hard {
-        let (kind, name) = match key.split_once('.') {
-            _ if key == "pods" => ("pods", String::new()),
-            Some(("requests", name)) => ("requests", name.to_owned()),
-            Some(("limits", name)) => ("limits", name.to_owned()),
-            _ => ("requests", key.clone()),
-        };
-        let is_set = |container: &Value| container["resources"][kind].get(&name).is_some();
-        if ["cpu", "memory"].contains(&&*name) && !has_whole && !containers(pod).all(is_set) {
-            complaints.push((name.clone(), format!("a container without {key}")));
-        }
-        let effective = if kind == "limits" { &limits } else { &requests };
-        let own = effective.get(&name).copied().unwrap_or_default();
-        let more = overhead.get(&name).copied().filter(|_| kind == "requests" || own > 0).unwrap_or_default();
-        let needed = if kind == "pods" { 1_000 } else { own + more };
-        let left = most - used.get(&key).copied().unwrap_or_default();
-        if needed > 0 && needed > left {
-            complaints.push((name, format!("{key}: {needed} of {left}")));
         }
     }
 }

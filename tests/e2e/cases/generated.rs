@@ -70,12 +70,16 @@ fn fates(cluster: &Cluster, make: fn(u64) -> Generated) -> Vec<Fate> {
 }
 
 async fn pods(kubeconfig: &Path) -> Api<DynamicObject> {
+    Api::namespaced_with(client(kubeconfig).await, HOME, &ApiResource::erase::<Pod>(&()))
+}
+
+/// A client of the API server.
+pub async fn client(kubeconfig: &Path) -> Client {
     // Another may be there already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let kubeconfig = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let client = Client::try_from(config.expect("a usable kubeconfig")).expect("a client");
-    Api::namespaced_with(client, HOME, &ApiResource::erase::<Pod>(&()))
+    Client::try_from(config.expect("a usable kubeconfig")).expect("a client")
 }
 
 async fn try_pod(pods: &Api<DynamicObject>, seed: u64, generated: Generated) -> Fate {

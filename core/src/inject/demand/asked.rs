@@ -85,9 +85,18 @@ impl<'p> Asked<'p> {
     }
 
     /// What the API server sets for a pod as a whole that has limits and leaves
-    /// requests open: what its containers request together, or else the limit.
-    /// Returns those of CPU and memory for which it takes the limit.
+    /// requests open: what its containers request together, or else the limit. Their
+    /// huge pages are limits of the pod as well. Returns those of CPU and memory
+    /// for which it takes the limit.
     pub(super) fn default_whole(&mut self, together: &Self) -> Vec<&'static str> {
+        if self.requests.is_empty() && self.limits.is_empty() {
+            return Vec::new();
+        }
+        for (name, limit) in together.limits.iter().filter(|(name, _)| name.starts_with("hugepages-")) {
+            if self.pair(name) == (None, None) {
+                self.limits.set(name, limit);
+            }
+        }
         if self.limits.is_empty() {
             return Vec::new();
         }
