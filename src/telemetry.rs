@@ -62,7 +62,8 @@ pub enum LoggingError {
     AlreadySet(#[from] TryInitError),
 }
 
-/// The log of the process. What still waits is written when this is dropped.
+/// The log of the process. What still waits is written when this is dropped, as far as
+/// standard error takes it within a second.
 #[must_use = "lines that wait would be lost"]
 #[derive(Debug)]
 pub struct Logging {
@@ -87,7 +88,8 @@ pub fn init_logging(format: LogFormat, level: &str) -> Result<Logging, LoggingEr
     let (writer, logging) = writer(io::stderr(), MOST_WAITING);
     let lines = tracing_subscriber::fmt::layer().with_writer(writer);
     let lines = match format {
-        LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
+        LogFormat::Text if io::stderr().is_terminal() => lines.boxed(),
+        LogFormat::Text => lines.with_ansi(false).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
     tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;

@@ -284,9 +284,12 @@ async fn what_may_not_be_listed_is_said_once_and_not_waited_for() {
     };
     let lines = said();
     assert_eq!(lines.len(), 1, "{lines:?}");
-    for part in
-        ["WARN", "it is not respected until it may", "limitranges is forbidden", "`otel-webhook rbac`"]
-    {
+    for part in [
+        "WARN",
+        "until it may, only what was read before is respected",
+        "limitranges is forbidden",
+        "`otel-webhook rbac`",
+    ] {
         assert!(lines[0].contains(part), "{part}: {lines:?}");
     }
     server.list("limitranges", Listing::Items(vec![range("a", "10m")]));

@@ -1,6 +1,6 @@
 //! The watches, as one stream of changes.
 
-use std::fmt::Debug;
+use std::{fmt::Debug, time::Duration};
 
 use futures::{
     Stream, StreamExt, future,
@@ -13,7 +13,7 @@ use k8s_openapi::{
 use kube::{
     Api, Client, Resource,
     api::{ApiResource, DynamicObject, PartialObjectMeta},
-    runtime::{WatchStreamExt, watcher, watcher::Event},
+    runtime::{WatchStreamExt, utils::Backoff, watcher, watcher::Event},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -57,6 +57,23 @@ fn whole(object: DynamicObject) -> (ObjectMeta, Value) {
     (object.metadata, object.data)
 }
 
+/// Waits longer after each list that fails. Each attempt begins with an event, which would reset
+/// the usual backoff; this one goes back by itself once two minutes have passed without an error.
+#[derive(Default)]
+struct Patient(watcher::DefaultBackoff);
+
+impl Iterator for Patient {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.0.next()
+    }
+}
+
+impl Backoff for Patient {
+    fn reset(&mut self) {}
+}
+
 /// Watches objects of one kind, of which `parts` takes the metadata and the rest.
 fn watch<K>(api: Api<K>, watched: Watched, parts: fn(K) -> (ObjectMeta, Value)) -> BoxStream<'static, Change>
 where
@@ -66,7 +83,7 @@ where
         let (metadata, rest) = parts(object);
         watched.document(&metadata, rest)
     };
-    let events = watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff();
+    let events = watcher(api, watcher::Config::default().page_size(PAGE)).backoff(Patient::default());
     let changes =
         events.map(move |told| Change { watched, told: told.map(|event| converted(event, document)) });
     changes.filter(|change| future::ready(!change.is_of_no_use())).boxed()

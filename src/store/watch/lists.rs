@@ -93,7 +93,7 @@ impl List {
         if !(error.is_forbidden() && matches!(watched, Watched::Limit(_))) {
             tracing::warn!(kind, %error, "a watch failed; trying again");
         } else if !mem::replace(&mut self.is_forbidden, true) {
-            tracing::warn!(kind, %error, "what bounds pods may not be read; it is not respected until it may");
+            tracing::warn!(kind, %error, "what bounds pods may not be read; until it may, only what was read before is respected");
         }
     }
 
