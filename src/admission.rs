@@ -21,17 +21,17 @@ use std::{
 pub use instrumentation::judge;
 pub use workload::advise;
 
-pub use crate::review::{Answer, MalformedReview, Panicked, Request, Skip};
 use crate::{
-    api::defaults::DefaultImages,
-    inject::{self, Input, Outcome, Settings, catalogue::Catalogue, pod::Pod},
-    review::one_line,
     store::{
         Store,
         cluster::{self, Cluster},
     },
     telemetry::Metrics,
 };
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{Input, Outcome, Settings, catalogue::Catalogue, pod::Pod};
+use otel_webhook_review::{AdmissionRequest, AdmissionResponse, MalformedReview, Panicked, Skip, one_line};
 
 /// Answers reviews of pods, of workloads and of Instrumentations.
 pub struct Admission {
@@ -68,11 +68,11 @@ impl Admission {
     /// When `body` is not a review, so that there is no uid to answer to.
     pub async fn mutate_pod(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
         let started = Instant::now();
-        let request = Request::parse(body)?;
+        let request = AdmissionRequest::parse(body)?;
         Ok(match &request.pod {
             Ok(pod) => {
                 let outcome = self.review(&request, pod).await;
-                let answer = Answer::of(&request.uid, &outcome);
+                let answer = AdmissionResponse::of(&request.uid, &outcome);
                 self.record(&request, pod, &outcome, answer.summary(), started);
                 answer.write()
             }
@@ -84,13 +84,17 @@ impl Admission {
                         "a pod was not injected"
                     );
                 }
-                Answer::allowed(&request.uid, skip.warning().as_deref()).write()
+                AdmissionResponse::allowed(&request.uid, skip.warning().as_deref()).write()
             }
         })
     }
 
     /// The core's result for a pod; a panic in it costs this pod its agent, and nothing else.
-    async fn review<'p>(&self, request: &'p Request<'p>, pod: &'p Pod<'p>) -> Result<Outcome, Panicked> {
+    async fn review<'p>(
+        &self,
+        request: &'p AdmissionRequest<'p>,
+        pod: &'p Pod<'p>,
+    ) -> Result<Outcome, Panicked> {
         let snapshot = self.store.snapshot();
         let deadline = cluster::deadline();
         let learned = self.unknown_namespace(&snapshot.catalogue, &request.namespace, deadline).await;
@@ -126,7 +130,7 @@ impl Admission {
     /// Counts and logs what was asked for: who, where, what and why; never a variable's value.
     fn record(
         &self,
-        request: &Request<'_>,
+        request: &AdmissionRequest<'_>,
         pod: &Pod<'_>,
         outcome: &Result<Outcome, Panicked>,
         summary: Option<&str>,

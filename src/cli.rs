@@ -33,8 +33,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use flags::InjectionFlags;
 
-use crate::api::crd;
 use default::Format;
+use otel_webhook_api::crd;
 
 /// Gives Kubernetes pods their OpenTelemetry agent.
 #[derive(Debug, Parser)]
@@ -130,7 +130,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Check(args) => return check::run(args),
         Command::Crd { output } => {
             let text = match output {
-                Format::Yaml => crd::yaml(),
+                Format::Yaml => crd_yaml(),
                 Format::Json => format!("{}\n", crd::crd()),
             };
             return output::finish(io::stdout().write_all(text.as_bytes()), ExitCode::SUCCESS);
@@ -140,4 +140,9 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The CustomResourceDefinition as YAML.
+pub fn crd_yaml() -> String {
+    serde_saphyr::to_string(&crd::crd()).expect("plain JSON is YAML")
 }

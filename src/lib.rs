@@ -7,5 +7,3 @@ pub mod server;
 pub mod store;
 pub mod telemetry;
 pub mod tls;
-
-pub use otel_webhook_core::{api, inject, review};

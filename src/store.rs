@@ -19,15 +19,12 @@ use serde_json::Value;
 pub use object::{Kind, kind_of};
 use owners::OwnerBook;
 
-use crate::{
-    api::defaults::DefaultImages,
-    inject::{
-        catalogue::{Catalogue, Namespace},
-        compiled::Shared,
-        limits::SharedItems,
-    },
-    manifest,
-    telemetry::Metrics,
+use crate::{manifest, telemetry::Metrics};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::{
+    catalogue::{Catalogue, Namespace},
+    compiled::Shared,
+    limits::SharedItems,
 };
 
 /// The reading side.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use otel_webhook::api::ANNOTATION_PREFIX;
+use otel_webhook_api::ANNOTATION_PREFIX;
 use serde_json::{Value, json};
 
 /// The namespace of every pod.

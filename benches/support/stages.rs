@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use otel_webhook::{
-    admission::{Admission, Answer, Panicked, Request},
-    api::{ANNOTATION_PREFIX, defaults::DefaultImages},
-    inject::{self, Decision, Input, Outcome, Settings, language::LanguageSet, pod::Pod},
+    admission::Admission,
     store::{Snapshot, Store, Writer},
     telemetry::Metrics,
 };
+use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{Decision, Input, Outcome, Settings, language::LanguageSet, pod::Pod};
+use otel_webhook_review::{AdmissionRequest, AdmissionResponse, Panicked};
 use serde_json::Value;
 
 use crate::material;
@@ -39,12 +41,12 @@ impl Case {
     }
 
     /// First step: from bytes to the view of the pod.
-    pub fn parse(body: &[u8]) -> Request<'_> {
-        Request::parse(body).expect("a review")
+    pub fn parse(body: &[u8]) -> AdmissionRequest<'_> {
+        AdmissionRequest::parse(body).expect("a review")
     }
 
     /// Second step: which agent goes into which container.
-    pub fn decide<'p>(&'p self, request: &'p Request<'p>) -> Decision<'p> {
+    pub fn decide<'p>(&'p self, request: &'p AdmissionRequest<'p>) -> Decision<'p> {
         let catalogue = &self.snapshot.catalogue;
         let pod = pod(request);
         inject::decide(Input { pod, namespace: &request.namespace, catalogue, settings: &self.settings })
@@ -56,8 +58,8 @@ impl Case {
     }
 
     /// Last step: the answer as bytes.
-    pub fn serialise(request: &Request<'_>, outcome: &Result<Outcome, Panicked>) -> Vec<u8> {
-        Answer::of(&request.uid, outcome).write()
+    pub fn serialise(request: &AdmissionRequest<'_>, outcome: &Result<Outcome, Panicked>) -> Vec<u8> {
+        AdmissionResponse::of(&request.uid, outcome).write()
     }
 
     /// All of it, with its metrics, as the server does.
@@ -74,7 +76,7 @@ impl Case {
     }
 }
 
-fn pod<'p>(request: &'p Request<'p>) -> &'p Pod<'p> {
+fn pod<'p>(request: &'p AdmissionRequest<'p>) -> &'p Pod<'p> {
     request.pod.as_ref().expect("a pod")
 }
 

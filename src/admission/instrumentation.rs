@@ -9,17 +9,17 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Admission, MalformedReview};
-use crate::{
-    api::{
-        self, InstrumentationSpec,
-        defaults::DefaultImages,
-        sizes::AgentSizes,
-        validation::{self, Verdict},
-    },
-    inject::{self, catalogue::Catalogue, text::Text},
-    review::{Answer, envelope::Envelope, refusal::Status},
+use super::Admission;
+use otel_webhook_api as api;
+use otel_webhook_api::{
+    InstrumentationSpec,
+    defaults::DefaultImages,
+    sizes::AgentSizes,
+    validation::{self, Verdict},
 };
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{catalogue::Catalogue, text::Text};
+use otel_webhook_review::{AdmissionResponse, MalformedReview, envelope::Envelope, refusal::Status};
 
 /// An Instrumentation that is created or updated.
 struct Change<'a> {
@@ -36,11 +36,13 @@ impl Admission {
     /// When `body` is not a review of an Instrumentation.
     pub fn mutate_instrumentation(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
         let (uid, change) = read(body)?;
-        let Some(change) = change else { return Ok(Answer::allowed(&uid, None).write()) };
+        let Some(change) = change else { return Ok(AdmissionResponse::allowed(&uid, None).write()) };
         let patch = api::defaulting(&change.new, &self.images);
         let verdict = validation::validate(&change.new, change.old.as_ref());
         let errors = verdict.errors.iter().map(ToString::to_string);
-        Ok(Answer::patched(&uid, &patch).warning(errors.chain(self.replaced_images(&change.new))).write())
+        Ok(AdmissionResponse::patched(&uid, &patch)
+            .warning(errors.chain(self.replaced_images(&change.new)))
+            .write())
     }
 
     /// Answers a review with the verdict on an Instrumentation.
@@ -50,17 +52,17 @@ impl Admission {
     pub fn validate_instrumentation(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
         let (uid, change) = read(body)?;
         // Whatever is deleted may go, however bad it is.
-        let Some(change) = change else { return Ok(Answer::allowed(&uid, None).write()) };
+        let Some(change) = change else { return Ok(AdmissionResponse::allowed(&uid, None).write()) };
         let Change { namespace, name, new, old } = change;
         let catalogue = &self.store.snapshot().catalogue;
         let sizes = &self.settings.sizes;
         let verdict = judge(&new, old.as_ref(), &namespace, catalogue, &self.images, sizes);
         let answer = if verdict.is_allowed() {
-            Answer::allowed(&uid, None)
+            AdmissionResponse::allowed(&uid, None)
         } else {
             let fields: Vec<_> = verdict.errors.iter().map(|error| &*error.field).collect();
             tracing::info!(%namespace, %name, fields = fields.join(","), "an Instrumentation was refused");
-            Answer::refused(&uid, Status::invalid(&name, &verdict.errors))
+            AdmissionResponse::refused(&uid, Status::invalid(&name, &verdict.errors))
         };
         Ok(answer.warning(&verdict.warnings).write())
     }

@@ -5,22 +5,21 @@
 
 use serde_json::Value;
 
-use super::{Admission, MalformedReview, Panicked, caught};
-use crate::{
-    api::{
-        ANNOTATION_PREFIX,
-        validation::{Verdict, suggestion},
-    },
-    inject::{
-        self, Outcome,
-        language::{LANGUAGES, Language},
-        template::{Around, Workload},
-    },
-    review::{
-        Answer,
-        envelope::{self, Envelope},
-    },
-    store::cluster,
+use super::{Admission, caught};
+use crate::store::cluster;
+use otel_webhook_api::{
+    ANNOTATION_PREFIX,
+    validation::{Verdict, suggestion},
+};
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{
+    Outcome,
+    language::{LANGUAGES, Language},
+    template::{Around, Workload},
+};
+use otel_webhook_review::{
+    AdmissionResponse, MalformedReview, Panicked,
+    envelope::{self, Envelope},
 };
 
 /// Annotations that are no language's own.
@@ -39,7 +38,7 @@ impl Admission {
             Err(MalformedReview::NotAReview(problem)) => {
                 let uid = envelope::uid(body)?;
                 let warning = format!("otel-webhook: the object cannot be read: {problem}");
-                return Ok(Answer::allowed(&uid, Some(&warning)).write());
+                return Ok(AdmissionResponse::allowed(&uid, Some(&warning)).write());
             }
             Err(malformed) => return Err(malformed),
         };
@@ -47,10 +46,10 @@ impl Admission {
         let Ok(verdict) = self.advise(envelope).await else {
             tracing::error!("the core panicked; the workload goes on without warnings");
             let warning = "otel-webhook failed; the workload was not looked at";
-            return Ok(Answer::allowed(&uid, Some(warning)).write());
+            return Ok(AdmissionResponse::allowed(&uid, Some(warning)).write());
         };
         let warnings = verdict.warnings.iter().map(|warning| format!("otel-webhook: {}", warning.message));
-        Ok(Answer::allowed(&uid, None).warning(warnings).write())
+        Ok(AdmissionResponse::allowed(&uid, None).warning(warnings).write())
     }
 
     async fn advise(&self, envelope: Envelope<'_, Value>) -> Result<Verdict, Panicked> {

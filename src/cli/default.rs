@@ -15,10 +15,9 @@ use super::{
     output::{Output, finish},
     stream::{FileFlags, one_line},
 };
-use crate::{
-    api::{self, defaults::DefaultImages, validation::Verdict},
-    manifest::Document,
-};
+use crate::manifest::Document;
+use otel_webhook_api as api;
+use otel_webhook_api::{defaults::DefaultImages, validation::Verdict};
 
 /// What `default` is told.
 #[derive(Debug, Args)]

@@ -21,8 +21,6 @@ use super::{
 };
 use crate::{
     admission::Admission,
-    api::defaults::DefaultImages,
-    inject::{STATUS, Settings, reason::Reason},
     manifest,
     server::{Endpoint, Listening, Shutdown, TerminationSignals, Transport, webhook_router},
     store::Writer,
@@ -32,6 +30,8 @@ use crate::{
         trust::{Bundle, ShownChain},
     },
 };
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::{STATUS, Settings, reason::Reason};
 
 /// The Instrumentations that the demo server has.
 const INSTRUMENTATIONS: &str = include_str!("../../examples/instrumentation.yaml");

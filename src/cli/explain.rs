@@ -10,10 +10,8 @@ use super::{
     output::{self, ReportFlags},
     stream::{Review, StreamFlags, World, one_line},
 };
-use crate::{
-    api::ANNOTATION_PREFIX,
-    inject::{Finding, Note, language::LANGUAGES},
-};
+use otel_webhook_api::ANNOTATION_PREFIX;
+use otel_webhook_inject::{Finding, Note, language::LANGUAGES};
 
 /// What `explain` is told.
 #[derive(Debug, Args)]

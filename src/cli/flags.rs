@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::{
-    api::{
-        defaults::{DefaultImages, LANGUAGES},
-        quantity::Quantity,
-        sizes::AgentSizes,
-    },
-    inject::{self, Settings, helpers::Helpers, language::LanguageSet, reason::ObjectName},
+use otel_webhook_api::{
+    defaults::{DefaultImages, LANGUAGES},
+    quantity::Quantity,
+    sizes::AgentSizes,
 };
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{Settings, helpers::Helpers, language::LanguageSet, reason::ObjectName};
 
 /// The source of Instrumentations that is a cluster, in place of a directory.
 pub const KUBERNETES: &str = "kubernetes";

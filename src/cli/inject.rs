@@ -13,10 +13,8 @@ use super::{
     output::{Output, finish},
     stream::{Review, StreamFlags, World, one_line},
 };
-use crate::{
-    inject::Finding,
-    manifest::{self, Document, Style},
-};
+use crate::manifest::{self, Document, Style};
+use otel_webhook_inject::Finding;
 
 /// What `inject` is told.
 #[derive(Debug, Args)]

@@ -7,11 +7,11 @@ use clap::Args;
 
 use super::{Failure, InjectionFlags, flags::KUBERNETES, workload};
 use crate::{
-    api::sizes::AgentSizes,
-    inject::{Outcome, Settings, catalogue::Catalogue, template::Around},
     manifest::{self, Document},
     store::{Snapshot, Writer, dir},
 };
+use otel_webhook_api::sizes::AgentSizes;
+use otel_webhook_inject::{Outcome, Settings, catalogue::Catalogue, template::Around};
 
 /// Where the documents come from.
 #[derive(Clone, Debug, Args)]

@@ -11,12 +11,10 @@ use super::{
     output::ReportFlags,
     stream::{StreamFlags, World, one_line},
 };
-use crate::{
-    admission, api,
-    api::validation::{Verdict, Warning},
-    inject::limits::{Limit, LimitKind},
-    manifest::TypeMeta,
-};
+use crate::{admission, manifest::TypeMeta};
+use otel_webhook_api as api;
+use otel_webhook_api::validation::{Verdict, Warning};
+use otel_webhook_inject::limits::{Limit, LimitKind};
 
 /// What `validate` is told.
 #[derive(Debug, Args)]

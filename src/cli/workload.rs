@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::objects;
-pub use crate::inject::template::Workload;
+pub use otel_webhook_inject::template::Workload;
 
 /// Visits the workloads of an object: itself, or the items of a list.
 pub fn each(object: &mut Value, visit: &mut dyn FnMut(Workload<'_>)) {
@@ -19,7 +19,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::inject::template::TEMPLATES;
+    use otel_webhook_inject::template::TEMPLATES;
 
     fn found(mut object: Value) -> Vec<(String, String, Option<String>)> {
         let mut found = Vec::new();

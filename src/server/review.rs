@@ -13,8 +13,9 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use thiserror::Error;
 use tokio::time;
 
-use crate::admission::{Admission, MalformedReview};
+use crate::admission::Admission;
 use crate::telemetry::{Metrics, ReviewOutcome};
+use otel_webhook_review::MalformedReview;
 
 /// Where the API server sends reviews, and of what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

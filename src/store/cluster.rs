@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::object;
-use crate::inject::{
+use otel_webhook_inject::{
     catalogue,
     workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners},
 };

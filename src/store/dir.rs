@@ -88,7 +88,7 @@ fn documents<'t>(path: &Path, text: &'t str) -> Result<Vec<Document<'t>>, Manife
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::defaults::DefaultImages;
+    use otel_webhook_api::defaults::DefaultImages;
 
     #[test]
     fn only_files_of_the_directory_itself_are_read_in_the_order_of_their_names() {

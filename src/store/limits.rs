@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::Writer;
-use crate::inject::limits::{Limit, LimitKind, Limits};
+use otel_webhook_inject::limits::{Limit, LimitKind, Limits};
 
 impl Writer {
     /// Takes such an object in, or the newer state of one. False where that
@@ -56,7 +56,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{api::defaults::DefaultImages, inject::catalogue::Namespace};
+    use otel_webhook_api::defaults::DefaultImages;
+    use otel_webhook_inject::catalogue::Namespace;
 
     fn range(namespace: &str, name: &str) -> Value {
         json!({

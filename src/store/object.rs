@@ -8,20 +8,18 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    api::{
-        ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, InstrumentationSpec,
-        defaults::DefaultImages,
-        image,
-        validation::{Unusable, unusable},
-    },
-    inject::{
-        catalogue::{Instrumentations, Namespace, Stored},
-        compiled::{About, Compiled, Shared},
-        limits::{LimitKind, Limits},
-        reason::ObjectName,
-        workload::OwnerKind,
-    },
+use otel_webhook_api::{
+    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, InstrumentationSpec,
+    defaults::DefaultImages,
+    image,
+    validation::{Unusable, unusable},
+};
+use otel_webhook_inject::{
+    catalogue::{Instrumentations, Namespace, Stored},
+    compiled::{About, Compiled, Shared},
+    limits::{LimitKind, Limits},
+    reason::ObjectName,
+    workload::OwnerKind,
 };
 
 /// The kinds of which anything is kept.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::inject::workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners};
+use otel_webhook_inject::workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners};
 
 /// ReplicaSets and Jobs with the owners that they have.
 #[derive(Clone, Debug, Default)]

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Writer;
-use crate::inject::limits::LimitKind;
 use changes::changes;
 use lists::Lists;
+use otel_webhook_inject::limits::LimitKind;
 use pace::{News, Pace};
 
 /// How many events are taken in before they are shown: a burst is published

@@ -107,7 +107,7 @@ fn the_definition_stays_unless_it_is_told_to_go() {
 #[test]
 fn the_definition_is_the_one_of_the_program() {
     let objects = objects_with(&[]);
-    let program: Value = serde_saphyr::from_str(&otel_webhook::api::crd::yaml()).expect("YAML");
+    let program: Value = serde_saphyr::from_str(&otel_webhook::cli::crd_yaml()).expect("YAML");
     assert_eq!(the(&objects, "CustomResourceDefinition")["spec"], program["spec"]);
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use otel_webhook::inject::reason::Reason;
 use otel_webhook::telemetry::{Metrics, ReviewOutcome};
+use otel_webhook_inject::reason::Reason;
 use regex::Regex;
 use serde_json::Value;
 

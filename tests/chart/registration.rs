@@ -96,7 +96,7 @@ fn the_annotated_shape_asks_for_an_annotation_that_a_pod_may_not_have() {
     assert_eq!(conditions.len(), 2);
     let expression = conditions[0]["expression"].as_str().expect("CEL");
     assert!(expression.starts_with("has(object.metadata.annotations) && "), "{expression}");
-    let prefix = format!("'{}inject-'", otel_webhook::api::ANNOTATION_PREFIX);
+    let prefix = format!("'{}inject-'", otel_webhook_api::ANNOTATION_PREFIX);
     assert!(expression.contains(&prefix), "{expression}");
     assert_eq!(conditions[1]["name"], "not-dry-run");
 

@@ -3,11 +3,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use otel_webhook::{
-    api::defaults::DefaultImages,
-    inject::{self, InitResources, Input, Note, Outcome, Settings, language::LanguageSet, pod::Pod},
-    store::{Snapshot, Writer},
-};
+use otel_webhook::store::{Snapshot, Writer};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{InitResources, Input, Note, Outcome, Settings, language::LanguageSet, pod::Pod};
 use serde_json::{Value, json};
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::Read, path::Path};
 
 use flate2::read::GzDecoder;
-use otel_webhook::inject::language::{LANGUAGES, LanguageSet, scripts};
+use otel_webhook_inject::language::{LANGUAGES, LanguageSet, scripts};
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Defaulting, by the operator's own results.
 
-use otel_webhook::api::{defaulting, defaults::DefaultImages};
+use otel_webhook_api::{defaulting, defaults::DefaultImages};
 use serde_json::Value;
 
 use crate::{captured::captured, conformance::cases};

@@ -1,6 +1,6 @@
 //! What single languages do where the operator has nothing to compare with.
 
-use otel_webhook::inject::language::LanguageSet;
+use otel_webhook_inject::language::LanguageSet;
 use serde_json::json;
 
 use crate::support::{Surroundings, asking, instrumentation, pod, with};

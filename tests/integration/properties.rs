@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use otel_webhook::inject::{LABEL, Outcome, STATUS};
+use otel_webhook_inject::{LABEL, Outcome, STATUS};
 use serde_json::{Value, json};
 
 use crate::{

@@ -6,14 +6,9 @@ use std::sync::Arc;
 use axum::{Router, body::Body, http::Request};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http_body_util::BodyExt;
-use otel_webhook::{
-    admission::Admission,
-    api::defaults::DefaultImages,
-    inject::{LABEL, Settings, language::LanguageSet},
-    server::webhook_router,
-    store::Writer,
-    telemetry::Metrics,
-};
+use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::{LABEL, Settings, language::LanguageSet};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use otel_webhook::{
-    api::{ANNOTATION_PREFIX, defaults::DefaultImages},
-    inject::{
-        self, Finding, InitResources, Input, Outcome, Settings, language::LanguageSet, pod::Pod,
-        workload::Owners,
-    },
-    store::Writer,
+use otel_webhook::store::Writer;
+use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{
+    Finding, InitResources, Input, Outcome, Settings, language::LanguageSet, pod::Pod, workload::Owners,
 };
 use serde_json::{Value, json};
 

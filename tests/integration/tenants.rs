@@ -2,11 +2,10 @@
 
 mod generated;
 
-use otel_webhook::{
-    api::defaults::DefaultImages,
-    inject::{self, CrossNamespace, Input, Outcome, Settings, pod::Pod, reason::ObjectName},
-    store::{Store, Writer},
-};
+use otel_webhook::store::{Store, Writer};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{CrossNamespace, Input, Outcome, Settings, pod::Pod, reason::ObjectName};
 use serde_json::{Value, json};
 
 use crate::support::{NAMESPACE, Surroundings, asking, instrumentation, pod};

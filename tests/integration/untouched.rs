@@ -7,10 +7,9 @@ use std::{cell::RefCell, sync::Arc};
 use axum::{Router, body::Body, http::Request};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http_body_util::BodyExt;
-use otel_webhook::{
-    admission::Admission, api::defaults::DefaultImages, inject::Settings, server::webhook_router,
-    store::Writer, telemetry::Metrics,
-};
+use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::Settings;
 use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
 use serde_json::{Map, Value, json};
 use tower::ServiceExt;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use otel_webhook::api::{
+use otel_webhook_api::{
     defaults::DefaultImages,
     validation::{Problem, Verdict, validate},
 };
@@ -230,7 +230,7 @@ proptest! {
     fn what_is_allowed_can_be_used(spec in object(any_value())) {
         let object = json!({"metadata": {"name": "any"}, "spec": spec});
         if validate(&object, None).is_allowed() {
-            let read = serde_json::from_value::<otel_webhook::api::InstrumentationSpec>(spec);
+            let read = serde_json::from_value::<otel_webhook_api::InstrumentationSpec>(spec);
             prop_assert!(read.is_ok(), "{read:?}");
         }
     }

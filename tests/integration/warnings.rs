@@ -7,14 +7,9 @@ use std::sync::{Arc, Mutex};
 use axum::{Router, body::Body, http::Request};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http_body_util::BodyExt;
-use otel_webhook::{
-    admission::Admission,
-    api::{ANNOTATION_PREFIX, defaults::DefaultImages},
-    inject::{LABEL, STATUS, Settings, language::LanguageSet},
-    server::webhook_router,
-    store::Writer,
-    telemetry::Metrics,
-};
+use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
+use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
+use otel_webhook_inject::{LABEL, STATUS, Settings, language::LanguageSet};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 use tracing_subscriber::fmt::MakeWriter;

@@ -15,11 +15,9 @@ use hyper::{
     body::{Bytes, Frame},
 };
 use kube::Client;
-use otel_webhook::{
-    api::defaults::DefaultImages,
-    inject::limits::Limits,
-    store::{Store, Writer, watch},
-};
+use otel_webhook::store::{Store, Writer, watch};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::limits::Limits;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tracing_subscriber::fmt::MakeWriter;

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use axum::{Router, body::Body, http::Request};
 use http_body_util::BodyExt;
-use otel_webhook::{
-    admission::Admission, api::defaults::DefaultImages, inject::Settings, server::webhook_router,
-    store::Writer, telemetry::Metrics,
-};
+use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::Settings;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

@@ -1,6 +1,6 @@
 //! A JVM with the real agent.
 
-use otel_webhook::api::defaults::JAVA;
+use otel_webhook_api::defaults::JAVA;
 use serde_json::{Value, json};
 
 use crate::podman::{Played, home};

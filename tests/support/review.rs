@@ -2,11 +2,10 @@
 
 use std::{env, sync::Arc};
 
-use otel_webhook::{
-    api::defaults::DefaultImages,
-    inject::{self, Input, Outcome, Settings, language::LanguageSet, pod::Pod},
-    store::{Snapshot, Writer},
-};
+use otel_webhook::store::{Snapshot, Writer};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{Input, Outcome, Settings, language::LanguageSet, pod::Pod};
 use serde_json::Value;
 
 use crate::generator::{Generated, NAMESPACE};

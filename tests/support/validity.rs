@@ -2,7 +2,7 @@
 //! reckoning, from the API server's own rules. The real one is asked in the
 //! end-to-end tests.
 
-use otel_webhook::api::quantity::Quantity;
+use otel_webhook_api::quantity::Quantity;
 use serde_json::Value;
 
 /// Says what would be refused in containers and volumes that were not there before.

@@ -1,11 +1,9 @@
 use serde_json::json;
 
 use super::*;
-use crate::{
-    api::defaults::DefaultImages,
-    inject::{Settings, catalogue::Catalogue},
-    store::Writer,
-};
+use crate::store::Writer;
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::{Settings, catalogue::Catalogue};
 
 /// Warnings about an object, beside an Instrumentation `order` for pods with the label of that name.
 fn said(object: &Value, preview: bool) -> Option<Vec<String>> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::finding::{Code, Finding, Subject};
-use crate::api::crd;
+use otel_webhook_api::crd;
 
 /// Name of the CRD.
 pub const NAME: &str = "instrumentations.opentelemetry.io";

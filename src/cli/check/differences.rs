@@ -12,10 +12,8 @@ use std::{borrow::Cow, collections::HashMap};
 
 use serde_json::Value;
 
-use crate::{
-    api::ANNOTATION_PREFIX,
-    inject::{Finding, Outcome, language::Language, pod::OwnerReference, template::Around},
-};
+use otel_webhook_api::ANNOTATION_PREFIX;
+use otel_webhook_inject::{Finding, Outcome, language::Language, pod::OwnerReference, template::Around};
 
 /// A numbered difference: its number in docs/injection.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::inject::{
+use otel_webhook_inject::{
     STATUS,
     language::{LANGUAGES, Language},
 };
@@ -119,19 +119,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        api::defaults::DefaultImages,
-        inject::{
-            Settings,
-            language::LanguageSet,
-            template::{Around, Workload},
-        },
-        store::Writer,
+    use crate::store::Writer;
+    use otel_webhook_api::defaults::DefaultImages;
+    use otel_webhook_inject::{
+        Settings,
+        language::LanguageSet,
+        template::{Around, Workload},
     };
 
     /// A pod that asks for these languages, as the core leaves it.
     fn injected(languages: &[&str], stamp: bool) -> Value {
-        let prefix = crate::api::ANNOTATION_PREFIX;
+        let prefix = otel_webhook_api::ANNOTATION_PREFIX;
         let mut writer = Writer::new(DefaultImages::default());
         let instrumentation = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
             "metadata": {"name": "a", "namespace": "shop"}, "spec": {}});

@@ -8,10 +8,8 @@ use super::{
     requests::reviewers,
     survey::{Next, Survey, Surveyed},
 };
-use crate::{
-    cli::{output, stream::one_line},
-    inject::{Finding, Note, language::LANGUAGES, told},
-};
+use crate::cli::{output, stream::one_line};
+use otel_webhook_inject::{Finding, Note, language::LANGUAGES, told};
 
 /// The heads of the columns.
 const COLUMNS: [&str; 7] = ["NAMESPACE", "WORKLOAD", "PODS", "LANGUAGE", "NOW", "NEXT", "DIFFERENCES"];

@@ -11,7 +11,8 @@ use k8s_openapi::{
 };
 
 use super::finding::{Code, Finding, Subject};
-use crate::{inject::selector::Selector, server::Endpoint};
+use crate::server::Endpoint;
+use otel_webhook_inject::selector::Selector;
 
 /// Kind of a configuration that changes objects.
 pub const MUTATING: &str = "MutatingWebhookConfiguration";
@@ -255,7 +256,9 @@ fn is_met(selector: Option<&Selector>, labels: &Labels) -> bool {
 
 /// The API server takes no selector that cannot be read.
 fn read(selector: Option<&LabelSelector>) -> Option<Selector> {
-    selector.and_then(|selector| Selector::new(selector).ok().flatten())
+    let selector = selector.and_then(|selector| serde_json::to_value(selector).ok());
+    let selector = selector.and_then(|selector| serde_json::from_value(selector).ok());
+    selector.and_then(|selector| Selector::new(&selector).ok().flatten())
 }
 
 fn unknown_path(hook: &Hook) -> Option<Finding> {

@@ -5,7 +5,7 @@ use super::{
     registration::{Hook, Registration},
     survey::{Next, Survey, Surveyed},
 };
-use crate::inject;
+use otel_webhook_inject as inject;
 
 /// Reasons that lie with a namespace, whatever the pod.
 const OF_NAMESPACES: [&str; 10] = [

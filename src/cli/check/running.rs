@@ -156,8 +156,8 @@ mod tests {
     use serde_json::{Value, from_value, json};
 
     use super::*;
-    use crate::api::{defaults::JAVA, quantity::Quantity};
-    use crate::inject::CrossNamespace;
+    use otel_webhook_api::{defaults::JAVA, quantity::Quantity};
+    use otel_webhook_inject::CrossNamespace;
 
     fn pod(name: &str, created: &str, container: &Value) -> Pod {
         let volumes = json!([{"name": "certificate", "secret": {"secretName": "serving"}}]);

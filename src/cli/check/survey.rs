@@ -29,11 +29,9 @@ use super::{
     injected::{self, By},
     registration::Labels,
 };
-use crate::{
-    cli::InjectionFlags,
-    inject::{Finding, workload::OwnerKind},
-};
+use crate::cli::InjectionFlags;
 use look::Look;
+use otel_webhook_inject::{Finding, workload::OwnerKind};
 use owners::Owners;
 
 /// The annotation by which a pod or a namespace asks the operator for a collector.

@@ -142,7 +142,8 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{api::defaults::DefaultImages, store::Store};
+    use crate::store::Store;
+    use otel_webhook_api::defaults::DefaultImages;
 
     const FIRST: &str = "apiVersion: opentelemetry.io/v1alpha1\nkind: Instrumentation\nmetadata: {name: a}\n";
 

@@ -19,10 +19,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Watched;
-use crate::{
-    api::Instrumentation,
-    inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind},
-};
+use otel_webhook_api::Instrumentation;
+use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
 
 /// How many objects are listed at a time; a page is in memory as a whole, many
 /// times as large as what is kept of it.

@@ -6,7 +6,8 @@ use kube::runtime::{watcher, watcher::Event};
 use serde_json::Value;
 
 use super::{Watched, changes::Change, pace::News};
-use crate::{inject::limits::LimitKind, store::Writer};
+use crate::store::Writer;
+use otel_webhook_inject::limits::LimitKind;
 
 /// How far each watch has come.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Instrumentations on their way in: what the CRD refuses by itself, and what
 //! users read when the webhook judges.
 
-use otel_webhook::api::{defaulting, defaults::DefaultImages};
+use otel_webhook_api::{defaulting, defaults::DefaultImages};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT};

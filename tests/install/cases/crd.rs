@@ -64,7 +64,7 @@ fn all(ports: Ports, more: Value) -> Value {
 
 /// A CRD as the operator's chart leaves it: helm's marks, and a schema without our fields.
 fn operators_crd(cluster: &Cluster) {
-    let mut crd = otel_webhook::api::crd::crd();
+    let mut crd = otel_webhook_api::crd::crd();
     crd["metadata"]["labels"] = json!({"app.kubernetes.io/managed-by": "Helm"});
     crd["metadata"]["annotations"] = json!({
         "meta.helm.sh/release-name": "operator",

@@ -1,6 +1,6 @@
 //! Differences in which Instrumentations are refused.
 
-use otel_webhook::api::validation::{Verdict, validate};
+use otel_webhook_api::validation::{Verdict, validate};
 use serde_json::{Value, json};
 
 use crate::support::instrumentation;

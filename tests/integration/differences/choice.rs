@@ -1,6 +1,6 @@
 //! Which pods, containers and Instrumentations are meant.
 
-use otel_webhook::inject::language::LanguageSet;
+use otel_webhook_inject::language::LanguageSet;
 use serde_json::{Value, json};
 
 use crate::support::{Surroundings, asking, instrumentation, pod, with};

@@ -1,6 +1,6 @@
 //! Known proxies and helpers are not what is meant where no container is named.
 
-use otel_webhook::inject::{Finding, Note, helpers::Helpers};
+use otel_webhook_inject::{Finding, Note, helpers::Helpers};
 use serde_json::{Value, json};
 
 use crate::support::{Injected, pod, with};

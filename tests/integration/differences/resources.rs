@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use otel_webhook::inject::{Finding, InitResources};
+use otel_webhook_inject::{Finding, InitResources};
 use serde_json::{Value, json};
 
 use crate::support::{Injected, Surroundings, asking, instrumentation, limit_range, quota};

@@ -1,13 +1,11 @@
 //! Agents count against a pod's limit of ephemeral storage.
 
-use otel_webhook::{
-    api::{
-        defaults::{self, LANGUAGES},
-        quantity::Quantity,
-        sizes::AgentSizes,
-    },
-    inject::{InitResources, Note},
+use otel_webhook_api::{
+    defaults::{self, LANGUAGES},
+    quantity::Quantity,
+    sizes::AgentSizes,
 };
+use otel_webhook_inject::{InitResources, Note};
 use serde_json::{Value, json};
 
 use crate::support::{Injected, asking, pod, with};

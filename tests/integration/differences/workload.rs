@@ -1,6 +1,6 @@
 //! Whose pod it is, and what its service is called.
 
-use otel_webhook::inject::workload::{Lookup, OwnerQuery, Owners};
+use otel_webhook_inject::workload::{Lookup, OwnerQuery, Owners};
 use serde_json::{Value, json};
 
 use crate::support::{Injected, Surroundings, asking, instrumentation, with};

@@ -2,13 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use otel_webhook::{
-    admission::Admission,
-    api::defaults::DefaultImages,
-    inject::{CrossNamespace, Outcome, Settings, reason::ObjectName},
-    store::Writer,
-    telemetry::Metrics,
-};
+use otel_webhook::{admission::Admission, store::Writer, telemetry::Metrics};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::{CrossNamespace, Outcome, Settings, reason::ObjectName};
 use serde_json::{Map, Value, json};
 
 use super::{ALLOWED, MODES, decided};

@@ -1,7 +1,7 @@
 //! Differences that show in what the core finds.
 
 use super::{Seen, items};
-use crate::inject::{
+use otel_webhook_inject::{
     Note,
     annotation::Ask,
     language::LANGUAGES,
@@ -50,7 +50,7 @@ pub fn names_unknown_or_padded(seen: &Seen<'_>) -> bool {
 /// D15: a target was skipped before the first that was injected.
 pub fn first_target_skipped(seen: &Seen<'_>) -> bool {
     seen.injected().any(|(injected, language)| {
-        let of_language = |finding: &&crate::inject::Finding| finding.language == language.name;
+        let of_language = |finding: &&otel_webhook_inject::Finding| finding.language == language.name;
         let mut before = seen.findings().iter().filter(of_language).take_while(|one| *one != injected);
         before.any(|finding| SKIPPED.contains(&finding.reason.code()))
     })

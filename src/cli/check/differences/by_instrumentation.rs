@@ -1,7 +1,7 @@
 //! Differences that show in the Instrumentation that is used, or in those there are.
 
 use super::{Seen, entries, extended};
-use crate::inject::{Note, language::LANGUAGES};
+use otel_webhook_inject::{Note, language::LANGUAGES};
 
 /// D9: the operator wants exactly one, and knows neither selectors nor priorities.
 pub fn chosen_among_several(seen: &Seen<'_>) -> bool {

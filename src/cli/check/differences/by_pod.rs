@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{ATTRIBUTES, Seen, containers, entries, extended, items, own_attributes};
-use crate::inject::workload::{Lookup, OwnerKind, OwnerQuery};
+use otel_webhook_inject::workload::{Lookup, OwnerKind, OwnerQuery};
 
 /// What a variable is called that holds the user's original value.
 const ORIGINAL: &str = "OTEL_INJECT_ORIGINAL_";

@@ -7,14 +7,12 @@ use flate2::read::GzDecoder;
 use serde_json::json;
 
 use super::*;
-use crate::{
-    api::defaults::DefaultImages,
-    inject::{
-        CrossNamespace, InitResources, Settings,
-        language::{LANGUAGES, LanguageSet},
-        template::Workload,
-    },
-    store::Writer,
+use crate::store::Writer;
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::{
+    CrossNamespace, InitResources, Settings,
+    language::{LANGUAGES, LanguageSet},
+    template::Workload,
 };
 
 fn cases() -> Vec<Value> {
@@ -203,11 +201,11 @@ fn what_no_recorded_case_has_is_told_as_well() {
     assert_eq!(told(&windows, &plain, InitResources::Exact), "D25");
     let stored = |image: &str, recorded: &str| {
         let mut stored = instrumentation("a", &json!({"java": {"image": image}}));
-        let note = crate::api::defaults::image_annotation("java");
+        let note = otel_webhook_api::defaults::image_annotation("java");
         stored["metadata"]["annotations"] = json!({note: recorded});
         told(&listed, &[stored], InitResources::Exact)
     };
-    let old = crate::api::defaults::JAVA.image.replace("2.30.0", "2.29.0");
+    let old = otel_webhook_api::defaults::JAVA.image.replace("2.30.0", "2.29.0");
     assert_eq!(stored(&old, &old), "D28");
     assert_eq!(stored(&old, ""), "", "it is pinned");
     assert_eq!(stored("java:old", "java:old"), "", "it is a mirror's, and kept");

@@ -1,17 +1,15 @@
 //! What the preview says of each way that a workload can change.
 
 use super::*;
-use crate::{
-    api::{
-        defaults::{DefaultImages, JAVA},
-        image::Stored,
-    },
-    cli::check::{
-        registration::tests::{operator, registration},
-        survey::tests::{Seen, seen},
-    },
-    inject::reason::{Reason, Sign},
+use crate::cli::check::{
+    registration::tests::{operator, registration},
+    survey::tests::{Seen, seen},
 };
+use otel_webhook_api::{
+    defaults::{DefaultImages, JAVA},
+    image::Stored,
+};
+use otel_webhook_inject::reason::{Reason, Sign};
 
 /// What `Seen::warned` warns of.
 const WARNING: &str = "OTEL_EXPORTER_OTLP_ENDPOINT is \"c:4317\", without a scheme; set it to http://c:4317";

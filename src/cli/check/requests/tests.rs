@@ -3,13 +3,11 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{
-    cli::check::{
-        registration::tests::{labels, operator, registration},
-        survey::tests::{Seen, seen},
-    },
-    inject::reason::{ObjectName, Reason},
+use crate::cli::check::{
+    registration::tests::{labels, operator, registration},
+    survey::tests::{Seen, seen},
 };
+use otel_webhook_inject::reason::{ObjectName, Reason};
 
 fn codes(findings: &[Finding]) -> Vec<Code> {
     findings.iter().map(|finding| finding.code).collect()

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::{COLLECTOR, Survey, labels, look::Look, text, typed};
 use crate::{
-    api::Instrumentation,
     cli::{
         InjectionFlags,
         check::{
@@ -16,9 +15,10 @@ use crate::{
             finding::Subject,
         },
     },
-    inject::{catalogue::Stored, limits::LimitKind},
     store::{Writer, owners::OwnerBook},
 };
+use otel_webhook_api::Instrumentation;
+use otel_webhook_inject::{catalogue::Stored, limits::LimitKind};
 
 /// Lists them once, as the webhook watches them.
 pub async fn list(

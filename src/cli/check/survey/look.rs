@@ -6,18 +6,18 @@ use serde_json::{Value, json};
 
 use super::{COLLECTOR, Next, Pods, Surveyed, labels, text};
 use crate::{
-    api::ANNOTATION_PREFIX,
     cli::check::{
         differences::{self, Case, Difference},
         finding::Subject,
         injected,
     },
-    inject::{
-        Finding, InitResources, Outcome, Settings,
-        language::LANGUAGES,
-        template::{Around, Workload},
-    },
     store::{Snapshot, owners::OwnerBook},
+};
+use otel_webhook_api::ANNOTATION_PREFIX;
+use otel_webhook_inject::{
+    Finding, InitResources, Outcome, Settings,
+    language::LANGUAGES,
+    template::{Around, Workload},
 };
 
 /// What decisions depend on.

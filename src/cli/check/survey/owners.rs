@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::{cli::check::finding::Subject, inject::workload::OwnerKind};
+use crate::cli::check::finding::Subject;
+use otel_webhook_inject::workload::OwnerKind;
 
 /// The Deployments of ReplicaSets and the CronJobs of Jobs.
 #[derive(Debug, Default)]

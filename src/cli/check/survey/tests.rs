@@ -1,11 +1,9 @@
 //! Surveys for the tests of those who read them.
 
 use super::*;
-use crate::{
-    api::otlp,
-    cli::check::registration::tests::labels,
-    inject::{Note, reason::Reason},
-};
+use crate::cli::check::registration::tests::labels;
+use otel_webhook_api::otlp;
+use otel_webhook_inject::{Note, reason::Reason};
 
 /// Workloads as they were seen.
 pub struct Seen(Vec<Surveyed>);

@@ -1,0 +1,50 @@
+//! The CustomResourceDefinition, made from the types.
+//!
+//! ```text
+//! types ─ schemars ──> schema ─ mend ──> as the operator serves it ─ rules ──> bounds, patterns, CEL
+//! ```
+//!
+//! The same schema is what validation checks types, values and patterns by
+//! (`schema.rs`), so the API server and the webhook cannot disagree about them.
+
+#[cfg(feature = "schema")]
+mod mend;
+pub mod names;
+mod patterns;
+#[cfg(feature = "schema")]
+mod pod;
+#[cfg(feature = "schema")]
+mod rules;
+pub mod schema;
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+pub use names::{PROPAGATORS, SAMPLERS};
+pub use patterns::{INTERVAL, Pattern, RATIO};
+
+static CRD: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(schema::CRD).expect("it is written by a program"));
+
+/// The CustomResourceDefinition as the types say it. The program has it as it
+/// was made last (`crd.json`): making it takes longer than all else that the
+/// program does until it is ready, much memory, and half a megabyte of code.
+#[cfg(feature = "schema")]
+pub fn of_types() -> Value {
+    use kube::CustomResourceExt;
+
+    let crd = crate::spec::Instrumentation::crd();
+    let mut crd = serde_json::to_value(crd).expect("a CustomResourceDefinition is plain JSON");
+    for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
+        let schema = &mut version["schema"]["openAPIV3Schema"];
+        mend::mend(schema);
+        rules::add(schema);
+    }
+    crd
+}
+
+/// The CustomResourceDefinition of Instrumentation, as `otel-webhook crd` prints it.
+pub fn crd() -> Value {
+    CRD.clone()
+}

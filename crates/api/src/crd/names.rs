@@ -1,0 +1,37 @@
+//! Names that a field may have, and their schema.
+
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// Samplers that the OpenTelemetry specification and the operator know.
+pub const SAMPLERS: [&str; 9] = [
+    "always_on",
+    "always_off",
+    "traceidratio",
+    "parentbased_always_on",
+    "parentbased_always_off",
+    "parentbased_traceidratio",
+    "jaeger_remote",
+    "parentbased_jaeger_remote",
+    "xray",
+];
+
+/// Propagators that the OpenTelemetry specification and the operator know.
+pub const PROPAGATORS: [&str; 8] =
+    ["tracecontext", "baggage", "b3", "b3multi", "jaeger", "xray", "ottrace", "none"];
+
+/// The schema of a sampler's name.
+#[cfg(feature = "schema")]
+pub(crate) fn samplers(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "nullable": true, "enum": SAMPLERS})
+}
+
+/// The schema of a list of propagators.
+#[cfg(feature = "schema")]
+pub(crate) fn propagators(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "nullable": true,
+        "items": {"type": "string", "enum": PROPAGATORS},
+    })
+}

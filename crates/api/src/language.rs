@@ -1,0 +1,196 @@
+//! What an Instrumentation says about each language.
+
+#[cfg(feature = "schema")]
+use k8s_openapi::{
+    api::core::v1::{PersistentVolumeClaimTemplate, ResourceRequirements, SecurityContext},
+    apimachinery::pkg::api::resource::Quantity,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{EnvVar, Raw};
+
+/// Settings of the Java agent.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Java {
+    /// Image of the init container that copies the javaagent.
+    pub image: Option<String>,
+    /// Variables of Java targets; they come before those of `spec.env`.
+    pub env: Option<Vec<EnvVar>>,
+    /// Size limit of the volume that holds the agent. Deprecated: use `volumeClaimTemplate`.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
+    pub volume_limit_size: Option<Raw>,
+    /// Claim of an ephemeral volume that takes the place of the emptyDir.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    pub volume_claim_template: Option<Raw>,
+    /// Resources of the init containers.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    pub resources: Option<Raw>,
+    /// Folders of agent extensions, each copied by an init container of its own.
+    pub extensions: Option<Vec<Extension>>,
+}
+
+/// A folder of javaagent extensions in an image.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Extension {
+    /// Image that holds the extensions.
+    pub image: String,
+    /// Folder in the image whose content is copied.
+    pub dir: String,
+}
+
+/// Settings of the Node.js, Python or .NET agent.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Agent {
+    /// Image of the init container that copies the agent.
+    pub image: Option<String>,
+    /// Variables of the language's targets; they come before those of `spec.env`.
+    pub env: Option<Vec<EnvVar>>,
+    /// Size limit of the volume that holds the agent. Deprecated: use `volumeClaimTemplate`.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
+    pub volume_limit_size: Option<Raw>,
+    /// Claim of an ephemeral volume that takes the place of the emptyDir.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    pub volume_claim_template: Option<Raw>,
+    /// Resources of the init container.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    pub resource_requirements: Option<Raw>,
+}
+
+/// Settings of the Go sidecar.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Go {
+    /// Image of the sidecar.
+    pub image: Option<String>,
+    /// Variables of the sidecar; they come before those of `spec.env`.
+    pub env: Option<Vec<EnvVar>>,
+    /// Not used by Go, which needs no volume of its own. Deprecated.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
+    pub volume_limit_size: Option<Raw>,
+    /// Not used by Go, which needs no volume of its own.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    pub volume_claim_template: Option<Raw>,
+    /// Resources of the sidecar.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    pub resource_requirements: Option<Raw>,
+    /// Security context of the sidecar; by default privileged, as user 0.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<SecurityContext>"))]
+    pub security_context: Option<Raw>,
+}
+
+/// Settings of the Apache HTTPD module.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ApacheHttpd {
+    /// Image of the init container that copies the module.
+    pub image: Option<String>,
+    /// Variables of the language's targets; they come before those of `spec.env`.
+    pub env: Option<Vec<EnvVar>>,
+    /// Size limit of the volumes. Deprecated: use `volumeClaimTemplate`.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
+    pub volume_limit_size: Option<Raw>,
+    /// Claim of an ephemeral volume for the module.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    pub volume_claim_template: Option<Raw>,
+    /// Resources of the init containers.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    pub resource_requirements: Option<Raw>,
+    /// Directives of the module's configuration, by name and value.
+    pub attrs: Option<Vec<EnvVar>>,
+    /// Version of Apache HTTPD: `2.4` (default) or `2.2`.
+    pub version: Option<String>,
+    /// Folder of `httpd.conf`, by default `/usr/local/apache2/conf`.
+    pub config_path: Option<String>,
+}
+
+/// Settings of the nginx module.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Nginx {
+    /// Image of the init container that copies the module.
+    pub image: Option<String>,
+    /// Variables of the language's targets; they come before those of `spec.env`.
+    pub env: Option<Vec<EnvVar>>,
+    /// Not used by nginx, whose volumes have no limit. Deprecated.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
+    pub volume_limit_size: Option<Raw>,
+    /// Not used by nginx.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    pub volume_claim_template: Option<Raw>,
+    /// Resources of the init containers.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    pub resource_requirements: Option<Raw>,
+    /// Directives of the module's configuration, by name and value.
+    pub attrs: Option<Vec<EnvVar>>,
+    /// The configuration file, by default `/etc/nginx/nginx.conf`.
+    pub config_file: Option<String>,
+}
+
+/// What all languages have in common, whatever their own fields are called.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings<'s> {
+    /// Image of the init container or sidecar.
+    pub image: Option<&'s str>,
+    /// The language's variables.
+    pub env: &'s [EnvVar],
+    /// Size limit of the volume.
+    pub volume_limit_size: Option<&'s Value>,
+    /// Claim that takes the place of the emptyDir.
+    pub volume_claim_template: Option<&'s Value>,
+    /// Resources of what is injected.
+    pub resources: Option<&'s Value>,
+    /// Java's extensions.
+    pub extensions: &'s [Extension],
+    /// Directives of a web server's module.
+    pub attrs: &'s [EnvVar],
+    /// Version of the web server.
+    pub version: Option<&'s str>,
+    /// Configuration folder or file of the web server.
+    pub config: Option<&'s str>,
+    /// Go's own security context.
+    pub security_context: Option<&'s Value>,
+}
+
+macro_rules! settings {
+    ($($kind:ident { $resources:ident $(, $field:ident: $own:expr)* };)*) => {
+        $(impl<'s> From<&'s $kind> for Settings<'s> {
+            fn from(language: &'s $kind) -> Self {
+                Self {
+                    image: language.image.as_deref(),
+                    env: language.env.as_deref().unwrap_or_default(),
+                    volume_limit_size: language.volume_limit_size.as_ref().map(Raw::value),
+                    volume_claim_template: language.volume_claim_template.as_ref().map(Raw::value),
+                    resources: language.$resources.as_ref().map(Raw::value),
+                    $($field: $own(language),)*
+                    ..Self::default()
+                }
+            }
+        })*
+    };
+}
+
+settings! {
+    Java { resources, extensions: |own: &'s Java| own.extensions.as_deref().unwrap_or_default() };
+    Agent { resource_requirements };
+    Go { resource_requirements, security_context: |own: &'s Go| own.security_context.as_ref().map(Raw::value) };
+    ApacheHttpd {
+        resource_requirements,
+        attrs: |own: &'s ApacheHttpd| own.attrs.as_deref().unwrap_or_default(),
+        version: |own: &'s ApacheHttpd| own.version.as_deref(),
+        config: |own: &'s ApacheHttpd| own.config_path.as_deref()
+    };
+    Nginx {
+        resource_requirements,
+        attrs: |own: &'s Nginx| own.attrs.as_deref().unwrap_or_default(),
+        config: |own: &'s Nginx| own.config_file.as_deref()
+    };
+}

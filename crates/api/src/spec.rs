@@ -1,0 +1,162 @@
+//! The Instrumentation resource, but for its languages.
+//!
+//! Every field is optional: a resource that was stored without defaults, or by
+//! another version, has to read all the same.
+
+use std::collections::BTreeMap;
+
+#[cfg(feature = "schema")]
+use k8s_openapi::{
+    api::core::v1::{EnvVarSource, SecurityContext},
+    apimachinery::pkg::apis::meta::v1 as meta,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Agent, ApacheHttpd, Go, Java, LabelSelector, Nginx, Raw};
+
+/// How the pods of a namespace are instrumented.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(kube::CustomResource, schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    kube(
+        group = "opentelemetry.io",
+        version = "v1alpha1",
+        kind = "Instrumentation",
+        plural = "instrumentations",
+        singular = "instrumentation",
+        namespaced,
+        shortname = "otelinst",
+        shortname = "otelinsts",
+        status = "InstrumentationStatus",
+        doc = "How the pods of a namespace get their OpenTelemetry agent.",
+        printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+        printcolumn = r#"{"name":"Endpoint","type":"string","jsonPath":".spec.exporter.endpoint"}"#,
+        printcolumn = r#"{"name":"Sampler","type":"string","jsonPath":".spec.sampler.type"}"#,
+        printcolumn = r#"{"name":"Sampler Arg","type":"string","jsonPath":".spec.sampler.argument"}"#
+    )
+)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InstrumentationSpec {
+    /// Which pods the resource is for when they ask with "true". Without it: all of the namespace.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<meta::LabelSelector>"))]
+    pub selector: Option<LabelSelector>,
+    /// Among several resources that fit a pod, the one with the higher number is used.
+    pub priority: Option<i32>,
+    /// Variables of every target.
+    pub env: Option<Vec<EnvVar>>,
+    /// Where telemetry is sent.
+    pub exporter: Option<Exporter>,
+    /// Resource attributes of every target.
+    pub resource: Option<ResourceAttributes>,
+    /// Context propagators, in order (`OTEL_PROPAGATORS`).
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::propagators"))]
+    pub propagators: Option<Vec<String>>,
+    /// Which traces are kept.
+    pub sampler: Option<Sampler>,
+    /// What resource attributes are taken from.
+    pub defaults: Option<Defaults>,
+    /// Pull policy of the images that are injected.
+    pub image_pull_policy: Option<String>,
+    /// Security context of the init containers; by default the one of the first target.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<SecurityContext>"))]
+    pub init_container_security_context: Option<Raw>,
+    /// Java.
+    pub java: Option<Java>,
+    /// Node.js.
+    pub nodejs: Option<Agent>,
+    /// Python.
+    pub python: Option<Agent>,
+    /// .NET.
+    pub dotnet: Option<Agent>,
+    /// Go.
+    pub go: Option<Go>,
+    /// Apache HTTPD.
+    pub apache_httpd: Option<ApacheHttpd>,
+    /// Nginx.
+    pub nginx: Option<Nginx>,
+}
+
+/// What the operator keeps about a resource; the product leaves it alone.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct InstrumentationStatus {
+    /// Versions for which the operator refused an upgrade.
+    pub upgrade_blocked_versions: Option<BTreeMap<String, String>>,
+}
+
+/// A variable, as in a container.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EnvVar {
+    /// Name of the variable.
+    pub name: String,
+    /// Its value; `$(NAME)` refers to a variable that stands before it.
+    pub value: Option<String>,
+    /// Where the value is read from. Not together with `value`.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<EnvVarSource>"))]
+    pub value_from: Option<Raw>,
+}
+
+/// Where telemetry is sent.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Exporter {
+    /// The collector's URL (`OTEL_EXPORTER_OTLP_ENDPOINT`).
+    pub endpoint: Option<String>,
+    /// Certificates of the connection.
+    pub tls: Option<Tls>,
+}
+
+/// Certificates of the connection to the collector.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[allow(non_snake_case, reason = "the resource mixes camel case and underscores; the names are its own")]
+pub struct Tls {
+    /// Secret in the pod's namespace, mounted into every target.
+    pub secretName: Option<String>,
+    /// ConfigMap in the pod's namespace with the CA, mounted into every target.
+    pub configMapName: Option<String>,
+    /// Key in the ConfigMap, else in the Secret, or an absolute path, of the CA certificate.
+    pub ca_file: Option<String>,
+    /// Key in the Secret, or an absolute path, of the client certificate.
+    pub cert_file: Option<String>,
+    /// Key in the Secret, or an absolute path, of the client's private key.
+    pub key_file: Option<String>,
+}
+
+/// Resource attributes of every target.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ResourceAttributes {
+    /// Attributes by name; what the pod says itself comes before them.
+    pub resource_attributes: Option<BTreeMap<String, String>>,
+    /// Whether the UIDs of the pod and its owners become attributes, too.
+    #[serde(rename = "addK8sUIDAttributes")]
+    pub add_k8s_uid_attributes: Option<bool>,
+}
+
+/// Which traces are kept.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Sampler {
+    /// Name of the sampler (`OTEL_TRACES_SAMPLER`).
+    #[serde(rename = "type")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::samplers"))]
+    pub kind: Option<String>,
+    /// Its argument (`OTEL_TRACES_SAMPLER_ARG`).
+    pub argument: Option<String>,
+}
+
+/// What resource attributes are taken from.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Defaults {
+    /// Whether labels such as `app.kubernetes.io/name` give the service's name and version.
+    pub use_labels_for_resource_attributes: Option<bool>,
+}

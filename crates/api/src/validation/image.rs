@@ -1,0 +1,38 @@
+//! Images that are recorded defaults, and those that nobody upgrades.
+
+use serde_json::Value;
+
+use super::Verdict;
+use crate::{
+    defaults::DefaultImages,
+    image::{Keep, Why, not_upgradable},
+};
+
+/// What becomes of the images of an Instrumentation that is stored or will be.
+pub fn check(verdict: &mut Verdict, object: &Value, images: &DefaultImages) {
+    for (language, choice) in images.choices(object) {
+        let (name, field) = (language.language, format!("spec.{}.image", language.field));
+        let not_upgraded = |verdict: &mut Verdict, reason: &str| {
+            let message = format!(
+                "{:?} is not upgraded automatically: {reason}; set the image to upgrade",
+                choice.image
+            );
+            verdict.warn(format!("image-not-upgradable:{name}"), field.clone(), message);
+        };
+        let breaks = |version: &str| format!("{version} has breaking changes of HTTP semantic conventions");
+        match &choice.why {
+            Why::Default | Why::Current => {}
+            Why::Chosen => {
+                if let Some(version) = not_upgradable(language, &choice.image, &images.image(language)) {
+                    not_upgraded(verdict, &breaks(version));
+                }
+            }
+            Why::Kept { because: Keep::Breaking(version), .. } => not_upgraded(verdict, &breaks(version)),
+            Why::Kept { because: Keep::BlockedByStatus, .. } => {
+                not_upgraded(verdict, &format!("status.upgradeBlockedVersions names {name}"));
+            }
+            Why::Kept { .. } => verdict.note(format!("image-kept:{name}"), field, choice.to_string()),
+            Why::Replaced { .. } => verdict.note(format!("image-replaced:{name}"), field, choice.to_string()),
+        }
+    }
+}

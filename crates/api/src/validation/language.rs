@@ -1,0 +1,66 @@
+//! What the languages have in common: volumes, resources, variables.
+
+use serde_json::Value;
+
+use super::{Verdict, claim, path::Path, resources, security, text, variables};
+use crate::{
+    defaults::{LANGUAGES, LanguageDefaults},
+    is_hollow,
+    quantity::Quantity,
+    sizes::AgentSizes,
+};
+
+/// Checks every language.
+pub fn check(verdict: &mut Verdict, path: Path<'_>, spec: &Value) {
+    for language in LANGUAGES {
+        let (field, own) = (path.member(language.field), &spec[language.field]);
+        if own.is_object() {
+            check_volume(verdict, language, field, own);
+            resources::check(verdict, language, field.member(language.resources), &own[language.resources]);
+            security::check(verdict, field.member("securityContext"), &own["securityContext"]);
+            variables::check(verdict, field.member("env"), &own["env"]);
+            variables::check_attrs(verdict, field.member("attrs"), &own["attrs"]);
+        }
+    }
+    let version = spec["apacheHttpd"]["version"].as_str().unwrap_or_default();
+    if !["", "2.2", "2.4"].contains(&version) {
+        let message = format!("{} is taken for 2.4; valid: 2.4, 2.2", text::quoted(version));
+        verdict.warn("apache-version-unknown", "spec.apacheHttpd.version", message);
+    }
+}
+
+/// Warns of size limits that are smaller than the agent: the kubelet evicts a
+/// pod when a volume of it holds more than its limit.
+pub fn warn_of_sizes(verdict: &mut Verdict, spec: &Value, sizes: &AgentSizes) {
+    for language in LANGUAGES.iter().filter(|language| language.has_volume) {
+        let own = &spec[language.field];
+        let limit = Quantity::of(&own["volumeLimitSize"]).filter(|limit| *limit > Quantity::ZERO);
+        let size = sizes.of(language, own["extensions"].as_array().map_or(0, Vec::len));
+        if let Some(limit) = limit.filter(|limit| *limit < size && is_hollow(&own["volumeClaimTemplate"])) {
+            let kind = format!("volume-limit-too-small:{}", language.field);
+            let message = format!(
+                "{limit} is less than the agent takes ({size}), so that the kubelet may evict its pods; \
+                 valid: {size} at least, or volumeClaimTemplate"
+            );
+            verdict.warn(kind, format!("spec.{}.volumeLimitSize", language.field), message);
+        }
+    }
+}
+
+fn check_volume(verdict: &mut Verdict, language: &LanguageDefaults, field: Path<'_>, own: &Value) {
+    let claim = &own["volumeClaimTemplate"];
+    let claim_field = field.member("volumeClaimTemplate");
+    let limit_field = field.member("volumeLimitSize");
+    let has_limit = !own["volumeLimitSize"].is_null();
+    if has_limit {
+        let kind = format!("volume-limit-deprecated:{}", language.field);
+        verdict.warn(kind, limit_field, format!("is deprecated; use {claim_field}"));
+    }
+    if has_limit && !is_hollow(claim) {
+        let message = format!("cannot be set beside {limit_field}; valid: one of the two");
+        verdict.refuse_settled(claim_field, message);
+    }
+    if language.has_volume {
+        claim::check(verdict, claim_field, claim);
+    }
+}

@@ -1,0 +1,149 @@
+//! What pod and namespace ask for by annotation (contract, section 2).
+
+use super::{pod::Pod, reason::Annotation, text::Map};
+use otel_webhook_api::ANNOTATION_PREFIX;
+
+/// The annotations under the prefix, each by what follows it.
+#[derive(Clone, Debug)]
+pub struct Annotations<'p> {
+    pod: Vec<(&'p str, &'p str)>,
+    namespace: &'p [(Box<str>, Box<str>)],
+}
+
+/// The annotations of a list that are under the prefix, without it.
+pub fn under_prefix<'a>(annotations: &'a Map<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let ours = |(key, value): (&'a str, &'a str)| Some((key.strip_prefix(ANNOTATION_PREFIX)?, value));
+    annotations.iter().filter_map(ours)
+}
+
+impl<'p> Annotations<'p> {
+    /// Reads a pod's annotations; the namespace's come from its store.
+    pub fn new(pod: &'p Pod<'p>, namespace: &'p [(Box<str>, Box<str>)]) -> Self {
+        Self { pod: under_prefix(&pod.metadata.annotations).collect(), namespace }
+    }
+
+    /// Whether there is none at all, in which case nothing can be asked for.
+    pub fn is_empty(&self) -> bool {
+        self.pod.is_empty() && self.namespace.is_empty()
+    }
+
+    /// The pod's own value.
+    pub fn of_pod(&self, name: &str) -> Option<&'p str> {
+        self.pod.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value)
+    }
+
+    /// The namespace's value.
+    pub fn of_namespace(&self, name: &str) -> Option<&'p str> {
+        let found = self.namespace.iter().find(|(key, _)| **key == *name);
+        found.map(|(_, value)| &**value)
+    }
+
+    /// The annotation whose value counts, and what it says; none where that is nothing.
+    pub fn said(&self, key: &'static str) -> Option<(Annotation, &'p str)> {
+        let value = self.effective(key);
+        let of_namespace = self.of_pod(key) != Some(value);
+        (!value.is_empty()).then_some((Annotation { key, of_namespace }, value))
+    }
+
+    /// The value that counts. A pod that says "true" takes what the namespace
+    /// names, unless the namespace says no; any other word of the pod stands.
+    pub fn effective(&self, name: &str) -> &'p str {
+        let pod = self.of_pod(name).unwrap_or_default();
+        let namespace = self.of_namespace(name).unwrap_or_default();
+        if namespace.is_empty() {
+            pod
+        } else if pod.is_empty() || (is_true(pod) && !is_false(namespace)) {
+            namespace
+        } else {
+            pod
+        }
+    }
+}
+
+/// What an `inject-*` annotation says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask<'p> {
+    /// Nothing.
+    Nothing,
+    /// No.
+    No,
+    /// Yes, with the Instrumentation of the namespace.
+    Any,
+    /// Yes, with this Instrumentation.
+    Named {
+        /// Its namespace; none for the pod's.
+        namespace: Option<&'p str>,
+        /// Its name.
+        name: &'p str,
+    },
+}
+
+impl<'p> Ask<'p> {
+    /// Reads a value.
+    pub fn parse(value: &'p str) -> Self {
+        if value.is_empty() {
+            return Self::Nothing;
+        }
+        if is_false(value) {
+            return Self::No;
+        }
+        if is_true(value) {
+            return Self::Any;
+        }
+        let (namespace, name) = match value.split_once('/') {
+            Some((namespace, name)) => (Some(namespace), name),
+            None => (None, value),
+        };
+        Self::Named { namespace, name }
+    }
+}
+
+fn is_true(value: &str) -> bool {
+    value.eq_ignore_ascii_case("true")
+}
+
+fn is_false(value: &str) -> bool {
+    value.eq_ignore_ascii_case("false")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pod_and_namespace_are_merged_as_the_operator_does() {
+        for (pod, namespace, expected) in [
+            ("", "", ""),
+            ("a", "", "a"),
+            ("", "true", "true"),
+            ("false", "true", "false"),
+            ("other", "inst", "other"),
+            ("true", "False", "true"),
+            ("TRUE", "inst", "inst"),
+            ("true", "true", "true"),
+        ] {
+            let annotations = Annotations {
+                pod: vec![("inject-java", pod)],
+                namespace: &[("inject-java".into(), namespace.into())],
+            };
+            assert_eq!(
+                annotations.effective("inject-java"),
+                expected,
+                "pod {pod:?}, namespace {namespace:?}"
+            );
+            let said = annotations.said("inject-java");
+            let of_namespace = said.map(|(annotation, _)| annotation.of_namespace);
+            assert_eq!(of_namespace, (!expected.is_empty()).then_some(pod != expected), "{pod:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_names_an_instrumentation_with_or_without_namespace() {
+        let named = |namespace, name| Ask::Named { namespace, name };
+        assert_eq!(Ask::parse("a"), named(None, "a"));
+        assert_eq!(Ask::parse("n/a"), named(Some("n"), "a"));
+        assert_eq!(Ask::parse("True"), Ask::Any);
+        assert_eq!(Ask::parse("FALSE"), Ask::No);
+        assert_eq!(Ask::parse(""), Ask::Nothing);
+    }
+}

@@ -1,0 +1,85 @@
+//! Parts of Instrumentations that are the same, kept once.
+//!
+//! Of eight languages an Instrumentation configures one or two; the others
+//! have their defaults, which are written into each of them when it is stored.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
+
+use super::{Prepared, fnv};
+
+/// What is in use, by language and hash.
+#[derive(Debug, Default)]
+pub struct Shared {
+    known: HashMap<(usize, u32), Vec<Weak<Prepared>>>,
+    /// So many entries are looked through for those that nobody uses any more.
+    tidy_at: usize,
+}
+
+impl Shared {
+    /// A part that is equal to this one, and in use already where there is such a one.
+    pub fn one_like(&mut self, language: usize, part: Arc<Prepared>) -> Arc<Prepared> {
+        self.tidy();
+        let alike = self.known.entry((language, fnv(&format!("{part:?}")))).or_default();
+        // One that is stored again and again would leave a trace each time.
+        alike.retain(|part| part.strong_count() > 0);
+        if let Some(known) = alike.iter().filter_map(Weak::upgrade).find(|known| *known == part) {
+            return known;
+        }
+        alike.push(Arc::downgrade(&part));
+        part
+    }
+
+    fn tidy(&mut self) {
+        const LEAST: usize = 64;
+        if self.known.len() < self.tidy_at.max(LEAST) {
+            return;
+        }
+        self.known.retain(|_, alike| {
+            alike.retain(|part| part.strong_count() > 0);
+            !alike.is_empty()
+        });
+        self.tidy_at = self.known.len() * 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        compiled::{About, Compiled},
+        language::LANGUAGES,
+        reason::ObjectName,
+    };
+    use otel_webhook_api::{InstrumentationSpec, defaults::DefaultImages};
+
+    fn compiled(image: &str) -> Compiled {
+        let spec: InstrumentationSpec =
+            serde_json::from_value(json!({"java": {"image": image}})).expect("a spec");
+        let name = ObjectName { namespace: "shop".into(), name: image.into() };
+        Compiled::new(name, None, &About::default(), &spec, &DefaultImages::default()).expect("a good one")
+    }
+
+    #[test]
+    fn what_is_the_same_is_kept_once_and_what_nobody_uses_not_at_all() {
+        let mut shared = Shared::default();
+        let (one, other) = (compiled("a").sharing(&mut shared), compiled("b").sharing(&mut shared));
+        for (index, language) in LANGUAGES.iter().enumerate() {
+            let same = Arc::ptr_eq(&one.languages[index], &other.languages[index]);
+            assert_eq!(same, language.name != "java", "{}", language.name);
+        }
+        drop((one, other));
+        for number in 0..1000 {
+            drop(compiled(&number.to_string()).sharing(&mut shared));
+        }
+        assert!(shared.known.len() < 200, "{}", shared.known.len());
+        for _ in 0..1000 {
+            drop(compiled("again").sharing(&mut shared));
+        }
+        assert!(shared.known.values().all(|alike| alike.len() == 1), "{:?}", shared.known);
+    }
+}

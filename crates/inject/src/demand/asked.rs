@@ -1,0 +1,131 @@
+//! Requests and limits, as the API server and LimitRanger leave them.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Amounts, CLASS_RESOURCES};
+use crate::limits::{LimitType, Limits};
+use otel_webhook_api::quantity::Quantity;
+
+/// Requests and limits.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Asked<'p> {
+    /// What is requested.
+    #[serde(borrow)]
+    pub requests: Amounts<'p>,
+    /// What may be used.
+    pub limits: Amounts<'p>,
+}
+
+impl<'p> Asked<'p> {
+    /// Requests and limits as they are written. What cannot be read asks for
+    /// nothing: the API server rejects such a pod.
+    pub fn read(raw: Option<&'p RawValue>) -> Self {
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    }
+
+    /// Those of a container.
+    pub fn of_container(raw: Option<&'p RawValue>) -> Self {
+        let mut own = Self::read(raw);
+        own.default_requests();
+        own
+    }
+
+    /// The API server takes the limit where no request is set.
+    pub fn default_requests(&mut self) {
+        for (name, limit) in self.limits.iter() {
+            if self.requests.get(name).is_none() {
+                self.requests.set(name, limit);
+            }
+        }
+    }
+
+    /// Takes what LimitRanges set for containers that leave it open. Of
+    /// several, which come in no defined order, the first counts.
+    pub fn default_by(&mut self, limits: &'p Limits) {
+        for (_, item) in limits.items(LimitType::Container) {
+            item.default.iter().for_each(|(name, limit)| self.limits.set_default(name, limit));
+            item.default_request.iter().for_each(|(name, request)| self.requests.set_default(name, request));
+        }
+    }
+
+    /// The same where it makes no difference which of several comes first.
+    ///
+    /// # Errors
+    /// The name of a LimitRange that has another default than the one before.
+    pub fn default_unambiguously(&mut self, limits: &'p Limits) -> Result<(), &'p str> {
+        let own = self.clone();
+        self.default_by(limits);
+        for (range, item) in limits.items(LimitType::Container) {
+            let differs = |name: &str, default: Quantity, own: &Amounts<'_>, all: &Amounts<'_>| {
+                own.get(name).is_none() && all.get(name) != Some(default)
+            };
+            let mut limits = item.default.iter();
+            let mut requests = item.default_request.iter();
+            if limits.any(|(name, default)| differs(name, default, &own.limits, &self.limits))
+                || requests.any(|(name, default)| differs(name, default, &own.requests, &self.requests))
+            {
+                return Err(&range.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Request and limit of a resource.
+    pub fn pair(&self, resource: &str) -> (Option<Quantity>, Option<Quantity>) {
+        (self.requests.get(resource), self.limits.get(resource))
+    }
+
+    /// The names of the resources; some stand twice.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.requests.iter().chain(self.limits.iter()).map(|(name, _)| &**name)
+    }
+
+    /// What the API server sets for a pod as a whole that has limits and leaves
+    /// requests open: what its containers request together, or else the limit. Their
+    /// huge pages are limits of the pod as well. Returns those of CPU and memory
+    /// for which it takes the limit.
+    pub(super) fn default_whole(&mut self, together: &Self) -> Vec<&'static str> {
+        if self.requests.is_empty() && self.limits.is_empty() {
+            return Vec::new();
+        }
+        for (name, limit) in together.limits.iter().filter(|(name, _)| name.starts_with("hugepages-")) {
+            if self.pair(name) == (None, None) {
+                self.limits.set(name, limit);
+            }
+        }
+        if self.limits.is_empty() {
+            return Vec::new();
+        }
+        let open = CLASS_RESOURCES.into_iter().filter(|name| self.requests.get(name).is_none());
+        let open: Vec<_> = open.collect();
+        for name in &open {
+            if let Some(request) = together.requests.get(name) {
+                self.requests.set_default(name, request);
+            }
+        }
+        self.default_requests();
+        let is_limit = |name: &&str| together.requests.get(name).is_none() && self.limits.get(name).is_some();
+        open.into_iter().filter(is_limit).collect()
+    }
+
+    /// Adds requests to requests and limits to limits.
+    pub fn add(&mut self, other: &Self) {
+        self.requests.add(&other.requests);
+        self.limits.add(&other.limits);
+    }
+
+    /// The sum.
+    pub fn plus(&self, other: &Self) -> Self {
+        let mut sum = self.clone();
+        sum.add(other);
+        sum
+    }
+
+    /// Makes nothing smaller than the other has it.
+    pub fn raise_to(&mut self, other: &Self) {
+        self.requests.raise_to(&other.requests);
+        self.limits.raise_to(&other.limits);
+    }
+}

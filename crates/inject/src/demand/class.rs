@@ -1,0 +1,45 @@
+//! Kubernetes' classes of service.
+
+use super::Asked;
+use otel_webhook_api::quantity::Quantity;
+
+/// Kubernetes' classes of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Every container's requests equal its limits, for CPU and memory.
+    Guaranteed,
+    /// Something is asked for.
+    Burstable,
+    /// Nothing is asked for.
+    BestEffort,
+}
+
+/// The resources that decide about the class.
+pub const CLASS_RESOURCES: [&str; 2] = ["cpu", "memory"];
+
+impl Class {
+    /// The class, as `ComputePodQOS` of Kubernetes has it: by CPU and memory, zeros left out.
+    pub fn of<'c, 'p: 'c>(containers: impl IntoIterator<Item = &'c Asked<'p>>) -> Self {
+        type Sums = [Option<Quantity>; 2];
+        let add = |sums: &mut Sums, own: Sums| {
+            for (sum, own) in sums.iter_mut().zip(own) {
+                *sum = own.map(|own| sum.unwrap_or_default().plus(own)).or(*sum);
+            }
+        };
+        let (mut requests, mut limits, mut limited) = ([None; 2], [None; 2], true);
+        for container in containers {
+            let own = CLASS_RESOURCES.map(|name| container.limits.get(name).filter(|own| !own.is_zero()));
+            limited &= own.iter().all(Option::is_some);
+            add(&mut limits, own);
+            let own = CLASS_RESOURCES.map(|name| container.requests.get(name).filter(|own| !own.is_zero()));
+            add(&mut requests, own);
+        }
+        if requests == [None; 2] && limits == [None; 2] {
+            Self::BestEffort
+        } else if limited && requests == limits {
+            Self::Guaranteed
+        } else {
+            Self::Burstable
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The edits on a pod, gathered before any of them is written.
+
+use std::borrow::Cow;
+
+use super::{
+    env::Env,
+    pod::{Container, Mount, Pod, Unreadable},
+    reason::Reason,
+};
+use otel_webhook_api::quantity::Quantity;
+
+/// Where a container stands in the pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// In `spec.initContainers`, not in `spec.containers`.
+    pub init: bool,
+    /// Position in the list, as the pod came.
+    pub index: usize,
+}
+
+/// All edits on one pod.
+#[derive(Debug)]
+pub struct PodEdit<'p> {
+    /// The pod as it came.
+    pub pod: &'p Pod<'p>,
+    /// Edited containers.
+    pub containers: Vec<ContainerEdit<'p>>,
+    /// Volumes to add.
+    pub volumes: Volumes<'p>,
+    /// Init containers to add.
+    pub init_containers: Vec<NewInitContainer>,
+    /// Containers to append.
+    pub sidecars: Vec<NewContainer>,
+    /// Whether the containers have to see each other's processes.
+    pub share_process_namespace: bool,
+}
+
+/// A container to add.
+#[derive(Debug)]
+pub struct NewContainer {
+    /// Its name.
+    pub name: String,
+    /// The whole of it as JSON.
+    pub json: String,
+}
+
+/// An init container to add.
+#[derive(Debug)]
+pub struct NewInitContainer {
+    /// It goes right before the init container that stood here; at the end for the list's length.
+    pub before: usize,
+    /// The container.
+    pub container: NewContainer,
+}
+
+/// The edits on one container.
+#[derive(Debug)]
+pub struct ContainerEdit<'p> {
+    /// Where it stands.
+    pub place: Place,
+    /// The container as it came.
+    pub container: &'p Container<'p>,
+    /// Its variables.
+    pub env: Env<'p>,
+    /// Its mounts.
+    pub mounts: Mounts<'p>,
+}
+
+/// The mounts of a container.
+#[derive(Debug, Default)]
+pub struct Mounts<'p> {
+    /// Those it has.
+    pub own: Vec<Mount<'p>>,
+    /// The one of them that is taken away.
+    pub removed: Option<usize>,
+    /// Those that are added.
+    pub added: Vec<NewMount<'p>>,
+}
+
+/// A mount to add.
+#[derive(Clone, Debug)]
+pub struct NewMount<'p> {
+    /// The volume's name.
+    pub volume: Cow<'p, str>,
+    /// Where it is mounted.
+    pub path: Cow<'p, str>,
+    /// Whether it cannot be written to.
+    pub read_only: bool,
+}
+
+/// The volumes to add.
+#[derive(Debug, Default)]
+pub struct Volumes<'p>(Vec<NewVolume<'p>>);
+
+/// A volume to add.
+#[derive(Debug)]
+pub struct NewVolume<'p> {
+    /// Its name.
+    pub name: Cow<'p, str>,
+    /// Its source as a JSON member, such as `"emptyDir":{}`.
+    pub source: Cow<'p, str>,
+    /// Whether the source is an emptyDir, which the autoscaler will not throw away by itself.
+    pub is_empty_dir: bool,
+    /// How much of the pod's ephemeral storage it will hold.
+    pub holds: Quantity,
+}
+
+impl<'p> NewVolume<'p> {
+    /// A volume of a name and a source.
+    pub fn new(name: impl Into<Cow<'p, str>>, source: impl Into<Cow<'p, str>>) -> Self {
+        let source = source.into();
+        Self { name: name.into(), is_empty_dir: is_empty_dir(&source), source, holds: Quantity::ZERO }
+    }
+
+    /// The same, holding so much of the pod's ephemeral storage.
+    #[must_use]
+    pub fn holding(self, holds: Quantity) -> Self {
+        Self { holds, ..self }
+    }
+}
+
+/// Whether the source of a volume is an emptyDir.
+pub fn is_empty_dir(source: &str) -> bool {
+    source.starts_with("\"emptyDir\":")
+}
+
+impl<'p> NewMount<'p> {
+    /// A mount of a volume at a path.
+    pub fn new(volume: impl Into<Cow<'p, str>>, path: impl Into<Cow<'p, str>>) -> Self {
+        Self { volume: volume.into(), path: path.into(), read_only: false }
+    }
+}
+
+impl<'p> PodEdit<'p> {
+    /// No edits yet.
+    pub fn new(pod: &'p Pod<'p>) -> Self {
+        Self {
+            pod,
+            containers: Vec::new(),
+            volumes: Volumes::default(),
+            init_containers: Vec::new(),
+            sidecars: Vec::new(),
+            share_process_namespace: false,
+        }
+    }
+
+    /// Opens the container at a place for edits, and says where in `containers` they are.
+    ///
+    /// # Errors
+    /// When the container's variables or mounts are not as the API server sends them.
+    pub fn open(&mut self, place: Place) -> Result<usize, Reason> {
+        if let Some(at) = self.containers.iter().position(|edit| edit.place == place) {
+            return Ok(at);
+        }
+        let container = container_at(self.pod, place);
+        let own = container.mounts().map_err(|error| unreadable(container, &error))?;
+        self.containers.push(ContainerEdit {
+            place,
+            container,
+            env: own_env(container)?,
+            mounts: Mounts { own, ..Mounts::default() },
+        });
+        Ok(self.containers.len() - 1)
+    }
+
+    /// Whether the pod has, or is to have, a volume of a name.
+    pub fn has_volume(&self, name: &str) -> bool {
+        self.volumes.has(name) || self.pod.spec.volumes.iter().any(|volume| *volume.name == *name)
+    }
+
+    /// Whether the pod has, or is to have, a container or init container of a name.
+    pub fn has_container(&self, name: &str) -> bool {
+        let spec = &self.pod.spec;
+        let mut own = spec.containers.iter().chain(spec.init_containers.iter());
+        let mut added = self.sidecars.iter().chain(self.init_containers.iter().map(|init| &init.container));
+        own.any(|container| *container.name == *name) || added.any(|container| container.name == name)
+    }
+
+    /// Where an injected init container goes: right before its first target, or at the end.
+    pub fn init_place(&self, first_target: Place) -> usize {
+        if first_target.init { first_target.index } else { self.pod.spec.init_containers.len() }
+    }
+}
+
+/// The container at a place of the pod as it came.
+pub fn container_at<'p>(pod: &'p Pod<'p>, place: Place) -> &'p Container<'p> {
+    let list = if place.init { &pod.spec.init_containers } else { &pod.spec.containers };
+    &list[place.index]
+}
+
+/// The variables of a container as it came.
+///
+/// # Errors
+/// When they are not as the API server sends them.
+pub fn own_env<'p>(container: &Container<'p>) -> Result<Env<'p>, Reason> {
+    container.variables().map(Env::new).map_err(|error| unreadable(container, &error))
+}
+
+/// The reason that a list of a container cannot be read.
+pub fn unreadable(container: &Container<'_>, error: &Unreadable) -> Reason {
+    Reason::ContainerUnreadable { container: container.name.to_string(), problem: error.to_string() }
+}
+
+impl ContainerEdit<'_> {
+    /// How many edits there were so far.
+    pub fn edits(&self) -> usize {
+        self.env.edits() + self.mounts.added.len() + usize::from(self.mounts.removed.is_some())
+    }
+}
+
+impl<'p> Mounts<'p> {
+    /// Whether a volume is mounted.
+    pub fn has_volume(&self, name: &str) -> bool {
+        let own = self.kept().any(|mount| *mount.name == *name);
+        own || self.added.iter().any(|mount| mount.volume == name)
+    }
+
+    /// Whether something is mounted at a path.
+    pub fn has_path(&self, path: &str) -> bool {
+        let same = |other: &str| other.trim_end_matches('/') == path.trim_end_matches('/');
+        self.kept().any(|mount| same(&mount.mount_path)) || self.added.iter().any(|mount| same(&mount.path))
+    }
+
+    /// Adds a mount.
+    pub fn add(&mut self, mount: NewMount<'p>) {
+        self.added.push(mount);
+    }
+
+    fn kept(&self) -> impl Iterator<Item = &Mount<'p>> {
+        let kept = self.own.iter().enumerate().filter(|(index, _)| Some(*index) != self.removed);
+        kept.map(|(_, mount)| mount)
+    }
+}
+
+impl<'p> Volumes<'p> {
+    /// Whether a volume of a name is among them.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|volume| volume.name == name)
+    }
+
+    /// Adds a volume.
+    pub fn add(&mut self, volume: NewVolume<'p>) {
+        self.0.push(volume);
+    }
+
+    /// How much of the pod's ephemeral storage they hold.
+    pub fn held(&self) -> Quantity {
+        self.0.iter().fold(Quantity::ZERO, |sum, volume| sum.plus(volume.holds))
+    }
+
+    /// The volumes in order.
+    pub fn iter(&self) -> impl Iterator<Item = &NewVolume<'p>> {
+        self.0.iter()
+    }
+}

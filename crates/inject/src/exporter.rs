@@ -1,0 +1,184 @@
+//! Where telemetry is sent, and by which certificates (contract, section 7).
+
+use super::{
+    edit::{Mounts, NewMount, NewVolume, Volumes},
+    env::{Entry, Env, Setting},
+    json,
+    pod::{Pod, Volume},
+    reason::{Reason, Taken},
+};
+use otel_webhook_api as api;
+
+/// An exporter, ready for use.
+#[derive(Debug, Default)]
+pub struct Exporter {
+    /// Endpoint and paths of certificates.
+    settings: Vec<Setting>,
+    /// The volumes that the paths lie in.
+    volumes: Vec<CertificateVolume>,
+}
+
+#[derive(Debug)]
+struct CertificateVolume {
+    name: String,
+    path: String,
+    object: String,
+    is_secret: bool,
+}
+
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
+/// The longest name that a volume may have.
+const LONGEST_NAME: usize = 63;
+
+impl Exporter {
+    /// Makes an exporter ready.
+    pub fn new(exporter: &api::Exporter) -> Self {
+        let mut ready = Self::default();
+        if let Some(endpoint) = filled(exporter.endpoint.as_ref()) {
+            ready.push(ENDPOINT, endpoint.to_owned());
+        }
+        if let Some(tls) = &exporter.tls {
+            ready.add_certificates(tls);
+        }
+        ready
+    }
+
+    /// The endpoint, if there is one.
+    pub fn endpoint(&self) -> Option<&str> {
+        let found = self.settings.iter().find(|setting| setting.name == ENDPOINT);
+        found.map(|setting| setting.value.as_str())
+    }
+
+    /// The objects that hold certificates, of which nobody looks whether they are there (D20).
+    pub fn objects(&self) -> impl Iterator<Item = String> {
+        self.volumes.iter().map(|volume| {
+            let kind = if volume.is_secret { "Secret" } else { "ConfigMap" };
+            format!("{kind} {}", volume.object)
+        })
+    }
+
+    /// The Secrets that hold certificates.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.volumes.iter().filter(|volume| volume.is_secret).map(|volume| volume.object.as_str())
+    }
+
+    /// Whether the pod has, or is to have, another volume under one of the
+    /// names. Objects whose names differ by a dot and a dash, or behind the 63
+    /// characters of a volume's name, would share one.
+    ///
+    /// # Errors
+    /// The name that is taken.
+    pub fn check_pod(&self, pod: &Pod<'_>, added: &Volumes<'_>) -> Result<(), Reason> {
+        for volume in &self.volumes {
+            let of_pod = pod.spec.volumes.iter().find(|own| *own.name == *volume.name);
+            let other = added.iter().find(|other| other.name == volume.name);
+            let is_taken = of_pod.is_some_and(|own| !volume.is_same(own))
+                || other.is_some_and(|other| other.source != volume.source());
+            if is_taken {
+                return Err(Reason::taken(Taken::Volume, &volume.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the container has a mount of its own at one of the paths.
+    ///
+    /// # Errors
+    /// The path that is taken.
+    pub fn check_mounts(&self, mounts: &Mounts<'_>) -> Result<(), Reason> {
+        for volume in &self.volumes {
+            if !mounts.has_volume(&volume.name) && mounts.has_path(&volume.path) {
+                return Err(Reason::taken(Taken::MountPath, &volume.path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the variables of the endpoint and the certificates.
+    pub fn set<'p>(&'p self, env: &mut Env<'p>) {
+        for setting in &self.settings {
+            env.set_default(Entry::from(setting));
+        }
+    }
+
+    /// Adds volumes and mounts, each once.
+    pub fn mount<'p>(&'p self, pod: &Pod<'_>, volumes: &mut Volumes<'p>, mounts: &mut Mounts<'p>) {
+        for volume in &self.volumes {
+            let own = pod.spec.volumes.iter().any(|own| *own.name == *volume.name);
+            if !own && !volumes.has(&volume.name) {
+                volumes.add(NewVolume::new(volume.name.as_str(), volume.source()));
+            }
+            if !mounts.has_volume(&volume.name) {
+                let mount = NewMount::new(volume.name.as_str(), volume.path.as_str());
+                mounts.add(NewMount { read_only: true, ..mount });
+            }
+        }
+    }
+}
+
+impl Exporter {
+    fn set_path(&mut self, name: &str, folder: &str, file: Option<&String>) {
+        if let Some(file) = filled(file) {
+            let absolute = file.starts_with('/');
+            let value = if absolute { file.to_owned() } else { format!("{folder}/{file}") };
+            self.push(name, value);
+        }
+    }
+
+    fn push(&mut self, name: &str, value: String) {
+        self.settings.push(Setting { name: name.to_owned(), value, from: None });
+    }
+
+    fn add_certificates(&mut self, tls: &api::Tls) {
+        let secret = CertificateVolume::new("secret", tls.secretName.as_ref());
+        let config_map = CertificateVolume::new("configmap", tls.configMapName.as_ref());
+        let ca = if config_map.object.is_empty() { &secret } else { &config_map };
+        let ca_folder = ca.path.clone();
+        self.set_path("OTEL_EXPORTER_OTLP_CERTIFICATE", &ca_folder, tls.ca_file.as_ref());
+        self.set_path("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", &secret.path, tls.cert_file.as_ref());
+        self.set_path("OTEL_EXPORTER_OTLP_CLIENT_KEY", &secret.path, tls.key_file.as_ref());
+        let named = [secret, config_map].into_iter().filter(|volume| !volume.object.is_empty());
+        self.volumes.extend(named);
+    }
+}
+
+impl CertificateVolume {
+    fn new(kind: &str, object: Option<&String>) -> Self {
+        let object = object.cloned().unwrap_or_default();
+        Self {
+            name: volume_name(&format!("otel-auto-{kind}-"), &object),
+            path: format!("/otel-auto-instrumentation-{kind}-{object}"),
+            is_secret: kind == "secret",
+            object,
+        }
+    }
+
+    fn is_same(&self, own: &Volume<'_>) -> bool {
+        let secret = own.secret.as_ref().map(|secret| &*secret.secret_name);
+        let config_map = own.config_map.as_ref().map(|map| &*map.name);
+        let shown = if self.is_secret { secret } else { config_map };
+        shown == Some(self.object.as_str())
+    }
+
+    /// Optional, so that a missing object never holds the pod back (D20).
+    fn source(&self) -> String {
+        let (kind, key) = if self.is_secret { ("secret", "secretName") } else { ("configMap", "name") };
+        format!("\"{kind}\":{{\"{key}\":{},\"optional\":true}}", json::of(self.object.as_str()))
+    }
+}
+
+/// A volume's name: dots are not allowed in it (D17), and it is cut like the operator's.
+fn volume_name(prefix: &str, object: &str) -> String {
+    let mut name = format!("{prefix}{object}").replace('.', "-");
+    let mut end = name.len().min(LONGEST_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.truncate(end);
+    name.trim_end_matches(|last: char| !last.is_ascii_alphanumeric()).to_owned()
+}
+
+fn filled(text: Option<&String>) -> Option<&str> {
+    text.map(String::as_str).filter(|text| !text.is_empty())
+}

@@ -1,0 +1,98 @@
+//! Whether a namespace accepts the claims of the added volumes. The API server
+//! takes a pod whatever its claims are; one that is rejected later leaves the
+//! pod waiting for it.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::{
+    edit::{NewVolume, PodEdit},
+    fitting::refusal::Refusal,
+    limits::{LimitType, Limits, ResourceQuota},
+};
+use otel_webhook_api::quantity::Quantity;
+
+/// The annotation by which claims named their storage class in former times.
+const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// A claim that a volume makes.
+struct Claim {
+    template: Value,
+}
+
+impl Claim {
+    /// The claim of a volume's source as a JSON member, if it makes one.
+    fn of_source(source: &str) -> Option<Self> {
+        let ephemeral = source.strip_prefix("\"ephemeral\":")?;
+        Self::of_ephemeral(ephemeral)
+    }
+
+    fn of_ephemeral(ephemeral: &str) -> Option<Self> {
+        let mut ephemeral: Value = serde_json::from_str(ephemeral).ok()?;
+        let template = ephemeral.get_mut("volumeClaimTemplate")?.take();
+        Some(Self { template })
+    }
+
+    fn request(&self, resource: &str) -> Option<Quantity> {
+        Quantity::of(&self.template["spec"]["resources"]["requests"][resource])
+    }
+
+    /// The storage class; none where the cluster's default is taken, which nobody can tell from here.
+    fn class(&self) -> Option<&str> {
+        let annotated = self.template["metadata"]["annotations"][CLASS_ANNOTATION].as_str();
+        let class = annotated.or(self.template["spec"]["storageClassName"].as_str());
+        class.filter(|class| !class.is_empty())
+    }
+
+    fn attributes_class(&self) -> Option<&str> {
+        self.template["spec"]["volumeAttributesClassName"].as_str().filter(|class| !class.is_empty())
+    }
+}
+
+/// Whether the claims of volumes that are to be added would be accepted,
+/// beside those of the pod itself and those that are added already.
+///
+/// # Errors
+/// Which LimitRange or quota does not.
+pub fn check(limits: &Limits, edit: &PodEdit<'_>, sources: &[&str]) -> Result<(), Refusal> {
+    if limits.is_empty() {
+        return Ok(());
+    }
+    let new: Vec<Claim> = sources.iter().filter_map(|source| Claim::of_source(source)).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    for claim in &new {
+        let mut items = limits.items(LimitType::PersistentVolumeClaim);
+        items.try_for_each(|(range, item)| Refusal::of_claim(range, item, |name| claim.request(name)))?;
+    }
+    let own = edit.pod.spec.volumes.iter().filter_map(|volume| volume.ephemeral.map(RawValue::get));
+    let own = own.filter_map(Claim::of_ephemeral);
+    let added = edit.volumes.iter().filter_map(|NewVolume { source, .. }| Claim::of_source(source));
+    let all: Vec<Claim> = own.chain(added).chain(new).collect();
+    limits.quotas().iter().try_for_each(|quota| check_quota(quota, &all))
+}
+
+fn check_quota(quota: &ResourceQuota, claims: &[Claim]) -> Result<(), Refusal> {
+    let counted: Vec<&Claim> =
+        claims.iter().filter(|claim| quota.counts_claim(claim.attributes_class())).collect();
+    let classes = counted.iter().filter_map(|claim| claim.class()).map(Some);
+    for class in classes.chain([None]) {
+        let of_class = || counted.iter().filter(|claim| class.is_none() || claim.class() == class);
+        let sum =
+            |one: fn(&Claim) -> Quantity| of_class().fold(Quantity::ZERO, |sum, claim| sum.plus(one(claim)));
+        let storage = sum(|claim| claim.request("storage").unwrap_or_default().rounded_up(Quantity::ONE));
+        let count = sum(|_| Quantity::ONE);
+        let of = class.map(|class| format!(" of storage class {class}")).unwrap_or_default();
+        let bounds = [
+            (quota.left_of_storage(class), storage, "storage"),
+            (quota.left_of_claims(class), count, "claims"),
+        ];
+        for (left, needed, what) in bounds {
+            if let Some(left) = left.filter(|left| needed > *left) {
+                return Err(Refusal::by_quota(quota, &format!("{what}{of}"), needed, left));
+            }
+        }
+    }
+    Ok(())
+}

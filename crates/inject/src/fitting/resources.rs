@@ -1,0 +1,200 @@
+//! Requests and limits while they are changed. What is not changed stays as it
+//! was written.
+
+use std::{borrow::Cow, fmt};
+
+use serde_json::Value;
+
+use super::choice::Pair;
+use crate::{demand::Asked, json, text::Text};
+use otel_webhook_api::quantity::Quantity;
+
+/// Requests and limits.
+#[derive(Clone, Debug)]
+pub struct Resources<'s> {
+    /// What is asked for.
+    pub requests: Quantities<'s>,
+    /// What may be used.
+    pub limits: Quantities<'s>,
+}
+
+/// Quantities by the name of their resource.
+#[derive(Clone, Debug)]
+pub struct Quantities<'s> {
+    entries: Vec<(Cow<'s, str>, Entry<'s>)>,
+    is_changed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry<'s> {
+    /// None for what is no quantity.
+    amount: Option<Quantity>,
+    /// As it was written, unless it was changed.
+    written: Option<&'s Value>,
+}
+
+impl<'s> Resources<'s> {
+    /// As they are said.
+    pub fn of(said: &'s Value) -> Self {
+        Self { requests: Quantities::of(&said["requests"]), limits: Quantities::of(&said["limits"]) }
+    }
+
+    /// The names of all, sorted.
+    pub fn names(&self) -> Vec<Cow<'s, str>> {
+        let all = self.requests.entries.iter().chain(&self.limits.entries);
+        let mut names: Vec<_> = all.map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Request and limit of a resource.
+    pub fn pair(&self, resource: &str) -> Pair {
+        let limit = self.limits.get(resource);
+        // The API server takes the limit where no request is set.
+        (self.requests.get(resource).or(limit), limit)
+    }
+
+    /// Sets request and limit of a resource. What is the same already stays as it is written.
+    pub fn set(&mut self, name: Cow<'s, str>, (request, limit): Pair) {
+        if self.pair(&name) == (request, limit) {
+            return;
+        }
+        self.limits.replace(name.clone(), limit);
+        self.requests.replace(name, request);
+    }
+
+    /// As the API server reads them.
+    pub fn asked(&self) -> Asked<'_> {
+        let mut asked = Asked::default();
+        for (list, amounts) in [(&self.limits, &mut asked.limits), (&self.requests, &mut asked.requests)] {
+            for (name, entry) in &list.entries {
+                if let Some(amount) = entry.amount {
+                    amounts.set(&Text(Cow::Borrowed(name)), amount);
+                }
+            }
+        }
+        asked.default_requests();
+        asked
+    }
+
+    /// Whether anything differs from what is said.
+    pub fn is_changed(&self) -> bool {
+        self.requests.is_changed || self.limits.is_changed
+    }
+
+    /// What is said, with the changes, as JSON.
+    pub fn put_into(&self, said: &Value) -> String {
+        let ours = [("limits", &self.limits), ("requests", &self.requests)];
+        let is_ours =
+            |key: &str| ours.iter().find(|(name, _)| *name == key).map(|(_, quantities)| *quantities);
+        let is_new = |key: &str| said.get(key).is_none();
+        let members = said.as_object().into_iter().flatten();
+        let said = members.map(|(key, value)| (key.as_str(), is_ours(key).ok_or(value)));
+        let new = ours.into_iter().filter(|(key, quantities)| is_new(key) && !quantities.entries.is_empty());
+        let mut out = String::with_capacity(256);
+        object(&mut out, said.chain(new.map(|(key, quantities)| (key, Ok(quantities)))), |out, member| {
+            match member {
+                Ok(quantities) => quantities.write(out),
+                Err(value) => out.push_str(&json::of(value)),
+            }
+        });
+        out
+    }
+}
+
+impl<'s> Quantities<'s> {
+    fn of(said: &'s Value) -> Self {
+        let entries = said.as_object().into_iter().flatten();
+        // The API server rounds up what is finer.
+        let amount = |value| Quantity::of(value).map(|amount| amount.rounded_up(Quantity::MILLI));
+        let entry = |value| Entry { amount: amount(value), written: Some(value) };
+        let entries = entries.map(|(name, value)| (Cow::Borrowed(name.as_str()), entry(value)));
+        Self { entries: entries.collect(), is_changed: false }
+    }
+
+    /// The amount of a resource.
+    pub fn get(&self, resource: &str) -> Option<Quantity> {
+        self.entry(resource).and_then(|entry| entry.amount)
+    }
+
+    /// Sets the amount of a resource, or takes it out.
+    fn replace(&mut self, resource: Cow<'s, str>, quantity: Option<Quantity>) {
+        match quantity {
+            Some(quantity) => self.set(resource, quantity),
+            None => self.remove(&resource),
+        }
+    }
+
+    /// Sets the amount of a resource. One that has it already stays as it was written.
+    fn set(&mut self, resource: Cow<'s, str>, quantity: Quantity) {
+        if self.get(&resource) == Some(quantity) {
+            return;
+        }
+        let entry = Entry { amount: Some(quantity), written: None };
+        match self.entries.iter_mut().find(|(name, _)| *name == resource) {
+            Some((_, known)) => *known = entry,
+            None => self.entries.push((resource, entry)),
+        }
+        self.is_changed = true;
+    }
+
+    /// Takes a resource out.
+    fn remove(&mut self, resource: &str) {
+        let before = self.entries.len();
+        self.entries.retain(|(name, _)| name != resource);
+        self.is_changed |= self.entries.len() < before;
+    }
+
+    fn entry(&self, resource: &str) -> Option<&Entry<'s>> {
+        self.entries.iter().find(|(name, _)| name == resource).map(|(_, entry)| entry)
+    }
+
+    fn write(&self, out: &mut String) {
+        let members = self.entries.iter().map(|(name, entry)| (&**name, entry));
+        object(out, members, |out, entry| match entry.written {
+            Some(written) => out.push_str(&json::of(written)),
+            None => json::string(out, &entry.text()),
+        });
+    }
+}
+
+impl<'s> Entry<'s> {
+    /// The quantity; empty for what is none.
+    fn text(&self) -> Cow<'s, str> {
+        match (self.written, self.amount) {
+            (Some(written), _) => written.as_str().unwrap_or_default().into(),
+            (None, amount) => amount.unwrap_or_default().to_string().into(),
+        }
+    }
+}
+
+/// Appends a JSON object.
+fn object<'m, T>(
+    out: &mut String,
+    members: impl Iterator<Item = (&'m str, T)>,
+    write: impl Fn(&mut String, T),
+) {
+    out.push('{');
+    for (index, (name, value)) in members.enumerate() {
+        out.push_str(if index > 0 { "," } else { "" });
+        json::string(out, name);
+        out.push(':');
+        write(out, value);
+    }
+    out.push('}');
+}
+
+impl fmt::Display for Quantities<'_> {
+    /// `cpu 50m, memory 64Mi`, or `none`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.entries.is_empty() {
+            return f.write_str("none");
+        }
+        for (index, (name, entry)) in self.entries.iter().enumerate() {
+            let separator = if index > 0 { ", " } else { "" };
+            write!(f, "{separator}{name} {}", entry.text())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! Whether the pod's ServiceAccount lets it refer to the Secrets that injection adds.
+
+use serde::Deserialize;
+
+use crate::{
+    job::Job,
+    limits::DEFAULT_SERVICE_ACCOUNT,
+    pod::{Named, Pod},
+    reason::Reason,
+    text::{Object, optional_object},
+};
+
+/// Whether the Secrets of the Instrumentation may be used by the pod. Those
+/// that the pod refers to itself may.
+///
+/// # Errors
+/// The Secret that may not.
+pub fn check(job: &Job<'_, '_>) -> Result<(), Reason> {
+    let (limits, pod) = (job.limits(), job.facts.pod);
+    if limits.is_empty() {
+        return Ok(());
+    }
+    let account = account(pod);
+    if !limits.enforces_mountable_secrets(account) {
+        return Ok(());
+    }
+    let instrumentation = job.instrumentation();
+    let settings = job.prepared().env.iter().chain(&instrumentation.env);
+    let of_settings = settings.filter_map(|setting| secret_of(setting.from.as_deref()?));
+    let added = of_settings.chain(instrumentation.exporter.secrets().map(str::to_owned));
+    let own = own_secrets(pod);
+    match added.into_iter().find(|secret| !own.contains(secret)) {
+        None => Ok(()),
+        Some(secret) => Err(Reason::SecretRefused { account: account.to_owned(), secret }),
+    }
+}
+
+/// The ServiceAccount of a pod.
+fn account<'p>(pod: &'p Pod<'_>) -> &'p str {
+    let named = [&*pod.spec.service_account_name, &*pod.spec.service_account];
+    named.into_iter().find(|name| !name.is_empty()).unwrap_or(DEFAULT_SERVICE_ACCOUNT)
+}
+
+/// The Secrets that a pod refers to in ways that the ServiceAccount has a say in.
+fn own_secrets(pod: &Pod<'_>) -> Vec<String> {
+    let volumes = pod.spec.volumes.iter().filter_map(|volume| volume.secret.as_ref());
+    let mut own: Vec<_> = volumes.map(|secret| secret.secret_name.to_string()).collect();
+    for container in pod.spec.containers.iter().chain(pod.spec.init_containers.iter()) {
+        let variables = container.variables().unwrap_or_default();
+        own.extend(variables.iter().filter_map(|variable| secret_of(variable.value_from?.get())));
+        let sources = container.sources().unwrap_or_default();
+        let secrets = sources.iter().filter_map(|source| source.secret_ref.as_ref());
+        own.extend(secrets.map(|secret| secret.name.to_string()));
+    }
+    own
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Source<'a> {
+    #[serde(rename = "secretKeyRef", borrow, deserialize_with = "optional_object")]
+    secret: Option<Named<'a>>,
+}
+
+/// The Secret that the value of a variable comes from, if it does.
+fn secret_of(from: &str) -> Option<String> {
+    let Object(source) = serde_json::from_str::<Object<Source<'_>>>(from).ok()?;
+    source.secret.map(|secret| secret.name.to_string())
+}

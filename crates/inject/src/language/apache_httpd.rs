@@ -1,0 +1,77 @@
+//! Apache HTTPD: a module, loaded by a file that `httpd.conf` includes.
+
+use super::{Language, Mark, scripts};
+use crate::{
+    compiled::Prepared,
+    path,
+    reason::Reason,
+    web_server::{self, AGENT_FOLDER, CLONE, CONF_FOLDER, Location, WebServer},
+};
+use otel_webhook_api::{Settings, defaults::APACHE_HTTPD};
+
+/// Apache HTTPD's row of the language table.
+pub const ROW: Language = Language {
+    name: "apache-httpd",
+    inject: "inject-apache-httpd",
+    containers: "apache-httpd-container-names",
+    defaults: Some(&APACHE_HTTPD),
+    enabled_by_default: true,
+    exports_from_target: false,
+    in_init_containers: false,
+    marks: &[Mark::Init(CLONE), Mark::Init(SERVER.attach)],
+    settings: |spec| spec.apache_httpd.as_ref().map(Settings::from).unwrap_or_default(),
+    inject_into: |job| web_server::inject(job, &SERVER),
+};
+
+const DEFAULT_FOLDER: &str = "/usr/local/apache2/conf";
+
+const SERVER: WebServer = WebServer {
+    attach: "otel-agent-attach-apache",
+    conf_volume: "otel-apache-conf-dir",
+    agent_volume: "otel-apache-agent",
+    sources: |prepared| [&prepared.empty_dir, &prepared.volume],
+    location,
+    copy: |location, draft| {
+        draft.words("command", &["cp", "-r", &format!("{}/.", location.folder), CONF_FOLDER]);
+    },
+    script: scripts::APACHE_HTTPD_AGENT,
+    script_argument: |location| &location.folder,
+    conf_variable: "OTEL_APACHE_AGENT_CONF",
+    instance_variable: "APACHE_SERVICE_INSTANCE_ID",
+    directive_prefix: "ApacheModule",
+    conf_head,
+    directive_end: "\n",
+    yes: " ON",
+    search_path: None,
+    secured_as_last: true,
+};
+
+fn location(prepared: &Prepared) -> Result<Location, Reason> {
+    let said = prepared.config.as_deref().unwrap_or(DEFAULT_FOLDER);
+    let folder = said.strip_suffix('/').unwrap_or(said);
+    // `cp` would take a name that begins with `-` for its own options.
+    if path::is_below_something(&path::clean(folder)) && !folder.starts_with('-') {
+        return Ok(Location { folder: folder.to_owned(), file: "httpd.conf".to_owned() });
+    }
+    Err(Reason::ConfigPath { field: "spec.apacheHttpd.configPath", value: said.to_owned() })
+}
+
+/// Libraries of the SDK, each before those that need it.
+const LIBRARIES: [&str; 7] = [
+    "opentelemetry_common",
+    "opentelemetry_resources",
+    "opentelemetry_trace",
+    "opentelemetry_otlp_recordable",
+    "opentelemetry_exporter_ostream_span",
+    "opentelemetry_exporter_otlp_grpc",
+    "opentelemetry_webserver_sdk",
+];
+
+fn conf_head(prepared: &Prepared) -> String {
+    let loads = LIBRARIES.map(|name| format!("LoadFile {AGENT_FOLDER}/sdk_lib/lib/lib{name}.so\n"));
+    let suffix = if prepared.version.as_deref() == Some("2.2") { "22" } else { "" };
+    let module = format!(
+        "LoadModule otel_apache_module {AGENT_FOLDER}/WebServerModule/Apache/libmod_apache_otel{suffix}.so\n"
+    );
+    loads.concat() + &module
+}

@@ -1,0 +1,276 @@
+//! ResourceQuotas: what all pods, or all claims, of a namespace may have together.
+
+use serde_json::Value;
+
+use super::{PodScopes, ResourceList, Scope, ScopeRequirement, name_of};
+use otel_webhook_api::quantity::Quantity;
+
+/// A ResourceQuota, as far as injection could come to exceed it: without
+/// counts of pods and other objects, which injection does not change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceQuota {
+    /// Its name.
+    pub name: Box<str>,
+    /// The bounds, by the quota's own names, such as `requests.cpu`. The API
+    /// server goes by `status.hard`, which follows `spec.hard` a moment later:
+    /// where both name a resource the smaller counts, else the one that there
+    /// is. Files usually have the specification alone.
+    pub hard: ResourceList,
+    /// What is used of those bounds, by `status.used`; what it does not name is
+    /// taken as not used. Best effort: the API server may know of more by now.
+    pub used: ResourceList,
+    /// What a pod or a claim has to be to be counted; all of it.
+    pub scopes: Box<[ScopeRequirement]>,
+}
+
+/// The end of the names by which a quota bounds the claims of one storage class.
+const STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
+
+/// What a quota can bound of claims: their storage and their number.
+const STORAGE: &str = "requests.storage";
+const CLAIMS: &str = "persistentvolumeclaims";
+const CLAIM_OBJECTS: &str = "count/persistentvolumeclaims";
+
+/// How a quota bounds the number of pods.
+pub const PODS: [&str; 2] = ["pods", "count/pods"];
+
+impl ResourceQuota {
+    /// Reads a quota. What cannot be read is left out, with a sentence.
+    pub fn read(object: &Value, problems: &mut Vec<String>) -> Self {
+        let (spec, status) = (&object["spec"], &object["status"]);
+        let scopes = ScopeRequirement::read_all(spec, problems);
+        // A sidecar may take a pod out of the class `BestEffort`, and into the count of another quota.
+        let by_class = scopes.iter().any(|one| matches!(one.scope, Scope::BestEffort | Scope::NotBestEffort));
+        let is_of_use = |name: &str| is_of_use(name) || by_class && PODS.contains(&name);
+        let mut list =
+            |value: &Value, field: &str| ResourceList::read(value, field, problems).only(is_of_use);
+        let hard = list(&spec["hard"], "spec.hard").least(&list(&status["hard"], "status.hard"));
+        let used = list(&status["used"], "status.used").only(|name| hard.get(name).is_some());
+        Self { name: name_of(object), hard, used, scopes }
+    }
+
+    /// Whether it counts a pod.
+    pub fn counts_pod(&self, pod: &PodScopes<'_>) -> bool {
+        self.scopes.iter().all(|scope| scope.is_met_by(pod))
+    }
+
+    /// Whether it counts a claim, given the class of volume attributes that the
+    /// claim names, if any. Scopes of pods count no claims.
+    pub fn counts_claim(&self, attributes_class: Option<&str>) -> bool {
+        self.scopes.iter().all(|requirement| match requirement.scope {
+            Scope::VolumeAttributesClass => requirement.takes(attributes_class),
+            Scope::Other(_) => true,
+            _ => false,
+        })
+    }
+
+    /// Whether each container and init container of a pod that it counts needs
+    /// a request for a resource. Only bounds of CPU and memory oblige, and not
+    /// where the pod has resources as a whole.
+    pub fn requires_request(&self, resource: &str) -> bool {
+        let names = ["cpu", "memory", "requests.cpu", "requests.memory"];
+        let bounded = names.iter().filter(|name| self.hard.get(name).is_some());
+        bounded.map(|name| name.strip_prefix("requests.").unwrap_or(name)).any(|name| name == resource)
+    }
+
+    /// Whether each container and init container of a pod that it counts needs a limit for a resource.
+    pub fn requires_limit(&self, resource: &str) -> bool {
+        let names = ["limits.cpu", "limits.memory"];
+        names
+            .iter()
+            .filter(|name| self.hard.get(name).is_some())
+            .any(|name| name["limits.".len()..] == *resource)
+    }
+
+    /// How much of a resource pods may still request; none where it is not bounded.
+    pub fn left_of_requests(&self, resource: &str) -> Option<Quantity> {
+        // CPU, memory, ephemeral storage and huge pages have two names; what
+        // has a domain, such as a GPU, only the one with `requests.`.
+        let short = if resource.contains('/') { None } else { self.left(resource) };
+        [short, self.left_of("requests.", resource)].into_iter().flatten().min()
+    }
+
+    /// How much of a resource limits may still come to; none where it is not bounded.
+    pub fn left_of_limits(&self, resource: &str) -> Option<Quantity> {
+        self.left_of("limits.", resource)
+    }
+
+    /// How much storage claims of a storage class may still request; none where it is not bounded.
+    pub fn left_of_storage(&self, class: Option<&str>) -> Option<Quantity> {
+        let of_class = class.and_then(|class| self.left_of(&format!("{class}{STORAGE_CLASS}"), STORAGE));
+        [self.left(STORAGE), of_class].into_iter().flatten().min()
+    }
+
+    /// How many claims of a storage class there may still be; none where that is not bounded.
+    pub fn left_of_claims(&self, class: Option<&str>) -> Option<Quantity> {
+        let of_class = class.and_then(|class| self.left_of(&format!("{class}{STORAGE_CLASS}"), CLAIMS));
+        [self.left(CLAIMS), self.left(CLAIM_OBJECTS), of_class].into_iter().flatten().min()
+    }
+
+    /// What is left of a bound, by the quota's own name for it.
+    pub fn left(&self, name: &str) -> Option<Quantity> {
+        Some(self.hard.get(name)?.less(self.used.get(name).unwrap_or_default()))
+    }
+
+    fn left_of(&self, prefix: &str, resource: &str) -> Option<Quantity> {
+        let is_bound = |name: &str| name.strip_prefix(prefix) == Some(resource);
+        let name = self.hard.iter().map(|(name, _)| name).find(|name| is_bound(name))?;
+        self.left(name)
+    }
+}
+
+/// Whether injection can change how much of a bound is used.
+fn is_of_use(name: &str) -> bool {
+    let is_compute = || ["cpu", "memory", "ephemeral-storage", CLAIMS, CLAIM_OBJECTS].contains(&name);
+    let is_prefixed = || ["requests.", "limits.", "hugepages-"].iter().any(|prefix| name.starts_with(prefix));
+    is_compute() || is_prefixed() || name.contains(STORAGE_CLASS)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn quota(object: &Value) -> ResourceQuota {
+        let mut problems = Vec::new();
+        let quota = ResourceQuota::read(object, &mut problems);
+        assert!(problems.is_empty(), "{problems:?}");
+        quota
+    }
+
+    fn of_hard(hard: &Value) -> ResourceQuota {
+        quota(&json!({"spec": {"hard": hard}}))
+    }
+
+    fn shown(left: Option<Quantity>) -> Option<String> {
+        left.map(|left| left.to_string())
+    }
+
+    #[test]
+    fn what_is_left_is_hard_less_used_by_the_smaller_of_both_bounds() {
+        let quota = quota(&json!({
+            "spec": {"hard": {"cpu": "8", "requests.memory": "4Gi", "limits.cpu": "9", "pods": "7"}},
+            "status": {
+                "hard": {"cpu": "4", "requests.memory": "8Gi", "limits.memory": "2Gi", "pods": "7"},
+                "used": {"cpu": "1", "requests.memory": "5Gi", "pods": "3", "secrets": "2"},
+            },
+        }));
+        assert_eq!(shown(quota.left_of_requests("cpu")).as_deref(), Some("3"));
+        assert_eq!(
+            shown(quota.left_of_requests("memory")).as_deref(),
+            Some("0"),
+            "more is used than there is"
+        );
+        assert_eq!(shown(quota.left_of_limits("cpu")).as_deref(), Some("9"), "not in the status yet");
+        assert_eq!(
+            shown(quota.left_of_limits("memory")).as_deref(),
+            Some("2Gi"),
+            "no longer in the specification"
+        );
+        assert_eq!(shown(quota.left_of_requests("ephemeral-storage")), None);
+        assert_eq!((quota.left("pods"), quota.used.get("pods")), (None, None), "injection adds no pods");
+        let spec = json!({"hard": {"pods": "7", "secrets": "1"}, "scopes": ["NotBestEffort"]});
+        let by_class = tests::quota(&json!({"spec": spec, "status": {"used": {"pods": "3"}}}));
+        assert_eq!(shown(by_class.left("pods")).as_deref(), Some("4"), "but it may change a pod's class");
+    }
+
+    #[test]
+    fn resources_have_the_names_that_kubernetes_gives_them() {
+        let quota = of_hard(&json!({
+            "cpu": "3", "requests.cpu": "2", "hugepages-2Mi": "4Mi", "requests.example.com/gpu": "1", "example.com/gpu": "0",
+        }));
+        assert_eq!(shown(quota.left_of_requests("cpu")).as_deref(), Some("2"));
+        assert_eq!(shown(quota.left_of_requests("hugepages-2Mi")).as_deref(), Some("4Mi"));
+        assert_eq!(shown(quota.left_of_requests("example.com/gpu")).as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn only_cpu_and_memory_oblige() {
+        for (hard, requests, limits) in [
+            (json!({"cpu": "1"}), vec!["cpu"], vec![]),
+            (json!({"requests.memory": "1"}), vec!["memory"], vec![]),
+            (json!({"limits.cpu": "1", "limits.memory": "1"}), vec![], vec!["cpu", "memory"]),
+            (json!({"requests.ephemeral-storage": "1", "limits.ephemeral-storage": "1"}), vec![], vec![]),
+            (json!({"requests.example.com/gpu": "1", "hugepages-2Mi": "1"}), vec![], vec![]),
+        ] {
+            let quota = of_hard(&hard);
+            let all = ["cpu", "memory", "ephemeral-storage", "example.com/gpu", "hugepages-2Mi"];
+            let required: Vec<_> = all.into_iter().filter(|name| quota.requires_request(name)).collect();
+            let limited: Vec<_> = all.into_iter().filter(|name| quota.requires_limit(name)).collect();
+            assert_eq!((required, limited), (requests, limits), "{hard}");
+        }
+    }
+
+    #[test]
+    fn claims_are_bounded_in_all_and_by_their_storage_class() {
+        let quota = of_hard(&json!({
+            "requests.storage": "10Gi", "persistentvolumeclaims": "5", "count/persistentvolumeclaims": "4",
+            "fast.storageclass.storage.k8s.io/requests.storage": "1Gi",
+            "fast.storageclass.storage.k8s.io/persistentvolumeclaims": "0",
+        }));
+        assert_eq!(shown(quota.left_of_storage(Some("fast"))).as_deref(), Some("1Gi"));
+        assert_eq!(shown(quota.left_of_storage(Some("slow"))).as_deref(), Some("10Gi"));
+        assert_eq!(shown(quota.left_of_claims(Some("fast"))).as_deref(), Some("0"));
+        assert_eq!(shown(quota.left_of_claims(None)).as_deref(), Some("4"));
+    }
+
+    #[test]
+    fn scopes_decide_which_pods_count() {
+        let plain = PodScopes::default();
+        let urgent = PodScopes { priority_class: Some("urgent"), ..plain };
+        let terminating = PodScopes { is_terminating: true, ..plain };
+        let best_effort = PodScopes { is_best_effort: true, ..plain };
+        let across = PodScopes { has_cross_namespace_affinity: true, ..plain };
+        let selector = |scope: &str, operator: &str, values: &[&str]| json!({"scopeSelector": {"matchExpressions": [{"scopeName": scope, "operator": operator, "values": values}]}});
+        for (spec, counted) in [
+            (json!({}), [true, true, true, true, true]),
+            (json!({"scopes": ["Terminating"]}), [false, false, true, false, false]),
+            (json!({"scopes": ["NotTerminating"]}), [true, true, false, true, true]),
+            (json!({"scopes": ["BestEffort"]}), [false, false, false, true, false]),
+            (json!({"scopes": ["NotBestEffort"]}), [true, true, true, false, true]),
+            (json!({"scopes": ["NotBestEffort", "Terminating"]}), [false, false, true, false, false]),
+            (json!({"scopes": ["PriorityClass"]}), [false, true, false, false, false]),
+            (selector("PriorityClass", "In", &["urgent", "high"]), [false, true, false, false, false]),
+            (selector("PriorityClass", "In", &["high"]), [false; 5]),
+            (selector("PriorityClass", "NotIn", &["urgent"]), [true, false, true, true, true]),
+            (selector("PriorityClass", "DoesNotExist", &[]), [true, false, true, true, true]),
+            (selector("CrossNamespacePodAffinity", "Exists", &[]), [false, false, false, false, true]),
+            (selector("VolumeAttributesClass", "In", &["gold"]), [false; 5]),
+            (selector("SomethingNew", "Exists", &[]), [true; 5]),
+        ] {
+            let quota = quota(&json!({"spec": spec}));
+            let pods = [plain, urgent, terminating, best_effort, across];
+            assert_eq!(pods.map(|pod| quota.counts_pod(&pod)), counted, "{spec}");
+        }
+    }
+
+    #[test]
+    fn claims_are_counted_by_their_class_of_attributes_and_by_no_scope_of_pods() {
+        for (scope, operator, expected) in [
+            ("VolumeAttributesClass", "In", [true, false, false]),
+            ("VolumeAttributesClass", "NotIn", [false, true, true]),
+            ("VolumeAttributesClass", "Exists", [true, true, false]),
+            ("Terminating", "Exists", [false; 3]),
+        ] {
+            let expression = json!({"scopeName": scope, "operator": operator, "values": ["gold"]});
+            let quota = quota(&json!({"spec": {"scopeSelector": {"matchExpressions": [expression]}}}));
+            let classes = [Some("gold"), Some("lead"), None];
+            assert_eq!(classes.map(|class| quota.counts_claim(class)), expected, "{scope} {operator}");
+        }
+        assert!(of_hard(&json!({})).counts_claim(None));
+    }
+
+    #[test]
+    fn an_operator_that_is_not_known_is_said() {
+        let expression = json!({"scopeName": "PriorityClass", "operator": "Like", "values": ["a"]});
+        let object = json!({"spec": {"scopeSelector": {"matchExpressions": [expression]}}});
+        let mut problems = Vec::new();
+        let quota = ResourceQuota::read(&object, &mut problems);
+        assert!(quota.counts_pod(&PodScopes::default()));
+        assert!(
+            problems[0].contains("matchExpressions[0].operator: \"Like\" is not an operator"),
+            "{problems:?}"
+        );
+    }
+}

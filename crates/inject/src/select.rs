@@ -1,0 +1,220 @@
+//! Which Instrumentation is used, or the reason why none is.
+
+use std::sync::Arc;
+
+use super::{
+    Input, Settings,
+    annotation::{Annotations, Ask},
+    catalogue::{Catalogue, Stored},
+    compiled::Compiled,
+    language::{LANGUAGES, Language},
+    pod::Pod,
+    reason::{ObjectName, Reason},
+    selector::Selector,
+};
+use otel_webhook_api::InstrumentationSpec;
+
+/// Whether Instrumentations are used from other namespaces than their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CrossNamespace {
+    /// From every namespace, as the operator does.
+    #[default]
+    Allow,
+    /// From those that the Instrumentation allows.
+    Granted,
+    /// From none.
+    Deny,
+}
+
+impl CrossNamespace {
+    /// What there is to do in a namespace that has no Instrumentation.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Allow => "create one, or name one as namespace/name",
+            Self::Granted => "create one, or name one that is granted to the namespace as namespace/name",
+            Self::Deny => "create one",
+        }
+    }
+}
+
+/// Whether pods of a namespace may use an Instrumentation. What they may not use, no message shows them.
+fn may_use(settings: &Settings, namespace: &str, stored: &Stored) -> bool {
+    let name = stored.name();
+    *name.namespace == *namespace
+        || settings.default_instrumentation.as_ref() == Some(name)
+        || match settings.cross_namespace {
+            CrossNamespace::Allow => true,
+            CrossNamespace::Granted => stored.allowed().has(namespace),
+            CrossNamespace::Deny => false,
+        }
+}
+
+/// Names of the Instrumentations of a namespace that a pod may fit just as
+/// well as one that is to be stored there. Whether any pod does is not known.
+pub fn rivals(catalogue: &Catalogue, namespace: &str, name: &str, spec: &InstrumentationSpec) -> Vec<String> {
+    let selector = spec.selector.as_ref().and_then(|selector| Selector::new(selector).ok().flatten());
+    let priority = spec.priority.unwrap_or_default();
+    let is_rival = |other: &Compiled| {
+        let may_meet = match (&selector, &other.selector) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.may_meet(other),
+            _ => false,
+        };
+        &*other.name.name != name && other.priority == priority && may_meet
+    };
+    let stored = catalogue.namespace(namespace).into_iter().flat_map(|known| &known.instrumentations);
+    let rivals = stored.filter_map(|stored| match stored {
+        Stored::Ready(ready) if is_rival(ready) => Some(ready.name.name.to_string()),
+        _ => None,
+    });
+    rivals.collect()
+}
+
+/// The languages for which an Instrumentation is named whose selector does
+/// not match. It is used all the same, which may not be meant.
+pub fn unselected<'p>(input: &Input<'p>) -> Vec<(&'static Language, &'p ObjectName)> {
+    let known = input.catalogue.namespace(input.namespace);
+    let annotations = Annotations::new(input.pod, known.map_or(&[], |known| &known.annotations));
+    let enabled = LANGUAGES.into_iter().filter(|language| input.settings.languages.has(language));
+    let misfit = |language: &'static Language| {
+        let Ask::Named { namespace, name } = Ask::parse(annotations.effective(language.inject)) else {
+            return None;
+        };
+        let known = input.catalogue.namespace(namespace.unwrap_or(input.namespace))?;
+        let stored = known.instrumentations.get(name)?;
+        let Stored::Ready(ready) = stored else { return None };
+        if !may_use(input.settings, input.namespace, stored) {
+            return None;
+        }
+        let is_fit = ready.selector.as_ref()?.matches(&input.pod.metadata.labels);
+        (!is_fit).then_some((language, &ready.name))
+    };
+    enabled.filter_map(misfit).collect()
+}
+
+/// Where to look, and for whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'p> {
+    /// Everything that is stored.
+    pub catalogue: &'p Catalogue,
+    /// Namespace of the request.
+    pub namespace: &'p str,
+    /// The pod, for its labels.
+    pub pod: &'p Pod<'p>,
+    /// What is asked for.
+    pub language: &'static Language,
+    /// What the installation decides.
+    pub settings: &'p Settings,
+}
+
+impl<'p> Search<'p> {
+    /// The Instrumentation that an annotation asks for. None where it asks for nothing.
+    pub fn find(&self, ask: Ask<'p>) -> Option<Result<&'p Arc<Compiled>, Reason>> {
+        match ask {
+            Ask::Nothing | Ask::No => None,
+            Ask::Any => Some(self.best()),
+            Ask::Named { namespace, name } => Some(self.named(namespace.unwrap_or(self.namespace), name)),
+        }
+    }
+
+    /// A named one is used whatever its selector.
+    fn named(&self, namespace: &str, name: &str) -> Result<&'p Arc<Compiled>, Reason> {
+        let stored = self.catalogue.namespace(namespace).and_then(|known| known.instrumentations.get(name));
+        match stored.filter(|stored| self.may_use(stored)) {
+            Some(stored) => self.usable(stored),
+            None => Err(self.missing(namespace, name)),
+        }
+    }
+
+    fn may_use(&self, stored: &Stored) -> bool {
+        may_use(self.settings, self.namespace, stored)
+    }
+
+    /// The reason that there is none of a name. One that may not be used gets the same words.
+    fn missing(&self, namespace: &str, name: &str) -> Reason {
+        let known = self.catalogue.namespace(namespace).into_iter().flat_map(|known| &known.instrumentations);
+        let known = names(known.filter(|stored| self.may_use(stored)));
+        let name = ObjectName { namespace: namespace.into(), name: name.into() };
+        let own = || self.namespace.to_owned();
+        match self.settings.cross_namespace {
+            CrossNamespace::Granted if namespace != self.namespace => {
+                Reason::InstrumentationNotGranted { name, namespace: own(), granted: known }
+            }
+            CrossNamespace::Deny if namespace != self.namespace => {
+                Reason::CrossNamespaceDenied { name, namespace: own() }
+            }
+            _ => Reason::InstrumentationNotFound { name, known },
+        }
+    }
+
+    /// Those without a selector and those whose selector matches are in the
+    /// choice; a matching selector beats none, then the higher priority (D9).
+    /// One that cannot be used hides none that can.
+    fn best(&self) -> Result<&'p Arc<Compiled>, Reason> {
+        let Some(namespace) = self.catalogue.namespace(self.namespace) else {
+            return self.fall_back(&[]);
+        };
+        let (all, labels) = (&namespace.instrumentations, &self.pod.metadata.labels);
+        let usable = |stored: &'p Stored| stored.usable_for(self.language).ok();
+        let selects =
+            |ready: &&Arc<Compiled>| ready.selector.as_ref().is_some_and(|selector| selector.matches(labels));
+        let mut best = highest(all.for_labels(labels).filter_map(usable).filter(selects));
+        if best.is_empty() {
+            best = highest(all.for_all().filter_map(usable));
+        }
+        match best[..] {
+            [] => self.fall_back(all),
+            [only] => Ok(only),
+            _ => Err(Reason::AmbiguousInstrumentation {
+                namespace: self.namespace.to_owned(),
+                names: best.iter().map(|ready| ready.name.name.to_string()).collect(),
+            }),
+        }
+    }
+
+    fn fall_back(&self, stored: &'p [Stored]) -> Result<&'p Arc<Compiled>, Reason> {
+        if let Some(default) = &self.settings.default_instrumentation {
+            let known = self.catalogue.namespace(&default.namespace);
+            let stored = known.and_then(|known| known.instrumentations.get(&default.name));
+            let missing = || Reason::DefaultInstrumentationNotFound { name: default.clone() };
+            return stored.ok_or_else(missing).and_then(|stored| self.usable(stored));
+        }
+        let unusable = stored.iter().find(|stored| stored.usable_for(self.language).is_err());
+        if let Some(unusable) = unusable {
+            return self.usable(unusable);
+        }
+        let namespace = self.namespace.to_owned();
+        Err(if stored.is_empty() {
+            Reason::NoInstrumentation { namespace, advice: self.settings.cross_namespace.advice() }
+        } else {
+            Reason::NoneSelectsPod { namespace, names: names(stored) }
+        })
+    }
+
+    fn usable(&self, stored: &'p Stored) -> Result<&'p Arc<Compiled>, Reason> {
+        let invalid = |problem: &str| Reason::InstrumentationInvalid {
+            name: stored.name().clone(),
+            problem: problem.to_owned(),
+        };
+        stored.usable_for(self.language).map_err(invalid)
+    }
+}
+
+/// Those of the highest priority.
+fn highest<'s>(all: impl Iterator<Item = &'s Arc<Compiled>>) -> Vec<&'s Arc<Compiled>> {
+    let mut best: Vec<&Arc<Compiled>> = Vec::new();
+    for ready in all {
+        let highest = best.first().map_or(i32::MIN, |one| one.priority);
+        if ready.priority > highest {
+            best.clear();
+        }
+        if ready.priority >= highest {
+            best.push(ready);
+        }
+    }
+    best
+}
+
+fn names<'s>(stored: impl IntoIterator<Item = &'s Stored>) -> Vec<String> {
+    stored.into_iter().map(|stored| stored.name().name.to_string()).collect()
+}

@@ -1,0 +1,163 @@
+//! Label selectors, as Kubernetes has them.
+
+use otel_webhook_api::LabelSelector;
+
+use super::text::Map;
+
+/// A selector that asks for something.
+#[derive(Debug)]
+pub struct Selector(Vec<Requirement>);
+
+#[derive(Debug)]
+struct Requirement {
+    key: String,
+    operator: Operator,
+}
+
+#[derive(Debug)]
+enum Operator {
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    Exists,
+    DoesNotExist,
+}
+
+impl Selector {
+    /// Reads a selector; none where it asks for nothing.
+    ///
+    /// # Errors
+    /// A sentence that names an operator that is not known.
+    pub fn new(selector: &LabelSelector) -> Result<Option<Self>, String> {
+        let labels = selector.match_labels.iter().flatten();
+        let mut requirements: Vec<_> = labels
+            .map(|(key, value)| Requirement { key: key.clone(), operator: Operator::In(vec![value.clone()]) })
+            .collect();
+        for expression in selector.match_expressions.iter().flatten() {
+            let values = expression.values.clone().unwrap_or_default();
+            let operator = match expression.operator.as_str() {
+                "In" => Operator::In(values),
+                "NotIn" => Operator::NotIn(values),
+                "Exists" => Operator::Exists,
+                "DoesNotExist" => Operator::DoesNotExist,
+                other => {
+                    return Err(format!(
+                        "spec.selector.matchExpressions: \"{other}\" is not an operator; valid: In, NotIn, Exists, DoesNotExist"
+                    ));
+                }
+            };
+            requirements.push(Requirement { key: expression.key.clone(), operator });
+        }
+        Ok((!requirements.is_empty()).then_some(Self(requirements)))
+    }
+
+    /// Whether there can be labels that meet both selectors.
+    pub fn may_meet(&self, other: &Self) -> bool {
+        let pairs = self.0.iter().flat_map(|one| other.0.iter().map(move |other| (one, other)));
+        !pairs.filter(|(one, other)| one.key == other.key).any(|(one, other)| {
+            one.operator.excludes(&other.operator) || other.operator.excludes(&one.operator)
+        })
+    }
+
+    /// The name of a label, and the values of which it has to have one, that no
+    /// pod can do without; without values where any will do. None where labels
+    /// are only ruled out.
+    pub fn indispensable(&self) -> Option<(&str, Option<&[String]>)> {
+        let among = self.0.iter().find_map(|requirement| match &requirement.operator {
+            Operator::In(values) => Some((requirement.key.as_str(), Some(&values[..]))),
+            _ => None,
+        });
+        let exists = |requirement: &Requirement| matches!(requirement.operator, Operator::Exists);
+        let any = || self.0.iter().find(|one| exists(one)).map(|one| (one.key.as_str(), None));
+        among.or_else(any)
+    }
+
+    /// Whether labels meet every requirement.
+    pub fn matches(&self, labels: &Map<'_>) -> bool {
+        self.matches_by(|key| labels.get(key))
+    }
+
+    /// Whether the labels meet every requirement that `value` gives the values of.
+    pub fn matches_by<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> bool {
+        self.0.iter().all(|requirement| {
+            let value = value(&requirement.key);
+            let among = |values: &[String]| value.is_some_and(|value| values.iter().any(|one| one == value));
+            match &requirement.operator {
+                Operator::In(values) => among(values),
+                Operator::NotIn(values) => !among(values),
+                Operator::Exists => value.is_some(),
+                Operator::DoesNotExist => value.is_none(),
+            }
+        })
+    }
+}
+
+impl Operator {
+    /// Whether no value, nor its absence, meets both.
+    fn excludes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::In(values), Self::In(others)) => !values.iter().any(|value| others.contains(value)),
+            (Self::In(values), Self::NotIn(others)) => values.iter().all(|value| others.contains(value)),
+            (Self::In(_) | Self::Exists, Self::DoesNotExist) => true,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operator_means_what_it_means_in_kubernetes() {
+        let labels: Map<'_> = serde_json::from_str(r#"{"app":"order","tier":"a"}"#).expect("labels");
+        for (expression, expected) in [
+            (r#"{"key":"app","operator":"In","values":["order","cart"]}"#, true),
+            (r#"{"key":"app","operator":"In","values":["cart"]}"#, false),
+            (r#"{"key":"app","operator":"NotIn","values":["cart"]}"#, true),
+            (r#"{"key":"none","operator":"NotIn","values":["cart"]}"#, true),
+            (r#"{"key":"app","operator":"NotIn","values":["order"]}"#, false),
+            (r#"{"key":"tier","operator":"Exists"}"#, true),
+            (r#"{"key":"none","operator":"Exists"}"#, false),
+            (r#"{"key":"none","operator":"DoesNotExist"}"#, true),
+            (r#"{"key":"tier","operator":"DoesNotExist"}"#, false),
+        ] {
+            let text = format!(r#"{{"matchLabels":{{"app":"order"}},"matchExpressions":[{expression}]}}"#);
+            let selector: LabelSelector = serde_json::from_str(&text).expect("a selector");
+            let selector = Selector::new(&selector).expect("valid").expect("asks for something");
+            assert_eq!(selector.matches(&labels), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn selectors_meet_unless_a_key_keeps_them_apart() {
+        let selector = |expression: &str| {
+            let text = format!(r#"{{"matchExpressions":[{expression}]}}"#);
+            let selector: LabelSelector = serde_json::from_str(&text).expect("a selector");
+            Selector::new(&selector).expect("valid").expect("asks for something")
+        };
+        let order = selector(r#"{"key":"app","operator":"In","values":["order"]}"#);
+        for (expression, expected) in [
+            (r#"{"key":"app","operator":"In","values":["order","cart"]}"#, true),
+            (r#"{"key":"app","operator":"In","values":["cart"]}"#, false),
+            (r#"{"key":"tier","operator":"In","values":["cart"]}"#, true),
+            (r#"{"key":"app","operator":"NotIn","values":["order"]}"#, false),
+            (r#"{"key":"app","operator":"Exists"}"#, true),
+            (r#"{"key":"app","operator":"DoesNotExist"}"#, false),
+        ] {
+            let other = selector(expression);
+            assert_eq!(
+                (order.may_meet(&other), other.may_meet(&order)),
+                (expected, expected),
+                "{expression}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_operator_is_named() {
+        let text = r#"{"matchExpressions":[{"key":"app","operator":"Like"}]}"#;
+        let selector: LabelSelector = serde_json::from_str(text).expect("a selector");
+        let problem = Selector::new(&selector).expect_err("no such operator");
+        assert!(problem.contains("\"Like\"") && problem.contains("DoesNotExist"), "{problem}");
+    }
+}

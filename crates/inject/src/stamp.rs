@@ -1,0 +1,227 @@
+//! The product's own mark on a pod that asked for something, for people to read.
+//!
+//! It is never on the operator's prefix, and nothing is decided by it: a
+//! stamp is copied along with other annotations all too easily.
+
+use super::{job::Finding, json, reason::Reason, text::Map};
+
+/// Label of pods that asked: `"true"` when all of it was injected, `"partial"` when some of it was,
+/// else `"false"`.
+pub const LABEL: &str = "otel-webhook/injected";
+
+/// Annotation that says what was injected, what was not, and why.
+pub const STATUS: &str = "otel-webhook/status";
+
+/// The longest annotation, in bytes.
+const LONGEST: usize = 2048;
+
+/// All annotations of an object, keys and values, in bytes; the API server refuses more.
+const MOST_ANNOTATIONS: usize = 256 * 1024;
+
+/// Labels or annotations to set.
+pub type Entries = Vec<(&'static str, String)>;
+
+/// Labels, and annotations.
+pub type Stamp = (Entries, Entries);
+
+/// What came of a language: the containers of one outcome together.
+struct Entry<'f> {
+    language: &'static str,
+    outcome: &'static str,
+    instrumentation: Option<String>,
+    /// Generation of the Instrumentation, which counts its changes.
+    generation: Option<i64>,
+    /// Hash of what was effectively configured: pods with another one differ in more than their name.
+    hash: Option<&'f str>,
+    containers: Vec<&'f str>,
+    message: Option<String>,
+    notes: Vec<String>,
+}
+
+/// The label and the annotation of a pod of which these are the findings.
+///
+/// A pod that was injected before keeps the stamp of then: a second review
+/// changes nothing. The kubelet wants its mirror pods as they are.
+pub fn of(findings: &[Finding]) -> Stamp {
+    let before = |reason: &Reason| {
+        matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd | Reason::MirrorPod)
+    };
+    let asked = findings.iter().any(|finding| !matches!(finding.reason, Reason::SwitchedOff { .. }));
+    let injected = findings.iter().any(|finding| finding.reason.is_injected());
+    if !asked || !injected && findings.iter().any(|finding| before(&finding.reason)) {
+        return (Vec::new(), Vec::new());
+    }
+    let label = match (injected, findings.iter().any(|finding| finding.reason.is_trouble())) {
+        (true, false) => "true",
+        (true, true) => "partial",
+        (false, _) => "false",
+    };
+    (vec![(LABEL, label.to_owned())], vec![(STATUS, status(findings))])
+}
+
+/// Whether an annotation has room beside those of a pod and others that are added.
+pub fn has_room(own: &Map<'_>, added: &[(&'static str, String)], one: &(&'static str, String)) -> bool {
+    let own = own.iter().filter(|(key, _)| *key != one.0).map(|(key, value)| key.len() + value.len());
+    let added = added.iter().map(|(key, value)| key.len() + value.len());
+    own.chain(added).sum::<usize>() + one.0.len() + one.1.len() <= MOST_ANNOTATIONS
+}
+
+fn status(findings: &[Finding]) -> String {
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for finding in findings {
+        let code = finding.reason.code();
+        match entries.iter_mut().find(|entry| entry.language == finding.language && entry.outcome == code) {
+            Some(entry) => entry.add(finding),
+            None => entries.push(Entry::of(finding)),
+        }
+    }
+    // The codes are worth more than the words, and those more than the names.
+    let shorten: [fn(&mut Entry<'_>); 5] = [
+        |entry| entry.notes.clear(),
+        |entry| entry.message = entry.message.take().map(|message| message.chars().take(120).collect()),
+        |entry| entry.message = None,
+        |entry| entry.containers.clear(),
+        |entry| entry.instrumentation = None,
+    ];
+    let mut text = written(&entries);
+    for step in shorten {
+        if text.len() <= LONGEST {
+            break;
+        }
+        entries.iter_mut().for_each(step);
+        text = written(&entries);
+    }
+    text
+}
+
+fn written(entries: &[Entry<'_>]) -> String {
+    let mut text = String::with_capacity(256);
+    json::list(&mut text, entries, |out, entry| entry.write(out));
+    text
+}
+
+impl<'f> Entry<'f> {
+    /// Appends it as JSON; what is not there is left out.
+    fn write(&self, out: &mut String) {
+        json::member(out, r#"{"language":"#, self.language);
+        json::member(out, r#","outcome":"#, self.outcome);
+        if let Some(instrumentation) = &self.instrumentation {
+            json::member(out, r#","instrumentation":"#, instrumentation);
+        }
+        if let Some(generation) = self.generation {
+            out.extend([r#","generation":"#, itoa::Buffer::new().format(generation)]);
+        }
+        if let Some(hash) = self.hash {
+            json::member(out, r#","hash":"#, hash);
+        }
+        if !self.containers.is_empty() {
+            out.push_str(r#","containers":"#);
+            json::list(out, &self.containers, |out, name| json::string(out, name));
+        }
+        if let Some(message) = &self.message {
+            json::member(out, r#","message":"#, message);
+        }
+        if !self.notes.is_empty() {
+            out.push_str(r#","notes":"#);
+            json::list(out, &self.notes, |out, note| json::string(out, note));
+        }
+        out.push('}');
+    }
+
+    fn of(finding: &'f Finding) -> Self {
+        let used = finding.instrumentation.as_ref();
+        let mut entry = Self {
+            language: finding.language,
+            outcome: finding.reason.code(),
+            instrumentation: used.map(ToString::to_string),
+            generation: used.and_then(|used| used.generation),
+            hash: used.map(|used| &*used.hash),
+            containers: Vec::new(),
+            message: (!finding.reason.is_injected()).then(|| finding.reason.to_string()),
+            notes: Vec::new(),
+        };
+        entry.add(finding);
+        entry
+    }
+
+    fn add(&mut self, finding: &'f Finding) {
+        self.containers.extend(finding.container.as_deref());
+        for note in finding.notes.iter().map(ToString::to_string) {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        job::Used,
+        note::Note,
+        reason::{Annotation, ObjectName},
+    };
+
+    fn finding(language: &'static str, container: Option<&str>, reason: Reason) -> Finding {
+        let container = container.map(str::to_owned);
+        Finding { language, container, instrumentation: None, reason, notes: Vec::new() }
+    }
+
+    #[test]
+    fn the_label_says_whether_all_of_it_was_injected_or_some_or_nothing() {
+        let one = |language, reason| finding(language, Some("app"), reason);
+        let ghost = || Reason::ContainerNotFound { container: "ghost".to_owned(), known: Vec::new() };
+        let disabled = || Reason::LanguageDisabled { language: "go" };
+        let annotation = Annotation { key: "inject-go", of_namespace: false };
+        let off = Reason::SwitchedOff { annotation };
+        for (findings, expected) in [
+            (vec![one("java", Reason::Injected)], "true"),
+            (vec![one("java", Reason::Injected), one("go", off)], "true"),
+            (vec![one("java", Reason::Injected), one("sdk", Reason::NothingToAdd)], "true"),
+            (vec![one("java", ghost()), one("java", Reason::Injected)], "partial"),
+            (vec![one("java", Reason::Injected), one("go", disabled())], "partial"),
+            (vec![one("java", ghost()), one("go", disabled())], "false"),
+        ] {
+            assert_eq!(of(&findings).0, [(LABEL, expected.to_owned())], "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn the_status_has_all_that_is_known_and_nothing_else() {
+        let name = ObjectName { namespace: "shop".into(), name: "inst".into() };
+        let used = || Some(Used { name: name.clone(), generation: Some(7), hash: "00c0ffee".into() });
+        let noted = |object: &str| vec![Note::CertificateNotChecked { object: object.to_owned() }];
+        let java = |container, object| Finding {
+            instrumentation: used(),
+            notes: noted(object),
+            ..finding("java", Some(container), Reason::Injected)
+        };
+        let refused =
+            Reason::ContainerNotFound { container: "\"web\"".to_owned(), known: vec!["app".to_owned()] };
+        let text =
+            status(&[java("one", "Secret a"), java("two", "Secret a"), finding("nodejs", None, refused)]);
+        let status: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(
+            status,
+            json!([
+                {
+                    "language": "java",
+                    "outcome": "Injected",
+                    "instrumentation": "shop/inst",
+                    "generation": 7,
+                    "hash": "00c0ffee",
+                    "containers": ["one", "two"],
+                    "notes": ["Secret a is mounted as optional; whether it is there was not looked at"],
+                },
+                {
+                    "language": "nodejs",
+                    "outcome": "ContainerNotFound",
+                    "message": "there is no container \"\"web\"\" in the pod; there are: app",
+                },
+            ])
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! Warnings: what was asked for and did not come, and what came and will probably not do what was meant.
+
+use std::fmt;
+
+use super::{
+    Outcome, architecture,
+    edit::{ContainerEdit, PodEdit},
+    env::Env,
+    job::{Finding, Plan},
+    note::Note,
+    other_agent,
+    pod::{Container, Pod},
+};
+use otel_webhook_api::otlp::{self, Agent, Seen};
+
+/// A warning for whoever sent the pod.
+#[derive(Clone, Copy, Debug)]
+pub struct Warning<'f> {
+    /// The first finding that it is about.
+    pub finding: &'f Finding,
+    /// What is probably not meant; none where the reason itself is the warning.
+    pub note: Option<&'f Note>,
+    /// How many more findings it is about.
+    pub more: usize,
+}
+
+impl Outcome {
+    /// The warnings as sentences.
+    pub fn warnings(&self) -> Vec<String> {
+        self.told().iter().map(ToString::to_string).collect()
+    }
+
+    /// The warnings; see [`told`].
+    pub fn told(&self) -> Vec<Warning<'_>> {
+        told(&self.findings)
+    }
+}
+
+/// The warnings of findings, each thing once: first what was asked for and did not come, one warning a
+/// language, then what came and is probably not meant, one warning a note for all its containers.
+pub fn told(findings: &[Finding]) -> Vec<Warning<'_>> {
+    let troubles = findings.iter().filter(|finding| finding.reason.is_trouble());
+    let troubles = troubles.map(|finding| (finding, None));
+    let noted = findings.iter().flat_map(|finding| {
+        finding.notes.iter().filter(|note| note.is_warning()).map(move |note| (finding, Some(note)))
+    });
+    let mut warnings: Vec<Warning<'_>> = Vec::new();
+    for (finding, note) in troubles.chain(noted) {
+        match warnings.iter_mut().find(|warning| warning.is_about(finding, note)) {
+            Some(first) => first.more += 1,
+            None => warnings.push(Warning { finding, note, more: 0 }),
+        }
+    }
+    warnings
+}
+
+impl Warning<'_> {
+    /// The stable code of what is warned of, in camel case.
+    pub fn code(&self) -> &'static str {
+        self.note.map_or_else(|| self.finding.reason.code(), Note::code)
+    }
+
+    fn is_about(&self, finding: &Finding, note: Option<&Note>) -> bool {
+        self.note == note && (note.is_some() || self.finding.language == finding.language)
+    }
+}
+
+impl fmt::Display for Warning<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.note {
+            Some(note) => write!(f, "{}: {note}", self.finding.subject())?,
+            None => self.finding.fmt(f)?,
+        }
+        if self.more > 0 { write!(f, " (and {} more)", self.more) } else { Ok(()) }
+    }
+}
+
+/// Adds the warnings about each injected container to what came of it. All languages are in by
+/// now, so the variables are those that the container will have.
+pub fn add(findings: &mut [Finding], plans: &[Plan<'_>], edit: &PodEdit<'_>) {
+    for finding in findings.iter_mut().filter(|finding| finding.reason.is_injected()) {
+        let named =
+            |edited: &&ContainerEdit<'_>| finding.container.as_deref() == Some(&*edited.container.name);
+        let Some(plan) = plans.iter().find(|plan| plan.language.name == finding.language) else { continue };
+        finding.notes.extend(of_image(plan, edit.pod));
+        finding.notes.extend(of_module(plan));
+        if let Some(edited) = edit.containers.iter().find(named) {
+            let others = other_agent::find(plan.language.name, &edited.env);
+            finding.notes.extend(others.into_iter().map(Note::OtherAgent));
+            if plan.language.exports_from_target {
+                finding.notes.extend(of_exporter(plan, &edited.env, Some(edited.container)));
+            }
+        }
+    }
+}
+
+/// The warnings about the exporter that a plan puts beside these variables. `container` is as the pod
+/// came, none for one that is added.
+pub fn of_exporter(
+    plan: &Plan<'_>,
+    env: &Env<'_>,
+    container: Option<&Container<'_>>,
+) -> impl Iterator<Item = Note> {
+    let sources = container.and_then(|container| container.sources().ok()).unwrap_or_default();
+    let look = |name: &'static str| match env.get(name) {
+        Some(entry) if entry.from.is_some() => Seen::Hidden,
+        Some(entry) => Seen::Value(&entry.value),
+        None if sources.iter().any(|source| name.starts_with(&*source.prefix)) => Seen::Hidden,
+        None => Seen::Unset,
+    };
+    otlp::problems(look, agent(plan)).into_iter().map(Note::Exporter)
+}
+
+/// The warning about the endpoint of a web server's module, which reads no variables.
+fn of_module(plan: &Plan<'_>) -> Option<Note> {
+    let directive = plan.language.defaults?.export.directive?;
+    let own = plan.prepared().attrs.iter().find(|(name, _)| name == directive);
+    let own = own.map(|(_, endpoint)| endpoint.as_str());
+    let endpoint = own.or_else(|| plan.instrumentation.exporter.endpoint())?;
+    otlp::problem_of_directive(directive, endpoint, agent(plan)).map(Note::Exporter)
+}
+
+fn agent(plan: &Plan<'_>) -> Agent {
+    plan.language.defaults.map_or(Agent::UNKNOWN, |defaults| defaults.agent(&plan.prepared().image))
+}
+
+fn of_image(plan: &Plan<'_>, pod: &Pod<'_>) -> Option<Note> {
+    let image = &plan.prepared().image;
+    let lacks = plan.language.defaults?.lacks_arm64(image);
+    (lacks && architecture::is_arm64_only(&pod.spec)).then(|| Note::ImageLacksArm64 { image: image.clone() })
+}

@@ -1,0 +1,59 @@
+//! A refusal as the API server itself would word it, so that clients show it well.
+
+use serde::Serialize;
+
+use otel_webhook_api::validation::Problem;
+
+/// Why an object was refused: a `Status` of Kubernetes.
+#[derive(Debug, Serialize)]
+pub struct Status {
+    #[serde(rename = "status")]
+    result: &'static str,
+    code: u16,
+    reason: &'static str,
+    message: String,
+    details: Details,
+}
+
+#[derive(Debug, Serialize)]
+struct Details {
+    group: &'static str,
+    kind: &'static str,
+    name: String,
+    causes: Vec<Cause>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cause {
+    reason: &'static str,
+    message: String,
+    field: String,
+}
+
+impl Status {
+    /// The Instrumentation of this name has these errors.
+    pub fn invalid(name: &str, errors: &[Problem]) -> Self {
+        let sentences: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        let list = match &sentences[..] {
+            [only] => only.clone(),
+            several => format!("[{}]", several.join(", ")),
+        };
+        let causes = errors.iter().map(|error| Cause {
+            reason: error.cause.reason(),
+            message: error.message.clone(),
+            field: error.field.clone(),
+        });
+        Self {
+            result: "Failure",
+            code: 422,
+            reason: "Invalid",
+            message: format!("Instrumentation.opentelemetry.io \"{name}\" is invalid: {list}"),
+            details: Details {
+                group: "opentelemetry.io",
+                kind: "Instrumentation",
+                name: name.to_owned(),
+                causes: causes.collect(),
+            },
+        }
+    }
+}

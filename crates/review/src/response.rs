@@ -1,0 +1,256 @@
+//! The response to a request, and the AdmissionReview around it.
+
+use std::{borrow::Cow, collections::BTreeMap, fmt};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use json_patch::Patch;
+
+use super::{line::one_line, refusal::Status};
+use otel_webhook_inject::{Outcome, reason::Reason};
+use serde::Serialize;
+
+/// The longest warning, in bytes: the API server cuts at 256 characters.
+const LONGEST_WARNING: usize = 250;
+
+/// All warnings together, in bytes, after which the API server takes no more.
+const MOST_WARNINGS: usize = 4096;
+
+/// The response to one request.
+#[derive(Debug)]
+pub struct AdmissionResponse<'a> {
+    uid: &'a str,
+    allowed: bool,
+    /// Operations as JSON text.
+    patch: Option<Cow<'a, str>>,
+    warnings: Vec<String>,
+    audit: Option<Audit>,
+    status: Option<Status>,
+}
+
+/// The decision panicked. Its message is in the log by the panic hook.
+#[derive(Clone, Copy, Debug)]
+pub struct Panicked;
+
+/// What the API server's audit log keeps of the decision, under the webhook's name.
+///
+/// Two names, since most injected pods are reviewed twice: the API server calls
+/// again when anything changed the pod afterwards, be it the service account's
+/// mount in the new init container. It refuses to overwrite an annotation, and
+/// would log a warning for every pod.
+#[derive(Debug)]
+struct Audit {
+    /// Whether it goes by the second name: nothing was done, since it had been done before.
+    is_found: bool,
+    text: String,
+}
+
+impl Audit {
+    fn of(outcome: &Outcome) -> Self {
+        let any = |is: fn(&Reason) -> bool| outcome.findings.iter().any(|finding| is(&finding.reason));
+        let before =
+            |reason: &Reason| matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd);
+        let is_found = any(before) && !any(Reason::is_injected);
+        Self { is_found, text: summary(outcome) }
+    }
+
+    fn annotation(&self) -> (&'static str, &str) {
+        (if self.is_found { "found-injected" } else { "injection" }, &self.text)
+    }
+}
+
+impl<'a> AdmissionResponse<'a> {
+    /// The pod as it came.
+    pub fn allowed(uid: &'a str, warning: Option<&str>) -> Self {
+        Self {
+            uid,
+            allowed: true,
+            patch: None,
+            warnings: warning.into_iter().map(cut).collect(),
+            audit: None,
+            status: None,
+        }
+    }
+
+    /// The object with these operations done to it.
+    pub fn patched(uid: &'a str, patch: &Patch) -> Self {
+        let text = || serde_json::to_string(patch).expect("operations are JSON").into();
+        Self { patch: (!patch.is_empty()).then(text), ..Self::allowed(uid, None) }
+    }
+
+    /// The object is not taken.
+    pub fn refused(uid: &'a str, status: Status) -> Self {
+        Self { allowed: false, status: Some(status), ..Self::allowed(uid, None) }
+    }
+
+    /// The same with warnings for whoever sent the object.
+    #[must_use]
+    pub fn warning<W: fmt::Display>(self, warnings: impl IntoIterator<Item = W>) -> Self {
+        Self { warnings: all_of(warnings.into_iter().map(|warning| warning.to_string())), ..self }
+    }
+
+    /// What the core decided.
+    pub fn of(uid: &'a str, outcome: &'a Result<Outcome, Panicked>) -> Self {
+        let Ok(outcome) = outcome else {
+            return Self::allowed(uid, Some("otel-webhook failed; the pod goes on without an agent"));
+        };
+        let asked = !outcome.findings.is_empty();
+        Self {
+            warnings: all_of(outcome.warnings().iter().map(|warning| format!("otel-webhook: {warning}"))),
+            audit: asked.then(|| Audit::of(outcome)),
+            patch: outcome.patch.as_deref().map(Cow::Borrowed),
+            ..Self::allowed(uid, None)
+        }
+    }
+
+    /// Each language and container with the code of what became of it, such as
+    /// `java/order=Injected python=NoInstrumentation`. None where nothing was asked for.
+    pub fn summary(&self) -> Option<&str> {
+        self.audit.as_ref().map(|audit| audit.text.as_str())
+    }
+
+    /// The whole review as JSON.
+    pub fn write(&self) -> Vec<u8> {
+        let patch = self.patch.as_deref().map(|patch| BASE64_STANDARD.encode(patch));
+        let review = Review {
+            api_version: "admission.k8s.io/v1",
+            kind: "AdmissionReview",
+            response: Body {
+                uid: self.uid,
+                allowed: self.allowed,
+                warnings: &self.warnings,
+                audit_annotations: self.audit.as_ref().map(|audit| BTreeMap::from([audit.annotation()])),
+                status: self.status.as_ref(),
+                patch_type: patch.is_some().then_some("JSONPatch"),
+                patch,
+            },
+        };
+        serde_json::to_vec(&review).expect("strings and maps of strings are JSON")
+    }
+}
+
+/// `AdmissionReview` of `admission.k8s.io/v1` with a response alone.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    response: Body<'a>,
+}
+
+/// `AdmissionResponse` as JSON; fields without a value are omitted.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    uid: &'a str,
+    allowed: bool,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    audit_annotations: Option<BTreeMap<&'static str, &'a str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'a Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    /// The patch in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+}
+
+/// `java/order=Injected python=NoInstrumentation`: each language and container with its code.
+fn summary(outcome: &Outcome) -> String {
+    let mut text = String::with_capacity(64);
+    for (index, finding) in outcome.findings.iter().enumerate() {
+        if index > 0 {
+            text.push(' ');
+        }
+        text.push_str(finding.language);
+        if let Some(container) = &finding.container {
+            text.push('/');
+            text.push_str(container);
+        }
+        text.push('=');
+        text.push_str(finding.reason.code());
+    }
+    one_line(text)
+}
+
+/// As many warnings as the API server takes.
+fn all_of(warnings: impl Iterator<Item = String>) -> Vec<String> {
+    let mut left = MOST_WARNINGS;
+    warnings
+        .map(|warning| cut(&warning))
+        .take_while(|warning| {
+            let fits = warning.len() <= left;
+            left = left.saturating_sub(warning.len());
+            fits
+        })
+        .collect()
+}
+
+/// One warning, short enough and fit for a header: the API server drops those
+/// with control characters.
+fn cut(warning: &str) -> String {
+    let mut warning = warning.replace(char::is_control, " ");
+    if warning.len() > LONGEST_WARNING {
+        let end = (0..=LONGEST_WARNING - 3).rev().find(|&end| warning.is_char_boundary(end));
+        warning.truncate(end.unwrap_or_default());
+        warning.push('…');
+    }
+    warning
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use otel_webhook_inject::{Finding, reason::Sign};
+
+    #[test]
+    fn a_warning_is_cut_between_characters() {
+        let cut = cut(&"ü".repeat(300));
+        assert!(cut.len() <= LONGEST_WARNING && cut.ends_with("ü…"), "{cut}");
+    }
+
+    fn audited(reasons: Vec<Reason>) -> serde_json::Value {
+        let finding = |reason| Finding {
+            language: "java",
+            container: None,
+            instrumentation: None,
+            reason,
+            notes: Vec::new(),
+        };
+        let findings = reasons.into_iter().map(finding).collect();
+        let outcome = Ok(Outcome { findings, ..Outcome::default() });
+        let text = AdmissionResponse::of("u", &outcome).write();
+        let mut review: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        review["response"]["auditAnnotations"].take()
+    }
+
+    #[test]
+    fn a_second_review_does_not_overwrite_the_audit_annotation_of_the_first() {
+        let already = || Reason::AlreadyInjected { sign: Sign::Container("c".to_owned()) };
+        let disabled = || Reason::LanguageDisabled { language: "go" };
+        let injection = |text: &str| serde_json::json!({ "injection": text });
+        let found = |text: &str| serde_json::json!({ "found-injected": text });
+        assert_eq!(audited(vec![Reason::Injected]), injection("java=Injected"));
+        assert_eq!(
+            audited(vec![Reason::Injected, Reason::NothingToAdd]),
+            injection("java=Injected java=NothingToAdd")
+        );
+        assert_eq!(audited(vec![disabled()]), injection("java=LanguageDisabled"));
+        assert_eq!(audited(vec![already()]), found("java=AlreadyInjected"));
+        assert_eq!(audited(vec![already(), disabled()]), found("java=AlreadyInjected java=LanguageDisabled"));
+        assert_eq!(audited(vec![Reason::NothingToAdd]), found("java=NothingToAdd"));
+    }
+
+    #[test]
+    fn the_answer_to_a_panic_allows_the_pod_and_says_so() {
+        let text = AdmissionResponse::of("u", &Err(Panicked)).write();
+        let review: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        assert_eq!(review["response"]["allowed"], true);
+        assert_eq!(
+            review["response"]["warnings"][0],
+            "otel-webhook failed; the pod goes on without an agent"
+        );
+        assert!(review["response"].get("patch").is_none());
+    }
+}
