@@ -14,17 +14,13 @@ use otel_webhook_api::{
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{
     Outcome,
-    language::{LANGUAGES, Language},
+    language::{self, CONTAINERS, LANGUAGES, Language},
     template::{Around, Workload},
 };
 use otel_webhook_review::{
     AdmissionResponse, MalformedReview, Panicked,
     envelope::{self, Envelope},
 };
-
-/// Annotations that are no language's own.
-const COMMON: [&str; 4] =
-    ["container-names", "otel-python-platform", "otel-dotnet-auto-runtime", "otel-go-auto-target-exe"];
 
 impl Admission {
     /// Answers a review with warnings about the pods that a workload will make.
@@ -129,7 +125,10 @@ fn is_valid(key: &str) -> bool {
 }
 
 fn valid() -> impl Iterator<Item = &'static str> {
-    LANGUAGES.into_iter().flat_map(|language| [language.inject, language.containers]).chain(COMMON)
+    let of = |language: &'static Language| {
+        [language.inject, language.containers].into_iter().chain(language.annotations.iter().copied())
+    };
+    LANGUAGES.into_iter().flat_map(of).chain([CONTAINERS])
 }
 
 fn annotation(metadata: &str, key: &str) -> String {
@@ -184,7 +183,7 @@ fn field(workload: &Workload<'_>, language: &Language) -> String {
 /// What the core found, and what it will do.
 fn tell(verdict: &mut Verdict, outcome: &Outcome, workload: &Workload<'_>, preview: bool) {
     for warning in outcome.told() {
-        let language = Language::named(warning.finding.language);
+        let language = language::named(warning.finding.language);
         let field = language.map(|language| field(workload, language)).unwrap_or_default();
         verdict.warn(warning.code(), field, warning.to_string());
     }

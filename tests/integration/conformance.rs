@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, io::Read, path::Path};
 
 use flate2::read::GzDecoder;
-use otel_webhook_inject::language::{LANGUAGES, LanguageSet, scripts};
+use otel_webhook_inject::{
+    agents::scripts,
+    language::{LANGUAGES, LanguageSet},
+};
 use serde_json::{Value, json};
 
 use crate::{

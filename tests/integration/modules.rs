@@ -9,7 +9,8 @@ use std::{
 use otel_webhook_testkit::imports::Imports;
 
 /// The crates of the workspace, in which no file imports itself by way of others.
-const ROOTS: [&str; 2] = ["crates/review/src/lib.rs", "crates/testkit/src/lib.rs"];
+const ROOTS: [&str; 3] =
+    ["crates/inject/src/lib.rs", "crates/review/src/lib.rs", "crates/testkit/src/lib.rs"];
 
 /// Each module of the program and those of its others that it may use.
 const TABLE: [(&str, &[&str]); 7] = [

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Output},
 };
 
-use otel_webhook_inject::language::scripts::{APACHE_HTTPD_AGENT, NGINX_AGENT, NGINX_CLONE};
+use otel_webhook_inject::agents::scripts::{APACHE_HTTPD_AGENT, NGINX_AGENT, NGINX_CLONE};
 use tempfile::TempDir;
 
 /// What a shell, `sed` or `printf` would make something of.

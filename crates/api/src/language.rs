@@ -137,7 +137,7 @@ pub struct Nginx {
 
 /// What all languages have in common, whatever their own fields are called.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Settings<'s> {
+pub struct LanguageSettings<'s> {
     /// Image of the init container or sidecar.
     pub image: Option<&'s str>,
     /// The language's variables.
@@ -162,7 +162,7 @@ pub struct Settings<'s> {
 
 macro_rules! settings {
     ($($kind:ident { $resources:ident $(, $field:ident: $own:expr)* };)*) => {
-        $(impl<'s> From<&'s $kind> for Settings<'s> {
+        $(impl<'s> From<&'s $kind> for LanguageSettings<'s> {
             fn from(language: &'s $kind) -> Self {
                 Self {
                     image: language.image.as_deref(),

@@ -22,7 +22,7 @@ pub mod validation;
 pub use allowed::{ALLOWED_NAMESPACES, AllowedNamespaces};
 pub use defaulting::{defaulting, is_written};
 pub use labels::{LabelSelector, LabelSelectorRequirement};
-pub use language::{Agent, ApacheHttpd, Extension, Go, Java, Nginx, Settings};
+pub use language::{Agent, ApacheHttpd, Extension, Go, Java, LanguageSettings, Nginx};
 pub use raw::{Raw, is_hollow};
 #[cfg(feature = "schema")]
 pub use spec::Instrumentation;

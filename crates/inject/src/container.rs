@@ -7,13 +7,14 @@ use serde_json::{Map, Value, value::RawValue};
 use super::{
     edit::{NewContainer, NewMount, Place, container_at},
     env::{Change, Entry, Env},
-    fitting::{self, Fitted, InitResources, Refusal},
-    job::Job,
+    fitting::{self, Fitted, Refusal},
+    injection::Injection,
     json,
     note::Note,
     patch::write_mount,
     pod_security::is_privileged,
     reason::Reason,
+    settings::InitResources,
 };
 
 /// A container of ours while it is written.
@@ -75,8 +76,8 @@ impl Draft {
     }
 
     /// The security context of init containers.
-    pub fn security_of(&mut self, job: &Job<'_, '_>, target: Place) -> &mut Self {
-        self.raw("securityContext", security_context(job, target))
+    pub fn security_of(&mut self, injection: &Injection<'_, '_>, target: Place) -> &mut Self {
+        self.raw("securityContext", security_context(injection, target))
     }
 
     /// A member whose value is JSON already, if there is one.
@@ -101,9 +102,9 @@ impl Draft {
 
 /// The security context of init containers: the Instrumentation's, or else
 /// that of a target, which can read what the target can.
-pub fn security_context<'p>(job: &Job<'_, 'p>, target: Place) -> Option<&'p str> {
-    let own = container_at(job.facts.pod, target).security_context.map(RawValue::get);
-    job.instrumentation().security_context.as_deref().or(own)
+pub fn security_context<'p>(injection: &Injection<'_, 'p>, target: Place) -> Option<&'p str> {
+    let own = container_at(injection.facts.pod, target).security_context.map(RawValue::get);
+    injection.instrumentation().security_context.as_deref().or(own)
 }
 
 /// The mounts of a container for one that is a copy of it, under another security context. The
@@ -130,17 +131,17 @@ pub fn copied_mounts<'p>(own: &[&'p RawValue], security_context: Option<&str>) -
 
 /// The resources of init containers that go before the init container at
 /// `before` of the pod as it came, as JSON. What was done to them is noted.
-pub fn init_resources<'p>(job: &mut Job<'_, 'p>, place: usize) -> Cow<'p, str> {
-    let said = present_claims(job);
-    let (facts, limits) = (job.facts, job.limits());
+pub fn init_resources<'p>(injection: &mut Injection<'_, 'p>, place: usize) -> Cow<'p, str> {
+    let said = present_claims(injection);
+    let (facts, limits) = (injection.facts, injection.limits());
     // The operator's way takes a look only where something bounds the pod.
     let is_free = facts.pod.spec.resources.is_none() && limits.is_empty();
     if facts.init_resources == InitResources::Exact && is_free {
-        return as_said(job, &said);
+        return as_said(injection, &said);
     }
-    let site = fitting::Site { demand: job.demand(), limits, place };
+    let site = fitting::Site { demand: injection.demand(), limits, place };
     let fitted = fitting::init_container(&said, site, facts.init_resources);
-    written(job, &said, fitted)
+    written(injection, &said, fitted)
 }
 
 /// The resources of a container that runs beside the others, as JSON. What was
@@ -148,36 +149,40 @@ pub fn init_resources<'p>(job: &mut Job<'_, 'p>, place: usize) -> Cow<'p, str> {
 ///
 /// # Errors
 /// The reason why the namespace would reject the pod.
-pub fn sidecar_resources<'p>(job: &Job<'_, 'p>) -> Result<(Cow<'p, str>, Vec<Note>), Reason> {
-    let said = present_claims(job);
-    if job.facts.pod.spec.resources.is_none() && job.limits().is_empty() {
-        return Ok((as_said(job, &said), Vec::new()));
+pub fn sidecar_resources<'p>(injection: &Injection<'_, 'p>) -> Result<(Cow<'p, str>, Vec<Note>), Reason> {
+    let said = present_claims(injection);
+    if injection.facts.pod.spec.resources.is_none() && injection.limits().is_empty() {
+        return Ok((as_said(injection, &said), Vec::new()));
     }
-    match fitting::sidecar(&said, job.demand(), job.limits()) {
+    match fitting::sidecar(&said, injection.demand(), injection.limits()) {
         Ok(Some(fitted)) => Ok((fitted.json.into(), fitted.notes)),
-        Ok(None) => Ok((as_said(job, &said), Vec::new())),
+        Ok(None) => Ok((as_said(injection, &said), Vec::new())),
         Err(Refusal { object, problem }) => Err(Reason::ResourcesRefused { object, problem }),
     }
 }
 
-fn written<'p>(job: &mut Job<'_, 'p>, said: &Cow<'p, Value>, fitted: Option<Fitted>) -> Cow<'p, str> {
-    let Some(fitted) = fitted else { return as_said(job, said) };
-    fitted.notes.into_iter().for_each(|note| job.note(note));
+fn written<'p>(
+    injection: &mut Injection<'_, 'p>,
+    said: &Cow<'p, Value>,
+    fitted: Option<Fitted>,
+) -> Cow<'p, str> {
+    let Some(fitted) = fitted else { return as_said(injection, said) };
+    fitted.notes.into_iter().for_each(|note| injection.note(note));
     fitted.json.into()
 }
 
 /// The JSON of resources, which was written when the Instrumentation was stored.
-fn as_said<'p>(job: &Job<'_, 'p>, said: &Cow<'p, Value>) -> Cow<'p, str> {
+fn as_said<'p>(injection: &Injection<'_, 'p>, said: &Cow<'p, Value>) -> Cow<'p, str> {
     match said {
-        Cow::Borrowed(_) => job.prepared().resources.json.as_str().into(),
+        Cow::Borrowed(_) => injection.prepared().resources.json.as_str().into(),
         Cow::Owned(changed) => json::of(changed).into(),
     }
 }
 
 /// The language's resources without claims that the pod does not have (D17).
-fn present_claims<'p>(job: &Job<'_, 'p>) -> Cow<'p, Value> {
-    let resources = &job.prepared().resources;
-    let pod_claims = &job.facts.pod.spec.resource_claims;
+fn present_claims<'p>(injection: &Injection<'_, 'p>) -> Cow<'p, Value> {
+    let resources = &injection.prepared().resources;
+    let pod_claims = &injection.facts.pod.spec.resource_claims;
     let known = |claim: &str| pod_claims.iter().any(|own| *own.name == *claim);
     if resources.claims.iter().all(|claim| known(claim)) {
         return Cow::Borrowed(&resources.value);

@@ -4,14 +4,11 @@ use super::{
     annotation::Annotations,
     edit::{Place, container_at},
     helpers::Helpers,
-    language::Language,
+    language::{CONTAINERS, Language},
     note::Note,
     pod::Pod,
     reason::{Annotation, Reason},
 };
-
-/// The annotation whose list counts for every language.
-const COMMON: &str = "container-names";
 
 /// The annotation by which `kubectl` and others find the main container (D24).
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
@@ -42,7 +39,8 @@ impl<'p> Listed<'p> {
     /// Reads the common list and the language's own.
     pub fn of(language: &Language, annotations: &Annotations<'p>) -> Self {
         let mut listed = Self::default();
-        for (list, text) in [COMMON, language.containers].into_iter().filter_map(|key| annotations.said(key))
+        for (list, text) in
+            [CONTAINERS, language.containers].into_iter().filter_map(|key| annotations.said(key))
         {
             listed.lists.push(list);
             let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());

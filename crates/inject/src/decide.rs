@@ -1,11 +1,12 @@
 //! From what is asked for to what will be done, language by language.
 
 use super::{
-    Input,
     annotation::{Annotations, Ask},
     compiled::Compiled,
     containers::{self, Listed, Places},
-    job::{Finding, Plan, Used},
+    finding::{Finding, Used},
+    injection::Plan,
+    input::Input,
     language::{LANGUAGES, Language},
     mark,
     pod::Pod,

@@ -11,9 +11,9 @@ mod asked;
 mod class;
 mod scopes;
 
-pub use amounts::Amounts;
+pub use amounts::{Amounts, CLASS_RESOURCES};
 pub use asked::Asked;
-pub use class::{CLASS_RESOURCES, Class};
+pub use class::Class;
 
 use serde_json::value::RawValue;
 

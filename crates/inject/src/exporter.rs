@@ -50,6 +50,11 @@ impl Exporter {
         found.map(|setting| setting.value.as_str())
     }
 
+    /// The variables of the endpoint and the certificates.
+    pub fn variables(&self) -> &[Setting] {
+        &self.settings
+    }
+
     /// The objects that hold certificates, of which nobody looks whether they are there (D20).
     pub fn objects(&self) -> impl Iterator<Item = String> {
         self.volumes.iter().map(|volume| {

@@ -12,52 +12,32 @@
 
 mod choice;
 mod claims;
+mod common;
+mod pair;
 mod refusal;
 mod resources;
 mod rules;
-mod secrets;
 mod sidecar;
 
 use std::borrow::Cow;
 
-use choice::{Pair, Room};
+use choice::Room;
 pub use claims::check as check_claims;
+pub use common::Fitted;
+use common::{accompany_huge_pages, is_whole, of_container, unit};
 pub use refusal::Refusal;
 use resources::Resources;
 use rules::Rules;
-pub use secrets::check as check_secrets;
 use serde_json::Value;
 pub use sidecar::sidecar;
 
 use super::{
     demand::{Asked, CLASS_RESOURCES, Demand, of_whole},
     limits::Limits,
-    note::Note,
+    note::{LEAST_MEMORY, Note},
+    settings::InitResources,
 };
 use otel_webhook_api::quantity::Quantity;
-
-/// How the resources of injected init containers are set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InitResources {
-    /// As the Instrumentation has them, as the operator does; but within what the pod as a whole
-    /// may have, and as with `Neutral` where the namespace would reject the pod for them.
-    Exact,
-    /// So that neither the pod's effective requests and limits nor its class of service change.
-    #[default]
-    Neutral,
-}
-
-/// Copying an agent may die of less memory than this.
-pub const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
-
-/// Resources that differ from what the Instrumentation says.
-#[derive(Debug)]
-pub struct Fitted {
-    /// The resources as JSON.
-    pub json: String,
-    /// What was done to them.
-    pub notes: Vec<Note>,
-}
 
 /// Where an init container goes.
 #[derive(Clone, Copy, Debug)]
@@ -197,36 +177,6 @@ impl<'p> Site<'_, 'p> {
         causes.dedup();
         causes
     }
-}
-
-/// The request and limit of a regular container, of those that have most.
-fn of_container(demand: &Demand<'_>, name: &str) -> Pair {
-    demand
-        .regular()
-        .iter()
-        .map(|own| own.pair(name))
-        .max_by_key(|(request, limit)| (*limit, *request))
-        .unwrap_or_default()
-}
-
-/// The API server rejects huge pages without CPU or memory beside them.
-fn accompany_huge_pages(result: &mut Resources<'_>, demand: &Demand<'_>) {
-    let names = result.names();
-    let has_huge = names.iter().any(|name| name.starts_with("hugepages-"));
-    if has_huge && !names.iter().any(|name| CLASS_RESOURCES.contains(&&**name)) {
-        let known = CLASS_RESOURCES.into_iter().find(|name| demand.request(name).is_some());
-        result.set(Cow::Borrowed(known.unwrap_or("memory")), (Some(Quantity::ZERO), None));
-    }
-}
-
-/// In what amounts a resource is counted.
-fn unit(resource: &str) -> Quantity {
-    if resource == "cpu" { Quantity::MILLI } else { Quantity::ONE }
-}
-
-/// Resources that cannot be overcommitted: the API server wants request and limit to be equal.
-fn is_whole(resource: &str) -> bool {
-    resource.contains('/') || resource.starts_with("hugepages-")
 }
 
 #[cfg(test)]

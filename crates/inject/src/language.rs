@@ -1,100 +1,28 @@
-//! The language table: one row a language, in the order of injection.
+//! The language table: one row of data a language, in the order of injection.
 //!
-//! A language is its file and its row. Nothing outside the table asks which
-//! language it has before it.
+//! Nothing outside the table and the code of the agents ([`crate::agents`]) asks
+//! which language it has before it: what differs is a field of the row.
 
-mod apache_httpd;
-mod dotnet;
-mod go;
-mod java;
-mod nginx;
-mod nodejs;
-mod python;
-pub mod scripts;
-mod sdk;
+mod row;
+mod rows;
 
-use super::job::Job;
-use otel_webhook_api as api;
-use otel_webhook_api::{InstrumentationSpec, defaults::LanguageDefaults};
+use std::fmt;
 
-/// One row of the table.
-pub struct Language {
-    /// Its name, as on the command line, in logs and metrics.
-    pub name: &'static str,
-    /// The annotation that asks for it, after the prefix.
-    pub inject: &'static str,
-    /// The annotation that lists its containers, after the prefix.
-    pub containers: &'static str,
-    /// What holds where an Instrumentation does not say; none for a language without an image.
-    pub defaults: Option<&'static LanguageDefaults>,
-    /// Whether the operator's default installation has it on.
-    pub enabled_by_default: bool,
-    /// Whether the agent exports by the variables of its target.
-    pub exports_from_target: bool,
-    /// Whether init containers can be targets.
-    pub in_init_containers: bool,
-    /// The containers that mark a pod as injected.
-    pub marks: &'static [Mark],
-    /// The language's part of an Instrumentation.
-    pub settings: for<'s> fn(&'s InstrumentationSpec) -> api::Settings<'s>,
-    /// Puts it into a pod.
-    pub inject_into: for<'j, 'p> fn(&mut Job<'j, 'p>),
-}
+pub use row::{Language, LanguageId, Mark, Shape};
+pub use rows::{
+    APACHE_ATTACH, APACHE_HTTPD, DOTNET, DOTNET_AGENT, GO, GO_SIDECAR, JAVA, JAVA_AGENT, JAVA_EXTENSION,
+    NGINX, NGINX_ATTACH, NODEJS, NODEJS_AGENT, PYTHON, PYTHON_AGENT, SDK, WEB_SERVER_CLONE,
+};
 
-/// A container that the operator or the product adds, and nobody else.
-#[derive(Clone, Copy, Debug)]
-pub enum Mark {
-    /// An init container.
-    Init(&'static str),
-    /// An init container whose name goes on with a number.
-    InitWithNumber(&'static str),
-    /// A regular container.
-    Regular(&'static str),
-}
+/// The annotation that lists the containers of all languages, after the prefix.
+pub const CONTAINERS: &str = "container-names";
 
 /// The table.
-pub static LANGUAGES: [&Language; 8] = [
-    &java::ROW,
-    &nodejs::ROW,
-    &python::ROW,
-    &dotnet::ROW,
-    &go::ROW,
-    &apache_httpd::ROW,
-    &nginx::ROW,
-    &sdk::ROW,
-];
+pub static LANGUAGES: [&Language; 8] = [&JAVA, &NODEJS, &PYTHON, &DOTNET, &GO, &APACHE_HTTPD, &NGINX, &SDK];
 
-impl Mark {
-    /// Whether a container of the pod is this one.
-    pub fn is(self, init: bool, name: &str) -> bool {
-        match self {
-            Self::Init(mark) => init && name == mark,
-            Self::InitWithNumber(mark) => init && name.strip_prefix(mark).is_some_and(is_number),
-            Self::Regular(mark) => !init && name == mark,
-        }
-    }
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-impl std::fmt::Debug for Language {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl Language {
-    /// Its position in the table.
-    pub fn index(&self) -> usize {
-        LANGUAGES.iter().position(|row| row.name == self.name).expect("every row is in the table")
-    }
-
-    /// The row of a name.
-    pub fn named(name: &str) -> Option<&'static Self> {
-        LANGUAGES.into_iter().find(|row| row.name == name)
-    }
+/// The row of a name, as on the command line.
+pub fn named(name: &str) -> Option<&'static Language> {
+    LANGUAGES.into_iter().find(|row| row.name == name)
 }
 
 /// A choice of languages.
@@ -118,10 +46,10 @@ impl LanguageSet {
         self.0 & (1 << language.index()) != 0
     }
 
-    /// Reads a list of names parted by commas, or `all`.
+    /// Reads a comma-separated list of names, or `all`.
     ///
     /// # Errors
-    /// A sentence that names what is no language, and those there are.
+    /// A message that names the unknown language, and the valid ones.
     pub fn parse(list: &str) -> Result<Self, String> {
         if list == "all" {
             return Ok(Self::all());
@@ -132,19 +60,19 @@ impl LanguageSet {
                 let valid: Vec<_> = LANGUAGES.iter().map(|language| language.name).collect();
                 format!("\"{name}\" is not a language; valid: all, {}", valid.join(", "))
             };
-            Language::named(name).map(|language| set.with(language)).ok_or_else(unknown)
+            named(name).map(|language| set.with(language)).ok_or_else(unknown)
         })
     }
 
-    /// The names, parted by commas.
+    /// The names, comma-separated.
     pub fn names(self) -> String {
         let rows = LANGUAGES.iter().filter(|language| self.has(language));
         rows.map(|language| language.name).collect::<Vec<_>>().join(",")
     }
 }
 
-impl std::fmt::Display for LanguageSet {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for LanguageSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.names())
     }
 }
@@ -154,5 +82,15 @@ impl Default for LanguageSet {
     fn default() -> Self {
         let rows = LANGUAGES.iter().filter(|language| language.enabled_by_default);
         rows.fold(Self(0), |set, language| set.with(language))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_stand_in_the_order_of_their_ids() {
+        assert!(LANGUAGES.iter().enumerate().all(|(at, row)| row.index() == at));
     }
 }

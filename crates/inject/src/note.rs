@@ -2,14 +2,11 @@
 
 use std::fmt;
 
-use super::{
-    edit::{Place, container_at},
-    fitting::LEAST_MEMORY,
-    job::Job,
-    other_agent::OtherAgent,
-    pod::EnvFrom,
-};
-use otel_webhook_api::{ANNOTATION_PREFIX, image::Choice, otlp};
+use super::other_agent::OtherAgent;
+use otel_webhook_api::{ANNOTATION_PREFIX, image::Choice, otlp, quantity::Quantity};
+
+/// With less memory than this, the kubelet may stop a copying container (reason `OOMKilled`).
+pub const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
 
 /// Something to know of a container that was injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,37 +224,5 @@ impl fmt::Display for Note {
             }
             Self::Exporter(problem) => problem.fmt(f),
         }
-    }
-}
-
-/// The notes on a target whose variables are extended.
-pub fn of_target(job: &mut Job<'_, '_>, place: Place, extended: &[&'static str]) -> Vec<Note> {
-    let mut notes = Vec::new();
-    let sources = container_at(job.facts.pod, place).sources().unwrap_or_default();
-    if let Ok(target) = job.target(place) {
-        for variable in extended {
-            let able: Vec<_> =
-                sources.iter().filter(|source| variable.starts_with(&*source.prefix)).map(name).collect();
-            // An entry of the container's own list hides what envFrom gives,
-            // with the webhook and without it.
-            if !target.env.has(variable) && !able.is_empty() {
-                notes.push(Note::MayBeSetByEnvFrom { variable, sources: able });
-            }
-        }
-    }
-    notes.extend(certificates(job));
-    notes
-}
-
-/// The notes on the exporter's certificates.
-pub fn certificates(job: &Job<'_, '_>) -> impl Iterator<Item = Note> {
-    job.instrumentation().exporter.objects().map(|object| Note::CertificateNotChecked { object })
-}
-
-fn name(source: &EnvFrom<'_>) -> String {
-    match (&source.config_map_ref, &source.secret_ref) {
-        (Some(map), _) => ["ConfigMap ", &map.name].concat(),
-        (None, Some(secret)) => ["Secret ", &secret.name].concat(),
-        (None, None) => "a source".to_owned(),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-pub use super::storage::Shortage;
+use super::storage::limit::Shortage;
 use otel_webhook_api::ANNOTATION_PREFIX;
 
 /// The namespace and name of an object.

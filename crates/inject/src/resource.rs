@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{fitting::InitResources, image, pod::Pod, workload::Workload};
+use super::{image, pod::Pod, settings::InitResources, workload::Workload};
 use otel_webhook_api::{RESOURCE_PREFIX, sizes::AgentSizes};
 
 /// The pod's name, taken from the downward API.

@@ -3,39 +3,17 @@
 use std::sync::Arc;
 
 use super::{
-    Input, Settings,
     annotation::{Annotations, Ask},
     catalogue::{Catalogue, Stored},
     compiled::Compiled,
+    input::Input,
     language::{LANGUAGES, Language},
     pod::Pod,
     reason::{ObjectName, Reason},
     selector::Selector,
+    settings::{CrossNamespace, Settings},
 };
 use otel_webhook_api::InstrumentationSpec;
-
-/// Whether Instrumentations are used from other namespaces than their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CrossNamespace {
-    /// From every namespace, as the operator does.
-    #[default]
-    Allow,
-    /// From those that the Instrumentation allows.
-    Granted,
-    /// From none.
-    Deny,
-}
-
-impl CrossNamespace {
-    /// What there is to do in a namespace that has no Instrumentation.
-    fn advice(self) -> &'static str {
-        match self {
-            Self::Allow => "create one, or name one as namespace/name",
-            Self::Granted => "create one, or name one that is granted to the namespace as namespace/name",
-            Self::Deny => "create one",
-        }
-    }
-}
 
 /// Whether pods of a namespace may use an Instrumentation. What they may not use, no message shows them.
 fn may_use(settings: &Settings, namespace: &str, stored: &Stored) -> bool {

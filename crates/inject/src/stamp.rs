@@ -3,7 +3,7 @@
 //! It is never on the operator's prefix, and nothing is decided by it: a
 //! stamp is copied along with other annotations all too easily.
 
-use super::{job::Finding, json, reason::Reason, text::Map};
+use super::{finding::Finding, json, reason::Reason, text::Map};
 
 /// Label of pods that asked: `"true"` when all of it was injected, `"partial"` when some of it was,
 /// else `"false"`.
@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        job::Used,
+        finding::Used,
         note::Note,
         reason::{Annotation, ObjectName},
     };

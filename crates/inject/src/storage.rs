@@ -7,97 +7,20 @@
 //! limits the pod. The files of an emptyDir never count against the limit of
 //! one container.
 
-use std::fmt;
+pub mod limit;
 
-use serde_json::value::RawValue;
+use limit::{Limit, RESERVE, Shortage};
 
 use super::{
-    demand::{Amounts, limits_of},
-    edit::PodEdit,
-    fitting::InitResources,
-    job::{Finding, Job},
-    note::Note,
-    pod::{Container, Pod},
-    reason::Reason,
+    edit::PodEdit, finding::Finding, injection::Injection, note::Note, reason::Reason,
+    settings::InitResources,
 };
 use otel_webhook_api::quantity::Quantity;
 
 const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 
-/// What has to be left for the pod itself: one log file of the size at which the kubelet rotates.
-const RESERVE: Quantity = Quantity::mebibytes(10);
-
 /// Where less is left than the kubelet keeps of one container's log (five files of 10Mi), it is close.
 const CLOSE: Quantity = Quantity::mebibytes(50);
-
-/// The limit of a pod as a whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limit {
-    /// How much it is.
-    amount: Quantity,
-    /// The containers that have a limit.
-    containers: Vec<String>,
-}
-
-impl Limit {
-    /// The limit of a pod, as the kubelet reckons it; none where no container has one.
-    /// `spec.resources` has no part in it.
-    pub fn of(pod: &Pod<'_>) -> Option<Self> {
-        let (mut running, mut started, mut peak) = (None, None, None);
-        let mut containers = Vec::new();
-        let mut read = |one: &Container<'_>| {
-            let own = one.resources.and_then(limit);
-            containers.extend(own.map(|_| one.name.to_string()));
-            own
-        };
-        for one in pod.spec.containers.iter() {
-            running = sum(running, read(one));
-        }
-        for one in pod.spec.init_containers.iter() {
-            let own = read(one);
-            // A native sidecar goes on running beside all that comes after it.
-            if one.is_sidecar() {
-                running = sum(running, own);
-                started = sum(started, own);
-                peak = peak.max(started);
-            } else {
-                peak = peak.max(sum(started, own));
-            }
-        }
-        let amount = running.max(peak)?;
-        let overhead = pod.spec.overhead.filter(|_| !amount.is_zero()).and_then(amount_of);
-        Some(Self { amount: amount.plus(overhead.unwrap_or_default()), containers })
-    }
-}
-
-/// A limit that does not hold the agents.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shortage {
-    limit: Limit,
-    /// What the agents take.
-    need: Quantity,
-    /// The least limit that would do.
-    least: Quantity,
-    /// The language's field in the specification, where its volume may be a claim.
-    claim: Option<&'static str>,
-}
-
-impl fmt::Display for Shortage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { limit: Limit { amount, containers }, need, least, claim } = self;
-        let containers = containers.join(", ");
-        write!(
-            f,
-            "the pod's limit of ephemeral storage is {amount} (sum of its containers' limits; those with one: \
-             {containers}), and the agents take {need} of it, with {RESERVE} for the pod itself: the kubelet would \
-             evict the pod; raise resources.limits[ephemeral-storage] so that the sum is at least {least}"
-        )?;
-        match claim {
-            Some(field) => write!(f, ", or set spec.{field}.volumeClaimTemplate of the Instrumentation"),
-            None => Ok(()),
-        }
-    }
-}
 
 /// What a language's agent takes of the pod's ephemeral storage.
 pub struct Room {
@@ -122,16 +45,16 @@ impl Room {
 ///
 /// # Errors
 /// The limit, what is needed, and what to do.
-pub fn check(job: &Job<'_, '_>, is_claim: bool) -> Result<Room, Reason> {
-    let Some(defaults) = job.plan.language.defaults else {
+pub fn check(injection: &Injection<'_, '_>, is_claim: bool) -> Result<Room, Reason> {
+    let Some(defaults) = injection.plan.language.defaults else {
         return Ok(Room { size: Quantity::ZERO, counted: Quantity::ZERO, field: "" });
     };
-    let size = job.facts.sizes.of(defaults, job.prepared().extensions.len());
+    let size = injection.facts.sizes.of(defaults, injection.prepared().extensions.len());
     let counted = if is_claim { Quantity::ZERO } else { size };
     let room = Room { size, counted, field: defaults.field };
-    let limit = Limit::of(job.facts.pod);
-    let Some(limit) = with_own_limit(job, limit).filter(|_| !is_claim) else { return Ok(room) };
-    let need = job.edit.volumes.held().plus(counted);
+    let limit = Limit::of(injection.facts.pod);
+    let Some(limit) = with_own_limit(injection, limit).filter(|_| !is_claim) else { return Ok(room) };
+    let need = injection.edit.volumes.held().plus(counted);
     let least = need.plus(RESERVE);
     if least <= limit.amount {
         return Ok(room);
@@ -143,9 +66,9 @@ pub fn check(job: &Job<'_, '_>, is_claim: bool) -> Result<Room, Reason> {
 
 /// The limit that the pod has once it has the language's init containers. They change it only where their
 /// resources are taken as the Instrumentation has them.
-fn with_own_limit(job: &Job<'_, '_>, limit: Option<Limit>) -> Option<Limit> {
-    let value = &job.prepared().resources.value["limits"][EPHEMERAL_STORAGE];
-    let own = Quantity::of(value).filter(|_| job.facts.init_resources == InitResources::Exact);
+fn with_own_limit(injection: &Injection<'_, '_>, limit: Option<Limit>) -> Option<Limit> {
+    let value = &injection.prepared().resources.value["limits"][EPHEMERAL_STORAGE];
+    let own = Quantity::of(value).filter(|_| injection.facts.init_resources == InitResources::Exact);
     let Some(own) = own else { return limit };
     Some(match limit {
         Some(limit) => Limit { amount: limit.amount.max(own), ..limit },
@@ -154,10 +77,10 @@ fn with_own_limit(job: &Job<'_, '_>, limit: Option<Limit>) -> Option<Limit> {
 }
 
 /// Warns of a volume with a size limit that is smaller than the agent, once the agent is among the edits.
-pub fn warn_of_volume(job: &mut Job<'_, '_>, room: &Room) {
-    let limit = job.prepared().size_limit.filter(|limit| *limit < room.size);
+pub fn warn_of_volume(injection: &mut Injection<'_, '_>, room: &Room) {
+    let limit = injection.prepared().size_limit.filter(|limit| *limit < room.size);
     if let Some(limit) = limit.filter(|_| !room.counted.is_zero()) {
-        job.note(Note::VolumeLimitTooSmall {
+        injection.note(Note::VolumeLimitTooSmall {
             field: room.field.to_owned(),
             limit: limit.to_string(),
             size: room.size.to_string(),
@@ -179,85 +102,5 @@ pub fn warn_of_pod(findings: &mut [Finding], edit: &PodEdit<'_>) {
             need: need.to_string(),
             left: left.to_string(),
         });
-    }
-}
-
-/// A container's limit. Most have none, which is seen without parsing.
-fn limit(resources: &RawValue) -> Option<Quantity> {
-    let text = resources.get();
-    if !text.contains(EPHEMERAL_STORAGE) && !text.contains('\\') {
-        return None;
-    }
-    limits_of(resources).get(EPHEMERAL_STORAGE)
-}
-
-fn amount_of(amounts: &RawValue) -> Option<Quantity> {
-    serde_json::from_str::<Amounts<'_>>(amounts.get()).ok()?.get(EPHEMERAL_STORAGE)
-}
-
-fn sum(one: Option<Quantity>, other: Option<Quantity>) -> Option<Quantity> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.plus(other)),
-        (one, other) => one.or(other),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn limit_of(spec: &Value) -> String {
-        let text = json!({"spec": spec}).to_string();
-        let pod = Pod::parse(&text).expect("a pod");
-        Limit::of(&pod).map_or_else(
-            || "none".to_owned(),
-            |limit| format!("{} by {}", limit.amount, limit.containers.join(", ")),
-        )
-    }
-
-    fn container(name: &str, limit: &str) -> Value {
-        json!({"name": name, "resources": {"limits": {"ephemeral-storage": limit}}})
-    }
-
-    fn sidecar(name: &str, limit: &str) -> Value {
-        let mut sidecar = container(name, limit);
-        sidecar["restartPolicy"] = json!("Always");
-        sidecar
-    }
-
-    #[test]
-    fn a_single_limited_container_limits_the_pod() {
-        let free = json!({"name": "app", "resources": {"limits": {"cpu": "1"}, "requests": {"ephemeral-storage": "9Gi"}}});
-        assert_eq!(limit_of(&json!({"containers": [free]})), "none");
-        let spec = json!({"containers": [free, container("log", "20Mi")]});
-        assert_eq!(limit_of(&spec), "20Mi by log");
-        let spec = json!({"containers": [container("app", "1Gi"), container("log", "24Mi")]});
-        assert_eq!(limit_of(&spec), "1048Mi by app, log");
-    }
-
-    #[test]
-    fn an_init_container_counts_by_itself_and_a_native_sidecar_with_all_that_follow() {
-        let app = || [container("app", "30Mi")];
-        let with = |init: &[Value]| limit_of(&json!({"containers": app(), "initContainers": init}));
-        assert_eq!(with(&[container("init", "20Mi")]), "30Mi by app, init");
-        assert_eq!(with(&[container("init", "50Mi")]), "50Mi by app, init");
-        assert_eq!(with(&[sidecar("mesh", "5Mi")]), "35Mi by app, mesh");
-        let both = [sidecar("mesh", "5Mi"), container("init", "40Mi")];
-        assert_eq!(with(&both), "45Mi by app, mesh, init");
-        let alone = json!({"containers": [{"name": "app"}], "initContainers": [container("init", "50Mi")]});
-        assert_eq!(limit_of(&alone), "50Mi by init");
-    }
-
-    #[test]
-    fn the_limits_of_the_pod_as_a_whole_have_no_part_in_it_and_its_overhead_has() {
-        let whole = json!({"limits": {"ephemeral-storage": "1Mi"}});
-        let overhead = json!({"ephemeral-storage": "6Mi", "cpu": "1"});
-        let free = json!({"containers": [{"name": "app"}], "resources": whole, "overhead": overhead});
-        assert_eq!(limit_of(&free), "none");
-        let limited = |limit| json!({"containers": [container("app", limit)], "resources": whole, "overhead": overhead});
-        assert_eq!(limit_of(&limited("30Mi")), "36Mi by app");
-        assert_eq!(limit_of(&limited("0")), "0 by app");
     }
 }

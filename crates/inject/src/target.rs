@@ -1,13 +1,17 @@
 //! What every target gets, whatever its language (contract, section 5).
 
+mod notes;
+
 use super::{
     compiled::Compiled,
     edit::{ContainerEdit, Mounts, Place},
     env::{Change, Entry, Env, SetBy},
-    job::Job,
+    injection::Injection,
     reason::Reason,
     resource::{Attributes, Keys, NODE_NAME, POD_NAME, POD_UID},
 };
+
+pub use notes::{certificates, of_target};
 
 /// The variable that gives the resource its attributes.
 pub const RESOURCE_ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
@@ -27,10 +31,10 @@ pub fn addresses<'p>() -> [Entry<'p>; 2] {
 ///
 /// # Errors
 /// The reason why not; nothing has been changed then.
-pub fn check(job: &mut Job<'_, '_>, place: Place, extended: &[&str]) -> Result<(), Reason> {
-    let settings = [&job.prepared().env[..], &job.instrumentation().env[..]];
-    let exporter = &job.instrumentation().exporter;
-    let target = job.target(place)?;
+pub fn check(injection: &mut Injection<'_, '_>, place: Place, extended: &[&str]) -> Result<(), Reason> {
+    let settings = [&injection.prepared().env[..], &injection.instrumentation().env[..]];
+    let exporter = &injection.instrumentation().exporter;
+    let target = injection.target(place)?;
     for name in extended.iter().chain(&[RESOURCE_ATTRIBUTES]) {
         target.env.check_extensible(name, &settings)?;
     }
@@ -79,12 +83,16 @@ impl Own<'_, '_> {
 ///
 /// # Errors
 /// The reason why the container cannot be read; nothing has been changed then.
-pub fn instrument<'p>(job: &mut Job<'_, 'p>, place: Place, own: &Own<'_, 'p>) -> Result<(), Reason> {
-    let instrumentation = job.instrumentation();
-    let prepared = job.prepared();
-    let facts = job.facts;
-    let at = job.edit.open(place)?;
-    let edit = &mut *job.edit;
+pub fn instrument<'p>(
+    injection: &mut Injection<'_, 'p>,
+    place: Place,
+    own: &Own<'_, 'p>,
+) -> Result<(), Reason> {
+    let instrumentation = injection.instrumentation();
+    let prepared = injection.prepared();
+    let facts = injection.facts;
+    let at = injection.edit.open(place)?;
+    let edit = &mut *injection.edit;
     let ContainerEdit { env, mounts, container, .. } = &mut edit.containers[at];
     let mut attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
     env.set_defaults(&prepared.env, SetBy::Language);

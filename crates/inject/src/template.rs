@@ -3,9 +3,13 @@
 use serde_json::Value;
 
 use super::{
-    Input, Outcome, Settings,
+    build::build,
     catalogue::Catalogue,
+    decide::decide,
+    input::Input,
+    outcome::Outcome,
     pod::{OwnerReference, Pod},
+    settings::Settings,
     text::{List, Text},
     workload::Owners,
 };
@@ -114,7 +118,7 @@ impl<'v> Workload<'v> {
     /// # Errors
     /// When the pod is not as the API server sends it.
     pub fn outcome(&self, around: &Around<'_>) -> Result<Outcome, serde_json::Error> {
-        self.view(around, |input| super::build(super::decide(input), around.owners))
+        self.view(around, |input| build(decide(input), around.owners))
     }
 }
 

@@ -3,12 +3,14 @@
 use std::fmt;
 
 use super::{
-    Outcome, architecture,
+    architecture,
     edit::{ContainerEdit, PodEdit},
     env::Env,
-    job::{Finding, Plan},
+    finding::Finding,
+    injection::Plan,
     note::Note,
     other_agent,
+    outcome::Outcome,
     pod::{Container, Pod},
 };
 use otel_webhook_api::otlp::{self, Agent, Seen};

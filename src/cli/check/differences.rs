@@ -13,7 +13,12 @@ use std::{borrow::Cow, collections::HashMap};
 use serde_json::Value;
 
 use otel_webhook_api::ANNOTATION_PREFIX;
-use otel_webhook_inject::{Finding, Outcome, language::Language, pod::OwnerReference, template::Around};
+use otel_webhook_inject::{
+    Finding, Outcome,
+    language::{self, Language},
+    pod::OwnerReference,
+    template::Around,
+};
 
 /// A numbered difference: its number in docs/injection.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,7 +113,7 @@ impl<'s> Seen<'s> {
     /// What went in: language and container.
     fn injected(&self) -> impl Iterator<Item = (&'s Finding, &'static Language)> {
         let injected = self.findings().iter().filter(|finding| finding.reason.is_injected());
-        injected.filter_map(|finding| Some((finding, Language::named(finding.language)?)))
+        injected.filter_map(|finding| Some((finding, language::named(finding.language)?)))
     }
 
     /// The containers that something went into, as they were before, with the language.
@@ -142,18 +147,6 @@ impl<'s> Seen<'s> {
 
 /// The variable of resource attributes.
 const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
-
-/// The variables that a language extends.
-fn extended(language: &Language) -> &'static [&'static str] {
-    match language.name {
-        "java" => &["JAVA_TOOL_OPTIONS"],
-        "nodejs" => &["NODE_OPTIONS"],
-        "python" => &["PYTHONPATH"],
-        "dotnet" => &["DOTNET_STARTUP_HOOKS", "DOTNET_ADDITIONAL_DEPS", "DOTNET_SHARED_STORE"],
-        "nginx" => &["LD_LIBRARY_PATH"],
-        _ => &[],
-    }
-}
 
 fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()

@@ -123,7 +123,7 @@ mod tests {
     use otel_webhook_api::defaults::DefaultImages;
     use otel_webhook_inject::{
         Settings,
-        language::LanguageSet,
+        language::{self, LanguageSet},
         template::{Around, Workload},
     };
 
@@ -139,7 +139,7 @@ mod tests {
         let mut containers = Vec::new();
         let mut annotations = json!({format!("{prefix}otel-go-auto-target-exe"): "/app"});
         for name in languages {
-            let language = Language::named(name).expect("a language");
+            let language = language::named(name).expect("a language");
             annotations[format!("{prefix}{}", language.inject)] = json!("true");
             annotations[format!("{prefix}{}", language.containers)] = json!(format!("app-{name}"));
             containers.push(json!({"name": format!("app-{name}"), "image": "app"}));

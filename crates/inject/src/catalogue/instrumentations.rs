@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ops::Deref, slice, sync::OnceLock};
 
-use super::Stored;
+use super::stored::Stored;
 use crate::text::Map;
 
 /// Instrumentations in the order of their names.

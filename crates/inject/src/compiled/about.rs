@@ -43,7 +43,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{compiled::Compiled, language::Language, reason::ObjectName};
+    use crate::{compiled::Compiled, language::named, reason::ObjectName};
     use otel_webhook_api::defaults::DefaultImages;
 
     #[test]
@@ -55,7 +55,7 @@ mod tests {
             let name = ObjectName { namespace: "shop".into(), name: "inst".into() };
             Compiled::new(name, None, &about, &spec, images).expect("a good one")
         };
-        let java = Language::named("java").expect("a language");
+        let java = named("java").expect("a language");
         let built_in = DefaultImages::default();
         let [chosen, kept] = ["", "own:2"].map(|recorded| compiled(recorded, &built_in));
         assert_ne!(chosen.languages[java.index()].reported, kept.languages[java.index()].reported);

@@ -5,15 +5,16 @@
 
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, Weak},
 };
 
-use super::{Prepared, fnv};
+use super::prepared::Prepared;
 
 /// What is in use, by language and hash.
 #[derive(Debug, Default)]
 pub struct Shared {
-    known: HashMap<(usize, u32), Vec<Weak<Prepared>>>,
+    known: HashMap<(usize, u64), Vec<Weak<Prepared>>>,
     /// So many entries are looked through for those that nobody uses any more.
     tidy_at: usize,
 }
@@ -22,7 +23,7 @@ impl Shared {
     /// A part that is equal to this one, and in use already where there is such a one.
     pub fn one_like(&mut self, language: usize, part: Arc<Prepared>) -> Arc<Prepared> {
         self.tidy();
-        let alike = self.known.entry((language, fnv(&format!("{part:?}")))).or_default();
+        let alike = self.known.entry((language, digest(&part))).or_default();
         // One that is stored again and again would leave a trace each time.
         alike.retain(|part| part.strong_count() > 0);
         if let Some(known) = alike.iter().filter_map(Weak::upgrade).find(|known| *known == part) {
@@ -43,6 +44,13 @@ impl Shared {
         });
         self.tidy_at = self.known.len() * 2;
     }
+}
+
+/// Equal for equal parts, in this process.
+fn digest(part: &Prepared) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{part:?}").hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ use serde_json::value::RawValue;
 use crate::text::Text;
 use otel_webhook_api::quantity::Quantity;
 
+/// The resources that decide about the class of service.
+pub const CLASS_RESOURCES: [&str; 2] = ["cpu", "memory"];
+
 /// Quantities by the name of their resource. What is no quantity is left out.
 #[derive(Clone, Debug, Default)]
 pub struct Amounts<'p>(Vec<(Text<'p>, Quantity)>);
@@ -45,13 +48,6 @@ impl<'p> Amounts<'p> {
             let entry = self.entry(name);
             *entry = entry.plus(*quantity);
         }
-    }
-
-    /// The sum.
-    pub fn plus(&self, other: &Self) -> Self {
-        let mut sum = self.clone();
-        sum.add(other);
-        sum
     }
 
     /// Makes no amount smaller than the other's.

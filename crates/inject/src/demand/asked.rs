@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Amounts, CLASS_RESOURCES};
+use super::amounts::{Amounts, CLASS_RESOURCES};
 use crate::limits::{LimitType, Limits};
 use otel_webhook_api::quantity::Quantity;
 

@@ -1,6 +1,6 @@
 //! Kubernetes' classes of service.
 
-use super::Asked;
+use super::{amounts::CLASS_RESOURCES, asked::Asked};
 use otel_webhook_api::quantity::Quantity;
 
 /// Kubernetes' classes of service.
@@ -13,9 +13,6 @@ pub enum Class {
     /// Nothing is asked for.
     BestEffort,
 }
-
-/// The resources that decide about the class.
-pub const CLASS_RESOURCES: [&str; 2] = ["cpu", "memory"];
 
 impl Class {
     /// The class, as `ComputePodQOS` of Kubernetes has it: by CPU and memory, zeros left out.

@@ -1,10 +1,7 @@
 //! One resource's request and limit, within what a container may have.
 
-use super::rules::Bounds;
+use super::{pair::Pair, rules::Bounds};
 use otel_webhook_api::quantity::Quantity;
-
-/// Request and limit of one resource.
-pub type Pair = (Option<Quantity>, Option<Quantity>);
 
 /// What a container may have of a resource.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::choice::Pair;
+use super::pair::Pair;
 use crate::{
     demand::Asked,
     limits::{LimitItem, LimitRange, LimitType, ResourceQuota},

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt};
 
 use serde_json::Value;
 
-use super::choice::Pair;
+use super::pair::Pair;
 use crate::{demand::Asked, json, text::Text};
 use otel_webhook_api::quantity::Quantity;
 

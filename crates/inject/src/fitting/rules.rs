@@ -2,7 +2,7 @@
 //! added to a pod.
 
 use super::{
-    choice::Pair,
+    pair::Pair,
     refusal::{Of, Refusal},
 };
 use crate::{

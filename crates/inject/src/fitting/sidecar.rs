@@ -11,12 +11,15 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    Fitted, accompany_huge_pages, choice::Pair, is_whole, of_container, refusal::Refusal,
-    resources::Resources, rules::Rules, unit,
+    choice::Room,
+    common::{Fitted, accompany_huge_pages, is_whole, of_container, unit},
+    pair::Pair,
+    refusal::{Of, Refusal},
+    resources::Resources,
+    rules::Rules,
 };
 use crate::{
     demand::{CLASS_RESOURCES, Class, Demand, of_whole},
-    fitting::{choice::Room, refusal::Of},
     limits::{LimitType, Limits},
     note::Note,
 };

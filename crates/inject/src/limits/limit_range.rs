@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{ResourceList, name_of};
+use super::{name::name_of, resource_list::ResourceList};
 
 /// A LimitRange.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 
-use super::{PodScopes, ResourceList, Scope, ScopeRequirement, name_of};
+use super::{
+    name::name_of,
+    resource_list::ResourceList,
+    scope::{PodScopes, Scope, ScopeRequirement},
+};
 use otel_webhook_api::quantity::Quantity;
 
 /// A ResourceQuota, as far as injection could come to exceed it: without

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Weak};
 
-use super::{Limit, LimitItem};
+use super::{limit::Limit, limit_range::LimitItem};
 
 /// So many different lists of items are looked through, so that a cluster in
 /// which all differ costs no more than the memory that they take.

@@ -4,7 +4,7 @@ use super::{Seen, items};
 use otel_webhook_inject::{
     Note,
     annotation::Ask,
-    language::LANGUAGES,
+    language::{LANGUAGES, Shape},
     reason::{Reason, Sign},
 };
 
@@ -67,7 +67,7 @@ pub fn would_be_invalid(seen: &Seen<'_>) -> bool {
         let is_dotted = |name: &serde_json::Value| name.as_str().is_some_and(|name| name.contains('.'));
         let resources = language.defaults.map(|row| &object["spec"][row.field][row.resources]["claims"]);
         let lacks_claims = resources.is_some_and(|list| items(list).any(claims));
-        let shares = language.name == "go" && spec["hostPID"] == true;
+        let shares = language.shape == Shape::Sidecar && spec["hostPID"] == true;
         is_dotted(&tls["secretName"]) || is_dotted(&tls["configMapName"]) || lacks_claims || shares
     });
     is_taken || by_resource

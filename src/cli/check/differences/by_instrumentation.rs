@@ -1,6 +1,6 @@
 //! Differences that show in the Instrumentation that is used, or in those there are.
 
-use super::{Seen, entries, extended};
+use super::{Seen, entries};
 use otel_webhook_inject::{Note, language::LANGUAGES};
 
 /// D9: the operator wants exactly one, and knows neither selectors nor priorities.
@@ -22,7 +22,7 @@ pub fn sets_what_is_extended(seen: &Seen<'_>) -> bool {
     seen.used().any(|(object, language)| {
         let field = language.defaults.map_or("", |defaults| defaults.field);
         let [common, own] = [&object["spec"]["env"], &object["spec"][field]["env"]];
-        extended(language).iter().any(|name| {
+        language.extended.iter().any(|name| {
             let from = |list| entries(list, name).any(|entry| entry["valueFrom"].is_object());
             let is_path = ["PYTHONPATH", "LD_LIBRARY_PATH"].contains(name);
             let is_set = |list| entries(list, name).next().is_some();

@@ -2,8 +2,12 @@
 
 use serde_json::Value;
 
-use super::{ATTRIBUTES, Seen, containers, entries, extended, items, own_attributes};
-use otel_webhook_inject::workload::{Lookup, OwnerKind, OwnerQuery};
+use super::{ATTRIBUTES, Seen, containers, entries, items, own_attributes};
+use otel_webhook_inject::{
+    Finding,
+    language::{self, Shape},
+    workload::{Lookup, OwnerKind, OwnerQuery},
+};
 
 /// What a variable is called that holds the user's original value.
 const ORIGINAL: &str = "OTEL_INJECT_ORIGINAL_";
@@ -73,7 +77,7 @@ pub fn attribute_would_be_repeated(seen: &Seen<'_>) -> bool {
     let in_own = seen
         .targets()
         .any(|(container, _)| own_attributes(container).iter().any(|(key, _)| repeated.contains(key)));
-    let for_go = seen.used().filter(|(_, language)| language.name == "go").any(|(object, _)| {
+    let for_go = seen.used().filter(|(_, language)| language.shape == Shape::Sidecar).any(|(object, _)| {
         let spec = &object["spec"];
         [&spec["env"], &spec["go"]["env"]].iter().any(|list| entries(list, ATTRIBUTES).next().is_some())
     });
@@ -84,7 +88,7 @@ pub fn attribute_would_be_repeated(seen: &Seen<'_>) -> bool {
 fn sidecar_keeps_attribute(seen: &Seen<'_>) -> bool {
     let sidecar = containers(seen.after).find(|one| one["name"] == "opentelemetry-auto-instrumentation");
     let kept = sidecar.map(own_attributes).unwrap_or_default();
-    let mut applications = seen.targets().filter(|(_, language)| language.name == "go");
+    let mut applications = seen.targets().filter(|(_, language)| language.shape == Shape::Sidecar);
     applications.any(|(application, _)| {
         let own = own_attributes(application).into_iter().map(|(key, _)| key);
         own.filter(|key| *key != "service.version").any(|key| kept.iter().any(|(other, _)| *other == key))
@@ -99,7 +103,7 @@ pub fn node_name_added(seen: &Seen<'_>) -> bool {
         let mut values = items(&container["env"]).filter_map(|variable| variable["value"].as_str());
         values.any(|value| value.contains(&reference))
     };
-    let mut targets = seen.targets().filter(|(_, language)| language.name == "sdk");
+    let mut targets = seen.targets().filter(|(_, language)| language.shape == Shape::Variables);
     targets.any(|(before, _)| {
         let after = containers(seen.after).find(|after| after["name"] == before["name"]);
         after.is_some_and(|after| !has(before) && has(after) && !refers(after))
@@ -110,12 +114,14 @@ pub fn node_name_added(seen: &Seen<'_>) -> bool {
 /// Instrumentation sets.
 pub fn variable_would_be_repeated(seen: &Seen<'_>) -> bool {
     let is_added = |code: &str| ["Injected", "NothingToAdd"].contains(&code);
-    // Go's variables are in its sidecar.
-    let added = seen.findings().iter().filter(|one| is_added(one.reason.code()) && one.language != "go");
+    // A sidecar has variables of its own.
+    let is_in_target =
+        |one: &Finding| language::named(one.language).is_some_and(|row| row.shape != Shape::Sidecar);
+    let added = seen.findings().iter().filter(|one| is_added(one.reason.code()) && is_in_target(one));
     let names: Vec<_> = added.filter_map(|finding| finding.container.as_deref()).collect();
     let in_two = names.iter().enumerate().any(|(index, name)| names[..index].contains(name));
     let sets = |list: &Value, names: &[&str]| names.iter().any(|name| entries(list, name).next().is_some());
-    let mut targets = seen.targets().filter(|(_, language)| language.name != "go");
+    let mut targets = seen.targets().filter(|(_, language)| language.shape != Shape::Sidecar);
     let by_container = targets.any(|(container, _)| sets(&container["env"], &REPEATED));
     let by_resource = seen.used().any(|(object, language)| {
         let field = language.defaults.map_or("", |defaults| defaults.field);
@@ -145,9 +151,9 @@ fn is_owner(key: &str) -> bool {
 pub fn owner_in_attributes(seen: &Seen<'_>) -> bool {
     let own =
         seen.targets().any(|(container, _)| own_attributes(container).iter().any(|(key, _)| is_owner(key)));
-    let before_go = seen.injected().take_while(|(_, language)| language.name != "go");
+    let before_go = seen.injected().take_while(|(_, language)| language.shape != Shape::Sidecar);
     let before: Vec<_> = before_go.map(|(finding, _)| &finding.container).collect();
-    let mut go = seen.injected().filter(|(_, language)| language.name == "go");
+    let mut go = seen.injected().filter(|(_, language)| language.shape == Shape::Sidecar);
     own || go.any(|(finding, _)| before.contains(&&finding.container))
 }
 
@@ -166,7 +172,7 @@ pub fn default_container_is_not_first(seen: &Seen<'_>) -> bool {
 /// D26: the operator extends the first entry, which does not count.
 pub fn extended_twice(seen: &Seen<'_>) -> bool {
     seen.targets().any(|(container, language)| {
-        let mut names = extended(language).iter().chain(&[ATTRIBUTES]);
+        let mut names = language.extended.iter().chain(&[ATTRIBUTES]);
         names.any(|name| entries(&container["env"], name).count() > 1)
     })
 }

@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-use super::{
+use crate::{
     annotation::Annotations,
     container::{Draft, init_resources},
     edit::{NewInitContainer, NewMount, NewVolume, Place, is_empty_dir},
     env::Env,
-    job::Job,
+    injection::Injection,
     note::Note,
     reason::Reason,
     storage::{self, Room},
@@ -16,7 +16,7 @@ use super::{
 };
 
 /// A condition on one target.
-type TargetCheck = fn(&Job<'_, '_>, &Env<'_>) -> Result<(), Reason>;
+type TargetCheck = fn(&Injection<'_, '_>, &Env<'_>) -> Result<(), Reason>;
 
 /// What an agent that is copied needs, and nothing that is the same for all.
 pub struct CopiedAgent {
@@ -33,7 +33,7 @@ pub struct CopiedAgent {
     /// Whether it fits a target, where it has conditions of its own.
     pub fits_target: Option<TargetCheck>,
     /// What the init containers run, in order, with their names and images.
-    pub copies: for<'p> fn(&Job<'_, 'p>, platform: &'static str) -> Vec<Copying<'p>>,
+    pub copies: for<'p> fn(&Injection<'_, 'p>, platform: &'static str) -> Vec<Copying<'p>>,
     /// The search path that it extends, if any.
     pub search_path: Option<SearchPath>,
     /// Variables that stand after those of every language.
@@ -77,9 +77,9 @@ pub struct Copying<'p> {
 
 impl<'p> Copying<'p> {
     /// An init container that copies the content of a folder of the agent's image.
-    pub fn folder(agent: &CopiedAgent, job: &Job<'_, 'p>, folder: &'static str) -> Vec<Self> {
+    pub fn folder(agent: &CopiedAgent, injection: &Injection<'_, 'p>, folder: &'static str) -> Vec<Self> {
         let command = ["cp", "-r", folder, agent.mount_path].map(Cow::Borrowed);
-        vec![Self { name: agent.name.into(), image: &job.prepared().image, command: command.into() }]
+        vec![Self { name: agent.name.into(), image: &injection.prepared().image, command: command.into() }]
     }
 }
 
@@ -95,69 +95,76 @@ pub struct Call<'c> {
 
 /// Puts the agent into every target that it fits; adds the volume and the
 /// init containers if there was one (D2).
-pub fn inject(job: &mut Job<'_, '_>, agent: &CopiedAgent) {
-    let (platform, copies, room) = match prepare(job, agent) {
+pub fn inject(injection: &mut Injection<'_, '_>, agent: &CopiedAgent) {
+    let (platform, copies, room) = match prepare(injection, agent) {
         Ok(ready) => ready,
-        Err(reason) => return job.report_all(reason),
+        Err(reason) => return injection.report_all(reason),
     };
-    let injected = job.each_target(|job, place, _| inject_target(job, agent, platform, place));
+    let injected =
+        injection.each_target(|injection, place, _| inject_target(injection, agent, platform, place));
     // Place and security context come from the first that is injected (D15).
     if let Some(&first) = injected.first() {
-        add_to_pod(job, agent, &copies, &room, first);
-        storage::warn_of_volume(job, &room);
+        add_to_pod(injection, agent, &copies, &room, first);
+        storage::warn_of_volume(injection, &room);
     }
 }
 
 fn prepare<'p>(
-    job: &Job<'_, 'p>,
+    injection: &Injection<'_, 'p>,
     agent: &CopiedAgent,
 ) -> Result<(&'static str, Vec<Copying<'p>>, Room), Reason> {
-    job.check_security_context()?;
-    job.check_claims(&[&job.prepared().volume])?;
-    let chosen = agent.platforms.as_ref().map(|platforms| platforms.chosen(job.annotations));
+    injection.check_security_context()?;
+    injection.check_claims(&[&injection.prepared().volume])?;
+    let chosen = agent.platforms.as_ref().map(|platforms| platforms.chosen(injection.annotations));
     let platform = chosen.transpose()?.unwrap_or_default();
-    let copies = (agent.copies)(job, platform);
-    job.check_names(&[agent.name], copies.iter().map(|copying| &*copying.name))?;
-    let room = storage::check(job, !is_empty_dir(&job.prepared().volume))?;
+    let copies = (agent.copies)(injection, platform);
+    injection.check_names(&[agent.name], copies.iter().map(|copying| &*copying.name))?;
+    let room = storage::check(injection, !is_empty_dir(&injection.prepared().volume))?;
     Ok((platform, copies, room))
 }
 
 fn inject_target(
-    job: &mut Job<'_, '_>,
+    injection: &mut Injection<'_, '_>,
     agent: &CopiedAgent,
     platform: &'static str,
     place: Place,
 ) -> Result<Vec<Note>, Reason> {
-    let path = (agent.target_path)(job.name(place));
-    target::check(job, place, agent.extended)?;
-    let at = job.edit.open(place)?;
+    let path = (agent.target_path)(injection.name(place));
+    target::check(injection, place, agent.extended)?;
+    let at = injection.edit.open(place)?;
     if let Some(fits) = agent.fits_target {
-        fits(job, &job.edit.containers[at].env)?;
+        fits(injection, &injection.edit.containers[at].env)?;
     }
-    target::check_path(&job.edit.containers[at].mounts, &path)?;
-    let notes = super::note::of_target(job, place, agent.extended);
-    job.edit.containers[at].mounts.add(NewMount::new(agent.name, path.clone()));
-    let call = Call { path: &path, platform, extensions: !job.prepared().extensions.is_empty() };
+    target::check_path(&injection.edit.containers[at].mounts, &path)?;
+    let notes = target::of_target(injection, place, agent.extended);
+    injection.edit.containers[at].mounts.add(NewMount::new(agent.name, path.clone()));
+    let call = Call { path: &path, platform, extensions: !injection.prepared().extensions.is_empty() };
     let last = |env: &mut Env<'_>| (agent.last)(&call, env);
     let own = Own { search_path: agent.search_path.as_ref(), last: &last, ..Own::NOTHING };
-    target::instrument(job, place, &own)?;
+    target::instrument(injection, place, &own)?;
     Ok(notes)
 }
 
-fn add_to_pod(job: &mut Job<'_, '_>, agent: &CopiedAgent, copies: &[Copying<'_>], room: &Room, first: Place) {
-    let prepared = job.prepared();
+fn add_to_pod(
+    injection: &mut Injection<'_, '_>,
+    agent: &CopiedAgent,
+    copies: &[Copying<'_>],
+    room: &Room,
+    first: Place,
+) {
+    let prepared = injection.prepared();
     let volume = NewVolume::new(agent.name, prepared.volume.as_str());
-    job.edit.volumes.add(volume.holding(room.counted()));
-    let before = job.edit.init_place(first);
-    let resources = init_resources(job, before);
+    injection.edit.volumes.add(volume.holding(room.counted()));
+    let before = injection.edit.init_place(first);
+    let resources = init_resources(injection, before);
     let mount = NewMount::new(agent.name, agent.mount_path);
     for copying in copies {
         let mut draft = Draft::new(&copying.name, copying.image);
         draft.words("command", &copying.command).mounts(&[], std::slice::from_ref(&mount));
         draft
             .raw("resources", Some(&resources))
-            .pull_policy(job.instrumentation().image_pull_policy.as_deref());
-        draft.security_of(job, first);
-        job.edit.init_containers.push(NewInitContainer { before, container: draft.finish() });
+            .pull_policy(injection.instrumentation().image_pull_policy.as_deref());
+        draft.security_of(injection, first);
+        injection.edit.init_containers.push(NewInitContainer { before, container: draft.finish() });
     }
 }

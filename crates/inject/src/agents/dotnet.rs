@@ -1,28 +1,13 @@
 //! .NET: the profiler, the startup hook, and the paths that they need.
 
-use super::{Language, Mark};
 use crate::{
-    agent::{self, Call, CopiedAgent, Copying, Platforms},
+    agents::copied::{Call, CopiedAgent, Copying, Platforms},
     env::{Entry, Env},
-    job::Job,
+    injection::Injection,
+    language::{self, DOTNET_AGENT},
     other_agent::DOTNET_PROFILER,
     reason::Reason,
     target::join_path,
-};
-use otel_webhook_api::{Settings, defaults::DOTNET};
-
-/// .NET's row of the language table.
-pub const ROW: Language = Language {
-    name: "dotnet",
-    inject: "inject-dotnet",
-    containers: "dotnet-container-names",
-    defaults: Some(&DOTNET),
-    enabled_by_default: true,
-    exports_from_target: true,
-    in_init_containers: true,
-    marks: &[Mark::Init(AGENT.name)],
-    settings: |spec| spec.dotnet.as_ref().map(Settings::from).unwrap_or_default(),
-    inject_into: |job| agent::inject(job, &AGENT),
 };
 
 const HOME: &str = "OTEL_DOTNET_AUTO_HOME";
@@ -30,25 +15,26 @@ const HOOKS: &str = "DOTNET_STARTUP_HOOKS";
 const DEPENDENCIES: &str = "DOTNET_ADDITIONAL_DEPS";
 const STORE: &str = "DOTNET_SHARED_STORE";
 
-const AGENT: CopiedAgent = CopiedAgent {
-    name: "opentelemetry-auto-instrumentation-dotnet",
+/// The agent.
+pub const AGENT: CopiedAgent = CopiedAgent {
+    name: DOTNET_AGENT,
     mount_path: "/otel-auto-instrumentation-dotnet",
     target_path: |_| AGENT.mount_path.into(),
-    extended: &[HOOKS, DEPENDENCIES, STORE],
+    extended: language::DOTNET.extended,
     platforms: Some(Platforms {
         annotation: "otel-dotnet-auto-runtime",
         choices: &[("linux-x64", "linux"), ("linux-musl-x64", "linux-musl")],
     }),
     fits_target: Some(check_home),
-    copies: |job, _| Copying::folder(&AGENT, job, "/autoinstrumentation/."),
+    copies: |injection, _| Copying::folder(&AGENT, injection, "/autoinstrumentation/."),
     search_path: None,
     last: add_profiler,
 };
 
 /// An image that says where its agent is brings one itself. The common
 /// variables say nothing about an image, whichever language brought them.
-fn check_home(job: &Job<'_, '_>, env: &Env<'_>) -> Result<(), Reason> {
-    let by_instrumentation = job.prepared().env.iter().any(|setting| setting.name == HOME);
+fn check_home(injection: &Injection<'_, '_>, env: &Env<'_>) -> Result<(), Reason> {
+    let by_instrumentation = injection.prepared().env.iter().any(|setting| setting.name == HOME);
     let by_container = env.get(HOME).is_some_and(|entry| entry.origin.is_some());
     if by_container || by_instrumentation { Err(Reason::AutoHomeSet) } else { Ok(()) }
 }

@@ -1,28 +1,13 @@
 //! nginx: a module, loaded by `nginx.conf` and configured in `conf.d`.
 
-use super::{Language, Mark, scripts};
+use super::scripts;
 use crate::{
+    agents::web_server::{self, Location, WebServer},
     compiled::Prepared,
+    language::NGINX_ATTACH,
     path,
     reason::Reason,
     target::{SearchPath, join_path},
-    web_server::{self, CLONE, Location, WebServer},
-};
-use otel_webhook_api::{Settings, defaults::NGINX};
-
-/// The row of nginx in the language table.
-pub const ROW: Language = Language {
-    name: "nginx",
-    inject: "inject-nginx",
-    // The operator's own spelling, unlike that of the other languages.
-    containers: "inject-nginx-container-names",
-    defaults: Some(&NGINX),
-    enabled_by_default: false,
-    exports_from_target: false,
-    in_init_containers: false,
-    marks: &[Mark::Init(CLONE), Mark::Init(SERVER.attach)],
-    settings: |spec| spec.nginx.as_ref().map(Settings::from).unwrap_or_default(),
-    inject_into: |job| web_server::inject(job, &SERVER),
 };
 
 const DEFAULT_FILE: &str = "/etc/nginx/nginx.conf";
@@ -30,8 +15,9 @@ const DEFAULT_FILE: &str = "/etc/nginx/nginx.conf";
 /// Neither volume has a limit, nor can it be a claim.
 const EMPTY_DIR: &str = "\"emptyDir\":{}";
 
-const SERVER: WebServer = WebServer {
-    attach: "otel-agent-attach-nginx",
+/// What the server needs.
+pub const SERVER: WebServer = WebServer {
+    attach: NGINX_ATTACH,
     conf_volume: "otel-nginx-conf-dir",
     agent_volume: "otel-nginx-agent",
     sources: |_| [EMPTY_DIR; 2],

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::{
-    job::Job,
+    injection::Injection,
     limits::DEFAULT_SERVICE_ACCOUNT,
     pod::{Named, Pod},
     reason::Reason,
@@ -15,8 +15,8 @@ use crate::{
 ///
 /// # Errors
 /// The Secret that may not.
-pub fn check(job: &Job<'_, '_>) -> Result<(), Reason> {
-    let (limits, pod) = (job.limits(), job.facts.pod);
+pub fn check(injection: &Injection<'_, '_>) -> Result<(), Reason> {
+    let (limits, pod) = (injection.limits(), injection.facts.pod);
     if limits.is_empty() {
         return Ok(());
     }
@@ -24,8 +24,8 @@ pub fn check(job: &Job<'_, '_>) -> Result<(), Reason> {
     if !limits.enforces_mountable_secrets(account) {
         return Ok(());
     }
-    let instrumentation = job.instrumentation();
-    let settings = job.prepared().env.iter().chain(&instrumentation.env);
+    let instrumentation = injection.instrumentation();
+    let settings = injection.prepared().env.iter().chain(&instrumentation.env);
     let of_settings = settings.filter_map(|setting| secret_of(setting.from.as_deref()?));
     let added = of_settings.chain(instrumentation.exporter.secrets().map(str::to_owned));
     let own = own_secrets(pod);

@@ -1,40 +1,26 @@
 //! Python: the agent's packages, and `PYTHONPATH`.
 
-use super::{Language, Mark};
 use crate::{
-    agent::{self, Call, CopiedAgent, Copying, Platforms},
+    agents::copied::{Call, CopiedAgent, Copying, Platforms},
     env::{Entry, Env},
+    language::{self, PYTHON_AGENT},
     target::SearchPath,
-};
-use otel_webhook_api::{Settings, defaults::PYTHON};
-
-/// Python's row of the language table.
-pub const ROW: Language = Language {
-    name: "python",
-    inject: "inject-python",
-    containers: "python-container-names",
-    defaults: Some(&PYTHON),
-    enabled_by_default: true,
-    exports_from_target: true,
-    in_init_containers: true,
-    marks: &[Mark::Init(AGENT.name)],
-    settings: |spec| spec.python.as_ref().map(Settings::from).unwrap_or_default(),
-    inject_into: |job| agent::inject(job, &AGENT),
 };
 
 const PATH: &str = "PYTHONPATH";
 
-const AGENT: CopiedAgent = CopiedAgent {
-    name: "opentelemetry-auto-instrumentation-python",
+/// The agent.
+pub const AGENT: CopiedAgent = CopiedAgent {
+    name: PYTHON_AGENT,
     mount_path: "/otel-auto-instrumentation-python",
     target_path: |_| AGENT.mount_path.into(),
-    extended: &[PATH],
+    extended: language::PYTHON.extended,
     platforms: Some(Platforms {
         annotation: "otel-python-platform",
         choices: &[("glibc", "/autoinstrumentation/."), ("musl", "/autoinstrumentation-musl/.")],
     }),
     fits_target: None,
-    copies: |job, folder| Copying::folder(&AGENT, job, folder),
+    copies: |injection, folder| Copying::folder(&AGENT, injection, folder),
     search_path: Some(SearchPath { name: PATH, join: around }),
     last: add_exporters,
 };

@@ -1,32 +1,19 @@
 //! Apache HTTPD: a module, loaded by a file that `httpd.conf` includes.
 
-use super::{Language, Mark, scripts};
+use super::scripts;
 use crate::{
+    agents::web_server::{AGENT_FOLDER, CONF_FOLDER, Location, WebServer},
     compiled::Prepared,
+    language::APACHE_ATTACH,
     path,
     reason::Reason,
-    web_server::{self, AGENT_FOLDER, CLONE, CONF_FOLDER, Location, WebServer},
-};
-use otel_webhook_api::{Settings, defaults::APACHE_HTTPD};
-
-/// Apache HTTPD's row of the language table.
-pub const ROW: Language = Language {
-    name: "apache-httpd",
-    inject: "inject-apache-httpd",
-    containers: "apache-httpd-container-names",
-    defaults: Some(&APACHE_HTTPD),
-    enabled_by_default: true,
-    exports_from_target: false,
-    in_init_containers: false,
-    marks: &[Mark::Init(CLONE), Mark::Init(SERVER.attach)],
-    settings: |spec| spec.apache_httpd.as_ref().map(Settings::from).unwrap_or_default(),
-    inject_into: |job| web_server::inject(job, &SERVER),
 };
 
 const DEFAULT_FOLDER: &str = "/usr/local/apache2/conf";
 
-const SERVER: WebServer = WebServer {
-    attach: "otel-agent-attach-apache",
+/// What the server needs.
+pub const SERVER: WebServer = WebServer {
+    attach: APACHE_ATTACH,
     conf_volume: "otel-apache-conf-dir",
     agent_volume: "otel-apache-agent",
     sources: |prepared| [&prepared.empty_dir, &prepared.volume],

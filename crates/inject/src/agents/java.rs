@@ -2,40 +2,23 @@
 
 use std::borrow::Cow;
 
-use super::{Language, Mark};
 use crate::{
-    agent::{self, Call, CopiedAgent, Copying},
+    agents::copied::{Call, CopiedAgent, Copying},
     env::Env,
-    job::Job,
+    injection::Injection,
+    language::{self, JAVA_AGENT, JAVA_EXTENSION},
 };
-use otel_webhook_api::{Settings, defaults::JAVA};
-
-/// Java's row of the language table.
-pub const ROW: Language = Language {
-    name: "java",
-    inject: "inject-java",
-    containers: "java-container-names",
-    defaults: Some(&JAVA),
-    enabled_by_default: true,
-    exports_from_target: true,
-    in_init_containers: true,
-    marks: &[Mark::Init(AGENT.name), Mark::InitWithNumber(EXTENSION)],
-    settings: |spec| spec.java.as_ref().map(Settings::from).unwrap_or_default(),
-    inject_into: |job| agent::inject(job, &AGENT),
-};
-
-/// What the names of the init containers of extensions begin with.
-const EXTENSION: &str = "opentelemetry-auto-instrumentation-extension-";
 
 const OPTIONS: &str = "JAVA_TOOL_OPTIONS";
 
-const AGENT: CopiedAgent = CopiedAgent {
-    name: "opentelemetry-auto-instrumentation-java",
+/// The agent.
+pub const AGENT: CopiedAgent = CopiedAgent {
+    name: JAVA_AGENT,
     mount_path: "/otel-auto-instrumentation-java",
     // Each target has a path of its own, since the option that names it is
     // inherited by every Java process that the container starts.
     target_path: |container| ["/otel-auto-instrumentation-java-", container].concat().into(),
-    extended: &[OPTIONS],
+    extended: language::JAVA.extended,
     platforms: None,
     fits_target: None,
     copies,
@@ -43,8 +26,8 @@ const AGENT: CopiedAgent = CopiedAgent {
     last: add_options,
 };
 
-fn copies<'p>(job: &Job<'_, 'p>, _platform: &'static str) -> Vec<Copying<'p>> {
-    let prepared = job.prepared();
+fn copies<'p>(injection: &Injection<'_, 'p>, _platform: &'static str) -> Vec<Copying<'p>> {
+    let prepared = injection.prepared();
     let command = ["cp", "/javaagent.jar", "/otel-auto-instrumentation-java/javaagent.jar"];
     let agent = Copying {
         name: AGENT.name.into(),
@@ -52,7 +35,7 @@ fn copies<'p>(job: &Job<'_, 'p>, _platform: &'static str) -> Vec<Copying<'p>> {
         command: command.map(Cow::Borrowed).into(),
     };
     let extension = |(index, (image, dir)): (usize, &'p (String, String))| Copying {
-        name: [EXTENSION, &index.to_string()].concat().into(),
+        name: [JAVA_EXTENSION, &index.to_string()].concat().into(),
         image,
         command: vec![
             "cp".into(),

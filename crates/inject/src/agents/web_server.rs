@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::value::RawValue;
 
-use super::{
+use crate::{
     compiled::Prepared,
     container::{Draft, copied_mounts, init_resources, security_context},
     edit::{
@@ -17,8 +17,9 @@ use super::{
         unreadable,
     },
     env::{Entry, Env, SetBy},
-    job::Job,
-    note::{self, Note},
+    injection::Injection,
+    language::WEB_SERVER_CLONE,
+    note::Note,
     pod::Container,
     reason::Reason,
     resource::Attributes,
@@ -71,9 +72,6 @@ pub struct Location {
     pub file: String,
 }
 
-/// The init container that stands in for the application.
-pub const CLONE: &str = "otel-agent-source-container-clone";
-
 /// Where the agent is, in its own init container and in the application.
 pub const AGENT_FOLDER: &str = "/opt/opentelemetry-webserver/agent";
 
@@ -91,37 +89,41 @@ const POD_NAME: &str = r#"{"fieldRef":{"fieldPath":"metadata.name"}}"#;
 
 /// Puts the module into the first target that it fits, and gives the others
 /// the variables.
-pub fn inject(job: &mut Job<'_, '_>, server: &WebServer) {
-    let (location, room) = match prepare(job, server) {
+pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
+    let (location, room) = match prepare(injection, server) {
         Ok(ready) => ready,
-        Err(reason) => return job.report_all(reason),
+        Err(reason) => return injection.report_all(reason),
     };
-    let injected = job
-        .each_target(|job, place, not_first| inject_target(job, server, &location, &room, place, not_first));
+    let injected = injection.each_target(|injection, place, not_first| {
+        inject_target(injection, server, &location, &room, place, not_first)
+    });
     if let (Some(&first), Some(&last)) = (injected.first(), injected.last()) {
         let secured_as = if server.secured_as_last { last } else { first };
-        let before = job.edit.init_place(first);
-        let resources = init_resources(job, before);
+        let before = injection.edit.init_place(first);
+        let resources = init_resources(injection, before);
         let site = Site { server, location: &location, first, secured_as, resources };
-        let containers = [site.clone_container(job), site.attach_container(job)];
-        job.edit.init_containers.extend(containers.map(|container| NewInitContainer { before, container }));
-        storage::warn_of_volume(job, &room);
+        let containers = [site.clone_container(injection), site.attach_container(injection)];
+        injection
+            .edit
+            .init_containers
+            .extend(containers.map(|container| NewInitContainer { before, container }));
+        storage::warn_of_volume(injection, &room);
     }
 }
 
-fn prepare(job: &Job<'_, '_>, server: &WebServer) -> Result<(Location, Room), Reason> {
-    let location = (server.location)(job.prepared())?;
-    job.check_security_context()?;
-    job.check_claims(&(server.sources)(job.prepared()))?;
+fn prepare(injection: &Injection<'_, '_>, server: &WebServer) -> Result<(Location, Room), Reason> {
+    let location = (server.location)(injection.prepared())?;
+    injection.check_security_context()?;
+    injection.check_claims(&(server.sources)(injection.prepared()))?;
     // Only one clone fits into a pod, and so only one web server (D17).
-    job.check_names(&[server.conf_volume, server.agent_volume], [CLONE, server.attach])?;
-    let [_, agent] = (server.sources)(job.prepared());
-    let room = storage::check(job, !is_empty_dir(agent))?;
+    injection.check_names(&[server.conf_volume, server.agent_volume], [WEB_SERVER_CLONE, server.attach])?;
+    let [_, agent] = (server.sources)(injection.prepared());
+    let room = storage::check(injection, !is_empty_dir(agent))?;
     Ok((location, room))
 }
 
 fn inject_target(
-    job: &mut Job<'_, '_>,
+    injection: &mut Injection<'_, '_>,
     server: &WebServer,
     location: &Location,
     room: &Room,
@@ -130,13 +132,13 @@ fn inject_target(
 ) -> Result<Vec<Note>, Reason> {
     let search_path = server.search_path.as_ref().filter(|_| !not_first);
     let extended: Vec<_> = search_path.iter().map(|path| path.name).collect();
-    target::check(job, place, &extended)?;
+    target::check(injection, place, &extended)?;
     if !not_first {
-        check_lists(container_at(job.facts.pod, place))?;
-        mount(job, server, location, room, place)?;
+        check_lists(container_at(injection.facts.pod, place))?;
+        mount(injection, server, location, room, place)?;
     }
-    let notes = note::of_target(job, place, &extended);
-    target::instrument(job, place, &Own { search_path, ..Own::NOTHING })?;
+    let notes = target::of_target(injection, place, &extended);
+    target::instrument(injection, place, &Own { search_path, ..Own::NOTHING })?;
     Ok(notes)
 }
 
@@ -149,15 +151,15 @@ fn check_lists(container: &Container<'_>) -> Result<(), Reason> {
 
 /// Puts the copy of the configuration in the place of the configuration.
 fn mount(
-    job: &mut Job<'_, '_>,
+    injection: &mut Injection<'_, '_>,
     server: &WebServer,
     location: &Location,
     room: &Room,
     place: Place,
 ) -> Result<(), Reason> {
-    let prepared = job.prepared();
-    let at = job.edit.open(place)?;
-    let mounts = &mut job.edit.containers[at].mounts;
+    let prepared = injection.prepared();
+    let at = injection.edit.open(place)?;
+    let mounts = &mut injection.edit.containers[at].mounts;
     target::check_path(mounts, CONF_FOLDER)?;
     // A mount in the folder would hide the copy. The clone has it, so what it
     // holds is in the copy.
@@ -174,8 +176,8 @@ fn mount(
     }
     let [conf, agent] = (server.sources)(prepared);
     // The configuration is small; the reserve has room for it.
-    job.edit.volumes.add(NewVolume::new(server.conf_volume, conf));
-    job.edit.volumes.add(NewVolume::new(server.agent_volume, agent).holding(room.counted()));
+    injection.edit.volumes.add(NewVolume::new(server.conf_volume, conf));
+    injection.edit.volumes.add(NewVolume::new(server.agent_volume, agent).holding(room.counted()));
     Ok(())
 }
 
@@ -194,34 +196,34 @@ struct Site<'s> {
 impl Site<'_> {
     /// The application's container as the pod came, with the language's
     /// variables and the volume, running something else.
-    fn clone_container(&self, job: &Job<'_, '_>) -> NewContainer {
-        let container = container_at(job.facts.pod, self.first);
+    fn clone_container(&self, injection: &Injection<'_, '_>) -> NewContainer {
+        let container = container_at(injection.facts.pod, self.first);
         let raw = |list| items(container, list).unwrap_or_default();
         let mut env = own_env(container).unwrap_or_default();
-        env.set_defaults(&job.prepared().env, SetBy::Language);
+        env.set_defaults(&injection.prepared().env, SetBy::Language);
         if let Some(path) = self.server.search_path.as_ref().filter(|path| env.has(path.name)) {
             path.extend(&mut env);
         }
         let sources = container.env_from.filter(|list| !raw(Some(*list)).is_empty());
         let mount = NewMount::new(self.server.conf_volume, CONF_FOLDER);
-        let mut draft = Draft::new(CLONE, &container.image);
+        let mut draft = Draft::new(WEB_SERVER_CLONE, &container.image);
         (self.server.copy)(self.location, &mut draft);
         draft.env(&env, &raw(container.env)).raw("envFrom", sources.map(RawValue::get));
-        let own = copied_mounts(&raw(container.volume_mounts), security_context(job, self.secured_as));
+        let own = copied_mounts(&raw(container.volume_mounts), security_context(injection, self.secured_as));
         draft.mounts(&own, &[mount]).raw("resources", Some(&self.resources));
-        draft.pull_policy(Some(&container.image_pull_policy)).security_of(job, self.secured_as);
+        draft.pull_policy(Some(&container.image_pull_policy)).security_of(injection, self.secured_as);
         draft.finish()
     }
 
-    fn attach_container(&self, job: &Job<'_, '_>) -> NewContainer {
-        let (prepared, instrumentation) = (job.prepared(), job.instrumentation());
+    fn attach_container(&self, injection: &Injection<'_, '_>) -> NewContainer {
+        let (prepared, instrumentation) = (injection.prepared(), injection.instrumentation());
         let mut env = Env::default();
         env.set_defaults(&prepared.env, SetBy::Language);
         env.set_defaults(&instrumentation.env, SetBy::Common);
         for address in target::addresses() {
             env.set_default(address);
         }
-        env.set_default(Entry::new(self.server.conf_variable, conf(job, self.server, self.first)));
+        env.set_default(Entry::new(self.server.conf_variable, conf(injection, self.server, self.first)));
         env.set_default(Entry::field(self.server.instance_variable, POD_NAME));
         let mounts = [
             NewMount::new(self.server.agent_volume, AGENT_FOLDER),
@@ -230,7 +232,9 @@ impl Site<'_> {
         let mut draft = Draft::new(self.server.attach, &prepared.image);
         run_script(&mut draft, self.server.script, (self.server.script_argument)(self.location));
         draft.env(&env, &[]).mounts(&[], &mounts).raw("resources", Some(&self.resources));
-        draft.pull_policy(instrumentation.image_pull_policy.as_deref()).security_of(job, self.secured_as);
+        draft
+            .pull_policy(instrumentation.image_pull_policy.as_deref())
+            .security_of(injection, self.secured_as);
         draft.finish()
     }
 }
@@ -241,17 +245,17 @@ pub fn run_script(draft: &mut Draft, script: &str, argument: &str) {
 }
 
 /// The module's configuration, read by the agent's script.
-fn conf(job: &Job<'_, '_>, server: &WebServer, place: Place) -> String {
-    let mut conf = (server.conf_head)(job.prepared());
-    for (name, value) in directives(job, server, place) {
+fn conf(injection: &Injection<'_, '_>, server: &WebServer, place: Place) -> String {
+    let mut conf = (server.conf_head)(injection.prepared());
+    for (name, value) in directives(injection, server, place) {
         conf.extend([&name, " ", &value, server.directive_end]);
     }
     conf
 }
 
 /// The directives of the module; those of the Instrumentation come before ours.
-fn directives(job: &Job<'_, '_>, server: &WebServer, place: Place) -> BTreeMap<String, String> {
-    let (facts, instrumentation) = (job.facts, job.instrumentation());
+fn directives(injection: &Injection<'_, '_>, server: &WebServer, place: Place) -> BTreeMap<String, String> {
+    let (facts, instrumentation) = (injection.facts, injection.instrumentation());
     let container = container_at(facts.pod, place);
     let attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
     let endpoint = instrumentation.exporter.endpoint().unwrap_or("http://localhost:4317/");
@@ -260,29 +264,29 @@ fn directives(job: &Job<'_, '_>, server: &WebServer, place: Place) -> BTreeMap<S
         ("OtelSpanExporter", "otlp"),
         ("OtelExporterEndpoint", endpoint),
         ("ServiceName", &attributes.service_name),
-        ("ServiceNamespace", service_namespace(job, container, &attributes)),
+        ("ServiceNamespace", service_namespace(injection, container, &attributes)),
         ("ServiceInstanceId", INSTANCE),
         ("ResolveBackends", server.yes),
         ("TraceAsError", server.yes),
     ];
     let ours = ours.map(|(name, value)| (format!("{}{name}", server.directive_prefix), value.to_owned()));
-    ours.into_iter().chain(job.prepared().attrs.iter().cloned()).collect()
+    ours.into_iter().chain(injection.prepared().attrs.iter().cloned()).collect()
 }
 
 /// The pod's namespace; the server's name where only the container's own attributes tell one.
 fn service_namespace<'a>(
-    job: &'a Job<'_, '_>,
+    injection: &'a Injection<'_, '_>,
     container: &Container<'_>,
     attributes: &'a Attributes<'_>,
 ) -> &'a str {
     const KEY: &str = "k8s.namespace.name";
-    let of_pod = &*job.facts.pod.metadata.namespace;
+    let of_pod = &*injection.facts.pod.metadata.namespace;
     if !of_pod.is_empty() {
         return of_pod;
     }
     let hidden = own_env(container).is_ok_and(|env| target::own_keys(&env).has(KEY));
     let known = attributes.get(KEY).filter(|name| !hidden && !name.is_empty());
-    known.unwrap_or(job.plan.language.name)
+    known.unwrap_or(injection.plan.language.name)
 }
 
 fn items<'p>(container: &Container<'p>, list: Option<&'p RawValue>) -> Result<Vec<&'p RawValue>, Reason> {

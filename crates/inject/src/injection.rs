@@ -8,74 +8,15 @@ use super::{
     compiled::{Compiled, Prepared},
     demand::Demand,
     edit::{ContainerEdit, Place, PodEdit, container_at},
+    finding::{Finding, Used},
     fitting::{self, Refusal},
     language::Language,
     limits::Limits,
     note::Note,
     pod_security::Level,
-    reason::{ObjectName, Reason, Taken},
+    reason::{Reason, Taken},
     resource::PodFacts,
 };
-
-/// What came of a request: one language in one container, or in none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The language, as on the command line.
-    pub language: &'static str,
-    /// The container; none where the language as a whole is meant.
-    pub container: Option<String>,
-    /// The Instrumentation that was used.
-    pub instrumentation: Option<Used>,
-    /// Why it went in, or why not.
-    pub reason: Reason,
-    /// What else there is to know.
-    pub notes: Vec<Note>,
-}
-
-impl std::fmt::Display for Finding {
-    /// Language, container and reason, in one sentence.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.subject(), self.reason)
-    }
-}
-
-impl Finding {
-    /// What it is about: the language, and the container if there is one.
-    pub fn subject(&self) -> String {
-        match &self.container {
-            Some(container) => [self.language, " in ", container].concat(),
-            None => self.language.to_owned(),
-        }
-    }
-}
-
-/// An Instrumentation as it was used for a language.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Used {
-    /// Its namespace and name.
-    pub name: ObjectName,
-    /// Its generation, which counts its changes; none for one that no API server stored.
-    pub generation: Option<i64>,
-    /// A short hash of what it configures for the language.
-    pub hash: Box<str>,
-}
-
-impl Used {
-    /// An Instrumentation as it is now.
-    pub fn of(instrumentation: &Compiled, language: &Language) -> Self {
-        Self {
-            name: instrumentation.name.clone(),
-            generation: instrumentation.generation,
-            hash: instrumentation.hash(language),
-        }
-    }
-}
-
-impl std::fmt::Display for Used {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.name.fmt(f)
-    }
-}
 
 /// Which containers a language is put into, by which Instrumentation.
 #[derive(Debug)]
@@ -101,7 +42,7 @@ impl<'p> Plan<'p> {
 }
 
 /// A plan with all it takes to carry it out.
-pub struct Job<'j, 'p> {
+pub struct Injection<'j, 'p> {
     /// The plan.
     pub plan: &'j Plan<'p>,
     /// The annotations of pod and namespace.
@@ -118,7 +59,7 @@ pub struct Job<'j, 'p> {
     pub findings: &'j mut Vec<Finding>,
 }
 
-impl<'p> Job<'_, 'p> {
+impl<'p> Injection<'_, 'p> {
     /// The Instrumentation.
     pub fn instrumentation(&self) -> &'p Compiled {
         self.plan.instrumentation

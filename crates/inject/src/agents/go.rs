@@ -1,0 +1,99 @@
+//! Go: a privileged sidecar that attaches to the application's process.
+
+use crate::{
+    container::{Draft, sidecar_resources},
+    edit::{Mounts, NewMount, NewVolume, Place, container_at},
+    env::{Entry, Env, SetBy},
+    injection::Injection,
+    language::{self, GO_SIDECAR},
+    note::Note,
+    reason::{Annotation, Reason},
+    resource::Attributes,
+    target::{self, RESOURCE_ATTRIBUTES},
+    warning,
+};
+
+const KERNEL_DEBUG: &str = "kernel-debug";
+const KERNEL_DEBUG_PATH: &str = "/sys/kernel/debug";
+const EXECUTABLE: &str = "OTEL_GO_AUTO_TARGET_EXE";
+const EXECUTABLE_ANNOTATION: &str = "otel-go-auto-target-exe";
+
+/// The agent loads programs into the kernel, which takes all that a node has to give.
+const PRIVILEGED: &str = r#"{"privileged":true,"runAsUser":0}"#;
+
+/// Puts the sidecar beside the first container that is named.
+pub fn inject(injection: &mut Injection<'_, '_>) {
+    // Of several containers the first counts. It has to be one that the pod has (D5) and that Go can be put into.
+    let Some(place) = injection.plan.first_listed.filter(|place| injection.plan.targets.contains(place))
+    else {
+        return;
+    };
+    match check_pod(injection).and_then(|()| add_sidecar(injection, place)) {
+        Ok(notes) => injection.report(place, Reason::Injected, notes),
+        Err(reason) => injection.report(place, reason, Vec::new()),
+    }
+}
+
+fn check_pod(injection: &Injection<'_, '_>) -> Result<(), Reason> {
+    if injection.facts.pod.spec.share_process_namespace == Some(false) {
+        return Err(Reason::ProcessNamespaceNotShared);
+    }
+    let list = injection.annotations.of_pod(language::GO.containers).unwrap_or_default();
+    if list.contains(',') {
+        let annotation = Annotation { key: language::GO.containers, of_namespace: false };
+        return Err(Reason::SeveralContainers { annotation, containers: list.to_owned() });
+    }
+    if injection.enforced_level().is_some() {
+        return Err(injection.refused_by_level("the privileged Go agent".to_owned()));
+    }
+    injection.check_names(&[KERNEL_DEBUG], [GO_SIDECAR])
+}
+
+fn add_sidecar(injection: &mut Injection<'_, '_>, place: Place) -> Result<Vec<Note>, Reason> {
+    let env = variables(injection, place)?;
+    let (resources, mut notes) = sidecar_resources(injection)?;
+    notes.extend(target::certificates(injection));
+    notes.extend(warning::of_exporter(injection.plan, &env, None));
+    let (pod, instrumentation) = (injection.facts.pod, injection.instrumentation());
+    let source = format!("\"hostPath\":{{\"path\":\"{KERNEL_DEBUG_PATH}\"}}");
+    injection.edit.volumes.add(NewVolume::new(KERNEL_DEBUG, source));
+    let mut mounts = Mounts::default();
+    mounts.add(NewMount::new(KERNEL_DEBUG, KERNEL_DEBUG_PATH));
+    instrumentation.exporter.mount(pod, &mut injection.edit.volumes, &mut mounts);
+    let mut draft = Draft::new(GO_SIDECAR, &injection.prepared().image);
+    draft.env(&env, &[]).mounts(&[], &mounts.added);
+    draft.raw("resources", Some(&resources)).pull_policy(instrumentation.image_pull_policy.as_deref());
+    draft
+        .raw("securityContext", Some(injection.prepared().security_context.as_deref().unwrap_or(PRIVILEGED)));
+    injection.edit.sidecars.push(draft.finish());
+    // With the node's processes in sight there is nothing to share, and the
+    // API server refuses both at once (D17).
+    let sees_node = pod.spec.host_pid == Some(true);
+    let shares = pod.spec.share_process_namespace == Some(true);
+    injection.edit.share_process_namespace |= !sees_node && !shares;
+    Ok(notes)
+}
+
+/// The sidecar's variables, made for the application's container as the pod
+/// came, whatever other languages have done to it since (D19).
+fn variables<'p>(injection: &Injection<'_, 'p>, place: Place) -> Result<Env<'p>, Reason> {
+    let instrumentation = injection.instrumentation();
+    let mut env = Env::default();
+    if let Some(executable) = injection.annotations.of_pod(EXECUTABLE_ANNOTATION) {
+        // The pod's own word.
+        env.set_default(Entry { set_by: SetBy::Container, ..Entry::new(EXECUTABLE, executable) });
+    }
+    env.set_defaults(&injection.prepared().env, SetBy::Language);
+    target::add_common(instrumentation, &mut env);
+    if !env.has(EXECUTABLE) {
+        return Err(Reason::TargetExecutableMissing);
+    }
+    env.check_extensible(RESOURCE_ATTRIBUTES, &[])?;
+    let container = container_at(injection.facts.pod, place);
+    let mut attributes =
+        Attributes::of(injection.facts, &instrumentation.resource, &container.name, &container.image);
+    // The application's own attributes are in another variable, and take nothing from this one (D12).
+    let present = target::own_keys(&env);
+    target::configure(instrumentation, &mut env, &mut attributes, &present, false);
+    Ok(env)
+}

@@ -1,0 +1,49 @@
+//! SDK only: the variables, for applications that bring their own SDK.
+
+use crate::{
+    edit::Place,
+    injection::Injection,
+    note::Note,
+    reason::Reason,
+    target::{self, Own},
+};
+
+/// Sets the variables of every target.
+pub fn inject(injection: &mut Injection<'_, '_>) {
+    if let Err(reason) =
+        injection.instrumentation().exporter.check_pod(injection.facts.pod, &injection.edit.volumes)
+    {
+        return injection.report_all(reason);
+    }
+    for &place in &injection.plan.targets {
+        match inject_target(injection, place) {
+            Ok((reason, notes)) => injection.report(place, reason, notes),
+            Err(reason) => injection.report(place, reason, Vec::new()),
+        }
+    }
+}
+
+fn inject_target(injection: &mut Injection<'_, '_>, place: Place) -> Result<(Reason, Vec<Note>), Reason> {
+    if let Some(reason) = left_out_for_attributes(injection, place) {
+        return Err(reason);
+    }
+    let before = injection.target(place)?.edits();
+    target::check(injection, place, &[])?;
+    // The operator looks for it in regular containers to know a pod that was given variables alone (D29).
+    target::instrument(injection, place, &Own { node_name: !place.init, ..Own::NOTHING })?;
+    // Another language has given the container all of it.
+    if injection.target(place)?.edits() == before {
+        return Ok((Reason::NothingToAdd, Vec::new()));
+    }
+    Ok((Reason::Injected, target::certificates(injection).collect()))
+}
+
+/// Another language was left out of the container because its attributes cannot
+/// be extended. Setting them now would let that language in at a second review.
+fn left_out_for_attributes(injection: &Injection<'_, '_>, place: Place) -> Option<Reason> {
+    let container = injection.name(place);
+    let here = injection.findings.iter().filter(|finding| finding.container.as_deref() == Some(container));
+    let mut reasons = here.map(|finding| &finding.reason);
+    let same = |reason: &&Reason| matches!(reason, Reason::OptionalReference { variable } if variable == target::RESOURCE_ATTRIBUTES);
+    reasons.find(same).cloned()
+}

@@ -1,0 +1,68 @@
+//! An Instrumentation as it is stored.
+
+use std::sync::Arc;
+
+use crate::{
+    compiled::Compiled,
+    language::{LANGUAGES, Language},
+    reason::ObjectName,
+};
+use otel_webhook_api::AllowedNamespaces;
+
+/// An Instrumentation as it is stored: ready for use, or with what is wrong with it.
+#[derive(Clone, Debug)]
+pub enum Stored {
+    /// It can be used.
+    Ready(Arc<Compiled>),
+    /// It exists, but cannot be used.
+    Invalid {
+        /// Its namespace and name.
+        name: ObjectName,
+        /// A sentence that names the field.
+        problem: Arc<str>,
+        /// The namespaces that may use it once it can be used.
+        allowed: AllowedNamespaces,
+    },
+}
+
+impl Stored {
+    /// The Instrumentation, if it can be used for a language.
+    ///
+    /// # Errors
+    /// A sentence that names the field for which it cannot.
+    pub fn usable_for(&self, language: &Language) -> Result<&Arc<Compiled>, &str> {
+        match self {
+            Self::Ready(ready) => match ready.problem(language) {
+                None => Ok(ready),
+                Some(problem) => Err(problem),
+            },
+            Self::Invalid { problem, .. } => Err(problem),
+        }
+    }
+
+    /// For what it cannot be used, and why: a language, or all of them.
+    pub fn problems(&self) -> Vec<(&'static str, &str)> {
+        match self {
+            Self::Ready(ready) => {
+                LANGUAGES.iter().filter_map(|row| Some((row.name, ready.problem(row)?))).collect()
+            }
+            Self::Invalid { problem, .. } => vec![("all", problem)],
+        }
+    }
+
+    /// The namespaces besides its own that it allows to use it.
+    pub fn allowed(&self) -> &AllowedNamespaces {
+        match self {
+            Self::Ready(ready) => &ready.allowed,
+            Self::Invalid { allowed, .. } => allowed,
+        }
+    }
+
+    /// Its namespace and name.
+    pub fn name(&self) -> &ObjectName {
+        match self {
+            Self::Ready(ready) => &ready.name,
+            Self::Invalid { name, .. } => name,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A language's part of an Instrumentation, made ready for use.
+
+use serde_json::{Map, Value};
+
+use super::{
+    about::{About, Reported},
+    settings::{filled, settings},
+};
+use crate::{env::Setting, json, language::Language};
+use otel_webhook_api::{
+    InstrumentationSpec, LanguageSettings,
+    defaults::{DefaultImages, LIMITS, LanguageDefaults, VOLUME_SIZE},
+    image::Choice,
+    is_hollow,
+    quantity::Quantity,
+};
+
+/// A language's part of an Instrumentation, ready for use.
+#[derive(Debug, PartialEq)]
+pub struct Prepared {
+    /// Image of the init container or sidecar.
+    pub image: String,
+    /// The choice of the image, where users have to know of it.
+    pub reported: Reported,
+    /// The language's variables.
+    pub env: Vec<Setting>,
+    /// The volume's source as JSON: `"emptyDir":{…}` or `"ephemeral":{…}`.
+    pub volume: String,
+    /// The size limit of the agent's volume; none where it is a claim or has no limit.
+    pub size_limit: Option<Quantity>,
+    /// The emptyDir's part of it, whatever the claim template says.
+    pub empty_dir: String,
+    /// Resources of the init containers or the sidecar.
+    pub resources: Resources,
+    /// Java's extensions: image and folder.
+    pub extensions: Vec<(String, String)>,
+    /// Directives of a web server's module.
+    pub attrs: Vec<(String, String)>,
+    /// Version of the web server.
+    pub version: Option<String>,
+    /// Configuration folder or file of the web server.
+    pub config: Option<String>,
+    /// JSON of Go's security context.
+    pub security_context: Option<String>,
+}
+
+/// Requests, limits and claims.
+#[derive(Debug, PartialEq)]
+pub struct Resources {
+    /// As the Instrumentation has them, with what it leaves open filled in.
+    pub value: Value,
+    /// The same as JSON text.
+    pub json: String,
+    /// Names of the claims among them.
+    pub claims: Vec<String>,
+}
+
+/// Prepares a language's part.
+pub fn prepare(
+    language: &Language,
+    spec: &InstrumentationSpec,
+    about: &About,
+    images: &DefaultImages,
+) -> Prepared {
+    let said = (language.settings)(spec);
+    let defaults = language.defaults;
+    let choice = defaults.map(|defaults| images.choose(defaults, about.stored(defaults, said.image)));
+    let empty_dir = empty_dir(&said);
+    let claim = said.volume_claim_template.filter(|claim| !is_hollow(claim));
+    let volume = claim.map_or_else(
+        || empty_dir.clone(),
+        |claim| format!("\"ephemeral\":{{\"volumeClaimTemplate\":{}}}", json::of(claim)),
+    );
+    let attrs = said.attrs.iter().map(|attr| (attr.name.clone(), attr.value.clone().unwrap_or_default()));
+    let limited = defaults.is_some_and(|defaults| defaults.has_volume) && claim.is_none();
+    Prepared {
+        image: choice.as_ref().map(|choice| choice.image.clone()).unwrap_or_default(),
+        reported: Reported(choice.filter(Choice::is_reported)),
+        size_limit: size_limit(said.volume_limit_size).filter(|_| limited),
+        env: settings(said.env),
+        volume,
+        empty_dir,
+        resources: Resources::new(said.resources, defaults),
+        extensions: said.extensions.iter().map(|one| (one.image.clone(), one.dir.clone())).collect(),
+        attrs: attrs.collect(),
+        version: filled(said.version.map(str::to_owned)),
+        config: filled(said.config.map(str::to_owned)),
+        security_context: said.security_context.filter(|value| !value.is_null()).map(json::of),
+    }
+}
+
+impl Resources {
+    fn new(said: Option<&Value>, defaults: Option<&LanguageDefaults>) -> Self {
+        let mut members = said.and_then(Value::as_object).cloned().unwrap_or_default();
+        if let Some(defaults) = defaults {
+            let limits_are_said = !fill(&mut members, "limits", &LIMITS);
+            fill(&mut members, "requests", &defaults.requests);
+            keep_within_limits(&mut members, limits_are_said);
+        }
+        let claims = members.get("claims").and_then(Value::as_array).into_iter().flatten();
+        let claims = claims.filter_map(|claim| claim["name"].as_str().map(str::to_owned)).collect();
+        let value = Value::Object(members);
+        Self { json: json::of(&value), claims, value }
+    }
+}
+
+/// Sets limits or requests that the Instrumentation leaves open, and says
+/// whether it does. An empty object is a decision, not an opening.
+fn fill(resources: &mut Map<String, Value>, key: &str, quantities: &[(&str, &str)]) -> bool {
+    let is_open = resources.get(key).is_none_or(Value::is_null);
+    if is_open {
+        let quantities = quantities.iter().map(|(name, quantity)| ((*name).to_owned(), (*quantity).into()));
+        resources.insert(key.to_owned(), Value::Object(quantities.collect()));
+    }
+    is_open
+}
+
+/// The API server refuses a request above its limit. Where one of the two is a
+/// default it gives way to the other; where both are said, the limit counts.
+fn keep_within_limits(resources: &mut Map<String, Value>, limits_are_said: bool) {
+    let map = |key: &str| resources.get(key).and_then(Value::as_object).cloned();
+    let (Some(mut limits), Some(mut requests)) = (map("limits"), map("requests")) else {
+        return;
+    };
+    for (name, request) in &mut requests {
+        if let Some(limit) = limits.get_mut(name)
+            && let (Some(asked), Some(most)) = (Quantity::of(request), Quantity::of(limit))
+            && asked > most
+        {
+            let (kept, gives_way) = if limits_are_said { (limit, request) } else { (request, limit) };
+            gives_way.clone_from(kept);
+        }
+    }
+    resources.insert("limits".to_owned(), Value::Object(limits));
+    resources.insert("requests".to_owned(), Value::Object(requests));
+}
+
+/// The size limit of a volume. One of nothing limits nothing.
+fn size_limit(said: Option<&Value>) -> Option<Quantity> {
+    let limit = match said.filter(|limit| !limit.is_null()) {
+        Some(limit) => Quantity::of(limit),
+        None => Quantity::parse(VOLUME_SIZE),
+    };
+    limit.filter(|limit| !limit.is_zero())
+}
+
+fn empty_dir(said: &LanguageSettings<'_>) -> String {
+    let limit = said.volume_limit_size.filter(|limit| !limit.is_null());
+    let limit = limit.map_or_else(|| json::of(VOLUME_SIZE), json::of);
+    format!("\"emptyDir\":{{\"sizeLimit\":{limit}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use otel_webhook_api::defaults::JAVA;
+
+    #[test]
+    fn no_request_is_above_its_limit() {
+        let filled = |said: Value| Resources::new(Some(&said), Some(&JAVA)).value;
+        let defaults = json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
+        assert_eq!(filled(json!({})), defaults);
+        let small = json!({"limits": {"cpu": "10m", "memory": "1Gi"}});
+        assert_eq!(filled(small)["requests"], json!({"cpu": "10m", "memory": "64Mi"}));
+        let large = json!({"requests": {"cpu": 2, "memory": "200M"}});
+        assert_eq!(filled(large)["limits"], json!({"cpu": 2, "memory": "256Mi"}));
+        let both = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1500m", "memory": "1Gi"}});
+        let expected = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "1", "memory": "1Gi"}});
+        assert_eq!(filled(both), expected);
+        let open = json!({"limits": {}, "requests": {"cpu": "9"}});
+        assert_eq!(filled(open.clone()), open);
+    }
+}

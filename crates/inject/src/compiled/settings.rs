@@ -1,0 +1,26 @@
+//! Variables and texts of a specification.
+
+use crate::{env::Setting, json};
+use otel_webhook_api::{EnvVar, Raw, is_hollow};
+
+/// The variables of a list, each once: the first entry counts.
+pub fn settings(list: &[EnvVar]) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = Vec::with_capacity(list.len());
+    for variable in list {
+        if settings.iter().any(|known| known.name == variable.name) {
+            continue;
+        }
+        let from = variable.value_from.as_ref().map(Raw::value);
+        settings.push(Setting {
+            name: variable.name.clone(),
+            value: variable.value.clone().unwrap_or_default(),
+            from: from.filter(|from| !is_hollow(from)).map(json::of),
+        });
+    }
+    settings
+}
+
+/// A text that is not empty.
+pub fn filled(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}

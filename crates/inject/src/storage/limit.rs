@@ -1,0 +1,166 @@
+//! The limit of a pod's ephemeral storage, as the kubelet computes it.
+
+use std::fmt;
+
+use serde_json::value::RawValue;
+
+use crate::{
+    demand::{Amounts, limits_of},
+    pod::{Container, Pod},
+};
+use otel_webhook_api::quantity::Quantity;
+
+const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
+
+/// What has to be left for the pod itself: one log file of the size at which the kubelet rotates.
+pub const RESERVE: Quantity = Quantity::mebibytes(10);
+
+/// The limit of a pod as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// How much it is.
+    pub amount: Quantity,
+    /// The containers that have a limit.
+    pub containers: Vec<String>,
+}
+
+impl Limit {
+    /// The limit of a pod, as the kubelet reckons it; none where no container has one.
+    /// `spec.resources` has no part in it.
+    pub fn of(pod: &Pod<'_>) -> Option<Self> {
+        let (mut running, mut started, mut peak) = (None, None, None);
+        let mut containers = Vec::new();
+        let mut read = |one: &Container<'_>| {
+            let own = one.resources.and_then(limit);
+            containers.extend(own.map(|_| one.name.to_string()));
+            own
+        };
+        for one in pod.spec.containers.iter() {
+            running = sum(running, read(one));
+        }
+        for one in pod.spec.init_containers.iter() {
+            let own = read(one);
+            // A native sidecar goes on running beside all that comes after it.
+            if one.is_sidecar() {
+                running = sum(running, own);
+                started = sum(started, own);
+                peak = peak.max(started);
+            } else {
+                peak = peak.max(sum(started, own));
+            }
+        }
+        let amount = running.max(peak)?;
+        let overhead = pod.spec.overhead.filter(|_| !amount.is_zero()).and_then(amount_of);
+        Some(Self { amount: amount.plus(overhead.unwrap_or_default()), containers })
+    }
+}
+
+/// A limit that does not hold the agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// The limit.
+    pub limit: Limit,
+    /// What the agents take.
+    pub need: Quantity,
+    /// The least limit that would do.
+    pub least: Quantity,
+    /// The language's field in the specification, where its volume may be a claim.
+    pub claim: Option<&'static str>,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limit: Limit { amount, containers }, need, least, claim } = self;
+        let containers = containers.join(", ");
+        write!(
+            f,
+            "the pod's limit of ephemeral storage is {amount} (sum of its containers' limits; those with one: \
+             {containers}), and the agents take {need} of it, with {RESERVE} for the pod itself: the kubelet would \
+             evict the pod; raise resources.limits[ephemeral-storage] so that the sum is at least {least}"
+        )?;
+        match claim {
+            Some(field) => write!(f, ", or set spec.{field}.volumeClaimTemplate of the Instrumentation"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A container's limit. Most have none, which is seen without parsing.
+fn limit(resources: &RawValue) -> Option<Quantity> {
+    let text = resources.get();
+    if !text.contains(EPHEMERAL_STORAGE) && !text.contains('\\') {
+        return None;
+    }
+    limits_of(resources).get(EPHEMERAL_STORAGE)
+}
+
+fn amount_of(amounts: &RawValue) -> Option<Quantity> {
+    serde_json::from_str::<Amounts<'_>>(amounts.get()).ok()?.get(EPHEMERAL_STORAGE)
+}
+
+fn sum(one: Option<Quantity>, other: Option<Quantity>) -> Option<Quantity> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.plus(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn limit_of(spec: &Value) -> String {
+        let text = json!({"spec": spec}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        Limit::of(&pod).map_or_else(
+            || "none".to_owned(),
+            |limit| format!("{} by {}", limit.amount, limit.containers.join(", ")),
+        )
+    }
+
+    fn container(name: &str, limit: &str) -> Value {
+        json!({"name": name, "resources": {"limits": {"ephemeral-storage": limit}}})
+    }
+
+    fn sidecar(name: &str, limit: &str) -> Value {
+        let mut sidecar = container(name, limit);
+        sidecar["restartPolicy"] = json!("Always");
+        sidecar
+    }
+
+    #[test]
+    fn a_single_limited_container_limits_the_pod() {
+        let free = json!({"name": "app", "resources": {"limits": {"cpu": "1"}, "requests": {"ephemeral-storage": "9Gi"}}});
+        assert_eq!(limit_of(&json!({"containers": [free]})), "none");
+        let spec = json!({"containers": [free, container("log", "20Mi")]});
+        assert_eq!(limit_of(&spec), "20Mi by log");
+        let spec = json!({"containers": [container("app", "1Gi"), container("log", "24Mi")]});
+        assert_eq!(limit_of(&spec), "1048Mi by app, log");
+    }
+
+    #[test]
+    fn an_init_container_counts_by_itself_and_a_native_sidecar_with_all_that_follow() {
+        let app = || [container("app", "30Mi")];
+        let with = |init: &[Value]| limit_of(&json!({"containers": app(), "initContainers": init}));
+        assert_eq!(with(&[container("init", "20Mi")]), "30Mi by app, init");
+        assert_eq!(with(&[container("init", "50Mi")]), "50Mi by app, init");
+        assert_eq!(with(&[sidecar("mesh", "5Mi")]), "35Mi by app, mesh");
+        let both = [sidecar("mesh", "5Mi"), container("init", "40Mi")];
+        assert_eq!(with(&both), "45Mi by app, mesh, init");
+        let alone = json!({"containers": [{"name": "app"}], "initContainers": [container("init", "50Mi")]});
+        assert_eq!(limit_of(&alone), "50Mi by init");
+    }
+
+    #[test]
+    fn the_limits_of_the_pod_as_a_whole_have_no_part_in_it_and_its_overhead_has() {
+        let whole = json!({"limits": {"ephemeral-storage": "1Mi"}});
+        let overhead = json!({"ephemeral-storage": "6Mi", "cpu": "1"});
+        let free = json!({"containers": [{"name": "app"}], "resources": whole, "overhead": overhead});
+        assert_eq!(limit_of(&free), "none");
+        let limited = |limit| json!({"containers": [container("app", limit)], "resources": whole, "overhead": overhead});
+        assert_eq!(limit_of(&limited("30Mi")), "36Mi by app");
+        assert_eq!(limit_of(&limited("0")), "0 by app");
+    }
+}

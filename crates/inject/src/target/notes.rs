@@ -1,0 +1,40 @@
+//! Notes on what cannot be seen of a target.
+
+use crate::{
+    edit::{Place, container_at},
+    injection::Injection,
+    note::Note,
+    pod::EnvFrom,
+};
+
+/// The notes on a target whose variables are extended.
+pub fn of_target(injection: &mut Injection<'_, '_>, place: Place, extended: &[&'static str]) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let sources = container_at(injection.facts.pod, place).sources().unwrap_or_default();
+    if let Ok(target) = injection.target(place) {
+        for variable in extended {
+            let able: Vec<_> =
+                sources.iter().filter(|source| variable.starts_with(&*source.prefix)).map(name).collect();
+            // An entry of the container's own list hides what envFrom gives,
+            // with the webhook and without it.
+            if !target.env.has(variable) && !able.is_empty() {
+                notes.push(Note::MayBeSetByEnvFrom { variable, sources: able });
+            }
+        }
+    }
+    notes.extend(certificates(injection));
+    notes
+}
+
+/// The notes on the exporter's certificates.
+pub fn certificates(injection: &Injection<'_, '_>) -> impl Iterator<Item = Note> {
+    injection.instrumentation().exporter.objects().map(|object| Note::CertificateNotChecked { object })
+}
+
+fn name(source: &EnvFrom<'_>) -> String {
+    match (&source.config_map_ref, &source.secret_ref) {
+        (Some(map), _) => ["ConfigMap ", &map.name].concat(),
+        (None, Some(secret)) => ["Secret ", &secret.name].concat(),
+        (None, None) => "a source".to_owned(),
+    }
+}
