@@ -152,8 +152,8 @@ impl World {
             let namespace = workload.namespace.as_deref().unwrap_or(&self.namespace).to_owned();
             let outcome = workload.outcome(&self.around(&namespace)).map_err(|error| error.to_string());
             let outcome = outcome.and_then(|outcome| {
-                let patch = outcome.operations();
-                json_patch::patch(workload.pod, &patch).map_err(|error| error.to_string())?;
+                let patch = &outcome.patch;
+                json_patch::patch(workload.pod, patch).map_err(|error| error.to_string())?;
                 Ok(outcome)
             });
             reviews.push(Review { kind: workload.kind, namespace, name: workload.name, outcome });
@@ -171,7 +171,7 @@ impl World {
 impl Review {
     /// Whether the pod was changed.
     pub fn is_changed(&self) -> bool {
-        self.outcome.as_ref().is_ok_and(|outcome| outcome.patch.is_some())
+        self.outcome.as_ref().is_ok_and(|outcome| !outcome.patch.is_empty())
     }
 
     /// The workload as people call it.

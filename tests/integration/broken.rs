@@ -21,7 +21,7 @@ const PODS: u64 = 10_000;
 fn try_pod(seed: u64, generated: &Generated) -> Result<Vec<&'static str>, String> {
     let outcome = review(&surroundings(generated), &generated.pod);
     let mut after = generated.pod.clone();
-    json_patch::patch(&mut after, &outcome.operations()).map_err(|error| format!("{seed}: {error}"))?;
+    json_patch::patch(&mut after, &outcome.patch).map_err(|error| format!("{seed}: {error}"))?;
     let mut faults = sanity::faults(&generated.pod, &after);
     faults.extend(validity::faults(&generated.pod, &after));
     if !faults.is_empty() {

@@ -66,7 +66,7 @@ impl Surroundings {
         };
         let outcome = inject::build(inject::decide(input), owners.unwrap_or(&snapshot.owners));
         let mut after = before.clone();
-        json_patch::patch(&mut after, &outcome.operations()).expect("the patch applies");
+        json_patch::patch(&mut after, &outcome.patch).expect("the patch applies");
         Injected { pod: after, outcome }
     }
 }
@@ -94,7 +94,7 @@ pub struct Injected {
 impl Injected {
     /// Whether the pod was left alone.
     pub fn is_unchanged(&self) -> bool {
-        self.outcome.patch.is_none()
+        self.outcome.patch.is_empty()
     }
 
     /// What came of each language, by container: `java/app: Injected`.

@@ -9,16 +9,19 @@ mod shared;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use serde_json::Value;
+
 use super::{
     env::Setting,
     exporter::Exporter,
-    json,
     language::{LANGUAGES, Language},
     reason::ObjectName,
     resource::Policy,
     selector::Selector,
 };
-use otel_webhook_api::{ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, defaults::DefaultImages};
+use otel_webhook_api::{
+    ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw, defaults::DefaultImages,
+};
 
 use hash::Common;
 use prepared::prepare;
@@ -54,8 +57,8 @@ pub struct Compiled {
     pub sampler: Option<(String, Option<String>)>,
     /// Pull policy of injected images.
     pub image_pull_policy: Option<String>,
-    /// JSON of the init containers' security context.
-    pub security_context: Option<String>,
+    /// The init containers' security context.
+    pub security_context: Option<Value>,
     /// One for each row of the language table, in its order.
     pub languages: Vec<Arc<Prepared>>,
     /// Why it cannot be used for some of them, by their places.
@@ -97,9 +100,7 @@ impl Compiled {
             propagators: spec.propagators.as_ref().filter(|list| !list.is_empty()).map(|list| list.join(",")),
             sampler: filled(sampler.kind).map(|kind| (kind, filled(sampler.argument))),
             image_pull_policy: filled(spec.image_pull_policy.clone()),
-            security_context: security_context
-                .filter(|raw| !raw.value().is_null())
-                .map(|raw| json::of(raw.value())),
+            security_context: security_context.map(Raw::value).filter(|value| !value.is_null()).cloned(),
             languages: LANGUAGES
                 .iter()
                 .map(|language| Arc::new(prepare(language, spec, about, images)))
@@ -150,7 +151,7 @@ impl Compiled {
             propagators: self.propagators.as_deref(),
             sampler: self.sampler.as_ref().map(|(kind, argument)| (kind.as_str(), argument.as_deref())),
             image_pull_policy: self.image_pull_policy.as_deref(),
-            security_context: self.security_context.as_deref(),
+            security_context: self.security_context.as_ref(),
         };
         self.hashes = self.languages.iter().map(|part| hash::of(&common, part)).collect();
         self

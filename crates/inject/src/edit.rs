@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use serde::Serialize;
+use serde_json::Value;
+
 use super::{
     env::Env,
     pod::{Container, Mount, Pod, Unreadable},
@@ -41,7 +44,7 @@ pub struct NewContainer {
     /// Its name.
     pub name: String,
     /// The whole of it as JSON.
-    pub json: String,
+    pub json: Value,
 }
 
 /// An init container to add.
@@ -78,13 +81,16 @@ pub struct Mounts<'p> {
 }
 
 /// A mount to add.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct NewMount<'p> {
     /// The volume's name.
+    #[serde(rename = "name")]
     pub volume: Cow<'p, str>,
     /// Where it is mounted.
+    #[serde(rename = "mountPath")]
     pub path: Cow<'p, str>,
     /// Whether it cannot be written to.
+    #[serde(rename = "readOnly", skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
 }
 
@@ -97,8 +103,8 @@ pub struct Volumes<'p>(Vec<NewVolume<'p>>);
 pub struct NewVolume<'p> {
     /// Its name.
     pub name: Cow<'p, str>,
-    /// Its source as a JSON member, such as `"emptyDir":{}`.
-    pub source: Cow<'p, str>,
+    /// Its source, such as `{"emptyDir": {}}`.
+    pub source: Cow<'p, Value>,
     /// Whether the source is an emptyDir, which the autoscaler will not throw away by itself.
     pub is_empty_dir: bool,
     /// How much of the pod's ephemeral storage it will hold.
@@ -107,8 +113,7 @@ pub struct NewVolume<'p> {
 
 impl<'p> NewVolume<'p> {
     /// A volume of a name and a source.
-    pub fn new(name: impl Into<Cow<'p, str>>, source: impl Into<Cow<'p, str>>) -> Self {
-        let source = source.into();
+    pub fn new(name: impl Into<Cow<'p, str>>, source: Cow<'p, Value>) -> Self {
         Self { name: name.into(), is_empty_dir: is_empty_dir(&source), source, holds: Quantity::ZERO }
     }
 
@@ -120,8 +125,8 @@ impl<'p> NewVolume<'p> {
 }
 
 /// Whether the source of a volume is an emptyDir.
-pub fn is_empty_dir(source: &str) -> bool {
-    source.starts_with("\"emptyDir\":")
+pub fn is_empty_dir(source: &Value) -> bool {
+    source.get("emptyDir").is_some()
 }
 
 impl<'p> NewMount<'p> {

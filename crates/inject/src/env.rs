@@ -7,14 +7,11 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::{
-    json,
     pod::Variable,
     reason::{Reason, Taken},
-    text::Object,
 };
 
 /// What the original of an extended variable is renamed to begin with (D1).
@@ -27,8 +24,8 @@ pub struct Entry<'p> {
     pub name: Cow<'p, str>,
     /// Value; empty where `from` gives it.
     pub value: Cow<'p, str>,
-    /// The JSON of `valueFrom`.
-    pub from: Option<&'p str>,
+    /// Its `valueFrom`.
+    pub from: Option<Cow<'p, Value>>,
     /// Where it stood in the container's own list, if it did.
     pub origin: Option<usize>,
     /// Whether name or value differ from the container's own.
@@ -68,8 +65,8 @@ pub struct Setting {
     pub name: String,
     /// Its value; empty where `from` gives it.
     pub value: String,
-    /// The JSON of `valueFrom`.
-    pub from: Option<String>,
+    /// Its `valueFrom`.
+    pub from: Option<Value>,
 }
 
 /// The list of a container's variables.
@@ -93,27 +90,27 @@ impl<'p> Entry<'p> {
         Self { set_by: SetBy::Container, ..Self::new(name, value) }
     }
 
-    /// A variable that takes a field of the pod.
-    pub fn field(name: &'static str, reference: &'static str) -> Self {
-        Self { from: Some(reference), ..Self::new(name, "") }
+    /// A variable that takes a field of the pod, such as `metadata.name`.
+    pub fn field(name: &'static str, path: &'static str) -> Self {
+        let from = json!({"fieldRef": {"fieldPath": path}});
+        Self { from: Some(Cow::Owned(from)), ..Self::new(name, "") }
     }
 
-    /// Appends the variable as JSON.
-    pub fn write(&self, out: &mut String) {
-        json::member(out, r#"{"name":"#, &self.name);
-        if let Some(from) = self.from {
-            out.push_str(r#","valueFrom":"#);
-            out.push_str(from);
-        } else {
-            json::member(out, r#","value":"#, &self.value);
+    /// The variable as JSON.
+    pub fn json(&self) -> Value {
+        match &self.from {
+            Some(from) => json!({"name": self.name, "valueFrom": from}),
+            None => json!({"name": self.name, "value": self.value}),
         }
-        out.push('}');
     }
 }
 
 impl<'p> From<&'p Setting> for Entry<'p> {
     fn from(setting: &'p Setting) -> Self {
-        Self { from: setting.from.as_deref(), ..Self::new(setting.name.as_str(), setting.value.as_str()) }
+        Self {
+            from: setting.from.as_ref().map(Cow::Borrowed),
+            ..Self::new(setting.name.as_str(), setting.value.as_str())
+        }
     }
 }
 
@@ -246,7 +243,7 @@ impl<'p> Env<'p> {
         let present = self.get(name);
         // As of `set_defaults`, which is called after this.
         let counts = set.as_ref().filter(|set| present.is_none_or(|present| present.set_by > set.set_by));
-        let from = counts.or(present).and_then(|entry| entry.from);
+        let from = counts.or(present).and_then(|entry| entry.from.as_deref());
         let Some(from) = from else { return Ok(()) };
         if is_optional(from) {
             return Err(Reason::OptionalReference { variable: name.to_owned() });
@@ -297,37 +294,16 @@ fn own_entry((index, variable): (usize, Variable<'_>)) -> Entry<'_> {
     Entry {
         name: variable.name.0,
         value: variable.value.0,
-        from: variable.value_from.map(RawValue::get),
+        from: variable.value_from.map(Cow::Owned),
         origin: Some(index),
         change: Change::None,
         set_by: SetBy::Container,
     }
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Source {
-    #[serde(rename = "secretKeyRef")]
-    secret: Option<KeyRef>,
-    #[serde(rename = "configMapKeyRef")]
-    config_map: Option<KeyRef>,
-    #[serde(rename = "fileKeyRef")]
-    file: Option<KeyRef>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct KeyRef {
-    optional: Option<bool>,
-}
-
 /// Whether the variable may end up unset because its source need not exist.
-fn is_optional(from: &str) -> bool {
-    let Object(source) = serde_json::from_str::<Object<Source>>(from).unwrap_or_default();
-    [source.secret, source.config_map, source.file]
-        .into_iter()
-        .flatten()
-        .any(|reference| reference.optional == Some(true))
+fn is_optional(from: &Value) -> bool {
+    ["secretKeyRef", "configMapKeyRef", "fileKeyRef"].iter().any(|kind| from[kind]["optional"] == true)
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Where telemetry is sent, and by which certificates (contract, section 7).
 
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
 use super::{
     edit::{Mounts, NewMount, NewVolume, Volumes},
     env::{Entry, Env, Setting},
-    json,
     pod::{Pod, Volume},
     reason::{Reason, Taken},
 };
@@ -79,7 +82,7 @@ impl Exporter {
             let of_pod = pod.spec.volumes.iter().find(|own| *own.name == *volume.name);
             let other = added.iter().find(|other| other.name == volume.name);
             let is_taken = of_pod.is_some_and(|own| !volume.is_same(own))
-                || other.is_some_and(|other| other.source != volume.source());
+                || other.is_some_and(|other| *other.source != volume.source());
             if is_taken {
                 return Err(Reason::taken(Taken::Volume, &volume.name));
             }
@@ -112,7 +115,7 @@ impl Exporter {
         for volume in &self.volumes {
             let own = pod.spec.volumes.iter().any(|own| *own.name == *volume.name);
             if !own && !volumes.has(&volume.name) {
-                volumes.add(NewVolume::new(volume.name.as_str(), volume.source()));
+                volumes.add(NewVolume::new(volume.name.as_str(), Cow::Owned(volume.source())));
             }
             if !mounts.has_volume(&volume.name) {
                 let mount = NewMount::new(volume.name.as_str(), volume.path.as_str());
@@ -167,9 +170,9 @@ impl CertificateVolume {
     }
 
     /// Optional, so that a missing object never holds the pod back (D20).
-    fn source(&self) -> String {
+    fn source(&self) -> Value {
         let (kind, key) = if self.is_secret { ("secret", "secretName") } else { ("configMap", "name") };
-        format!("\"{kind}\":{{\"{key}\":{},\"optional\":true}}", json::of(self.object.as_str()))
+        json!({kind: {key: self.object, "optional": true}})
     }
 }
 

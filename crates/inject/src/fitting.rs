@@ -86,7 +86,7 @@ fn fitted(result: &Resources<'_>, said: &Value, due_to: Vec<String>) -> Fitted {
         limits: result.limits.to_string(),
         due_to,
     };
-    Fitted { json: result.put_into(said), notes: vec![note] }
+    Fitted { resources: result.put_into(said), notes: vec![note] }
 }
 
 impl<'p> Site<'_, 'p> {

@@ -2,6 +2,8 @@
 
 use std::cell::OnceCell;
 
+use serde_json::Value;
+
 use super::{
     annotation::Annotations,
     catalogue::Namespace,
@@ -149,7 +151,7 @@ impl<'p> Injection<'_, 'p> {
     ///
     /// # Errors
     /// What does not take them (D32).
-    pub fn check_claims(&self, sources: &[&str]) -> Result<(), Reason> {
+    pub fn check_claims(&self, sources: &[&Value]) -> Result<(), Reason> {
         let checked = fitting::check_claims(self.limits(), self.edit, sources);
         let field = self.plan.language.defaults.map_or("", |defaults| defaults.field);
         checked.map_err(|Refusal { object, problem }| Reason::ClaimRefused {

@@ -1,12 +1,14 @@
 //! The result for a pod.
 
+use json_patch::Patch;
+
 use super::{finding::Finding, reason::Reason};
 
 /// What came of a pod.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// RFC 6902 operations as JSON text; none where the pod stays as it is.
-    pub patch: Option<String>,
+    /// RFC 6902 operations; none where the pod stays as it is.
+    pub patch: Patch,
     /// What came of each language that was asked for, by container.
     pub findings: Vec<Finding>,
     /// Whether nothing goes in and the pod carries the stamp that says so: it is reviewed once more.
@@ -14,12 +16,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The patch as operations.
-    pub fn operations(&self) -> json_patch::Patch {
-        let parse = |text: &String| serde_json::from_str(text).expect("the patch is written as operations");
-        self.patch.as_ref().map(parse).unwrap_or_default()
-    }
-
     /// Whether anything was asked for, and not only switched off.
     pub fn is_asked(&self) -> bool {
         self.findings.iter().any(|finding| !matches!(finding.reason, Reason::SwitchedOff { .. }))

@@ -1,104 +1,73 @@
-//! From the edits to the RFC 6902 operations, written as JSON text.
+//! From the edits to the RFC 6902 operations.
 //!
 //! The operations come from the edits themselves, never from comparing two
-//! documents, so every byte of the pod that no edit names survives. Lists are
-//! edited entry by entry: own entries stay where they are, removed ones go
-//! first, and new ones are put in by their final position in ascending order.
+//! documents, so whatever no edit names stays as it is. Lists are edited entry
+//! by entry: own entries stay where they are, removed ones go first, and new
+//! ones are put in by their final position in ascending order.
 
-use itoa::Buffer as Digits;
+use std::fmt::Display;
+
+use json_patch::{
+    AddOperation, MoveOperation, Patch, PatchOperation, RemoveOperation, ReplaceOperation,
+    jsonptr::PointerBuf,
+};
+use serde_json::{Map as JsonMap, Value, json};
 
 use super::{
-    edit::{ContainerEdit, Mounts, NewMount, PodEdit},
+    edit::{ContainerEdit, Mounts, PodEdit},
     env::{Change, Entry},
-    json,
     pod::Metadata,
     stamp::Stamp,
     text::Map,
 };
 
-/// Patch operations as JSON text, ready to be sent.
-#[derive(Debug)]
-pub struct Operations {
-    text: String,
-}
+/// The operations so far.
+#[derive(Debug, Default)]
+struct Operations(Vec<PatchOperation>);
 
-/// Bytes of most patches, so that their text does not move while it grows.
-const USUAL: usize = 6 * 1024;
+/// The end of a list, as a part of a path (RFC 6902, section 4.1).
+const END: &str = "-";
 
 impl Operations {
-    fn new() -> Self {
-        Self { text: String::with_capacity(USUAL) }
+    fn add(&mut self, path: PointerBuf, value: Value) {
+        self.0.push(PatchOperation::Add(AddOperation { path, value }));
     }
 
-    /// The JSON text; none where there is no operation.
-    pub fn finish(mut self) -> Option<String> {
-        if self.text.is_empty() {
-            return None;
-        }
-        self.text.push(']');
-        Some(self.text)
+    fn replace(&mut self, path: PointerBuf, value: Value) {
+        self.0.push(PatchOperation::Replace(ReplaceOperation { path, value }));
     }
 
-    /// Begins an operation, up to its path. A path comes in parts, since it is
-    /// written as often as there are operations, and formatting takes ten times as long.
-    #[inline]
-    fn begin(&mut self, op: &'static str, path: &[&str]) {
-        self.text.push(if self.text.is_empty() { '[' } else { ',' });
-        self.text.push_str(op);
-        // Paths consist of field names, positions and escaped keys; none of
-        // them has a character that JSON would have to escape.
-        for part in path {
-            self.text.push_str(part);
-        }
+    fn remove(&mut self, path: PointerBuf) {
+        self.0.push(PatchOperation::Remove(RemoveOperation { path }));
     }
 
-    fn add(&mut self, path: &[&str], write: impl FnOnce(&mut String)) {
-        self.begin(r#"{"op":"add","path":""#, path);
-        self.text.push_str(r#"","value":"#);
-        write(&mut self.text);
-        self.text.push('}');
-    }
-
-    fn replace(&mut self, path: &[&str], text: &str) {
-        self.begin(r#"{"op":"replace","path":""#, path);
-        self.text.push_str(r#"","value":"#);
-        json::string(&mut self.text, text);
-        self.text.push('}');
-    }
-
-    fn remove(&mut self, path: &[&str]) {
-        self.begin(r#"{"op":"remove","path":""#, path);
-        self.text.push_str(r#""}"#);
-    }
-
-    fn move_to_end(&mut self, list: &str, index: usize) {
-        self.begin(
-            r#"{"op":"move","path":""#,
-            &[list, r#"/-","from":""#, list, "/", Digits::new().format(index)],
-        );
-        self.text.push_str(r#""}"#);
+    fn move_to_end(&mut self, list: &PointerBuf, index: usize) {
+        let (from, path) = (below(list, index), below(list, END));
+        self.0.push(PatchOperation::Move(MoveOperation { from, path }));
     }
 
     /// Appends items to a list, which is made where it is missing or empty.
-    fn append<T>(
-        &mut self,
-        list: &str,
-        present: usize,
-        items: &mut dyn Iterator<Item = T>,
-        write: impl Fn(&mut String, T) + Copy,
-    ) {
-        let mut items = items.peekable();
-        if items.peek().is_none() {
-            return;
+    fn append(&mut self, list: &PointerBuf, present: usize, items: impl Iterator<Item = Value>) {
+        if present > 0 {
+            return items.for_each(|item| self.add(below(list, END), item));
         }
-        if present == 0 {
-            self.add(&[list], |out| json::list(out, items, write));
-        } else {
-            for item in items {
-                self.add(&[list, "/-"], |out| write(out, item));
-            }
+        let items: Vec<_> = items.collect();
+        if !items.is_empty() {
+            self.add(list.clone(), items.into());
         }
     }
+}
+
+/// A path of field names.
+fn path<const N: usize>(names: [&str; N]) -> PointerBuf {
+    PointerBuf::from_tokens(names)
+}
+
+/// The path of an entry of a list, or of a member of an object.
+fn below<T: Display>(parent: &PointerBuf, token: T) -> PointerBuf {
+    let mut path = parent.clone();
+    path.push_back(token.to_string());
+    path
 }
 
 /// The operations of all edits, of the labels and annotations of the stamp,
@@ -107,8 +76,8 @@ pub fn operations(
     edit: &PodEdit<'_>,
     (labels, annotations): &Stamp,
     with_edits: Option<(&'static str, String)>,
-) -> Option<String> {
-    let mut out = Operations::new();
+) -> Patch {
+    let mut out = Operations::default();
     let pod = edit.pod;
     // Containers are named by their position as the pod came, so they are
     // edited before any other is put among them.
@@ -116,45 +85,49 @@ pub fn operations(
         edit_container(&mut out, container);
     }
     insert_init_containers(&mut out, edit);
-    let sidecars = &mut edit.sidecars.iter();
-    out.append("/spec/containers", pod.spec.containers.len(), sidecars, |out, one| {
-        out.push_str(&one.json);
+    let sidecars = edit.sidecars.iter().map(|one| one.json.clone());
+    out.append(&path(["spec", "containers"]), pod.spec.containers.len(), sidecars);
+    let volumes = edit.volumes.iter().map(|volume| {
+        let mut json = JsonMap::from_iter([("name".to_owned(), json!(volume.name))]);
+        json.extend(
+            volume
+                .source
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(kind, source)| (kind.clone(), source.clone())),
+        );
+        json.into()
     });
-    let volumes = &mut edit.volumes.iter();
-    out.append("/spec/volumes", pod.spec.volumes.len(), volumes, |out, volume| {
-        json::member(out, r#"{"name":"#, &volume.name);
-        out.push(',');
-        out.push_str(&volume.source);
-        out.push('}');
-    });
+    out.append(&path(["spec", "volumes"]), pod.spec.volumes.len(), volumes);
     if edit.share_process_namespace {
-        out.add(&["/spec/shareProcessNamespace"], |out| out.push_str("true"));
+        out.add(path(["spec", "shareProcessNamespace"]), true.into());
     }
-    let with_edits = with_edits.filter(|_| !out.text.is_empty());
+    let with_edits = with_edits.filter(|_| !out.0.is_empty());
     let annotations = annotations.iter().chain(with_edits.as_ref());
     set_metadata(&mut out, &pod.metadata, labels.iter().collect(), annotations.collect());
-    out.finish()
+    Patch(out.0)
 }
 
 fn edit_container(out: &mut Operations, edit: &ContainerEdit<'_>) {
     let list = if edit.place.init { "initContainers" } else { "containers" };
-    let container = ["/spec/", list, "/", Digits::new().format(edit.place.index)].concat();
-    edit_env(out, &[&container, "/env"].concat(), edit);
-    edit_mounts(out, &[&container, "/volumeMounts"].concat(), &edit.mounts);
+    let container = below(&path(["spec", list]), edit.place.index);
+    edit_env(out, &below(&container, "env"), edit);
+    edit_mounts(out, &below(&container, "volumeMounts"), &edit.mounts);
 }
 
-fn edit_env(out: &mut Operations, list: &str, edit: &ContainerEdit<'_>) {
+fn edit_env(out: &mut Operations, list: &PointerBuf, edit: &ContainerEdit<'_>) {
     let entries = edit.env.entries();
     if edit.env.own_count() == 0 {
-        return out.append(list, 0, &mut entries.iter(), |out, entry| entry.write(out));
+        return out.append(list, 0, entries.iter().map(Entry::json));
     }
     for (index, entry) in own_entries(entries) {
-        change_entry(out, list, index, entry);
+        change_entry(out, &below(list, index), entry);
     }
     move_late_entries(out, list, entries);
     for (position, entry) in entries.iter().enumerate() {
         if entry.origin.is_none() {
-            out.add(&[list, "/", Digits::new().format(position)], |out| entry.write(out));
+            out.add(below(list, position), entry.json());
         }
     }
 }
@@ -163,22 +136,18 @@ fn own_entries<'e, 'p>(entries: &'e [Entry<'p>]) -> impl Iterator<Item = (usize,
     entries.iter().filter_map(|entry| entry.origin.map(|index| (index, entry)))
 }
 
-fn change_entry(out: &mut Operations, list: &str, index: usize, entry: &Entry<'_>) {
+fn change_entry(out: &mut Operations, path: &PointerBuf, entry: &Entry<'_>) {
     match entry.change {
         Change::None => {}
-        Change::Name => out.replace(&[list, "/", Digits::new().format(index), "/name"], &entry.name),
+        Change::Name => out.replace(below(path, "name"), json!(entry.name)),
         // `add` sets the member, whether it was there or not.
-        Change::Value => {
-            out.add(&[list, "/", Digits::new().format(index), "/value"], |out| {
-                json::string(out, &entry.value);
-            });
-        }
+        Change::Value => out.add(below(path, "value"), json!(entry.value)),
     }
 }
 
 /// Brings own entries that were moved to the end there, so that the own ones
 /// stand in their final order before new ones are put among them.
-fn move_late_entries(out: &mut Operations, list: &str, entries: &[Entry<'_>]) {
+fn move_late_entries(out: &mut Operations, list: &PointerBuf, entries: &[Entry<'_>]) {
     if own_entries(entries).is_sorted_by_key(|(index, _)| index) {
         return;
     }
@@ -191,39 +160,24 @@ fn move_late_entries(out: &mut Operations, list: &str, entries: &[Entry<'_>]) {
     }
 }
 
-fn edit_mounts(out: &mut Operations, list: &str, mounts: &Mounts<'_>) {
+fn edit_mounts(out: &mut Operations, list: &PointerBuf, mounts: &Mounts<'_>) {
     if let Some(index) = mounts.removed {
-        out.remove(&[list, "/", Digits::new().format(index)]);
+        out.remove(below(list, index));
     }
     let present = mounts.own.len() - usize::from(mounts.removed.is_some());
-    out.append(list, present, &mut mounts.added.iter(), |out, mount| write_mount(out, mount));
-}
-
-/// Appends a mount as JSON.
-pub fn write_mount(out: &mut String, mount: &NewMount<'_>) {
-    json::member(out, r#"{"name":"#, &mount.volume);
-    json::member(out, r#","mountPath":"#, &mount.path);
-    if mount.read_only {
-        out.push_str(",\"readOnly\":true");
-    }
-    out.push('}');
+    out.append(list, present, mounts.added.iter().map(|mount| json!(mount)));
 }
 
 fn insert_init_containers(out: &mut Operations, edit: &PodEdit<'_>) {
     let present = edit.pod.spec.init_containers.len();
+    let list = path(["spec", "initContainers"]);
     let mut added: Vec<_> = edit.init_containers.iter().collect();
     added.sort_by_key(|init| init.before);
     if present == 0 {
-        let all = &mut added.iter();
-        return out.append("/spec/initContainers", 0, all, |out, init| {
-            out.push_str(&init.container.json);
-        });
+        return out.append(&list, 0, added.iter().map(|init| init.container.json.clone()));
     }
     for (already, init) in added.iter().enumerate() {
-        let position = init.before + already;
-        out.add(&["/spec/initContainers/", Digits::new().format(position)], |out| {
-            out.push_str(&init.container.json);
-        });
+        out.add(below(&list, init.before + already), init.container.json.clone());
     }
 }
 
@@ -233,7 +187,7 @@ type Wanted<'e> = Vec<&'e (&'static str, String)>;
 fn set_metadata(out: &mut Operations, metadata: &Metadata<'_>, labels: Wanted<'_>, annotations: Wanted<'_>) {
     let has_entries = !labels.is_empty() || !annotations.is_empty();
     if has_entries && !metadata.is_there {
-        out.add(&["/metadata"], |out| out.push_str("{}"));
+        out.add(path(["metadata"]), json!({}));
     }
     set_map(out, "labels", &metadata.labels, labels);
     set_map(out, "annotations", &metadata.annotations, annotations);
@@ -245,33 +199,10 @@ fn set_map(out: &mut Operations, field: &str, own: &Map<'_>, mut entries: Wanted
         return;
     }
     if own.is_empty() {
-        return out.add(&["/metadata/", field], |out| {
-            out.push('{');
-            for (index, (key, value)) in entries.iter().enumerate() {
-                if index > 0 {
-                    out.push(',');
-                }
-                json::string(out, key);
-                out.push(':');
-                json::string(out, value);
-            }
-            out.push('}');
-        });
+        let entries = entries.iter().map(|(key, value)| ((*key).to_owned(), json!(value)));
+        return out.add(path(["metadata", field]), Value::Object(entries.collect()));
     }
     for (key, value) in entries {
-        out.add(&["/metadata/", field, "/", &escaped(key)], |out| json::string(out, value));
+        out.add(path(["metadata", field, key]), json!(value));
     }
-}
-
-/// A key as a part of a path (RFC 6901, section 3).
-fn escaped(key: &str) -> String {
-    let mut part = String::with_capacity(key.len() + 2);
-    let mut rest = key;
-    while let Some(at) = rest.bytes().position(|byte| byte == b'~' || byte == b'/') {
-        part.push_str(&rest[..at]);
-        part.push_str(if rest[at..].starts_with('~') { "~0" } else { "~1" });
-        rest = &rest[at + 1..];
-    }
-    part.push_str(rest);
-    part
 }

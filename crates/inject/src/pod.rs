@@ -5,7 +5,7 @@
 //! be a target.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::text::{List, Map, Object, Text, object_or_default, optional_object};
 
@@ -168,8 +168,7 @@ pub struct Variable<'a> {
     /// Value; absent reads as empty.
     pub value: Text<'a>,
     /// Where the value comes from, if not from `value`.
-    #[serde(borrow)]
-    pub value_from: Option<&'a RawValue>,
+    pub value_from: Option<Value>,
 }
 
 /// A mount of a container.

@@ -2,7 +2,7 @@
 //! in, as Kubernetes' Pod Security Standards have it.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::text::{Object, Text, object_or_default};
 
@@ -51,9 +51,10 @@ impl Level {
 
     /// The first field of a container's security context that the level refuses, beside the
     /// context of its pod.
-    pub fn refuses(self, container: &str, pod: Option<&RawValue>) -> Option<&'static str> {
+    pub fn refuses(self, container: &Value, pod: Option<&RawValue>) -> Option<&'static str> {
         let container = Context::read(container);
-        let of_pod = pod.map(|pod| Context::read(pod.get())).unwrap_or_default();
+        let of_pod = pod.and_then(|pod| Object::<Context<'_>>::deserialize(pod).ok());
+        let of_pod = of_pod.map(|context| context.0).unwrap_or_default();
         container.beyond_baseline().or_else(|| {
             let is_restricted = self == Self::Restricted;
             is_restricted.then(|| container.not_restricted(&of_pod)).flatten()
@@ -62,7 +63,7 @@ impl Level {
 }
 
 /// Whether a container's security context makes it privileged.
-pub fn is_privileged(container: &str) -> bool {
+pub fn is_privileged(container: &Value) -> bool {
     Context::read(container).privileged == Some(true)
 }
 
@@ -119,8 +120,8 @@ struct Windows {
 
 impl<'a> Context<'a> {
     /// What cannot be read says nothing: the API server refuses it for itself.
-    fn read(text: &'a str) -> Self {
-        serde_json::from_str::<Object<Self>>(text).map(|object| object.0).unwrap_or_default()
+    fn read(value: &'a Value) -> Self {
+        Object::<Self>::deserialize(value).map(|object| object.0).unwrap_or_default()
     }
 
     fn beyond_baseline(&self) -> Option<&'static str> {
@@ -170,8 +171,8 @@ mod tests {
     use super::*;
 
     fn refused(level: Level, container: &Value, pod: &Value) -> Option<&'static str> {
-        let (container, pod) = (container.to_string(), pod.to_string());
-        level.refuses(&container, Some(serde_json::from_str(&pod).expect("JSON")))
+        let pod = pod.to_string();
+        level.refuses(container, Some(serde_json::from_str(&pod).expect("JSON")))
     }
 
     /// As the level `restricted` wants it.

@@ -1,14 +1,8 @@
 //! Whether the pod's ServiceAccount lets it refer to the Secrets that injection adds.
 
-use serde::Deserialize;
+use serde_json::Value;
 
-use crate::{
-    injection::Injection,
-    limits::DEFAULT_SERVICE_ACCOUNT,
-    pod::{Named, Pod},
-    reason::Reason,
-    text::{Object, optional_object},
-};
+use crate::{injection::Injection, limits::DEFAULT_SERVICE_ACCOUNT, pod::Pod, reason::Reason};
 
 /// Whether the Secrets of the Instrumentation may be used by the pod. Those
 /// that the pod refers to itself may.
@@ -26,7 +20,7 @@ pub fn check(injection: &Injection<'_, '_>) -> Result<(), Reason> {
     }
     let instrumentation = injection.instrumentation();
     let settings = injection.prepared().env.iter().chain(&instrumentation.env);
-    let of_settings = settings.filter_map(|setting| secret_of(setting.from.as_deref()?));
+    let of_settings = settings.filter_map(|setting| secret_of(setting.from.as_ref()?));
     let added = of_settings.chain(instrumentation.exporter.secrets().map(str::to_owned));
     let own = own_secrets(pod);
     match added.into_iter().find(|secret| !own.contains(secret)) {
@@ -47,7 +41,7 @@ fn own_secrets(pod: &Pod<'_>) -> Vec<String> {
     let mut own: Vec<_> = volumes.map(|secret| secret.secret_name.to_string()).collect();
     for container in pod.spec.containers.iter().chain(pod.spec.init_containers.iter()) {
         let variables = container.variables().unwrap_or_default();
-        own.extend(variables.iter().filter_map(|variable| secret_of(variable.value_from?.get())));
+        own.extend(variables.iter().filter_map(|variable| secret_of(variable.value_from.as_ref()?)));
         let sources = container.sources().unwrap_or_default();
         let secrets = sources.iter().filter_map(|source| source.secret_ref.as_ref());
         own.extend(secrets.map(|secret| secret.name.to_string()));
@@ -55,15 +49,7 @@ fn own_secrets(pod: &Pod<'_>) -> Vec<String> {
     own
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Source<'a> {
-    #[serde(rename = "secretKeyRef", borrow, deserialize_with = "optional_object")]
-    secret: Option<Named<'a>>,
-}
-
 /// The Secret that the value of a variable comes from, if it does.
-fn secret_of(from: &str) -> Option<String> {
-    let Object(source) = serde_json::from_str::<Object<Source<'_>>>(from).ok()?;
-    source.secret.map(|secret| secret.name.to_string())
+fn secret_of(from: &Value) -> Option<String> {
+    from["secretKeyRef"]["name"].as_str().map(str::to_owned)
 }

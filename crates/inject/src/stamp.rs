@@ -3,6 +3,8 @@
 //! It is never on the operator's prefix, and nothing is decided by it: a
 //! stamp is copied along with other annotations all too easily.
 
+use serde::Serialize;
+
 use super::{finding::Finding, json, reason::Reason, text::Map};
 
 /// Label of pods that asked: `"true"` when all of it was injected, `"partial"` when some of it was,
@@ -25,16 +27,23 @@ pub type Entries = Vec<(&'static str, String)>;
 pub type Stamp = (Entries, Entries);
 
 /// What came of a language: the containers of one outcome together.
+#[derive(Serialize)]
 struct Entry<'f> {
     language: &'static str,
     outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
     instrumentation: Option<String>,
     /// Generation of the Instrumentation, which counts its changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<i64>,
     /// Hash of what was effectively configured: pods with another one differ in more than their name.
+    #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<&'f str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     containers: Vec<&'f str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
 
@@ -83,51 +92,18 @@ fn status(findings: &[Finding]) -> String {
         |entry| entry.containers.clear(),
         |entry| entry.instrumentation = None,
     ];
-    let mut text = written(&entries);
+    let mut text = json::of(&entries);
     for step in shorten {
         if text.len() <= LONGEST {
             break;
         }
         entries.iter_mut().for_each(step);
-        text = written(&entries);
+        text = json::of(&entries);
     }
-    text
-}
-
-fn written(entries: &[Entry<'_>]) -> String {
-    let mut text = String::with_capacity(256);
-    json::list(&mut text, entries, |out, entry| entry.write(out));
     text
 }
 
 impl<'f> Entry<'f> {
-    /// Appends it as JSON; what is not there is left out.
-    fn write(&self, out: &mut String) {
-        json::member(out, r#"{"language":"#, self.language);
-        json::member(out, r#","outcome":"#, self.outcome);
-        if let Some(instrumentation) = &self.instrumentation {
-            json::member(out, r#","instrumentation":"#, instrumentation);
-        }
-        if let Some(generation) = self.generation {
-            out.extend([r#","generation":"#, itoa::Buffer::new().format(generation)]);
-        }
-        if let Some(hash) = self.hash {
-            json::member(out, r#","hash":"#, hash);
-        }
-        if !self.containers.is_empty() {
-            out.push_str(r#","containers":"#);
-            json::list(out, &self.containers, |out, name| json::string(out, name));
-        }
-        if let Some(message) = &self.message {
-            json::member(out, r#","message":"#, message);
-        }
-        if !self.notes.is_empty() {
-            out.push_str(r#","notes":"#);
-            json::list(out, &self.notes, |out, note| json::string(out, note));
-        }
-        out.push('}');
-    }
-
     fn of(finding: &'f Finding) -> Self {
         let used = finding.instrumentation.as_ref();
         let mut entry = Self {

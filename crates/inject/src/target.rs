@@ -21,10 +21,7 @@ const ORIGINAL: &str = "$(OTEL_INJECT_ORIGINAL_OTEL_RESOURCE_ATTRIBUTES)";
 
 /// The variables that tell a container the addresses of its pod and node.
 pub fn addresses<'p>() -> [Entry<'p>; 2] {
-    [
-        Entry::field("OTEL_POD_IP", r#"{"fieldRef":{"fieldPath":"status.podIP"}}"#),
-        Entry::field("OTEL_NODE_IP", r#"{"fieldRef":{"fieldPath":"status.hostIP"}}"#),
-    ]
+    [Entry::field("OTEL_POD_IP", "status.podIP"), Entry::field("OTEL_NODE_IP", "status.hostIP")]
 }
 
 /// Whether a target can be given what every target gets, and have variables extended.
@@ -149,12 +146,12 @@ pub fn configure<'p>(
 ) {
     env.set_default(Entry::new("OTEL_SERVICE_NAME", attributes.service_name.clone()));
     instrumentation.exporter.set(env);
-    env.set_default(Entry::field(POD_NAME, r#"{"fieldRef":{"fieldPath":"metadata.name"}}"#));
+    env.set_default(Entry::field(POD_NAME, "metadata.name"));
     if attributes.uid_open && !present.has("k8s.pod.uid") {
-        env.set_default(Entry::field(POD_UID, r#"{"fieldRef":{"fieldPath":"metadata.uid"}}"#));
+        env.set_default(Entry::field(POD_UID, "metadata.uid"));
     }
     if node_name || attributes.node_name_open && !present.has("k8s.node.name") {
-        env.set_default(Entry::field(NODE_NAME, r#"{"fieldRef":{"fieldPath":"spec.nodeName"}}"#));
+        env.set_default(Entry::field(NODE_NAME, "spec.nodeName"));
     }
     if let Some(propagators) = &instrumentation.propagators {
         env.set_default(Entry::new("OTEL_PROPAGATORS", propagators.as_str()));

@@ -1,6 +1,6 @@
 //! The response to a request, and the AdmissionReview around it.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use json_patch::Patch;
@@ -20,8 +20,8 @@ const MOST_WARNINGS: usize = 4096;
 pub struct AdmissionResponse<'a> {
     uid: &'a str,
     allowed: bool,
-    /// Operations as JSON text.
-    patch: Option<Cow<'a, str>>,
+    /// None where the object stays as it is.
+    patch: Option<&'a Patch>,
     warnings: Vec<String>,
     audit: Option<Audit>,
     status: Option<Status>,
@@ -72,9 +72,8 @@ impl<'a> AdmissionResponse<'a> {
     }
 
     /// The object with these operations done to it.
-    pub fn patched(uid: &'a str, patch: &Patch) -> Self {
-        let text = || serde_json::to_string(patch).expect("operations are JSON").into();
-        Self { patch: (!patch.is_empty()).then(text), ..Self::allowed(uid, None) }
+    pub fn patched(uid: &'a str, patch: &'a Patch) -> Self {
+        Self { patch: Some(patch).filter(|patch| !patch.is_empty()), ..Self::allowed(uid, None) }
     }
 
     /// The object is not taken.
@@ -97,8 +96,7 @@ impl<'a> AdmissionResponse<'a> {
         Self {
             warnings: all_of(outcome.warnings().iter().map(|warning| format!("otel-webhook: {warning}"))),
             audit: asked.then(|| Audit::of(outcome)),
-            patch: outcome.patch.as_deref().map(Cow::Borrowed),
-            ..Self::allowed(uid, None)
+            ..Self::patched(uid, &outcome.patch)
         }
     }
 
@@ -110,7 +108,7 @@ impl<'a> AdmissionResponse<'a> {
 
     /// The whole review as JSON.
     pub fn write(&self) -> Vec<u8> {
-        let patch = self.patch.as_deref().map(|patch| BASE64_STANDARD.encode(patch));
+        let patch = self.patch.map(|patch| BASE64_STANDARD.encode(json(patch)));
         let review = Review {
             api_version: "admission.k8s.io/v1",
             kind: "AdmissionReview",
@@ -124,8 +122,12 @@ impl<'a> AdmissionResponse<'a> {
                 patch,
             },
         };
-        serde_json::to_vec(&review).expect("strings and maps of strings are JSON")
+        json(&review)
     }
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("strings and maps of strings are JSON")
 }
 
 /// `AdmissionReview` of `admission.k8s.io/v1` with a response alone.

@@ -87,8 +87,8 @@ pub fn of(case: &Case<'_>) -> Vec<Difference> {
         return Vec::new();
     }
     let mut after = Cow::Borrowed(case.pod);
-    let patch = case.outcome.operations();
-    if !patch.is_empty() && json_patch::patch(after.to_mut(), &patch).is_err() {
+    let patch = &case.outcome.patch;
+    if !patch.is_empty() && json_patch::patch(after.to_mut(), patch).is_err() {
         return Vec::new();
     }
     let seen = Seen { case, after: &after };

@@ -87,12 +87,12 @@ async fn try_pod(pods: &Api<DynamicObject>, seed: u64, generated: Generated) -> 
         return Fate::RefusedAnyway(message);
     }
     let outcome = review(&surroundings(&generated), &generated.pod);
-    if outcome.patch.is_none() {
+    if outcome.patch.is_empty() {
         return Fate::LeftAlone;
     }
     let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
     let mut patched = generated.pod;
-    json_patch::patch(&mut patched, &outcome.operations()).expect("the patch applies");
+    json_patch::patch(&mut patched, &outcome.patch).expect("the patch applies");
     match dry_run(pods, &patched).await {
         Ok(()) => Fate::Taken { injected },
         Err(message) => {

@@ -1,5 +1,7 @@
 //! Apache HTTPD: a module, loaded by a file that `httpd.conf` includes.
 
+use std::borrow::Cow;
+
 use super::scripts;
 use crate::{
     agents::web_server::{AGENT_FOLDER, CONF_FOLDER, Location, WebServer},
@@ -16,7 +18,7 @@ pub const SERVER: WebServer = WebServer {
     attach: APACHE_ATTACH,
     conf_volume: "otel-apache-conf-dir",
     agent_volume: "otel-apache-agent",
-    sources: |prepared| [&prepared.empty_dir, &prepared.volume],
+    sources: |prepared| [&prepared.empty_dir, &prepared.volume].map(Cow::Borrowed),
     location,
     copy: |location, draft| {
         draft.words("command", &["cp", "-r", &format!("{}/.", location.folder), CONF_FOLDER]);

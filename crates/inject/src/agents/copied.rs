@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::{
     annotation::Annotations,
-    container::{Draft, init_resources},
+    container::{Draft, init_resources, security_context},
     edit::{NewInitContainer, NewMount, NewVolume, Place, is_empty_dir},
     env::Env,
     injection::Injection,
@@ -153,18 +153,18 @@ fn add_to_pod(
     first: Place,
 ) {
     let prepared = injection.prepared();
-    let volume = NewVolume::new(agent.name, prepared.volume.as_str());
+    let volume = NewVolume::new(agent.name, Cow::Borrowed(&prepared.volume));
     injection.edit.volumes.add(volume.holding(room.counted()));
     let before = injection.edit.init_place(first);
     let resources = init_resources(injection, before);
     let mount = NewMount::new(agent.name, agent.mount_path);
     for copying in copies {
         let mut draft = Draft::new(&copying.name, copying.image);
-        draft.words("command", &copying.command).mounts(&[], std::slice::from_ref(&mount));
+        draft.words("command", &copying.command).mounts(Vec::new(), std::slice::from_ref(&mount));
         draft
-            .raw("resources", Some(&resources))
+            .member("resources", Some(resources.clone()))
             .pull_policy(injection.instrumentation().image_pull_policy.as_deref());
-        draft.security_of(injection, first);
+        draft.member("securityContext", security_context(injection, first));
         injection.edit.init_containers.push(NewInitContainer { before, container: draft.finish() });
     }
 }

@@ -1,5 +1,9 @@
 //! Go: a privileged sidecar that attaches to the application's process.
 
+use std::borrow::Cow;
+
+use serde_json::json;
+
 use crate::{
     container::{Draft, sidecar_resources},
     edit::{Mounts, NewMount, NewVolume, Place, container_at},
@@ -17,9 +21,6 @@ const KERNEL_DEBUG: &str = "kernel-debug";
 const KERNEL_DEBUG_PATH: &str = "/sys/kernel/debug";
 const EXECUTABLE: &str = "OTEL_GO_AUTO_TARGET_EXE";
 const EXECUTABLE_ANNOTATION: &str = "otel-go-auto-target-exe";
-
-/// The agent loads programs into the kernel, which takes all that a node has to give.
-const PRIVILEGED: &str = r#"{"privileged":true,"runAsUser":0}"#;
 
 /// Puts the sidecar beside the first container that is named.
 pub fn inject(injection: &mut Injection<'_, '_>) {
@@ -55,16 +56,18 @@ fn add_sidecar(injection: &mut Injection<'_, '_>, place: Place) -> Result<Vec<No
     notes.extend(target::certificates(injection));
     notes.extend(warning::of_exporter(injection.plan, &env, None));
     let (pod, instrumentation) = (injection.facts.pod, injection.instrumentation());
-    let source = format!("\"hostPath\":{{\"path\":\"{KERNEL_DEBUG_PATH}\"}}");
-    injection.edit.volumes.add(NewVolume::new(KERNEL_DEBUG, source));
+    let source = json!({"hostPath": {"path": KERNEL_DEBUG_PATH}});
+    injection.edit.volumes.add(NewVolume::new(KERNEL_DEBUG, Cow::Owned(source)));
     let mut mounts = Mounts::default();
     mounts.add(NewMount::new(KERNEL_DEBUG, KERNEL_DEBUG_PATH));
     instrumentation.exporter.mount(pod, &mut injection.edit.volumes, &mut mounts);
     let mut draft = Draft::new(GO_SIDECAR, &injection.prepared().image);
-    draft.env(&env, &[]).mounts(&[], &mounts.added);
-    draft.raw("resources", Some(&resources)).pull_policy(instrumentation.image_pull_policy.as_deref());
-    draft
-        .raw("securityContext", Some(injection.prepared().security_context.as_deref().unwrap_or(PRIVILEGED)));
+    draft.env(&env, &[]).mounts(Vec::new(), &mounts.added);
+    draft.member("resources", Some(resources)).pull_policy(instrumentation.image_pull_policy.as_deref());
+    let said = injection.prepared().security_context.clone();
+    // The agent loads programs into the kernel, which takes all that a node has to give.
+    let privileged = || json!({"privileged": true, "runAsUser": 0});
+    draft.member("securityContext", Some(said.unwrap_or_else(privileged)));
     injection.edit.sidecars.push(draft.finish());
     // With the node's processes in sight there is nothing to share, and the
     // API server refuses both at once (D17).

@@ -1,5 +1,9 @@
 //! nginx: a module, loaded by `nginx.conf` and configured in `conf.d`.
 
+use std::borrow::Cow;
+
+use serde_json::json;
+
 use super::scripts;
 use crate::{
     agents::web_server::{self, Location, WebServer},
@@ -12,15 +16,13 @@ use crate::{
 
 const DEFAULT_FILE: &str = "/etc/nginx/nginx.conf";
 
-/// Neither volume has a limit, nor can it be a claim.
-const EMPTY_DIR: &str = "\"emptyDir\":{}";
-
 /// What the server needs.
 pub const SERVER: WebServer = WebServer {
     attach: NGINX_ATTACH,
     conf_volume: "otel-nginx-conf-dir",
     agent_volume: "otel-nginx-agent",
-    sources: |_| [EMPTY_DIR; 2],
+    // Neither volume has a limit, nor can it be a claim.
+    sources: |_| [(); 2].map(|()| Cow::Owned(json!({"emptyDir": {}}))),
     location,
     copy: |location, draft| web_server::run_script(draft, scripts::NGINX_CLONE, &location.folder),
     script: scripts::NGINX_AGENT,

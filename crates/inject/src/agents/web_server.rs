@@ -7,7 +7,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use crate::{
     compiled::Prepared,
@@ -18,6 +18,7 @@ use crate::{
     },
     env::{Entry, Env, SetBy},
     injection::Injection,
+    json,
     language::WEB_SERVER_CLONE,
     note::Note,
     pod::Container,
@@ -36,7 +37,7 @@ pub struct WebServer {
     /// Volume of the agent.
     pub agent_volume: &'static str,
     /// The sources of the two volumes.
-    pub sources: for<'s> fn(&'s Prepared) -> [&'s str; 2],
+    pub sources: for<'s> fn(&'s Prepared) -> [Cow<'s, Value>; 2],
     /// Where the configuration is.
     pub location: fn(&Prepared) -> Result<Location, Reason>,
     /// What the clone runs.
@@ -85,7 +86,7 @@ const SCRIPT_NAME: &str = "--";
 const INSTANCE: &str = "<<SID-PLACEHOLDER>>";
 
 /// The pod's name as the source of a variable.
-const POD_NAME: &str = r#"{"fieldRef":{"fieldPath":"metadata.name"}}"#;
+const POD_NAME: &str = "metadata.name";
 
 /// Puts the module into the first target that it fits, and gives the others
 /// the variables.
@@ -114,11 +115,11 @@ pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
 fn prepare(injection: &Injection<'_, '_>, server: &WebServer) -> Result<(Location, Room), Reason> {
     let location = (server.location)(injection.prepared())?;
     injection.check_security_context()?;
-    injection.check_claims(&(server.sources)(injection.prepared()))?;
+    let [conf, agent] = (server.sources)(injection.prepared());
+    injection.check_claims(&[&conf, &agent])?;
     // Only one clone fits into a pod, and so only one web server (D17).
     injection.check_names(&[server.conf_volume, server.agent_volume], [WEB_SERVER_CLONE, server.attach])?;
-    let [_, agent] = (server.sources)(injection.prepared());
-    let room = storage::check(injection, !is_empty_dir(agent))?;
+    let room = storage::check(injection, !is_empty_dir(&agent))?;
     Ok((location, room))
 }
 
@@ -189,8 +190,8 @@ struct Site<'s> {
     first: Place,
     /// The target whose security context they take.
     secured_as: Place,
-    /// Their resources as JSON.
-    resources: Cow<'s, str>,
+    /// Their resources.
+    resources: Value,
 }
 
 impl Site<'_> {
@@ -198,20 +199,22 @@ impl Site<'_> {
     /// variables and the volume, running something else.
     fn clone_container(&self, injection: &Injection<'_, '_>) -> NewContainer {
         let container = container_at(injection.facts.pod, self.first);
-        let raw = |list| items(container, list).unwrap_or_default();
+        let copies = |list| items(container, list).unwrap_or_default();
         let mut env = own_env(container).unwrap_or_default();
         env.set_defaults(&injection.prepared().env, SetBy::Language);
         if let Some(path) = self.server.search_path.as_ref().filter(|path| env.has(path.name)) {
             path.extend(&mut env);
         }
-        let sources = container.env_from.filter(|list| !raw(Some(*list)).is_empty());
+        let sources = copies(container.env_from);
         let mount = NewMount::new(self.server.conf_volume, CONF_FOLDER);
         let mut draft = Draft::new(WEB_SERVER_CLONE, &container.image);
         (self.server.copy)(self.location, &mut draft);
-        draft.env(&env, &raw(container.env)).raw("envFrom", sources.map(RawValue::get));
-        let own = copied_mounts(&raw(container.volume_mounts), security_context(injection, self.secured_as));
-        draft.mounts(&own, &[mount]).raw("resources", Some(&self.resources));
-        draft.pull_policy(Some(&container.image_pull_policy)).security_of(injection, self.secured_as);
+        draft.env(&env, &copies(container.env));
+        draft.member("envFrom", (!sources.is_empty()).then(|| sources.into()));
+        let security_context = security_context(injection, self.secured_as);
+        let own = copied_mounts(copies(container.volume_mounts), security_context.as_ref());
+        draft.mounts(own, &[mount]).member("resources", Some(self.resources.clone()));
+        draft.pull_policy(Some(&container.image_pull_policy)).member("securityContext", security_context);
         draft.finish()
     }
 
@@ -231,10 +234,11 @@ impl Site<'_> {
         ];
         let mut draft = Draft::new(self.server.attach, &prepared.image);
         run_script(&mut draft, self.server.script, (self.server.script_argument)(self.location));
-        draft.env(&env, &[]).mounts(&[], &mounts).raw("resources", Some(&self.resources));
+        draft.env(&env, &[]).mounts(Vec::new(), &mounts);
+        draft.member("resources", Some(self.resources.clone()));
         draft
             .pull_policy(instrumentation.image_pull_policy.as_deref())
-            .security_of(injection, self.secured_as);
+            .member("securityContext", security_context(injection, self.secured_as));
         draft.finish()
     }
 }
@@ -289,6 +293,10 @@ fn service_namespace<'a>(
     known.unwrap_or(injection.plan.language.name)
 }
 
-fn items<'p>(container: &Container<'p>, list: Option<&'p RawValue>) -> Result<Vec<&'p RawValue>, Reason> {
-    Container::items(list).map_err(|error| unreadable(container, &error))
+/// The entries of a list, with every field.
+fn items(container: &Container<'_>, list: Option<&RawValue>) -> Result<Vec<Value>, Reason> {
+    let items = Container::items(list).map_err(|error| unreadable(container, &error))?;
+    let values =
+        items.into_iter().map(|item| json::value_of(item).map_err(|error| unreadable(container, &error)));
+    values.collect()
 }

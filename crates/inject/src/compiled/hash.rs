@@ -27,8 +27,8 @@ pub struct Common<'c> {
     pub sampler: Option<(&'c str, Option<&'c str>)>,
     /// Pull policy of injected images.
     pub image_pull_policy: Option<&'c str>,
-    /// JSON of the init containers' security context.
-    pub security_context: Option<&'c str>,
+    /// The init containers' security context.
+    pub security_context: Option<&'c Value>,
 }
 
 /// The hash of a language's configuration: FNV-1a of 32 bits. It tells configurations apart, and guards nothing.
@@ -81,13 +81,13 @@ fn document(common: &Common<'_>, part: &Prepared) -> Value {
     let language = object([
         ("image", part.image.as_str().into()),
         ("env", variables(&part.env)),
-        ("volume", parsed(Some(&["{", &part.volume, "}"].concat()))),
+        ("volume", part.volume.clone()),
         ("resources", part.resources.value.clone()),
         ("extensions", part.extensions.iter().map(extension).collect()),
         ("attrs", pairs(&part.attrs)),
         ("version", part.version.as_deref().into()),
         ("config", part.config.as_deref().into()),
-        ("securityContext", parsed(part.security_context.as_deref())),
+        ("securityContext", part.security_context.clone().into()),
     ]);
     let mut document = object([
         ("env", variables(common.env)),
@@ -96,7 +96,7 @@ fn document(common: &Common<'_>, part: &Prepared) -> Value {
         ("propagators", common.propagators.into()),
         ("sampler", sampler.into()),
         ("imagePullPolicy", common.image_pull_policy.into()),
-        ("initContainerSecurityContext", parsed(common.security_context)),
+        ("initContainerSecurityContext", common.security_context.cloned().into()),
         ("language", language),
     ]);
     document.sort_all_objects();
@@ -121,7 +121,7 @@ fn variables(list: &[Setting]) -> Value {
         object([
             ("name", setting.name.as_str().into()),
             ("value", setting.value.as_str().into()),
-            ("valueFrom", parsed(setting.from.as_deref())),
+            ("valueFrom", setting.from.clone().into()),
         ])
     };
     list.iter().map(variable).collect()
@@ -130,10 +130,6 @@ fn variables(list: &[Setting]) -> Value {
 /// Names and values in their order, which decides where one is given twice.
 fn pairs(list: &[(String, String)]) -> Value {
     list.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
-}
-
-fn parsed(text: Option<&str>) -> Value {
-    text.map_or(Value::Null, |text| serde_json::from_str(text).expect("it was written as JSON"))
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! A language's part of an Instrumentation, made ready for use.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     about::{About, Reported},
     settings::{filled, settings},
 };
-use crate::{env::Setting, json, language::Language};
+use crate::{env::Setting, language::Language};
 use otel_webhook_api::{
     InstrumentationSpec, LanguageSettings,
     defaults::{DefaultImages, LIMITS, LanguageDefaults, VOLUME_SIZE},
@@ -24,12 +24,12 @@ pub struct Prepared {
     pub reported: Reported,
     /// The language's variables.
     pub env: Vec<Setting>,
-    /// The volume's source as JSON: `"emptyDir":{…}` or `"ephemeral":{…}`.
-    pub volume: String,
+    /// The volume's source: `{"emptyDir": {…}}` or `{"ephemeral": {…}}`.
+    pub volume: Value,
     /// The size limit of the agent's volume; none where it is a claim or has no limit.
     pub size_limit: Option<Quantity>,
     /// The emptyDir's part of it, whatever the claim template says.
-    pub empty_dir: String,
+    pub empty_dir: Value,
     /// Resources of the init containers or the sidecar.
     pub resources: Resources,
     /// Java's extensions: image and folder.
@@ -40,8 +40,8 @@ pub struct Prepared {
     pub version: Option<String>,
     /// Configuration folder or file of the web server.
     pub config: Option<String>,
-    /// JSON of Go's security context.
-    pub security_context: Option<String>,
+    /// Go's security context.
+    pub security_context: Option<Value>,
 }
 
 /// Requests, limits and claims.
@@ -49,8 +49,6 @@ pub struct Prepared {
 pub struct Resources {
     /// As the Instrumentation has them, with what it leaves open filled in.
     pub value: Value,
-    /// The same as JSON text.
-    pub json: String,
     /// Names of the claims among them.
     pub claims: Vec<String>,
 }
@@ -67,10 +65,8 @@ pub fn prepare(
     let choice = defaults.map(|defaults| images.choose(defaults, about.stored(defaults, said.image)));
     let empty_dir = empty_dir(&said);
     let claim = said.volume_claim_template.filter(|claim| !is_hollow(claim));
-    let volume = claim.map_or_else(
-        || empty_dir.clone(),
-        |claim| format!("\"ephemeral\":{{\"volumeClaimTemplate\":{}}}", json::of(claim)),
-    );
+    let volume =
+        claim.map_or_else(|| empty_dir.clone(), |claim| json!({"ephemeral": {"volumeClaimTemplate": claim}}));
     let attrs = said.attrs.iter().map(|attr| (attr.name.clone(), attr.value.clone().unwrap_or_default()));
     let limited = defaults.is_some_and(|defaults| defaults.has_volume) && claim.is_none();
     Prepared {
@@ -85,7 +81,7 @@ pub fn prepare(
         attrs: attrs.collect(),
         version: filled(said.version.map(str::to_owned)),
         config: filled(said.config.map(str::to_owned)),
-        security_context: said.security_context.filter(|value| !value.is_null()).map(json::of),
+        security_context: said.security_context.filter(|value| !value.is_null()).cloned(),
     }
 }
 
@@ -100,7 +96,7 @@ impl Resources {
         let claims = members.get("claims").and_then(Value::as_array).into_iter().flatten();
         let claims = claims.filter_map(|claim| claim["name"].as_str().map(str::to_owned)).collect();
         let value = Value::Object(members);
-        Self { json: json::of(&value), claims, value }
+        Self { value, claims }
     }
 }
 
@@ -144,10 +140,10 @@ fn size_limit(said: Option<&Value>) -> Option<Quantity> {
     limit.filter(|limit| !limit.is_zero())
 }
 
-fn empty_dir(said: &LanguageSettings<'_>) -> String {
+fn empty_dir(said: &LanguageSettings<'_>) -> Value {
     let limit = said.volume_limit_size.filter(|limit| !limit.is_null());
-    let limit = limit.map_or_else(|| json::of(VOLUME_SIZE), json::of);
-    format!("\"emptyDir\":{{\"sizeLimit\":{limit}}}")
+    let limit = limit.cloned().unwrap_or_else(|| VOLUME_SIZE.into());
+    json!({"emptyDir": {"sizeLimit": limit}})
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Variables and texts of a specification.
 
-use crate::{env::Setting, json};
+use crate::env::Setting;
 use otel_webhook_api::{EnvVar, Raw, is_hollow};
 
 /// The variables of a list, each once: the first entry counts.
@@ -14,7 +14,7 @@ pub fn settings(list: &[EnvVar]) -> Vec<Setting> {
         settings.push(Setting {
             name: variable.name.clone(),
             value: variable.value.clone().unwrap_or_default(),
-            from: from.filter(|from| !is_hollow(from)).map(json::of),
+            from: from.filter(|from| !is_hollow(from)).cloned(),
         });
     }
     settings

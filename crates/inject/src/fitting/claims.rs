@@ -3,11 +3,11 @@
 //! pod waiting for it.
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::{
     edit::{NewVolume, PodEdit},
     fitting::refusal::Refusal,
+    json,
     limits::{LimitType, Limits, ResourceQuota},
 };
 use otel_webhook_api::quantity::Quantity;
@@ -21,16 +21,13 @@ struct Claim {
 }
 
 impl Claim {
-    /// The claim of a volume's source as a JSON member, if it makes one.
-    fn of_source(source: &str) -> Option<Self> {
-        let ephemeral = source.strip_prefix("\"ephemeral\":")?;
-        Self::of_ephemeral(ephemeral)
+    /// The claim of a volume's source, if it makes one.
+    fn of_source(source: &Value) -> Option<Self> {
+        Self::of_ephemeral(source.get("ephemeral")?)
     }
 
-    fn of_ephemeral(ephemeral: &str) -> Option<Self> {
-        let mut ephemeral: Value = serde_json::from_str(ephemeral).ok()?;
-        let template = ephemeral.get_mut("volumeClaimTemplate")?.take();
-        Some(Self { template })
+    fn of_ephemeral(ephemeral: &Value) -> Option<Self> {
+        Some(Self { template: ephemeral.get("volumeClaimTemplate")?.clone() })
     }
 
     fn request(&self, resource: &str) -> Option<Quantity> {
@@ -54,7 +51,7 @@ impl Claim {
 ///
 /// # Errors
 /// Which LimitRange or quota does not.
-pub fn check(limits: &Limits, edit: &PodEdit<'_>, sources: &[&str]) -> Result<(), Refusal> {
+pub fn check(limits: &Limits, edit: &PodEdit<'_>, sources: &[&Value]) -> Result<(), Refusal> {
     if limits.is_empty() {
         return Ok(());
     }
@@ -66,8 +63,8 @@ pub fn check(limits: &Limits, edit: &PodEdit<'_>, sources: &[&str]) -> Result<()
         let mut items = limits.items(LimitType::PersistentVolumeClaim);
         items.try_for_each(|(range, item)| Refusal::of_claim(range, item, |name| claim.request(name)))?;
     }
-    let own = edit.pod.spec.volumes.iter().filter_map(|volume| volume.ephemeral.map(RawValue::get));
-    let own = own.filter_map(Claim::of_ephemeral);
+    let own = edit.pod.spec.volumes.iter().filter_map(|volume| json::value_of(volume.ephemeral?).ok());
+    let own = own.filter_map(|ephemeral| Claim::of_ephemeral(&ephemeral));
     let added = edit.volumes.iter().filter_map(|NewVolume { source, .. }| Claim::of_source(source));
     let all: Vec<Claim> = own.chain(added).chain(new).collect();
     limits.quotas().iter().try_for_each(|quota| check_quota(quota, &all))

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 use super::{pair::Pair, resources::Resources};
 use crate::{
     demand::{CLASS_RESOURCES, Demand},
@@ -12,8 +14,8 @@ use otel_webhook_api::quantity::Quantity;
 /// Resources that differ from what the Instrumentation says.
 #[derive(Debug)]
 pub struct Fitted {
-    /// The resources as JSON.
-    pub json: String,
+    /// The resources.
+    pub resources: Value,
     /// What was done to them.
     pub notes: Vec<Note>,
 }

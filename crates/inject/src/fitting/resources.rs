@@ -6,7 +6,7 @@ use std::{borrow::Cow, fmt};
 use serde_json::Value;
 
 use super::pair::Pair;
-use crate::{demand::Asked, json, text::Text};
+use crate::{demand::Asked, text::Text};
 use otel_webhook_api::quantity::Quantity;
 
 /// Requests and limits.
@@ -83,23 +83,15 @@ impl<'s> Resources<'s> {
         self.requests.is_changed || self.limits.is_changed
     }
 
-    /// What is said, with the changes, as JSON.
-    pub fn put_into(&self, said: &Value) -> String {
-        let ours = [("limits", &self.limits), ("requests", &self.requests)];
-        let is_ours =
-            |key: &str| ours.iter().find(|(name, _)| *name == key).map(|(_, quantities)| *quantities);
-        let is_new = |key: &str| said.get(key).is_none();
-        let members = said.as_object().into_iter().flatten();
-        let said = members.map(|(key, value)| (key.as_str(), is_ours(key).ok_or(value)));
-        let new = ours.into_iter().filter(|(key, quantities)| is_new(key) && !quantities.entries.is_empty());
-        let mut out = String::with_capacity(256);
-        object(&mut out, said.chain(new.map(|(key, quantities)| (key, Ok(quantities)))), |out, member| {
-            match member {
-                Ok(quantities) => quantities.write(out),
-                Err(value) => out.push_str(&json::of(value)),
+    /// What is said, with the changes.
+    pub fn put_into(&self, said: &Value) -> Value {
+        let mut members = said.as_object().cloned().unwrap_or_default();
+        for (key, quantities) in [("limits", &self.limits), ("requests", &self.requests)] {
+            if members.contains_key(key) || !quantities.entries.is_empty() {
+                members.insert(key.to_owned(), quantities.json());
             }
-        });
-        out
+        }
+        members.into()
     }
 }
 
@@ -150,12 +142,9 @@ impl<'s> Quantities<'s> {
         self.entries.iter().find(|(name, _)| name == resource).map(|(_, entry)| entry)
     }
 
-    fn write(&self, out: &mut String) {
-        let members = self.entries.iter().map(|(name, entry)| (&**name, entry));
-        object(out, members, |out, entry| match entry.written {
-            Some(written) => out.push_str(&json::of(written)),
-            None => json::string(out, &entry.text()),
-        });
+    fn json(&self) -> Value {
+        let value = |entry: &Entry<'_>| entry.written.cloned().unwrap_or_else(|| entry.text().into());
+        self.entries.iter().map(|(name, entry)| (name.to_string(), value(entry))).collect()
     }
 }
 
@@ -167,22 +156,6 @@ impl<'s> Entry<'s> {
             (None, amount) => amount.unwrap_or_default().to_string().into(),
         }
     }
-}
-
-/// Appends a JSON object.
-fn object<'m, T>(
-    out: &mut String,
-    members: impl Iterator<Item = (&'m str, T)>,
-    write: impl Fn(&mut String, T),
-) {
-    out.push('{');
-    for (index, (name, value)) in members.enumerate() {
-        out.push_str(if index > 0 { "," } else { "" });
-        json::string(out, name);
-        out.push(':');
-        write(out, value);
-    }
-    out.push('}');
 }
 
 impl fmt::Display for Quantities<'_> {

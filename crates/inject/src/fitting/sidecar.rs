@@ -50,7 +50,7 @@ pub fn sidecar(said: &Value, demand: &Demand<'_>, limits: &Limits) -> Result<Opt
 
 fn fitted(result: &Resources<'_>, said: &Value, due_to: Vec<String>) -> Fitted {
     let (requests, limits) = (result.requests.to_string(), result.limits.to_string());
-    Fitted { json: result.put_into(said), notes: vec![Note::SidecarFitted { requests, limits, due_to }] }
+    Fitted { resources: result.put_into(said), notes: vec![Note::SidecarFitted { requests, limits, due_to }] }
 }
 
 /// What runs beside the pod's containers.

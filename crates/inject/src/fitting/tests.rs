@@ -19,7 +19,7 @@ fn neutral_of(said: &Value, spec: &Value) -> Value {
     let text = json!({"spec": spec}).to_string();
     let pod = Pod::parse(&text).expect("a pod");
     let place = pod.spec.init_containers.len();
-    fitted_at(said, &pod, place).map_or(said.clone(), |fitted| parsed(&fitted.json))
+    fitted_at(said, &pod, place).map_or(said.clone(), |fitted| fitted.resources)
 }
 
 fn fitted_at(said: &Value, pod: &Pod<'_>, place: usize) -> Option<Fitted> {
@@ -34,10 +34,6 @@ fn fitted_in(
     way: InitResources,
 ) -> Option<Fitted> {
     init_container(said, Site { demand: &Demand::of(pod, limits), limits, place }, way)
-}
-
-fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).expect("JSON")
 }
 
 fn containers(resources: &Value) -> Value {
@@ -106,7 +102,7 @@ fn little_memory_is_said_and_the_class_stays() {
     let pod = Pod::parse(&text).expect("a pod");
     let fitted = fitted_at(&said, &pod, 0).expect("notes");
     let all = json!({"cpu": "20m", "memory": "64Mi"});
-    assert_eq!(parsed(&fitted.json), json!({"limits": {"memory": "64Mi", "cpu": "20m"}, "requests": all}));
+    assert_eq!(fitted.resources, json!({"limits": {"memory": "64Mi", "cpu": "20m"}, "requests": all}));
     let [Note::ResourcesLowered { .. }, little] = &fitted.notes[..] else { panic!("{:?}", fitted.notes) };
     assert_eq!(*little, Note::MemoryTooLittle { allowed: "64Mi".to_owned() });
 }
@@ -121,7 +117,7 @@ fn native_sidecars_before_the_place_count_and_those_behind_do_not() {
     let text = json!({"spec": spec}).to_string();
     let pod = Pod::parse(&text).expect("a pod");
     let fitted = fitted_at(&json!({"requests": {"cpu": "50m"}}), &pod, 1).expect("lowered");
-    assert_eq!(parsed(&fitted.json)["requests"]["cpu"], "40m", "70m in all, 30m running");
+    assert_eq!(fitted.resources["requests"]["cpu"], "40m", "70m in all, 30m running");
 }
 
 #[test]
@@ -135,7 +131,7 @@ fn the_pod_as_a_whole_is_never_exceeded_either_way() {
         json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
     for way in [InitResources::Exact, InitResources::Neutral] {
         let fitted = fitted_in(&said, &pod, 0, &Limits::NONE, way).expect("lowered");
-        let resources = parsed(&fitted.json);
+        let resources = fitted.resources;
         assert_eq!(resources["limits"], json!({"cpu": "100m", "memory": "200Mi"}), "{way:?}");
         assert_eq!(resources["requests"]["cpu"], "20m", "{way:?}");
         assert!(matches!(fitted.notes[0], Note::ResourcesLowered { .. }), "{way:?}");
@@ -158,7 +154,7 @@ fn bounded(way: InitResources, spec: &Value, ranges: &Value, quota: &Value) -> O
     let pod = Pod::parse(&text).expect("a pod");
     let limits = limits(ranges, quota);
     let fitted = fitted_in(&said, &pod, pod.spec.init_containers.len(), &limits, way)?;
-    Some((parsed(&fitted.json), fitted.notes))
+    Some((fitted.resources, fitted.notes))
 }
 
 /// LimitRanges of these items, one each, and a quota of this specification.
@@ -265,7 +261,7 @@ fn huge_pages_have_cpu_or_memory_beside_them() {
     let limits = limits(&ranges, &json!({}));
     let fitted = fitted_in(&said, &pod, 0, &limits, InitResources::Neutral).expect("fitted");
     let expected = json!({"limits": {"hugepages-2Mi": "0"}, "requests": {"hugepages-2Mi": "0", "cpu": "0"}});
-    assert_eq!(parsed(&fitted.json), expected);
+    assert_eq!(fitted.resources, expected);
 }
 
 #[test]

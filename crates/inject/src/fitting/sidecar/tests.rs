@@ -13,7 +13,7 @@ fn fit(own: &Value, ranges: &Value, quota: &Value) -> Result<Option<Value>, Refu
     let pod = Pod::parse(&text).expect("a pod");
     let limits = limits(ranges, quota);
     let fitted = sidecar(&said, &Demand::of(&pod, &limits), &limits)?;
-    Ok(fitted.map(|fitted| serde_json::from_str(&fitted.json).expect("JSON")))
+    Ok(fitted.map(|fitted| fitted.resources))
 }
 
 fn own() -> Value {
