@@ -7,26 +7,26 @@
 {{- else if eq .mode "cert-manager" -}}
 {{- default (printf "%s-tls" $name) .certManager.secretName -}}
 {{- else -}}
-{{- required "certificates.files.secretName is required where certificates.mode is files: the name of a Secret with tls.crt and tls.key" .files.secretName -}}
+{{- required "certificates.files.secretName is required if certificates.mode is files: set it to the name of a Secret with tls.crt and tls.key" .files.secretName -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* caBundle of the mode "files", as the API server wants it: base64 of PEM. */}}
+{{/* caBundle of the mode "files", as the API server expects it: base64 of PEM. */}}
 {{- define "otel-webhook.caBundle" -}}
 {{- $secretName := include "otel-webhook.certificateSecret" . -}}
-{{- $given := required "certificates.files.caBundle is required where certificates.mode is files: the certificates of the CA, as PEM or as base64 of that" (trim .Values.certificates.files.caBundle) -}}
+{{- $given := required "certificates.files.caBundle is required if certificates.mode is files: set it to the CA bundle, as PEM or as base64 of PEM" (trim .Values.certificates.files.caBundle) -}}
 {{- $pem := $given -}}
 {{- if not (contains "-----BEGIN CERTIFICATE-----" $given) -}}
 {{- $pem = b64dec (regexReplaceAll "\\s" $given "") -}}
 {{- end -}}
 {{- if not (contains "-----BEGIN CERTIFICATE-----" $pem) -}}
-{{- fail "certificates.files.caBundle has no certificate in it; expected PEM (-----BEGIN CERTIFICATE-----) or base64 of that" -}}
+{{- fail "certificates.files.caBundle has no certificate in it; set it to PEM (-----BEGIN CERTIFICATE-----) or base64 of PEM" -}}
 {{- end -}}
 {{- b64enc (printf "%s\n" (trim $pem)) -}}
 {{- end -}}
 
-{{/* Arguments that say where the certificate comes from. */}}
+{{/* Arguments for the source of the certificate. */}}
 {{- define "otel-webhook.certificateArgs" -}}
 {{- if eq .Values.certificates.mode "managed" -}}
 - --tls-managed={{ include "otel-webhook.certificateSecret" . }}

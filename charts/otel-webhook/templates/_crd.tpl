@@ -1,9 +1,9 @@
 {{/*
-Whose the CustomResourceDefinition in the cluster is: "" where there is none, or
-no cluster to ask (helm template); "ours"; else words that say whose.
+The owner of the CustomResourceDefinition in the cluster: "" if there is none, or
+no cluster (helm template); "ours"; else a description of the owner.
 
-helm refuses a release that has an object of somebody else in it, so one that is
-not ours is left out. Once ours it has to stay in, or helm would delete it.
+helm rejects a release that contains an object of another owner, so one that is
+not ours is omitted. Once it is ours it has to stay in, or helm would delete it.
 */}}
 {{- define "otel-webhook.crdOwner" -}}
 {{- with lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "instrumentations.opentelemetry.io" -}}
@@ -20,7 +20,7 @@ no release of helm
 {{- end -}}
 {{- end -}}
 
-{{/* "true" where the release has the CustomResourceDefinition in it. */}}
+{{/* "true" if the release contains the CustomResourceDefinition. */}}
 {{- define "otel-webhook.rendersCrd" -}}
 {{- if .Values.crds.install -}}
 {{- if or .Values.crds.takeOver (has (include "otel-webhook.crdOwner" .) (list "" "ours")) -}}

@@ -18,7 +18,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: webhook
 {{- end -}}
 
-{{/* The labels of an object, as lines of its metadata. `own` are its own; the chart's come before them, the common ones after. */}}
+{{/* The labels of an object, as lines of its metadata. The chart's override `own`, which override the common ones. */}}
 {{- define "otel-webhook.labels" -}}
 {{- with .root -}}
 {{- $labels := dict
@@ -33,8 +33,8 @@ app.kubernetes.io/component: webhook
 {{- end -}}
 
 {{/*
-The annotations of an object, as lines of its metadata, or nothing where there
-are none. `own` are its own, which come before the common ones.
+The annotations of an object, as lines of its metadata, or nothing if there are
+none. `own` override the common ones.
 */}}
 {{- define "otel-webhook.annotations" -}}
 {{- with merge (dict) (.own | default dict) .root.Values.commonAnnotations }}
@@ -65,7 +65,7 @@ are none. `own` are its own, which come before the common ones.
 {{- end -}}
 {{- end -}}
 
-{{/* The pull secrets of a pod, as lines of its spec, or nothing. Charts of others give names alone in `global`. */}}
+{{/* The pull secrets of a pod, as lines of its spec, or nothing. Other charts have plain names in `global`. */}}
 {{- define "otel-webhook.imagePullSecrets" -}}
 {{- $secrets := list -}}
 {{- range concat ((.Values.global).imagePullSecrets | default list) .Values.imagePullSecrets -}}
@@ -77,7 +77,7 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
-{{/* The names under which the API server, and whoever else, calls the webhook. */}}
+{{/* The names by which the API server and other clients call the webhook. */}}
 {{- define "otel-webhook.dnsNames" -}}
 {{- $service := printf "%s.%s.svc" (include "otel-webhook.fullname" .) .Release.Namespace -}}
 - {{ include "otel-webhook.fullname" . }}
@@ -99,14 +99,14 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
-{{/* "true" for an IP address: no name has a colon, or nothing but digits in its last part. */}}
+{{/* "true" for an IP address: no DNS name has a colon, or only digits in its last label. */}}
 {{- define "otel-webhook.isAddress" -}}
 {{- if regexMatch ":|(^|\\.)[0-9]+$" . -}}
 true
 {{- end -}}
 {{- end -}}
 
-{{/* Seconds from the signal until the last request has been cut off, and a little more. */}}
+{{/* Seconds from the signal until the last request is cancelled, plus a reserve. */}}
 {{- define "otel-webhook.terminationGracePeriodSeconds" -}}
 {{- add (int .Values.shutdown.delaySeconds) (int .Values.shutdown.graceSeconds) 5 -}}
 {{- end -}}

@@ -44,7 +44,7 @@
 {{- define "otel-webhook.defaultInstrumentation" -}}
 {{- with .Values.defaultInstrumentation -}}
 {{- if and .enabled .existing -}}
-{{- fail "defaultInstrumentation.existing names one that is there already, and defaultInstrumentation.enabled makes one; only one of the two can be the default" -}}
+{{- fail "defaultInstrumentation.existing names an existing Instrumentation, and defaultInstrumentation.enabled creates one; set only one of the two" -}}
 {{- end -}}
 {{- if .enabled -}}
 {{- printf "%s/%s" $.Release.Namespace .name -}}
@@ -54,13 +54,13 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Labels of the pods. Those by which they are chosen come first: another value would lose the pods. */}}
+{{/* Labels of the pods. The selector labels override the others: with another value the Deployment would not select its pods. */}}
 {{- define "otel-webhook.podLabels" -}}
 {{- $own := include "otel-webhook.selectorLabels" . | fromYaml -}}
 {{- toYaml (merge $own .Values.podLabels .Values.commonLabels) -}}
 {{- end -}}
 
-{{/* How pods are replaced. Two of them do not fit on a node whose ports they use. */}}
+{{/* Update strategy. With hostNetwork two pods cannot use the ports of one node. */}}
 {{- define "otel-webhook.strategy" -}}
 {{- if .Values.strategy -}}
 {{- toYaml .Values.strategy -}}
@@ -72,20 +72,20 @@ rollingUpdate:
 {{- end -}}
 {{- end -}}
 
-{{/* Refuses ports that collide, and a DNS policy that is not complete. */}}
+{{/* Rejects ports that collide, and an incomplete DNS policy. */}}
 {{- define "otel-webhook.checkNetwork" -}}
 {{- if eq (int .Values.webhook.port) (int .Values.admin.port) -}}
-{{- fail (printf "webhook.port and admin.port are both %d; two servers cannot share a port" (int .Values.admin.port)) -}}
+{{- fail (printf "webhook.port and admin.port are both %d; set different ports" (int .Values.admin.port)) -}}
 {{- end -}}
 {{- if eq (int .Values.service.port) 8080 -}}
-{{- fail "service.port is 8080, which is the Service's port of the metrics; another one is valid, such as 443" -}}
+{{- fail "service.port is 8080, which is the Service's port of the metrics; set another port, such as 443" -}}
 {{- end -}}
 {{- if and (eq .Values.dnsPolicy "None") (not .Values.dnsConfig.nameservers) -}}
-{{- fail "dnsPolicy is None, which needs dnsConfig.nameservers" -}}
+{{- fail "dnsPolicy is None; set dnsConfig.nameservers as well" -}}
 {{- end -}}
 {{- end -}}
 
-{{/* A probe: `probe` of the values, with a GET of `path` where it does not say how to ask. */}}
+{{/* A probe: `probe` of the values, with a GET of `path` if it has no handler. */}}
 {{- define "otel-webhook.probe" -}}
 {{- $probe := .probe | default dict -}}
 {{- $ask := dict "httpGet" (dict "path" .path "port" "admin") -}}
@@ -112,7 +112,7 @@ podAntiAffinity:
 {{- end -}}
 {{- end -}}
 
-{{/* Spread, counted among the pods of this release and of one revision where nothing else is said. */}}
+{{/* Topology spread constraints; without a selector among the pods of this release and of one revision. */}}
 {{- define "otel-webhook.topologySpreadConstraints" -}}
 {{- $selector := dict "matchLabels" (include "otel-webhook.selectorLabels" . | fromYaml) -}}
 {{- range .Values.topologySpreadConstraints }}

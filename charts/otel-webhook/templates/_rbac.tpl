@@ -1,4 +1,4 @@
-{{/* metadata of a role or a binding; `name` is its name, `namespaced` whether it has a namespace. */}}
+{{/* metadata of a role or a binding with the name `name`; `namespaced` says whether it has a namespace. */}}
 {{- define "otel-webhook.roleMetadata" -}}
 metadata:
   name: {{ .name }}
@@ -9,7 +9,7 @@ metadata:
   {{- include "otel-webhook.annotations" (dict "root" .root) }}
 {{- end -}}
 
-{{/* A role and its binding to the service account; `rules` is a file of rules, with the names in place. */}}
+{{/* A role and its binding to the ServiceAccount; `rules` is a file of rules, with the names filled in. */}}
 {{- define "otel-webhook.role" -}}
 {{- $kind := ternary "Role" "ClusterRole" .namespaced -}}
 apiVersion: rbac.authorization.k8s.io/v1

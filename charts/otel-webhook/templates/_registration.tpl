@@ -13,8 +13,8 @@
 {{- end -}}
 
 {{/*
-clientConfig for one path. caBundle is there only with a value: whoever fills it
-in, cert-manager or the webhook itself, would have to fight for an empty one.
+clientConfig for one path. caBundle is rendered only with a value: an empty one
+would overwrite the value of cert-manager or of the webhook itself.
 */}}
 {{- define "otel-webhook.clientConfig" -}}
 {{- $root := .root -}}
@@ -33,7 +33,7 @@ clientConfig:
 {{- end }}
 {{- end -}}
 
-{{/* namespaceSelector: the given one, without the namespaces that are never sent. */}}
+{{/* namespaceSelector: the given one, without the namespaces that are always excluded. */}}
 {{- define "otel-webhook.namespaceSelector" -}}
 namespaceSelector:
 {{- with .selector.matchLabels }}
@@ -41,7 +41,7 @@ namespaceSelector:
     {{- toYaml . | nindent 4 }}
 {{- end }}
   matchExpressions:
-    # What the webhook itself is made of does not wait for it.
+    # kube-system and the webhook's own namespace never depend on it.
     - key: kubernetes.io/metadata.name
       operator: NotIn
       values: {{ toJson (uniq .without) }}
@@ -52,7 +52,7 @@ namespaceSelector:
 
 {{/*
 matchConditions of pods. A pod without annotations has no such map, and a
-condition that fails to evaluate counts as the webhook failing.
+condition that fails to evaluate is treated as a failed call of the webhook.
 */}}
 {{- define "otel-webhook.podConditions" -}}
 {{- $annotated := dict

@@ -1,10 +1,10 @@
-{{/* The webhook's URL, as a pod of the cluster reaches it. */}}
+{{/* The webhook's URL for pods of the cluster. */}}
 {{- define "otel-webhook.reviewUrl" -}}
 {{- $service := printf "https://%s.%s.svc:%v" (include "otel-webhook.fullname" .) .Release.Namespace .Values.service.port -}}
 {{- default $service .Values.registration.url | trimSuffix "/" }}/mutate-v1-pod
 {{- end -}}
 
-{{/* Labels of pods that send a review: apart from those of the webhook, which are chosen by theirs. */}}
+{{/* Labels of pods that send a review. They differ from the selector labels of the webhook. */}}
 {{- define "otel-webhook.reviewLabels" -}}
 app.kubernetes.io/name: {{ include "otel-webhook.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -13,7 +13,7 @@ app.kubernetes.io/component: review
 
 {{/*
 The spec of a pod that sends one review and ends: `root`, `restartPolicy`, and
-`authority`, a volume with ca.crt, where the certificate is to be verified.
+`authority`, a volume with ca.crt, if the certificate is verified.
 */}}
 {{- define "otel-webhook.reviewPod" -}}
 {{- $values := .root.Values -}}
