@@ -11,6 +11,7 @@ mod demo;
 pub mod diff;
 mod duration;
 mod explain;
+mod failure;
 mod flags;
 mod inject;
 mod names;
@@ -34,6 +35,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use flags::InjectionFlags;
 
 use default::Format;
+use failure::Failure;
 use otel_webhook_api::crd;
 
 /// Gives Kubernetes pods their OpenTelemetry agent.
@@ -82,28 +84,6 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-}
-
-/// What a subcommand fails with: the sentence for people, and the exit code.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct Failure {
-    /// What went wrong, where, and what would be right.
-    pub message: String,
-    /// 1 for a failure of the work, 2 for input that cannot be read.
-    pub code: u8,
-}
-
-impl Failure {
-    /// The work failed.
-    pub fn failed(error: impl std::fmt::Display) -> Self {
-        Self { message: error.to_string(), code: 1 }
-    }
-
-    /// The input cannot be read.
-    pub fn unreadable(error: impl std::fmt::Display) -> Self {
-        Self { message: error.to_string(), code: 2 }
-    }
 }
 
 /// Runs the program.

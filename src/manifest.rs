@@ -7,51 +7,18 @@
 //! The text of every document is kept, so that one that nobody changes comes
 //! out as it came. Uses nothing else of this crate.
 
+mod document;
 mod error;
 mod json;
 mod list;
 mod split;
 mod yaml;
 
-use serde_json::Value;
-
+pub use document::{Document, Syntax};
 pub use error::{ManifestError, Problem};
 pub use json::compact;
 pub use list::{TypeMeta, item_type, items};
 pub use yaml::{Style, write};
-
-/// How a document is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
-    /// YAML.
-    Yaml,
-    /// JSON: the document starts with `{` or `[`.
-    Json,
-}
-
-/// One document of a stream.
-#[derive(Clone, Debug)]
-pub struct Document<'t> {
-    /// Which document of its stream it is, from one on.
-    pub number: usize,
-    /// The line at which its content begins, from one on.
-    pub line: usize,
-    /// How it is written.
-    pub syntax: Syntax,
-    /// What stands before the content: the `---` line, directives, comments.
-    pub head: &'t str,
-    /// The content as it came.
-    pub text: &'t str,
-    /// The object; null for a document with nothing in it.
-    pub value: Value,
-}
-
-impl Document<'_> {
-    /// Whether there is nothing in it, or comments alone.
-    pub fn is_blank(&self) -> bool {
-        self.value.is_null()
-    }
-}
 
 /// Reads a stream. `origin` is what the stream is called in messages.
 ///

@@ -9,7 +9,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Admission;
+use super::answering::Admission;
 use otel_webhook_api as api;
 use otel_webhook_api::{
     InstrumentationSpec,

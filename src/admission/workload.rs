@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::{Admission, caught};
+use super::answering::{Admission, caught};
 use crate::store::cluster;
 use otel_webhook_api::{
     ANNOTATION_PREFIX,

@@ -13,8 +13,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use clap::Args;
 
 use super::{
-    Failure,
     duration::duration,
+    failure::Failure,
     names::{NameFlags, label},
     output::finish,
 };

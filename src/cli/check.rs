@@ -34,7 +34,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use clap::Args;
 use jiff::Timestamp;
 
-use super::{Failure, InjectionFlags, output::ReportFlags};
+use super::{failure::Failure, flags::InjectionFlags, output::ReportFlags};
 use cluster::{Cluster, ClusterFlags};
 use finding::{Finding, Level};
 use gather::Facts;

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::{
-    Failure,
+    failure::Failure,
     flags::ImageFlags,
     objects::{self, is_instrumentation},
     output::{Output, finish},

@@ -15,9 +15,10 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::{
-    Failure,
     client::{Connection, Target},
-    diff, output,
+    diff,
+    failure::Failure,
+    output,
 };
 use crate::{
     admission::Admission,

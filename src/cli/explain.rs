@@ -6,7 +6,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    Failure, InjectionFlags,
+    failure::Failure,
+    flags::InjectionFlags,
     output::{self, ReportFlags},
     stream::{Review, StreamFlags, World, one_line},
 };

@@ -9,7 +9,9 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::{
-    Failure, InjectionFlags, diff,
+    diff,
+    failure::Failure,
+    flags::InjectionFlags,
     output::{Output, finish},
     stream::{Review, StreamFlags, World, one_line},
 };

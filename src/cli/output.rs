@@ -8,7 +8,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::Failure;
+use super::failure::Failure;
 use crate::manifest::{self, Document, Style, Syntax};
 
 /// How a report is written.

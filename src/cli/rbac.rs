@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{
-    Failure,
+    failure::Failure,
     names::{dns_name, label},
     output::finish,
 };

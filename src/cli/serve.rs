@@ -6,8 +6,8 @@ use clap::Args;
 use kube::Client;
 
 use super::{
-    Failure, InjectionFlags,
-    flags::KUBERNETES,
+    failure::Failure,
+    flags::{InjectionFlags, KUBERNETES},
     parts::Parts,
     tls::{CertificateFlags, Surroundings},
 };

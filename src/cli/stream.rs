@@ -5,7 +5,11 @@ use std::{io::Read, path::PathBuf, sync::Arc};
 
 use clap::Args;
 
-use super::{Failure, InjectionFlags, flags::KUBERNETES, workload};
+use super::{
+    failure::Failure,
+    flags::{InjectionFlags, KUBERNETES},
+    workload,
+};
 use crate::{
     manifest::{self, Document},
     store::{Snapshot, Writer, dir},

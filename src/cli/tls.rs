@@ -7,8 +7,8 @@ use futures::{FutureExt, future::BoxFuture};
 use kube::Client;
 
 use super::{
-    Failure,
     duration::duration,
+    failure::Failure,
     names::{NameFlags, dns_name, label},
 };
 use crate::{

@@ -6,7 +6,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    Failure, InjectionFlags,
+    failure::Failure,
+    flags::InjectionFlags,
     objects::{self, is_instrumentation},
     output::ReportFlags,
     stream::{StreamFlags, World, one_line},

@@ -7,6 +7,7 @@
 mod changes;
 mod lists;
 mod pace;
+mod watched;
 
 use futures::StreamExt;
 use kube::Client;
@@ -31,14 +32,6 @@ pub fn rules() -> [Value; 3] {
         json!({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]}),
         json!({"apiGroups": [""], "resources": limits, "verbs": ["list", "watch"]}),
     ]
-}
-
-/// What is watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Watched {
-    Instrumentation,
-    Namespace,
-    Limit(LimitKind),
 }
 
 /// Watches and publishes, for ever. `on_ready` is called once everything was

@@ -12,7 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use super::Logging;
+use super::log::Logging;
 use super::managed::ManagedMetrics;
 use super::process::{DroppedLines, ProcessCollector};
 

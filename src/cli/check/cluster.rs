@@ -17,7 +17,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::finding::{Code, Finding};
-use crate::cli::Failure;
+use crate::cli::failure::Failure;
 
 /// How many objects are read at a time.
 const PAGE: u32 = 250;

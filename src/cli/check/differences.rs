@@ -7,44 +7,13 @@
 mod by_finding;
 mod by_instrumentation;
 mod by_pod;
+mod case;
+mod seen;
 
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
 
-use serde_json::Value;
-
-use otel_webhook_api::ANNOTATION_PREFIX;
-use otel_webhook_inject::{
-    Finding, Outcome,
-    language::{self, Language},
-    pod::OwnerReference,
-    template::Around,
-};
-
-/// A numbered difference: its number in docs/injection.md.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Difference(pub u8);
-
-impl std::fmt::Display for Difference {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "D{}", self.0)
-    }
-}
-
-/// A pod, what came of it, and what that came of.
-pub struct Case<'c> {
-    /// The pod before.
-    pub pod: &'c Value,
-    /// What the core finds.
-    pub outcome: &'c Outcome,
-    /// The same with the init containers' resources as the operator sets them.
-    pub exact: &'c Outcome,
-    /// What is known around it.
-    pub around: &'c Around<'c>,
-    /// The owner that a pod of a template will have.
-    pub owner: Option<&'c OwnerReference<'static>>,
-    /// Instrumentations as they are stored, by namespace and name.
-    pub instrumentations: &'c HashMap<(String, String), Value>,
-}
+pub use case::{Case, Difference};
+use seen::Seen;
 
 /// A rule: whether a difference shows in this case.
 type Rule = fn(&Seen<'_>) -> bool;
@@ -93,80 +62,6 @@ pub fn of(case: &Case<'_>) -> Vec<Difference> {
     }
     let seen = Seen { case, after: &after };
     RULES.iter().filter(|(_, rule)| rule(&seen)).map(|(number, _)| Difference(*number)).collect()
-}
-
-/// A case with the pod after.
-struct Seen<'s> {
-    case: &'s Case<'s>,
-    after: &'s Value,
-}
-
-impl<'s> Seen<'s> {
-    fn findings(&self) -> &'s [Finding] {
-        &self.case.outcome.findings
-    }
-
-    fn has(&self, code: &str) -> bool {
-        self.findings().iter().any(|finding| finding.reason.code() == code)
-    }
-
-    /// What went in: language and container.
-    fn injected(&self) -> impl Iterator<Item = (&'s Finding, &'static Language)> {
-        let injected = self.findings().iter().filter(|finding| finding.reason.is_injected());
-        injected.filter_map(|finding| Some((finding, language::named(finding.language)?)))
-    }
-
-    /// The containers that something went into, as they were before, with the language.
-    fn targets(&self) -> impl Iterator<Item = (&'s Value, &'static Language)> {
-        self.injected().filter_map(|(finding, language)| {
-            let name = finding.container.as_deref()?;
-            Some((containers(self.case.pod).find(|container| container["name"] == name)?, language))
-        })
-    }
-
-    /// The Instrumentations that were used, with the language.
-    fn used(&self) -> impl Iterator<Item = (&'s Value, &'static Language)> {
-        self.injected().filter_map(|(finding, language)| {
-            let name = &finding.instrumentation.as_ref()?.name;
-            let key = (name.namespace.to_string(), name.name.to_string());
-            Some((self.case.instrumentations.get(&key)?, language))
-        })
-    }
-
-    /// An annotation under the prefix: the pod's own, and its namespace's.
-    fn annotation(&self, key: &str) -> [Option<&'s str>; 2] {
-        let own = self.case.pod["metadata"]["annotations"][format!("{ANNOTATION_PREFIX}{key}")].as_str();
-        let known = self.case.around.catalogue.namespace(self.case.around.namespace);
-        let of_namespace = known.and_then(|known| {
-            let found = known.annotations.iter().find(|(name, _)| **name == *key);
-            found.map(|(_, value)| &**value)
-        });
-        [own, of_namespace]
-    }
-}
-
-/// The variable of resource attributes.
-const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
-
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
-}
-
-/// Every container of a pod, init containers first.
-fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
-    items(&pod["spec"]["initContainers"]).chain(items(&pod["spec"]["containers"]))
-}
-
-/// The entries of a variable in a list, in order.
-fn entries<'v>(list: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
-    items(list).filter(move |variable| variable["name"] == name)
-}
-
-/// The keys and values of a container's own resource attributes.
-fn own_attributes(container: &Value) -> Vec<(&str, &str)> {
-    let entry = entries(&container["env"], ATTRIBUTES).last();
-    let text = entry.and_then(|entry| entry["value"].as_str()).unwrap_or_default();
-    text.split(',').filter_map(|pair| pair.trim().split_once('=')).collect()
 }
 
 #[cfg(test)]

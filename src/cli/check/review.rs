@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use super::finding::{Code, Finding};
 use crate::{
     cli::{
-        Failure,
         client::{Answer, Connection, Target},
+        failure::Failure,
     },
     server::Endpoint,
     tls::trust::{Bundle, ShownChain},

@@ -5,13 +5,13 @@
 
 mod pod;
 
-use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, builder::Resettable};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, builder::Resettable};
 
 use super::{
     finding::{Code, Finding, Subject},
     permissions::{Account, ManagedNames},
 };
-use crate::cli::{Cli, InjectionFlags};
+use crate::cli::{flags::InjectionFlags, serve::ServeFlags};
 pub use pod::Pod;
 use pod::{Container, PodSpec};
 
@@ -102,8 +102,7 @@ fn words(container: &Container) -> impl Iterator<Item = &String> {
 
 /// Parses the arguments of a container as the program in it does, with its environment.
 fn parse(container: &Container) -> Result<ArgMatches, String> {
-    let mut cli = Cli::command();
-    let serve = cli.find_subcommand_mut("serve").ok_or("there is no subcommand serve")?;
+    let serve = ServeFlags::augment_args(Command::new("serve"));
     let arguments: Vec<&String> = words(container).skip_while(|word| *word != "serve").collect();
     let mut line: Vec<String> = Vec::new();
     for argument in serve.get_arguments() {
@@ -111,7 +110,7 @@ fn parse(container: &Container) -> Result<ArgMatches, String> {
     }
     line.extend(arguments.into_iter().skip(1).cloned());
     // The environment of whoever runs the check is another one.
-    let serve = serve.clone().mut_args(|argument| argument.env(Resettable::Reset)).no_binary_name(true);
+    let serve = serve.mut_args(|argument| argument.env(Resettable::Reset)).no_binary_name(true);
     serve.try_get_matches_from(line).map_err(|error| first_line(&error))
 }
 

@@ -10,9 +10,11 @@
 
 mod known;
 mod look;
+mod object;
 mod owners;
+mod rows;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
@@ -22,90 +24,18 @@ use k8s_openapi::api::{
 use kube::core::ApiResource;
 use serde_json::Value;
 
+pub use rows::{Next, Pods, Survey, Surveyed};
+
 use super::{
-    cluster::{Asked, Cluster, NotTold, Part},
-    differences::Difference,
+    cluster::{Asked, Cluster, Part},
     finding::Subject,
-    injected::{self, By},
-    registration::Labels,
+    injected,
 };
-use crate::cli::InjectionFlags;
+use crate::cli::flags::InjectionFlags;
 use look::Look;
-use otel_webhook_inject::{Finding, workload::OwnerKind};
+use object::{text, typed};
+use otel_webhook_inject::workload::OwnerKind;
 use owners::Owners;
-
-/// The annotation by which a pod or a namespace asks the operator for a collector.
-const COLLECTOR: &str = "sidecar.opentelemetry.io/inject";
-
-/// What was seen.
-#[derive(Debug, Default)]
-pub struct Survey {
-    /// Labels of each namespace.
-    pub namespaces: BTreeMap<String, Labels>,
-    /// What comes of what namespaces ask for all their pods.
-    pub asking: Vec<(String, Vec<Finding>)>,
-    /// Instrumentations that cannot be used, with their problems.
-    pub unusable: Vec<(Subject, String)>,
-    /// Namespaces that ask the operator for a collector in every pod.
-    collectors: BTreeSet<String>,
-    /// The workloads, by namespace, kind and name.
-    pub workloads: Vec<Surveyed>,
-    /// What could not be read.
-    pub not_told: Vec<NotTold>,
-}
-
-/// One workload.
-#[derive(Debug)]
-pub struct Surveyed {
-    /// The workload.
-    pub subject: Subject,
-    /// Labels of its pods.
-    pub labels: Labels,
-    /// The languages that its own template names, whatever its namespace says.
-    pub own: Vec<&'static str>,
-    /// Whether the operator is asked for a collector in its pods; none until the namespace is asked, too.
-    pub collector: Option<bool>,
-    /// What a new pod would get.
-    pub next: Next,
-    /// Its pods.
-    pub pods: Pods,
-    /// How a new pod would differ from the operator's.
-    pub differences: Vec<Difference>,
-}
-
-/// What a new pod would get.
-#[derive(Debug)]
-pub enum Next {
-    /// What the core finds.
-    Decided(Vec<Finding>),
-    /// The pod cannot be read.
-    Unreadable(String),
-    /// Its template is not known: another controller makes the pods.
-    Unknown,
-}
-
-/// The running pods of a workload.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pods {
-    /// How many there are.
-    pub count: usize,
-    /// How many of them have a language, by whom.
-    pub have: BTreeMap<(&'static str, By), usize>,
-}
-
-impl Pods {
-    /// How many have a language, whoever gave it to them.
-    pub fn with(&self, language: &str) -> usize {
-        self.have.iter().filter(|((own, _), _)| *own == language).map(|(_, count)| count).sum()
-    }
-
-    fn add(&mut self, pod: &Value) {
-        self.count += 1;
-        for has in injected::languages(pod) {
-            *self.have.entry(has).or_default() += 1;
-        }
-    }
-}
 
 /// Looks at everything, or at one namespace.
 pub async fn take(cluster: &Cluster, scope: Option<&str>, injection: &InjectionFlags) -> Survey {
@@ -122,13 +52,6 @@ pub async fn take(cluster: &Cluster, scope: Option<&str>, injection: &InjectionF
     };
     survey.workloads.sort_by_cached_key(order);
     survey
-}
-
-impl Survey {
-    /// Whether there is not even a namespace, as far as that was told.
-    pub fn is_of_nowhere(&self) -> bool {
-        self.namespaces.is_empty() && self.not_told.is_empty()
-    }
 }
 
 struct Surveyor<'c> {
@@ -232,22 +155,6 @@ impl Surveyor<'_> {
     fn note(&mut self, told: Asked<()>) {
         self.survey.not_told.extend(told.err());
     }
-}
-
-/// Lists leave the type of their items out.
-fn typed(mut object: Value, api_version: &str, kind: &str) -> Value {
-    object["apiVersion"] = api_version.into();
-    object["kind"] = kind.into();
-    object
-}
-
-fn labels(object: &Value) -> Labels {
-    let all = object["metadata"]["labels"].as_object().into_iter().flatten();
-    all.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

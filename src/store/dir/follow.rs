@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::{DEFAULT_NAMESPACE, SourceError, documents, files, read_file};
+use super::files::{DEFAULT_NAMESPACE, SourceError, documents, files, read_file};
 use crate::store::Writer;
 
 /// How often the directory is looked at.

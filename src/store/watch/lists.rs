@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, mem};
 use kube::runtime::{watcher, watcher::Event};
 use serde_json::Value;
 
-use super::{Watched, changes::Change, pace::News};
+use super::{changes::Change, pace::News, watched::Watched};
 use crate::store::Writer;
 use otel_webhook_inject::limits::LimitKind;
 
@@ -106,15 +106,6 @@ impl List {
 }
 
 impl Watched {
-    /// What it is called.
-    pub fn kind(self) -> &'static str {
-        match self {
-            Self::Instrumentation => "Instrumentation",
-            Self::Namespace => "Namespace",
-            Self::Limit(kind) => kind.name(),
-        }
-    }
-
     fn put(self, writer: &mut Writer, object: &Value) -> bool {
         match self {
             Self::Instrumentation | Self::Namespace => writer.put(object),

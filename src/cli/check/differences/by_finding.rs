@@ -1,6 +1,6 @@
 //! Differences that show in what the core finds.
 
-use super::{Seen, items};
+use super::seen::{Seen, items};
 use otel_webhook_inject::{
     Note,
     annotation::Ask,

@@ -1,6 +1,6 @@
 //! Differences that show in the Instrumentation that is used, or in those there are.
 
-use super::{Seen, entries};
+use super::seen::{Seen, entries};
 use otel_webhook_inject::{Note, language::LANGUAGES};
 
 /// D9: the operator wants exactly one, and knows neither selectors nor priorities.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ATTRIBUTES, Seen, containers, entries, items, own_attributes};
+use super::seen::{ATTRIBUTES, Seen, containers, entries, items, own_attributes};
 use otel_webhook_inject::{
     Finding,
     language::{self, Shape},

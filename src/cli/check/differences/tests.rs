@@ -1,18 +1,21 @@
 //! The differences, against the operator's own results: a case that is marked as
 //! different has its number, and one that is not has none.
 
-use std::{io::Read, path::Path};
+use std::{collections::HashMap, io::Read, path::Path};
 
 use flate2::read::GzDecoder;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::*;
+use super::{
+    seen::{ATTRIBUTES, items},
+    *,
+};
 use crate::store::Writer;
-use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_inject::{
     CrossNamespace, InitResources, Settings,
     language::{LANGUAGES, LanguageSet},
-    template::Workload,
+    template::{Around, Workload},
 };
 
 fn cases() -> Vec<Value> {

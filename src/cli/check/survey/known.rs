@@ -6,14 +6,18 @@ use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAc
 use kube::core::ApiResource;
 use serde_json::Value;
 
-use super::{COLLECTOR, Survey, labels, look::Look, text, typed};
+use super::{
+    look::Look,
+    object::{labels, text, typed},
+    rows::{COLLECTOR, Survey},
+};
 use crate::{
     cli::{
-        InjectionFlags,
         check::{
             cluster::{Cluster, NotTold, Part},
             finding::Subject,
         },
+        flags::InjectionFlags,
     },
     store::{Writer, owners::OwnerBook},
 };

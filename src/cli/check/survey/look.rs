@@ -4,7 +4,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::{COLLECTOR, Next, Pods, Surveyed, labels, text};
+use super::{
+    object::{labels, text},
+    rows::{COLLECTOR, Next, Pods, Surveyed},
+};
 use crate::{
     cli::check::{
         differences::{self, Case, Difference},

@@ -1,9 +1,13 @@
 //! Surveys for the tests of those who read them.
 
 use super::*;
-use crate::cli::check::registration::tests::labels;
+use crate::cli::check::{
+    differences::Difference,
+    injected::By,
+    registration::{Labels, tests::labels},
+};
 use otel_webhook_api::otlp;
-use otel_webhook_inject::{Note, reason::Reason};
+use otel_webhook_inject::{Finding, Note, reason::Reason};
 
 /// Workloads as they were seen.
 pub struct Seen(Vec<Surveyed>);

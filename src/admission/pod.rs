@@ -1,0 +1,117 @@
+//! Reviews of pods: never refused, injected where they ask for it.
+
+use std::time::Instant;
+
+use super::answering::{Admission, caught};
+use crate::store::cluster;
+use otel_webhook_inject as inject;
+use otel_webhook_inject::{Input, Outcome, pod::Pod};
+use otel_webhook_review::{AdmissionRequest, AdmissionResponse, MalformedReview, Panicked, Skip, one_line};
+
+impl Admission {
+    /// Answers one review.
+    ///
+    /// # Errors
+    /// When `body` is not a review, so that there is no uid to answer to.
+    pub async fn mutate_pod(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
+        let started = Instant::now();
+        let request = AdmissionRequest::parse(body)?;
+        Ok(match &request.pod {
+            Ok(pod) => {
+                let outcome = self.review(&request, pod).await;
+                let answer = AdmissionResponse::of(&request.uid, &outcome);
+                self.record(&request, pod, &outcome, answer.summary(), started);
+                answer.write()
+            }
+            Err(skip) => {
+                if let Skip::Unreadable { .. } = skip {
+                    tracing::warn!(
+                        namespace = &*request.namespace,
+                        reason = skip.to_string(),
+                        "a pod was not injected"
+                    );
+                }
+                AdmissionResponse::allowed(&request.uid, skip.warning().as_deref()).write()
+            }
+        })
+    }
+
+    /// The core's result for a pod; a panic in it costs this pod its agent, and nothing else.
+    async fn review<'p>(
+        &self,
+        request: &'p AdmissionRequest<'p>,
+        pod: &'p Pod<'p>,
+    ) -> Result<Outcome, Panicked> {
+        let snapshot = self.store.snapshot();
+        let deadline = cluster::deadline();
+        let learned = self.unknown_namespace(&snapshot.catalogue, &request.namespace, deadline).await;
+        let input = Input {
+            pod,
+            namespace: &request.namespace,
+            catalogue: learned.as_ref().unwrap_or(&snapshot.catalogue),
+            settings: &self.settings,
+        };
+        let decision = caught(|| inject::decide(input))?;
+        match &self.cluster {
+            Some(cluster) => {
+                let owners = cluster.owners(&decision.queries(), deadline).await;
+                caught(|| inject::build(decision, &owners))
+            }
+            None => caught(|| inject::build(decision, &snapshot.owners)),
+        }
+    }
+
+    /// Counts and logs what was asked for: who, where, what and why; never a variable's value.
+    fn record(
+        &self,
+        request: &AdmissionRequest<'_>,
+        pod: &Pod<'_>,
+        outcome: &Result<Outcome, Panicked>,
+        summary: Option<&str>,
+        started: Instant,
+    ) {
+        let about = || (one_line(&*request.namespace), one_line(owner(pod)));
+        match outcome {
+            Err(Panicked) => {
+                let (namespace, owner) = about();
+                tracing::error!(namespace, owner, "the core panicked; the pod goes on without an agent");
+            }
+            Ok(outcome) if !outcome.is_asked() => {}
+            Ok(outcome) => {
+                let (namespace, owner) = about();
+                let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+                for finding in outcome.counted() {
+                    self.metrics.count_injection(finding.language, finding.reason.code());
+                }
+                let warned = one_line(warned(outcome));
+                let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
+                let findings = summary.unwrap_or_default();
+                let warned = (!warned.is_empty()).then_some(warned);
+                tracing::info!(namespace, owner, injected, findings, warned, micros, "reviewed");
+            }
+        }
+    }
+}
+
+/// What was warned of beside the findings themselves, by codes: `java/order=EndpointWithoutScheme`.
+fn warned(outcome: &Outcome) -> String {
+    let warnings = outcome.told();
+    let noted = warnings.iter().filter(|warning| warning.note.is_some());
+    let said = noted.map(|warning| {
+        let container = warning.finding.container.as_deref().unwrap_or("-");
+        [warning.finding.language, "/", container, "=", warning.code()].concat()
+    });
+    said.collect::<Vec<_>>().join(" ")
+}
+
+/// Whose pod it is, for the log: its controller, or its own name.
+fn owner(pod: &Pod<'_>) -> String {
+    let metadata = &pod.metadata;
+    let controller = metadata.owner_references.iter().find(|owner| owner.controller == Some(true));
+    let (kind, name) = match controller.or(metadata.owner_references.first()) {
+        Some(owner) => (&*owner.kind, &owner.name),
+        None if metadata.name.is_empty() => ("Pod", &metadata.generate_name),
+        None => ("Pod", &metadata.name),
+    };
+    [kind, "/", name].concat()
+}

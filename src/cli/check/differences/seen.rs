@@ -1,0 +1,84 @@
+//! A case, as rules look at it.
+
+use serde_json::Value;
+
+use super::case::Case;
+use otel_webhook_api::ANNOTATION_PREFIX;
+use otel_webhook_inject::{
+    Finding,
+    language::{self, Language},
+};
+
+/// A case with the pod after.
+pub struct Seen<'s> {
+    pub case: &'s Case<'s>,
+    pub after: &'s Value,
+}
+
+impl<'s> Seen<'s> {
+    pub fn findings(&self) -> &'s [Finding] {
+        &self.case.outcome.findings
+    }
+
+    pub fn has(&self, code: &str) -> bool {
+        self.findings().iter().any(|finding| finding.reason.code() == code)
+    }
+
+    /// What went in: language and container.
+    pub fn injected(&self) -> impl Iterator<Item = (&'s Finding, &'static Language)> {
+        let injected = self.findings().iter().filter(|finding| finding.reason.is_injected());
+        injected.filter_map(|finding| Some((finding, language::named(finding.language)?)))
+    }
+
+    /// The containers that something went into, as they were before, with the language.
+    pub fn targets(&self) -> impl Iterator<Item = (&'s Value, &'static Language)> {
+        self.injected().filter_map(|(finding, language)| {
+            let name = finding.container.as_deref()?;
+            Some((containers(self.case.pod).find(|container| container["name"] == name)?, language))
+        })
+    }
+
+    /// The Instrumentations that were used, with the language.
+    pub fn used(&self) -> impl Iterator<Item = (&'s Value, &'static Language)> {
+        self.injected().filter_map(|(finding, language)| {
+            let name = &finding.instrumentation.as_ref()?.name;
+            let key = (name.namespace.to_string(), name.name.to_string());
+            Some((self.case.instrumentations.get(&key)?, language))
+        })
+    }
+
+    /// An annotation under the prefix: the pod's own, and its namespace's.
+    pub fn annotation(&self, key: &str) -> [Option<&'s str>; 2] {
+        let own = self.case.pod["metadata"]["annotations"][format!("{ANNOTATION_PREFIX}{key}")].as_str();
+        let known = self.case.around.catalogue.namespace(self.case.around.namespace);
+        let of_namespace = known.and_then(|known| {
+            let found = known.annotations.iter().find(|(name, _)| **name == *key);
+            found.map(|(_, value)| &**value)
+        });
+        [own, of_namespace]
+    }
+}
+
+/// The variable of resource attributes.
+pub const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
+
+pub fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+/// Every container of a pod, init containers first.
+pub fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    items(&pod["spec"]["initContainers"]).chain(items(&pod["spec"]["containers"]))
+}
+
+/// The entries of a variable in a list, in order.
+pub fn entries<'v>(list: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+    items(list).filter(move |variable| variable["name"] == name)
+}
+
+/// The keys and values of a container's own resource attributes.
+pub fn own_attributes(container: &Value) -> Vec<(&str, &str)> {
+    let entry = entries(&container["env"], ATTRIBUTES).last();
+    let text = entry.and_then(|entry| entry["value"].as_str()).unwrap_or_default();
+    text.split(',').filter_map(|pair| pair.trim().split_once('=')).collect()
+}
