@@ -5,24 +5,21 @@
 //! managed ─────┼─> ServingCertificate ──replace──> CurrentCertificate <──resolve── each handshake
 //! self_signed ─┘
 //! ```
-//! `authority` makes the certificates of the last two.
+//! The crate `managed-certs` makes the certificates of the last two, and decides what the second does.
 //!
 //! A certificate is checked when it is parsed, so that what can be replaced into
 //! [`CurrentCertificate`] can always be served. Connections that exist keep the certificate that
 //! they began with.
 
-mod authority;
-mod certificate;
+mod current;
 mod files;
 pub mod managed;
 mod names;
 mod self_signed;
 pub mod trust;
-mod x509;
 
-pub use authority::IssueError;
-pub use certificate::{CertificateError, CurrentCertificate, NamedPem, ServingCertificate};
-pub use files::CertificateFiles;
+pub use current::CurrentCertificate;
+pub use files::{CertificateFiles, FilesError};
 pub use names::{DEFAULT_NAMES, service_names};
 pub use self_signed::SelfSigned;
 

@@ -15,9 +15,10 @@ use crate::{
     telemetry::Metrics,
     tls::{
         CertificateFiles, CurrentCertificate, DEFAULT_NAMES, SelfSigned,
-        managed::{Managed, Place, Policy},
+        managed::{Managed, Place},
     },
 };
+use otel_webhook_managed_certs::plan::Policy;
 
 /// Where the certificate comes from: one of three.
 #[derive(Debug, Args)]

@@ -7,12 +7,30 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use thiserror::Error;
 use tokio::sync::watch;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{info, warn};
 
-use super::certificate::{CertificateError, CurrentCertificate, NamedPem, ServingCertificate};
+use super::current::CurrentCertificate;
 use crate::telemetry::Metrics;
+use otel_webhook_managed_certs::certificate::{CertificateError, NamedPem, ServingCertificate};
+
+/// Why the files cannot be served.
+#[derive(Debug, Error)]
+pub enum FilesError {
+    /// One of them cannot be read.
+    #[error("{name}: cannot be read: {source}")]
+    Read {
+        /// Its path.
+        name: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// What they hold is no certificate with its key.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+}
 
 /// A certificate file and a key file, and what they held when they were last used.
 pub struct CertificateFiles {
@@ -42,7 +60,7 @@ impl CertificateFiles {
     ///
     /// # Errors
     /// When a file cannot be read or used; the error names it.
-    pub async fn load(&mut self) -> Result<ServingCertificate, CertificateError> {
+    pub async fn load(&mut self) -> Result<ServingCertificate, FilesError> {
         let content = self.read().await?;
         self.take(content)
     }
@@ -71,7 +89,7 @@ impl CertificateFiles {
         }
     }
 
-    async fn load_if_changed(&mut self) -> Result<Option<ServingCertificate>, CertificateError> {
+    async fn load_if_changed(&mut self) -> Result<Option<ServingCertificate>, FilesError> {
         let content = self.read().await?;
         if self.taken.as_ref() == Some(&content) {
             return Ok(None);
@@ -79,12 +97,12 @@ impl CertificateFiles {
         self.take(content).map(Some)
     }
 
-    async fn read(&self) -> Result<Content, CertificateError> {
+    async fn read(&self) -> Result<Content, FilesError> {
         Ok(Content { certificate: read_file(&self.certificate).await?, key: read_file(&self.key).await? })
     }
 
     /// The pair is remembered only when it is good: a bad one is tried, and counted, again.
-    fn take(&mut self, content: Content) -> Result<ServingCertificate, CertificateError> {
+    fn take(&mut self, content: Content) -> Result<ServingCertificate, FilesError> {
         let certificate = ServingCertificate::from_pem(
             NamedPem { name: &self.certificate.to_string_lossy(), pem: &content.certificate },
             NamedPem { name: &self.key.to_string_lossy(), pem: &content.key },
@@ -103,7 +121,7 @@ impl CertificateFiles {
         }
     }
 
-    fn failed(&mut self, metrics: &Metrics, error: &CertificateError) {
+    fn failed(&mut self, metrics: &Metrics, error: &FilesError) {
         metrics.count_certificate_reload_failure();
         let text = error.to_string();
         if self.failure.as_ref() != Some(&text) {
@@ -116,10 +134,10 @@ impl CertificateFiles {
     }
 }
 
-async fn read_file(path: &Path) -> Result<Vec<u8>, CertificateError> {
+async fn read_file(path: &Path) -> Result<Vec<u8>, FilesError> {
     tokio::fs::read(path)
         .await
-        .map_err(|source| CertificateError::Read { name: path.to_string_lossy().into_owned(), source })
+        .map_err(|source| FilesError::Read { name: path.to_string_lossy().into_owned(), source })
 }
 
 #[cfg(test)]
@@ -169,7 +187,10 @@ mod tests {
         fs::write(folder.path().join("tls.crt"), &next.certificate_pem).expect("half of the pair");
         for _ in 0..2 {
             let error = files.load_if_changed().await.expect_err("the key is of the pair before");
-            assert!(matches!(error, CertificateError::KeyMismatch { .. }), "{error}");
+            assert!(
+                matches!(error, FilesError::Certificate(CertificateError::KeyMismatch { .. })),
+                "{error}"
+            );
         }
         write(folder.path(), &next);
         assert!(files.load_if_changed().await.expect("good").is_some());
@@ -185,7 +206,7 @@ mod tests {
     fn a_failure_is_logged_once_and_counted_each_time() {
         let metrics = Metrics::new();
         let mut files = files(Path::new("/nowhere"));
-        let error = CertificateError::NoCertificate { name: "tls.crt".to_owned() };
+        let error = CertificateError::NoCertificate { name: "tls.crt".to_owned() }.into();
         files.failed(&metrics, &error);
         assert_eq!(files.failure.as_deref(), Some("tls.crt: has no certificate"));
         files.failed(&metrics, &error);

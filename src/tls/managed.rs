@@ -12,55 +12,38 @@
 //! conclusion; whoever is first writes, and the others find it done, since every write follows a read and is
 //! refused when the object has changed in between. A replica can end between any two steps.
 //!
-//! Architecture invariant: all decisions are in [`replica`] and [`plan`], without I/O and without a clock;
-//! here is only what carries them out.
+//! Architecture invariant: all decisions are in the crate `managed-certs` (`replica` and `plan`), without I/O
+//! and without a clock; here is only what carries them out.
 
 mod clock;
-mod cluster;
-mod configuration;
-mod content;
-mod plan;
-mod replica;
+mod objects;
 mod report;
-mod restraint;
-mod secret;
-mod trust;
+mod step;
 
-#[cfg(test)]
-mod simulation;
-
-use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use kube::Client;
-use thiserror::Error;
 use tracing::{debug, info};
 
-pub use cluster::{cluster_rules, namespace_rules};
-pub use plan::Policy;
+pub use objects::{cluster_rules, namespace_rules};
 
-use super::certificate::CurrentCertificate;
+use super::current::CurrentCertificate;
 use crate::telemetry::{ManagedOperation, Metrics};
 use clock::Clock;
-use cluster::{Cluster, ClusterError, News};
-use plan::{Plan, PlanError};
-use replica::{Action, Replica};
+use objects::{ManagedObjects, News, RequestError};
+use otel_webhook_managed_certs::plan::{Plan, Policy};
+use otel_webhook_managed_certs::replica::{Action, Replica};
 use report::Report;
-
-/// Who changed an object, as it says itself.
-const MANAGER: &str = "otel-webhook";
-
-/// How long a step may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+use step::{StepError, in_time};
 
 /// How often a step is tried again at once when somebody else was faster.
 const ATTEMPTS: usize = 3;
 
 /// Looks after the certificates, for as long as the program runs.
 pub struct Managed {
-    cluster: Cluster,
+    objects: ManagedObjects,
     replica: Replica,
     clock: Clock,
     current: Arc<CurrentCertificate>,
@@ -78,19 +61,6 @@ pub struct Place {
     pub configurations: Vec<String>,
 }
 
-/// Why a step failed.
-#[derive(Debug, Error)]
-enum StepError {
-    #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error("it is left alone: {0}")]
-    Foreign(String),
-    #[error("no answer within {PATIENCE:?}")]
-    NoAnswer,
-}
-
 impl Managed {
     /// Nothing is done before [`Managed::run`].
     pub fn new(
@@ -100,19 +70,19 @@ impl Managed {
         current: Arc<CurrentCertificate>,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let cluster = Cluster::new(client, &place.namespace, &place.secret, &place.configurations);
-        let replica = Replica::new(policy, cluster.configurations().len());
-        Self { cluster, replica, clock: Clock::default(), current, report: Report::new(metrics) }
+        let objects = ManagedObjects::new(client, &place.namespace, &place.secret, &place.configurations);
+        let replica = Replica::new(policy, objects.configurations().len());
+        Self { objects, replica, clock: Clock::default(), current, report: Report::new(metrics) }
     }
 
     /// Makes what is missing, renews what is due and puts back what was changed, for ever. `on_ready` is
     /// called once the certificate in use is trusted by the configurations.
     pub async fn run(mut self, on_ready: impl FnOnce()) {
-        let mut news = self.cluster.watch().ready_chunks(64);
+        let mut news = self.objects.watch().ready_chunks(64);
         let mut on_ready = Some(on_ready);
         loop {
             let wait = self.act().await;
-            self.report.state(&self.cluster, &self.replica);
+            self.report.state(&self.objects, &self.replica);
             if self.replica.is_ready(Instant::now())
                 && let Some(on_ready) = on_ready.take()
             {
@@ -132,7 +102,7 @@ impl Managed {
                 self.replica.secret_retry.at_once();
             }
             News::Configuration(index, configuration) => {
-                let named = &self.cluster.configurations()[index];
+                let named = &self.objects.configurations()[index];
                 self.report.cainjector(named, configuration.as_ref());
                 self.replica.see_configuration(index, configuration, Instant::now());
             }
@@ -150,12 +120,12 @@ impl Managed {
             }
             Action::ChangeSecret => {
                 let outcome = in_time(self.change_secret()).await;
-                let name = format!("Secret {}", self.cluster.secret_name());
+                let name = format!("Secret {}", self.objects.secret_name());
                 self.report.outcome(ManagedOperation::Secret, &name, outcome, &mut self.replica.secret_retry);
             }
             Action::Mend(index) => {
                 let outcome = in_time(self.mend(index)).await;
-                let name = self.cluster.configurations()[index].to_string();
+                let name = self.objects.configurations()[index].to_string();
                 let retry = &mut self.replica.registrations[index].retry;
                 self.report.outcome(ManagedOperation::Configuration, &name, outcome, retry);
             }
@@ -166,7 +136,7 @@ impl Managed {
     async fn change_secret(&mut self) -> Result<(), StepError> {
         for attempt in 1..=ATTEMPTS {
             self.read_secret().await?;
-            let Plan::Change(content, reasons) = self.replica.plan(self.clock.now(), Instant::now())? else {
+            let Plan::Change(content, causes) = self.replica.plan(self.clock.now(), Instant::now())? else {
                 return Ok(());
             };
             let stored = self.replica.stored();
@@ -175,12 +145,12 @@ impl Managed {
             }
             let faults = stored.map(|stored| stored.faults.clone()).unwrap_or_default();
             let written = match stored {
-                None => self.cluster.create_secret(&content).await,
-                Some(stored) => self.cluster.update_secret(stored, &content).await,
+                None => self.objects.create_secret(&content).await,
+                Some(stored) => self.objects.update_secret(stored, &content).await,
             };
             match written {
                 Ok(stored) => {
-                    report::secret_changed(&self.cluster, &reasons, &faults, content.newest());
+                    report::secret_changed(&self.objects, &causes, &faults, content.newest());
                     self.replica.take_secret(Some(stored));
                     return Ok(());
                 }
@@ -197,7 +167,7 @@ impl Managed {
     /// written that to the Secret first.
     async fn mend(&mut self, index: usize) -> Result<(), StepError> {
         for attempt in 1..=ATTEMPTS {
-            let configuration = self.cluster.configuration(index).await?;
+            let configuration = self.objects.configuration(index).await?;
             self.read_secret().await?;
             self.replica.see_configuration(index, configuration, Instant::now());
             let found = self.replica.registrations[index].there();
@@ -207,11 +177,11 @@ impl Managed {
             }
             let (patch, by) = (found.patch(&content.bundle), found.last_manager.clone());
             let was_changed = self.replica.was_changed(index);
-            match self.cluster.patch(index, patch).await {
+            match self.objects.patch(index, patch).await {
                 Ok(mended) => {
                     let was_last = self.replica.mended(index, Instant::now());
                     let by = was_changed.then(|| by.unwrap_or_default());
-                    self.report.mended(&self.cluster.configurations()[index], by.as_deref(), was_last);
+                    self.report.mended(&self.objects.configurations()[index], by.as_deref(), was_last);
                     self.replica.see_configuration(index, Some(mended), Instant::now());
                     return Ok(());
                 }
@@ -224,16 +194,12 @@ impl Managed {
         Ok(())
     }
 
-    async fn read_secret(&mut self) -> Result<(), ClusterError> {
-        let (secret, date) = self.cluster.secret().await?;
+    async fn read_secret(&mut self) -> Result<(), RequestError> {
+        let (secret, date) = self.objects.secret().await?;
         if let Some(date) = date {
             self.clock.hear(&date);
         }
         self.replica.take_secret(secret);
         Ok(())
     }
-}
-
-async fn in_time(step: impl Future<Output = Result<(), StepError>>) -> Result<(), StepError> {
-    tokio::time::timeout(PATIENCE, step).await.unwrap_or(Err(StepError::NoAnswer))
 }

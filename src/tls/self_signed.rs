@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::authority::{Authority, IssueError, Issued};
-use super::certificate::{CertificateError, NamedPem, ServingCertificate};
+use otel_webhook_managed_certs::authority::{Authority, IssueError, Issued};
+use otel_webhook_managed_certs::certificate::{CertificateError, NamedPem, ServingCertificate};
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 

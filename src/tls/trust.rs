@@ -17,7 +17,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use thiserror::Error;
 
-use super::x509::X509;
+use otel_webhook_managed_certs::x509::X509;
 
 /// Why certificates cannot be read.
 #[derive(Debug, Error)]

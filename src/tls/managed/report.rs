@@ -7,14 +7,14 @@ use std::time::Instant;
 use kube::runtime::watcher;
 use tracing::{info, warn};
 
-use super::StepError;
-use super::cluster::{Cluster, Named};
-use super::configuration::Configuration;
-use super::plan::Reason;
-use super::replica::Replica;
-use super::restraint::Retry;
+use super::objects::{ManagedObjects, Named};
+use super::step::StepError;
 use crate::telemetry::{ManagedOperation, Metrics};
-use crate::tls::x509::X509;
+use otel_webhook_managed_certs::configuration::Configuration;
+use otel_webhook_managed_certs::plan::Cause;
+use otel_webhook_managed_certs::replica::Replica;
+use otel_webhook_managed_certs::restraint::Retry;
+use otel_webhook_managed_certs::x509::X509;
 
 const ADVICE: &str = "; the service account needs the rules that `otel-webhook rbac` prints";
 
@@ -33,19 +33,19 @@ impl Report {
     }
 
     /// How things stand.
-    pub fn state(&mut self, cluster: &Cluster, replica: &Replica) {
+    pub fn state(&mut self, objects: &ManagedObjects, replica: &Replica) {
         let is_unregistered = replica.is_unregistered();
         if is_unregistered && !self.said_unregistered {
             warn!(
-                names = cluster.names().join(", "),
+                names = objects.names().join(", "),
                 "no webhook configuration of these exists yet: not ready before there is one"
             );
         }
         self.said_unregistered = is_unregistered;
         let Some(content) = replica.whole() else { return };
         let newest = content.newest().map_or(0, |newest| newest.not_after.as_second());
-        self.metrics.managed.set_authority_expiry(&cluster.secret_name(), newest);
-        for (named, registration) in cluster.configurations().iter().zip(&replica.registrations) {
+        self.metrics.managed.set_authority_expiry(&objects.secret_name(), newest);
+        for (named, registration) in objects.configurations().iter().zip(&replica.registrations) {
             let agrees = registration.there().map(|there| there.agrees(&content.bundle));
             self.metrics.managed.set_in_step(&named.kind, &named.name, agrees);
         }
@@ -66,7 +66,7 @@ impl Report {
             return;
         };
         self.metrics.managed.count_failure(operation);
-        let is_forbidden = matches!(&error, StepError::Cluster(error) if error.is_forbidden());
+        let is_forbidden = matches!(&error, StepError::Request(error) if error.is_forbidden());
         let advice = if is_forbidden { ADVICE } else { "" };
         if retry.failed(&error.to_string(), Instant::now()) {
             warn!(object, %error, "managed certificates cannot go on{advice}; trying again");
@@ -118,11 +118,16 @@ impl Report {
 }
 
 /// The Secret was changed.
-pub fn secret_changed(cluster: &Cluster, reasons: &[Reason], faults: &[String], authority: Option<&X509>) {
-    let object = format!("Secret {}", cluster.secret_name());
+pub fn secret_changed(
+    objects: &ManagedObjects,
+    causes: &[Cause],
+    faults: &[String],
+    authority: Option<&X509>,
+) {
+    let object = format!("Secret {}", objects.secret_name());
     let authority = authority.map_or("", |authority| &authority.serial);
-    for reason in reasons {
-        info!(object, authority, "{reason}");
+    for cause in causes {
+        info!(object, authority, "{cause}");
     }
     if !faults.is_empty() {
         warn!(object, faults = faults.join("; "), "it was damaged, and is mended");

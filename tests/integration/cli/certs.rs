@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use otel_webhook::tls::{NamedPem, ServingCertificate};
+use otel_webhook_managed_certs::certificate::{NamedPem, ServingCertificate};
 use rustls::{
     RootCertStore,
     client::{WebPkiServerVerifier, danger::ServerCertVerifier},

@@ -1,14 +1,13 @@
 //! A webhook configuration, as far as it is looked after: the `caBundle` of its webhooks.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use jiff::Timestamp;
 use json_patch::Patch;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
-use kube::{ResourceExt, api::DynamicObject};
 use serde_json::{Value, json};
 
-use super::MANAGER;
-use super::content::read_certificates;
-use crate::tls::x509::X509;
+use crate::content::read_certificates;
+use crate::program::PROGRAM;
+use crate::x509::X509;
 
 /// By these annotations cert-manager's cainjector is told to fill in `caBundle`.
 const CAINJECTOR: [&str; 3] = [
@@ -37,12 +36,13 @@ struct Webhook {
 
 impl Configuration {
     /// Reads a configuration, mutating or validating.
-    pub fn read(object: &DynamicObject) -> Self {
-        let webhooks = object.data["webhooks"].as_array().map_or(&[][..], Vec::as_slice);
-        let cainjector = CAINJECTOR.into_iter().find(|name| object.annotations().contains_key(*name));
+    pub fn read(object: &Value) -> Self {
+        let webhooks = object["webhooks"].as_array().map_or(&[][..], Vec::as_slice);
+        let annotations = &object["metadata"]["annotations"];
+        let cainjector = CAINJECTOR.into_iter().find(|name| annotations.get(name).is_some());
         Self {
             webhooks: webhooks.iter().map(Webhook::read).collect(),
-            resource_version: object.resource_version().unwrap_or_default(),
+            resource_version: text(&object["metadata"]["resourceVersion"]),
             cainjector,
             last_manager: last_manager(object),
         }
@@ -92,12 +92,13 @@ impl Configuration {
 }
 
 /// Of those who own a `caBundle`, if there are any: times are in whole seconds.
-fn last_manager(object: &DynamicObject) -> Option<String> {
-    let others = object.managed_fields().iter().filter(|entry| entry.manager.as_deref() != Some(MANAGER));
-    let owns = |entry: &ManagedFieldsEntry| {
-        entry.fields_v1.as_ref().is_some_and(|fields| fields.0.to_string().contains("\"f:caBundle\""))
-    };
-    others.max_by_key(|entry| (owns(entry), entry.time.clone()))?.manager.clone()
+fn last_manager(object: &Value) -> Option<String> {
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let others = entries.filter(|entry| entry["manager"] != PROGRAM);
+    let owns = |entry: &Value| entry["fieldsV1"].to_string().contains("\"f:caBundle\"");
+    let time = |entry: &Value| entry["time"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+    let last = others.max_by_key(|entry| (owns(entry), time(entry)))?;
+    last["manager"].as_str().map(str::to_owned)
 }
 
 impl Webhook {
@@ -105,7 +106,7 @@ impl Webhook {
         let bundle = webhook["clientConfig"]["caBundle"].as_str().unwrap_or_default();
         let bundle = BASE64_STANDARD.decode(bundle).unwrap_or_default();
         Self {
-            name: webhook["name"].as_str().unwrap_or_default().to_owned(),
+            name: text(&webhook["name"]),
             authorities: read_certificates(&bundle).filter_map(Result::ok).collect(),
         }
     }
@@ -114,6 +115,10 @@ impl Webhook {
         self.authorities.iter().all(|authority| bundle.contains(authority))
             && bundle.iter().all(|authority| self.authorities.contains(authority))
     }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

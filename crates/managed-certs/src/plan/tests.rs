@@ -46,10 +46,10 @@ impl Look {
     }
 
     /// What the Secret is changed to, as the next replica reads it.
-    fn changed(&self, content: &Content, expected: &[Reason]) -> Content {
+    fn changed(&self, content: &Content, expected: &[Cause]) -> Content {
         match self.plan(content) {
-            Plan::Change(content, reasons) => {
-                assert_eq!(reasons, expected);
+            Plan::Change(content, causes) => {
+                assert_eq!(causes, expected);
                 assert!(content.is_whole());
                 read_again(&content)
             }
@@ -62,7 +62,7 @@ impl Look {
     fn kept_until(&self, content: &Content) -> Timestamp {
         match self.plan(content) {
             Plan::Keep(until) => until,
-            Plan::Change(_, reasons) => panic!("{reasons:?}"),
+            Plan::Change(_, causes) => panic!("{causes:?}"),
         }
     }
 }
@@ -77,13 +77,13 @@ fn read_again(content: &Content) -> Content {
 }
 
 fn made() -> Content {
-    let reasons = [Reason::NoAuthority, Reason::NoCertificate];
-    Look::at(start()).changed(&Content::default(), &reasons)
+    let causes = [Cause::NoAuthority, Cause::NoCertificate];
+    Look::at(start()).changed(&Content::default(), &causes)
 }
 
 /// Two authorities, and still the certificate of the older one.
 fn rotating(now: Timestamp) -> Content {
-    Look::at(now).changed(&renewed_until(now), &[Reason::AuthorityDue])
+    Look::at(now).changed(&renewed_until(now), &[Cause::AuthorityDue])
 }
 
 /// The first authority's last certificate before this time.
@@ -92,7 +92,7 @@ fn renewed_until(now: Timestamp) -> Content {
     while let due = leaf(&content).due()
         && due < now
     {
-        content = Look::at(due).changed(&content, &[Reason::CertificateDue]);
+        content = Look::at(due).changed(&content, &[Cause::CertificateDue]);
     }
     content
 }
@@ -117,7 +117,7 @@ fn a_certificate_is_renewed_after_two_thirds_by_the_same_authority() {
     let made = made();
     let due = start() + 20 * HOUR;
     assert_eq!(Look::at(due - SECOND).kept_until(&made), due);
-    let renewed = Look::at(due).changed(&made, &[Reason::CertificateDue]);
+    let renewed = Look::at(due).changed(&made, &[Cause::CertificateDue]);
     assert_ne!(leaf(&renewed), leaf(&made));
     assert_eq!(renewed.bundle, made.bundle);
     assert_eq!(renewed.replaced_until, Some(leaf(&made).not_after));
@@ -141,7 +141,7 @@ fn an_authority_is_trusted_before_it_signs_and_leaves_when_nothing_of_it_is_vali
     let known = Look::at(due).trusted(9 * SECOND);
     assert_eq!(known.kept_until(&both), due + SECOND);
 
-    let switched = Look::at(due).trusted(10 * SECOND).changed(&both, &[Reason::AuthorityKnown]);
+    let switched = Look::at(due).trusted(10 * SECOND).changed(&both, &[Cause::AuthorityKnown]);
     assert_eq!(switched.newest(), switched.signer());
     assert_eq!(switched.bundle, both.bundle, "replicas may still serve the old certificate");
     assert_eq!(switched.replaced_until, Some(leaf(&both).not_after));
@@ -151,7 +151,7 @@ fn an_authority_is_trusted_before_it_signs_and_leaves_when_nothing_of_it_is_vali
     let kept = Look::at(over - SECOND).trusted(HOUR).kept_until(&switched);
     assert_eq!(kept, over);
     let serial = both.bundle[1].serial.clone();
-    let alone = Look::at(over).trusted(HOUR).changed(&switched, &[Reason::AuthoritiesLeave(vec![serial])]);
+    let alone = Look::at(over).trusted(HOUR).changed(&switched, &[Cause::AuthoritiesLeave(vec![serial])]);
     assert_eq!(alone.bundle.len(), 1);
     assert!(!alone.bundle.contains(&old));
 }
@@ -159,17 +159,17 @@ fn an_authority_is_trusted_before_it_signs_and_leaves_when_nothing_of_it_is_vali
 #[test]
 fn without_the_annotation_an_authority_stays_until_it_expires() {
     let due = start() + 80 * HOUR;
-    let switched = Look::at(due).trusted(HOUR).changed(&rotating(due), &[Reason::AuthorityKnown]);
+    let switched = Look::at(due).trusted(HOUR).changed(&rotating(due), &[Cause::AuthorityKnown]);
     let (unmarked, _) = Content::read(&switched.data(), Some("yesterday"));
     assert_eq!(unmarked.replaced_until, None);
     let late = leaf(&unmarked).due() + 5 * HOUR;
-    let renewed = Look::at(late).trusted(HOUR).changed(&unmarked, &[Reason::CertificateDue]);
+    let renewed = Look::at(late).trusted(HOUR).changed(&unmarked, &[Cause::CertificateDue]);
     let (unmarked, _) = Content::read(&renewed.data(), None);
     let end = start() + 120 * HOUR;
     let serial = switched.bundle[1].serial.clone();
     let kept = Look::at(end - SECOND).trusted(HOUR).kept_until(&unmarked);
     assert_eq!(kept, end);
-    Look::at(end).trusted(HOUR).changed(&unmarked, &[Reason::AuthoritiesLeave(vec![serial])]);
+    Look::at(end).trusted(HOUR).changed(&unmarked, &[Cause::AuthoritiesLeave(vec![serial])]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_certificate_that_expires_unnoticed_is_replaced_even_by_an_authority_that_is
     let expired = leaf(&both).not_after;
     let switched = Look::at(expired).changed(
         &both,
-        &[Reason::CertificateExpired, Reason::AuthoritiesLeave(vec![both.bundle[1].serial.clone()])],
+        &[Cause::CertificateExpired, Cause::AuthoritiesLeave(vec![both.bundle[1].serial.clone()])],
     );
     assert_eq!(switched.newest(), switched.signer());
 }
@@ -191,9 +191,9 @@ fn all_that_has_expired_is_made_anew_in_one_step() {
     let again = Look::at(late).changed(
         &made,
         &[
-            Reason::AuthorityDue,
-            Reason::CertificateExpired,
-            Reason::AuthoritiesLeave(vec![made.bundle[0].serial.clone()]),
+            Cause::AuthorityDue,
+            Cause::CertificateExpired,
+            Cause::AuthoritiesLeave(vec![made.bundle[0].serial.clone()]),
         ],
     );
     assert_eq!(again.bundle.len(), 1);
@@ -205,16 +205,16 @@ fn a_name_that_is_missing_is_added_and_none_is_taken_away_before_the_next_renewa
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         Look { policy: Policy { names, ..policy() }, ..Look::at(start()) }
     };
-    let missing = |name: &str| Reason::NamesMissing(vec![name.to_owned()]);
+    let missing = |name: &str| Cause::NamesMissing(vec![name.to_owned()]);
     let (old, new) = (with(&["a", "b"]), with(&["a", "c"]));
-    let reasons = [Reason::NoAuthority, Reason::NoCertificate];
-    let first = old.changed(&Content::default(), &reasons);
+    let causes = [Cause::NoAuthority, Cause::NoCertificate];
+    let first = old.changed(&Content::default(), &causes);
     let second = new.changed(&first, &[missing("c")]);
     assert_eq!(leaf(&second).names, ["a", "c", "b"]);
     old.kept_until(&second);
     new.kept_until(&second);
     let due = Look { now: leaf(&second).due(), ..new };
-    let third = due.changed(&second, &[Reason::CertificateDue]);
+    let third = due.changed(&second, &[Cause::CertificateDue]);
     assert_eq!(leaf(&third).names, ["a", "c"]);
 }
 

@@ -7,11 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::world::{KINDS, World, policy};
 use super::{MINUTE, Random, SKEW};
-use crate::tls::managed::configuration::Configuration;
-use crate::tls::managed::plan::Plan;
-use crate::tls::managed::replica::{Action, Replica};
-use crate::tls::managed::secret::Stored;
-use crate::tls::x509::X509;
+use crate::configuration::Configuration;
+use crate::plan::Plan;
+use crate::replica::{Action, Replica};
+use crate::secret::Stored;
+use crate::x509::X509;
 
 /// How late a watch may tell.
 const LATEST_NEWS: u32 = 2000;

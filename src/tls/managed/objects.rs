@@ -1,4 +1,4 @@
-//! The cluster, as far as certificates need it: one Secret and the named configurations.
+//! The Kubernetes objects that managed certificates are about: one Secret and the named configurations.
 
 use futures::stream::{BoxStream, select_all};
 use futures::{Stream, StreamExt};
@@ -16,10 +16,10 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::MANAGER;
-use super::configuration::Configuration;
-use super::content::Content;
-use super::secret::{self, Stored};
+use otel_webhook_managed_certs::configuration::Configuration;
+use otel_webhook_managed_certs::content::Content;
+use otel_webhook_managed_certs::program::PROGRAM;
+use otel_webhook_managed_certs::secret::{self, Stored};
 
 /// What managed certificates need of the whole cluster; the names stand where `CONFIGURATION` does.
 pub fn cluster_rules() -> [Value; 1] {
@@ -50,9 +50,9 @@ pub enum News {
     Failed(String, watcher::Error),
 }
 
-/// Why the cluster could not be asked or told.
+/// Why a request to the API server failed.
 #[derive(Debug, Error)]
-pub enum ClusterError {
+pub enum RequestError {
     #[error(transparent)]
     Kube(#[from] kube::Error),
     #[error("the answer is not a Secret: {0}")]
@@ -62,7 +62,7 @@ pub enum ClusterError {
 }
 
 /// Access to the objects.
-pub struct Cluster {
+pub struct ManagedObjects {
     client: Client,
     namespace: String,
     name: String,
@@ -77,7 +77,7 @@ pub struct Named {
     api: Api<DynamicObject>,
 }
 
-impl Cluster {
+impl ManagedObjects {
     /// The Secret `namespace/name`, and the configurations of both kinds by these names.
     pub fn new(client: Client, namespace: &str, name: &str, configurations: &[String]) -> Self {
         let secrets = Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<v1::Secret>(&()));
@@ -117,11 +117,11 @@ impl Cluster {
     pub fn watch(&self) -> impl Stream<Item = News> + use<> {
         let mut watches: Vec<BoxStream<'static, News>> =
             vec![news(&self.secrets, &self.name, format!("Secret {}", self.secret_name()), |object| {
-                News::Secret(object.map(|object| Box::new(Stored::read(object))))
+                News::Secret(object.map(|object| Box::new(stored(&object))))
             })];
         for (index, named) in self.configurations.iter().enumerate() {
             watches.push(news(&named.api, &named.name, named.to_string(), move |object| {
-                News::Configuration(index, object.as_ref().map(Configuration::read))
+                News::Configuration(index, object.as_ref().map(configuration))
             }));
         }
         select_all(watches)
@@ -131,15 +131,15 @@ impl Cluster {
     ///
     /// # Errors
     /// When the API server cannot be asked.
-    pub async fn secret(&self) -> Result<(Option<Stored>, Option<String>), ClusterError> {
+    pub async fn secret(&self) -> Result<(Option<Stored>, Option<String>), RequestError> {
         let request = Request::new(self.secrets.resource_url()).get(&self.name, &GetParams::default())?;
         let response = self.client.send(request.map(Body::from)).await?;
         let (head, body) = response.into_parts();
         let date = head.headers.get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
         let body = body.collect().await?.to_bytes();
         if head.status.is_success() {
-            let object = serde_json::from_slice(&body).map_err(ClusterError::NotASecret)?;
-            return Ok((Some(Stored::read(object)), date));
+            let object = serde_json::from_slice(&body).map_err(RequestError::NotASecret)?;
+            return Ok((Some(stored(&object)), date));
         }
         if head.status == hyper::StatusCode::NOT_FOUND {
             return Ok((None, date));
@@ -156,44 +156,45 @@ impl Cluster {
     ///
     /// # Errors
     /// When there is one already, or the API server does not take it.
-    pub async fn create_secret(&self, content: &Content) -> Result<Stored, ClusterError> {
+    pub async fn create_secret(&self, content: &Content) -> Result<Stored, RequestError> {
         let serial = content.newest().map(|newest| newest.serial.replace(':', "")).unwrap_or_default();
-        let params = PatchParams::apply(&format!("{MANAGER}-{serial}"));
+        let params = PatchParams::apply(&format!("{PROGRAM}-{serial}"));
         let object = secret::new(&self.namespace, &self.name, content);
-        Ok(Stored::read(self.secrets.patch(&self.name, &params, &Patch::Apply(object)).await?))
+        Ok(stored(&self.secrets.patch(&self.name, &params, &Patch::Apply(object)).await?))
     }
 
     /// Updates the Secret, unless it was changed since it was read.
     ///
     /// # Errors
     /// When it was, or the API server does not take it.
-    pub async fn update_secret(&self, stored: &Stored, content: &Content) -> Result<Stored, ClusterError> {
-        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        Ok(Stored::read(self.secrets.replace(&self.name, &params, &stored.with(content)).await?))
+    pub async fn update_secret(&self, read: &Stored, content: &Content) -> Result<Stored, RequestError> {
+        let params = PostParams { field_manager: Some(PROGRAM.to_owned()), ..PostParams::default() };
+        let object = serde_json::from_value(read.with(content)).map_err(RequestError::NotASecret)?;
+        Ok(stored(&self.secrets.replace(&self.name, &params, &object).await?))
     }
 
     /// A configuration as it is now.
     ///
     /// # Errors
     /// When the API server cannot be asked.
-    pub async fn configuration(&self, index: usize) -> Result<Option<Configuration>, ClusterError> {
+    pub async fn configuration(&self, index: usize) -> Result<Option<Configuration>, RequestError> {
         let named = &self.configurations[index];
-        Ok(named.api.get_opt(&named.name).await?.as_ref().map(Configuration::read))
+        Ok(named.api.get_opt(&named.name).await?.as_ref().map(configuration))
     }
 
     /// Changes a configuration, unless it was changed since it was read.
     ///
     /// # Errors
     /// When it was, or the API server does not take it.
-    pub async fn patch(&self, index: usize, patch: json_patch::Patch) -> Result<Configuration, ClusterError> {
+    pub async fn patch(&self, index: usize, patch: json_patch::Patch) -> Result<Configuration, RequestError> {
         let named = &self.configurations[index];
-        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let params = PatchParams { field_manager: Some(PROGRAM.to_owned()), ..PatchParams::default() };
         let object = named.api.patch(&named.name, &params, &Patch::Json::<()>(patch)).await?;
-        Ok(Configuration::read(&object))
+        Ok(configuration(&object))
     }
 }
 
-impl ClusterError {
+impl RequestError {
     /// Whether somebody else was faster: 409 of an object that has changed, 404 of one that is gone, 422 of
     /// a patch whose test failed.
     pub fn is_conflict(&self) -> bool {
@@ -225,4 +226,47 @@ fn news(
             Err(error) => News::Failed(what.clone(), error),
         })
         .boxed()
+}
+
+/// The Secret is read without a type: the client logs what it cannot parse, and there are keys in it.
+fn stored(object: &DynamicObject) -> Stored {
+    Stored::read(document(object))
+}
+
+fn configuration(object: &DynamicObject) -> Configuration {
+    Configuration::read(&document(object))
+}
+
+fn document(object: &DynamicObject) -> Value {
+    serde_json::to_value(object).expect("what was read from JSON can be written as JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_stay_as_they_are_on_their_way_through_json() {
+        let bundle = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {"f:clientConfig": {"f:caBundle": {}}}}});
+        let object = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+            "metadata": {
+                "name": "a", "namespace": "b", "resourceVersion": "7", "uid": "u",
+                "creationTimestamp": "2026-11-03T10:00:05Z", "labels": {"team": "platform"},
+                "managedFields": [{
+                    "manager": "kubectl-edit", "operation": "Update", "time": "2026-11-03T10:00:05Z",
+                    "fieldsV1": bundle,
+                }],
+            },
+            "data": {"extra": "eA=="},
+        });
+        let read: DynamicObject = serde_json::from_value(object.clone()).expect("an object");
+        assert_eq!(document(&read), object);
+        assert_eq!(configuration(&read).last_manager.as_deref(), Some("kubectl-edit"));
+
+        let written = stored(&read).with(&Content::default());
+        let written: DynamicObject = serde_json::from_value(written).expect("an object");
+        assert_eq!(written.metadata.resource_version.as_deref(), Some("7"));
+        assert_eq!(written.data["data"]["extra"], "eA==");
+    }
 }

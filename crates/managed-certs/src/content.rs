@@ -16,13 +16,17 @@ use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
-use crate::tls::authority::{Authority, Issued};
-use crate::tls::certificate::{CertificateError, NamedPem, ServingCertificate};
-use crate::tls::x509::X509;
+use crate::authority::{Authority, Issued};
+use crate::certificate::{CertificateError, NamedPem, ServingCertificate};
+use crate::x509::X509;
 
+/// Key of the serving certificate.
 pub const CERTIFICATE: &str = "tls.crt";
+/// Key of its private key.
 pub const KEY: &str = "tls.key";
+/// Key of the CA bundle.
 pub const BUNDLE: &str = "ca.crt";
+/// Key of the private key of the newest CA.
 pub const AUTHORITY_KEY: &str = "ca.key";
 
 /// Until when certificates that were replaced are valid. A replica that was cut off may serve one as long,
@@ -51,7 +55,9 @@ pub struct Content {
 /// A certificate that can be served.
 #[derive(Clone)]
 pub struct Leaf {
+    /// What it says.
     pub x509: X509,
+    /// The same with its key, checked.
     pub serving: ServingCertificate,
     issued: Issued,
 }

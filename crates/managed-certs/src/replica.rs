@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::configuration::Configuration;
-use super::content::Content;
-use super::plan::{Circumstances, Plan, PlanError, Policy, plan};
-use super::restraint::{Restraint, Retry};
-use super::secret::Stored;
-use super::trust::Trust;
-use crate::tls::certificate::ServingCertificate;
-use crate::tls::x509::X509;
+use crate::certificate::ServingCertificate;
+use crate::configuration::Configuration;
+use crate::content::Content;
+use crate::plan::{Circumstances, Plan, PlanError, Policy, plan};
+use crate::restraint::{Restraint, Retry};
+use crate::secret::Stored;
+use crate::trust::Trust;
+use crate::x509::X509;
 
 /// The longest time without a look at it all: a clock may have been set.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -31,9 +31,12 @@ pub enum Action {
 /// What was heard of an object.
 #[derive(Clone, Debug, Default)]
 pub enum Heard<T> {
+    /// Nothing yet.
     #[default]
     Nothing,
+    /// It does not exist.
     Absent,
+    /// It exists, in this version.
     There(T),
 }
 
@@ -44,7 +47,9 @@ pub struct Replica {
     /// Whether the Secret has to be read before anything else is done: nothing but a read tells for sure
     /// which version is the present one, and what time it is for the API server.
     in_doubt: bool,
+    /// When to try again to change the Secret.
     pub secret_retry: Retry,
+    /// The configurations, in the order of their indices.
     pub registrations: Vec<Registration>,
     trust: Trust,
     serving: Option<Serving>,
@@ -53,7 +58,9 @@ pub struct Replica {
 /// A configuration that the flags name, of one kind.
 #[derive(Default)]
 pub struct Registration {
+    /// What is known of it.
     pub configuration: Heard<Configuration>,
+    /// When to try again to change it.
     pub retry: Retry,
     restraint: Restraint,
     /// The bundle that was last seen in it when it agreed.

@@ -1,7 +1,7 @@
 //! Secrets that are damaged or gone.
 
 use super::*;
-use crate::tls::managed::content::{AUTHORITY_KEY, BUNDLE, CERTIFICATE, Data, KEY};
+use crate::content::{AUTHORITY_KEY, BUNDLE, CERTIFICATE, Data, KEY};
 
 fn damaged(content: &Content, damage: impl FnOnce(&mut Data)) -> (Content, Vec<String>) {
     let mut data = content.data();
@@ -21,10 +21,10 @@ fn a_lost_authority_is_replaced_and_its_certificate_stays() {
         });
         assert_eq!(faults, [fault]);
         assert!(read.authority.is_none() && !read.is_whole());
-        let mended = Look::at(start()).changed(&read, &[Reason::NoAuthority]);
+        let mended = Look::at(start()).changed(&read, &[Cause::NoAuthority]);
         assert_eq!(mended.bundle[1..], made.bundle, "API servers trust it");
         assert_eq!(leaf(&mended), leaf(&made));
-        Look::at(start()).trusted(10 * SECOND).changed(&mended, &[Reason::AuthorityKnown]);
+        Look::at(start()).trusted(10 * SECOND).changed(&mended, &[Cause::AuthorityKnown]);
     }
 }
 
@@ -45,7 +45,7 @@ fn a_lost_certificate_is_issued_by_the_same_authority() {
             data.insert(key.to_owned(), value.to_vec());
         });
         assert_eq!(faults, [fault]);
-        let mended = Look::at(start()).changed(&read, &[Reason::NoCertificate]);
+        let mended = Look::at(start()).changed(&read, &[Cause::NoCertificate]);
         assert_eq!(mended.bundle, made.bundle);
     }
     let (read, faults) = damaged(&made, |data| {
@@ -54,7 +54,7 @@ fn a_lost_certificate_is_issued_by_the_same_authority() {
         }
     });
     assert_eq!(faults, [""; 0], "a pair, but not ours");
-    Look::at(start()).changed(&read, &[Reason::CertificateNotTrusted]);
+    Look::at(start()).changed(&read, &[Cause::CertificateNotTrusted]);
 }
 
 #[test]
@@ -73,12 +73,12 @@ fn a_lost_bundle_keeps_what_a_replica_serves_trusted() {
         ]
     );
     let look = Look { serving: Some(served), ..Look::at(start()) };
-    let mended = look.changed(&read, &[Reason::NoAuthority]);
+    let mended = look.changed(&read, &[Cause::NoAuthority]);
     assert_eq!(mended.bundle[1..], made.bundle);
     assert_eq!(leaf(&mended), leaf(&made), "it is trusted still, the new authority is not yet");
     // A replica that serves nothing knows of no other way.
-    let reasons = [Reason::NoAuthority, Reason::CertificateNotTrusted];
-    assert_eq!(Look::at(start()).changed(&read, &reasons).bundle.len(), 1);
+    let causes = [Cause::NoAuthority, Cause::CertificateNotTrusted];
+    assert_eq!(Look::at(start()).changed(&read, &causes).bundle.len(), 1);
 }
 
 #[test]
@@ -86,14 +86,14 @@ fn a_deleted_secret_is_made_anew_beside_what_is_served() {
     let made = made();
     let served = (leaf(&made).clone(), made.bundle[0].clone());
     let look = Look { serving: Some(served), ..Look::at(start() + HOUR) };
-    let again = look.changed(&Content::default(), &[Reason::NoAuthority, Reason::NoCertificate]);
+    let again = look.changed(&Content::default(), &[Cause::NoAuthority, Cause::NoCertificate]);
     assert_eq!(again.bundle[1..], made.bundle);
     assert_eq!(again.newest(), again.signer());
     assert_eq!(again.replaced_until, Some(leaf(&made).not_after), "so long it stays");
 
     let late = made.bundle[0].not_after;
     let look = Look { now: late, ..look };
-    let again = look.changed(&Content::default(), &[Reason::NoAuthority, Reason::NoCertificate]);
+    let again = look.changed(&Content::default(), &[Cause::NoAuthority, Cause::NoCertificate]);
     assert_eq!(again.bundle.len(), 1, "what has expired is of no use to anybody");
 }
 

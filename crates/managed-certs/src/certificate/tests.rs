@@ -1,14 +1,16 @@
 //! Tests of certificates: each format that is taken, and each reason to refuse.
 
-use super::*;
-use crate::tls::SelfSigned;
+use std::time::Duration;
 
-const EC_CERTIFICATE: &[u8] = include_bytes!("../../../tests/data/tls/ec.crt");
-const EC_SEC1_KEY: &[u8] = include_bytes!("../../../tests/data/tls/ec-sec1.key");
+use super::*;
+use crate::authority::{Authority, Issued};
+
+const EC_CERTIFICATE: &[u8] = include_bytes!("../../tests/data/ec.crt");
+const EC_SEC1_KEY: &[u8] = include_bytes!("../../tests/data/ec-sec1.key");
 /// Of `ec.crt`, as `openssl x509 -enddate` tells it.
 const EC_NOT_AFTER: i64 = 4_948_847_434;
-const RSA_CERTIFICATE: &[u8] = include_bytes!("../../../tests/data/tls/rsa.crt");
-const RSA_PKCS1_KEY: &[u8] = include_bytes!("../../../tests/data/tls/rsa-pkcs1.key");
+const RSA_CERTIFICATE: &[u8] = include_bytes!("../../tests/data/rsa.crt");
+const RSA_PKCS1_KEY: &[u8] = include_bytes!("../../tests/data/rsa-pkcs1.key");
 
 fn parse(certificate: &[u8], key: &[u8]) -> Result<ServingCertificate, CertificateError> {
     ServingCertificate::from_pem(
@@ -21,13 +23,17 @@ fn refusal(certificate: &[u8], key: &[u8]) -> String {
     parse(certificate, key).expect_err("must be refused").to_string()
 }
 
-fn self_signed() -> SelfSigned {
-    SelfSigned::generate(&["localhost"]).expect("a pair")
+/// A CA's certificate, and one that it issued.
+fn issued() -> (String, Issued) {
+    let (now, day) = (Timestamp::now(), Duration::from_secs(24 * 3600));
+    let authority = Authority::make(now, day).expect("a CA");
+    let issued = authority.issue(&["localhost".to_owned()], now, day).expect("a certificate");
+    (authority.certificate().pem(), issued)
 }
 
 #[test]
 fn keys_of_every_format_are_taken() {
-    let made = self_signed();
+    let (_, made) = issued();
     assert!(made.key_pem.starts_with("-----BEGIN PRIVATE KEY-----"), "PKCS#8");
     parse(made.certificate_pem.as_bytes(), made.key_pem.as_bytes()).expect("PKCS#8");
     parse(EC_CERTIFICATE, EC_SEC1_KEY).expect("SEC1");
@@ -36,8 +42,8 @@ fn keys_of_every_format_are_taken() {
 
 #[test]
 fn the_whole_chain_is_served_and_the_leaf_says_when_it_expires() {
-    let made = self_signed();
-    let chain = [EC_CERTIFICATE, made.ca_pem.as_bytes()].concat();
+    let (ca_pem, _) = issued();
+    let chain = [EC_CERTIFICATE, ca_pem.as_bytes()].concat();
     let certificate = parse(&chain, EC_SEC1_KEY).expect("a chain");
     assert_eq!(certificate.chain().len(), 2);
     assert_eq!(certificate.not_after(), EC_NOT_AFTER);
@@ -96,17 +102,4 @@ fn sections_that_hold_something_else_are_refused() {
     assert!(refusal(nonsense, EC_SEC1_KEY).starts_with("tls.crt: the first certificate is not X.509: "));
     let nonsense = b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
     assert!(refusal(EC_CERTIFICATE, nonsense).starts_with("tls.key: the private key cannot be used: "));
-}
-
-#[test]
-fn the_expiry_metric_follows_the_certificate() {
-    let metrics = Arc::new(Metrics::new());
-    let made = self_signed().serving().expect("a pair");
-    let current = CurrentCertificate::new(made.clone(), Arc::clone(&metrics));
-    let line = |seconds: i64| format!("otel_webhook_certificate_expiry_timestamp_seconds {seconds}\n");
-    assert!(metrics.encode().contains(&line(made.not_after())));
-
-    current.replace(parse(EC_CERTIFICATE, EC_SEC1_KEY).expect("a pair"));
-
-    assert!(metrics.encode().contains(&line(EC_NOT_AFTER)));
 }

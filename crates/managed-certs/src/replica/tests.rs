@@ -1,9 +1,7 @@
 //! Tests of what a replica does with what it hears; its steps are mixed in the simulation.
 
-use kube::api::DynamicObject;
-
 use super::*;
-use crate::tls::managed::secret;
+use crate::secret;
 
 fn policy() -> Policy {
     let day = Duration::from_secs(24 * 3600);
@@ -17,9 +15,8 @@ fn policy() -> Policy {
 
 /// The Secret as the API server has it in this version.
 fn stored(content: &Content, version: &str) -> Stored {
-    let mut object: DynamicObject =
-        serde_json::from_value(secret::new("namespace", "name", content)).expect("an object");
-    object.metadata.resource_version = Some(version.to_owned());
+    let mut object = secret::new("namespace", "name", content);
+    object["metadata"]["resourceVersion"] = version.into();
     Stored::read(object)
 }
 

@@ -1,32 +1,20 @@
-//! A certificate that can be served, and the one that is.
+//! A certificate that can be served.
 
-use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{Error as RustlsError, InconsistentKeys};
 use thiserror::Error;
 
-use super::x509::X509;
-use crate::telemetry::Metrics;
+use crate::x509::X509;
 
 /// Why a certificate and its key cannot be served.
 #[derive(Debug, Error)]
 pub enum CertificateError {
-    /// A file cannot be read.
-    #[error("{name}: cannot be read: {source}")]
-    Read {
-        /// Path of the file.
-        name: String,
-        /// What the system says.
-        source: std::io::Error,
-    },
     /// A text is not PEM, or ends in the middle of a section.
     #[error("{name}: not PEM: {problem}")]
     Pem {
@@ -129,6 +117,11 @@ impl ServingCertificate {
             .map_or_else(|_| self.not_after.to_string(), |time| time.to_string())
     }
 
+    /// The chain with its key, as rustls serves it.
+    pub fn into_key(self) -> Arc<CertifiedKey> {
+        self.key
+    }
+
     /// The chain as it is served, the leaf first.
     pub fn chain(&self) -> &[CertificateDer<'static>] {
         &self.key.cert
@@ -180,46 +173,6 @@ fn check_match(certified: &CertifiedKey, certificate: &str, key: &str) -> Result
         }
         source => CertificateError::UnusableCertificate { name: certificate.to_owned(), source },
     })
-}
-
-/// The certificate that handshakes are answered with from now on. Read without a lock.
-pub struct CurrentCertificate {
-    key: ArcSwapOption<CertifiedKey>,
-    metrics: Arc<Metrics>,
-}
-
-impl CurrentCertificate {
-    /// Begins with `certificate`. The metric of its expiry is kept in step.
-    pub fn new(certificate: ServingCertificate, metrics: Arc<Metrics>) -> Self {
-        let current = Self::none(metrics);
-        current.replace(certificate);
-        current
-    }
-
-    /// Begins without any: handshakes fail until there is one.
-    pub fn none(metrics: Arc<Metrics>) -> Self {
-        Self { key: ArcSwapOption::empty(), metrics }
-    }
-
-    /// Serves `certificate` to handshakes from now on; connections that exist are left alone.
-    pub fn replace(&self, certificate: ServingCertificate) {
-        self.metrics.set_certificate_expiry(certificate.not_after);
-        self.key.store(Some(certificate.key));
-    }
-}
-
-impl ResolvesServerCert for CurrentCertificate {
-    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        // Whatever name the client asks for: there is one certificate, and clients that come by
-        // address ask for no name.
-        self.key.load_full()
-    }
-}
-
-impl fmt::Debug for CurrentCertificate {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("CurrentCertificate").finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::configuration::Configuration;
-use crate::tls::x509::X509;
+use crate::configuration::Configuration;
+use crate::x509::X509;
 
 /// What the configurations trust, all of them alike.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::tls::managed::plan::{Circumstances, Plan, Policy, plan};
+use crate::plan::{Circumstances, Plan, Policy, plan};
 
 fn content() -> Content {
     let hour = Duration::from_secs(3600);
@@ -26,7 +26,7 @@ fn content() -> Content {
 fn stored(change: impl FnOnce(&mut Value)) -> Stored {
     let mut object = new("namespace", "name", &content());
     change(&mut object);
-    Stored::read(serde_json::from_value(object).expect("an object"))
+    Stored::read(object)
 }
 
 fn without_label(object: &mut Value) {
@@ -72,11 +72,11 @@ fn what_others_put_into_it_stays() {
     let mut next = content();
     next.replaced_until = Some(Timestamp::UNIX_EPOCH);
     let written = stored.with(&next);
-    assert_eq!(written.metadata.resource_version.as_deref(), Some("7"), "of the version that was read");
-    assert_eq!(written.labels()["team"], "platform");
-    assert_eq!(written.labels()[MANAGED_BY], OURS);
-    assert_eq!(written.annotations()["note"], "ours");
-    assert_eq!(written.annotations()[REPLACED_UNTIL], "1970-01-01T00:00:00Z");
-    assert_eq!(written.data["data"]["extra"], "eA==");
+    assert_eq!(version(&written), Some("7"), "of the version that was read");
+    assert_eq!(written["metadata"]["labels"]["team"], "platform");
+    assert_eq!(written["metadata"]["labels"][MANAGED_BY], PROGRAM);
+    assert_eq!(written["metadata"]["annotations"]["note"], "ours");
+    assert_eq!(written["metadata"]["annotations"][REPLACED_UNTIL], "1970-01-01T00:00:00Z");
+    assert_eq!(written["data"]["extra"], "eA==");
     assert_eq!(Stored::read(written).content.bundle, next.bundle);
 }

@@ -9,7 +9,8 @@ use rcgen::{
 };
 use thiserror::Error;
 
-use super::x509::{BACKDATED, X509};
+use crate::program::PROGRAM;
+use crate::x509::{BACKDATED, X509};
 
 /// Why no certificate could be made.
 #[derive(Debug, Error)]
@@ -55,7 +56,7 @@ impl Authority {
     pub fn make(now: Timestamp, lifetime: Duration) -> Result<Self, IssueError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::default();
-        let name = format!("otel-webhook CA {now:.0}");
+        let name = format!("{PROGRAM} CA {now:.0}");
         set_common(&mut params, &name, now, end(now, lifetime));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
@@ -92,7 +93,7 @@ impl Authority {
         let mut params = CertificateParams::new(names)
             .map_err(|source| IssueError::Names { names: names.to_owned(), source })?;
         let not_after = end(now, lifetime).min(self.certificate.not_after);
-        set_common(&mut params, "otel-webhook", now, not_after);
+        set_common(&mut params, PROGRAM, now, not_after);
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

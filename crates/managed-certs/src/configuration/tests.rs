@@ -1,9 +1,7 @@
 //! Tests of bundles in configurations, by patches that are applied.
 
-use jiff::Timestamp;
-
 use super::*;
-use crate::tls::authority::Authority;
+use crate::authority::Authority;
 
 fn authority() -> X509 {
     let authority = Authority::make(Timestamp::now(), std::time::Duration::from_secs(3600));
@@ -29,7 +27,7 @@ fn object(bundles: &[Option<String>]) -> Value {
 }
 
 fn read(object: &Value) -> Configuration {
-    Configuration::read(&serde_json::from_value(object.clone()).expect("an object"))
+    Configuration::read(object)
 }
 
 #[test]

@@ -16,10 +16,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use thiserror::Error;
 
-use super::content::{Content, Leaf};
-use crate::tls::authority::{Authority, IssueError};
-use crate::tls::certificate::CertificateError;
-use crate::tls::x509::X509;
+use crate::authority::{Authority, IssueError};
+use crate::certificate::CertificateError;
+use crate::content::{Content, Leaf};
+use crate::x509::X509;
 
 /// What certificates are to be like.
 #[derive(Clone, Debug)]
@@ -36,6 +36,7 @@ pub struct Policy {
 
 /// What is known besides the Secret.
 pub struct Circumstances<'c> {
+    /// The present time.
     pub now: Timestamp,
     /// How long all configurations have trusted an authority.
     pub trusted_for: &'c dyn Fn(&X509) -> Option<Duration>,
@@ -49,12 +50,12 @@ pub enum Plan {
     /// Nothing before this time.
     Keep(Timestamp),
     /// The Secret has to hold this.
-    Change(Box<Content>, Vec<Reason>),
+    Change(Box<Content>, Vec<Cause>),
 }
 
 /// Why the Secret is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum Cause {
     /// There is no authority with a key.
     NoAuthority,
     /// Two thirds of its life are over.
@@ -63,6 +64,7 @@ pub enum Reason {
     NoCertificate,
     /// No authority of the bundle signed it.
     CertificateNotTrusted,
+    /// It can be served no longer.
     CertificateExpired,
     /// Two thirds of its life are over.
     CertificateDue,
@@ -77,8 +79,10 @@ pub enum Reason {
 /// Why a plan cannot be made.
 #[derive(Debug, Error)]
 pub enum PlanError {
+    /// A CA or a certificate cannot be created.
     #[error(transparent)]
     Issue(#[from] IssueError),
+    /// What was created cannot be served.
     #[error("cannot use the certificate that was made: {0}")]
     Use(#[from] CertificateError),
 }
@@ -88,34 +92,34 @@ pub enum PlanError {
 /// # Errors
 /// When a key or a certificate has to be made and cannot be.
 pub fn plan(found: &Content, policy: &Policy, known: &Circumstances<'_>) -> Result<Plan, PlanError> {
-    let mut change = Change { content: found.clone(), reasons: Vec::new(), policy, known };
-    if let Some(reason) = change.authority_reason() {
-        change.make_authority(reason)?;
+    let mut change = Change { content: found.clone(), causes: Vec::new(), policy, known };
+    if let Some(cause) = change.authority_cause() {
+        change.make_authority(cause)?;
     }
-    if let Some(reason) = change.leaf_reason() {
-        change.make_leaf(reason)?;
+    if let Some(cause) = change.leaf_cause() {
+        change.make_leaf(cause)?;
     }
     change.let_authorities_leave();
-    if change.reasons.is_empty() { Ok(Plan::Keep(change.next())) } else { Ok(change.done()) }
+    if change.causes.is_empty() { Ok(Plan::Keep(change.next())) } else { Ok(change.done()) }
 }
 
 struct Change<'c> {
     content: Content,
-    reasons: Vec<Reason>,
+    causes: Vec<Cause>,
     policy: &'c Policy,
     known: &'c Circumstances<'c>,
 }
 
 impl Change<'_> {
-    fn authority_reason(&self) -> Option<Reason> {
+    fn authority_cause(&self) -> Option<Cause> {
         match self.content.newest() {
-            None => Some(Reason::NoAuthority),
-            Some(newest) => (newest.due() <= self.known.now).then_some(Reason::AuthorityDue),
+            None => Some(Cause::NoAuthority),
+            Some(newest) => (newest.due() <= self.known.now).then_some(Cause::AuthorityDue),
         }
     }
 
     /// The new authority comes before those that were trusted up to now, which stay.
-    fn make_authority(&mut self, reason: Reason) -> Result<(), IssueError> {
+    fn make_authority(&mut self, cause: Cause) -> Result<(), IssueError> {
         let authority = Authority::make(self.known.now, self.policy.authority_lifetime)?;
         self.content.bundle.insert(0, authority.certificate().clone());
         if let Some((leaf, signer)) = self.known.serving {
@@ -128,25 +132,25 @@ impl Change<'_> {
         }
         self.content.authority = Some(Arc::new(authority));
         self.content.find_signer();
-        self.reasons.push(reason);
+        self.causes.push(cause);
         Ok(())
     }
 
-    fn leaf_reason(&self) -> Option<Reason> {
-        let Some(leaf) = &self.content.leaf else { return Some(Reason::NoCertificate) };
-        let Some(signer) = self.content.signer() else { return Some(Reason::CertificateNotTrusted) };
+    fn leaf_cause(&self) -> Option<Cause> {
+        let Some(leaf) = &self.content.leaf else { return Some(Cause::NoCertificate) };
+        let Some(signer) = self.content.signer() else { return Some(Cause::CertificateNotTrusted) };
         if leaf.x509.is_over(self.known.now) {
-            return Some(Reason::CertificateExpired);
+            return Some(Cause::CertificateExpired);
         }
         if self.content.newest() != Some(signer) {
             // Until then the old authority's certificate is the one that every API server accepts.
-            return (self.wait() == Some(Duration::ZERO)).then_some(Reason::AuthorityKnown);
+            return (self.wait() == Some(Duration::ZERO)).then_some(Cause::AuthorityKnown);
         }
         let missing = self.missing_names(leaf);
         if !missing.is_empty() {
-            return Some(Reason::NamesMissing(missing));
+            return Some(Cause::NamesMissing(missing));
         }
-        (leaf.x509.due() <= self.known.now).then_some(Reason::CertificateDue)
+        (leaf.x509.due() <= self.known.now).then_some(Cause::CertificateDue)
     }
 
     fn missing_names(&self, leaf: &Leaf) -> Vec<String> {
@@ -159,11 +163,11 @@ impl Change<'_> {
         Some(self.policy.propagation.saturating_sub(trusted_for))
     }
 
-    fn make_leaf(&mut self, reason: Reason) -> Result<(), PlanError> {
+    fn make_leaf(&mut self, cause: Cause) -> Result<(), PlanError> {
         let mut names = self.policy.names.clone();
         // Replicas of which each asks for a name that the other does not would replace the certificate of
         // one another for ever. What is not asked for any more goes with the next renewal.
-        if let (Reason::NamesMissing(_), Some(leaf)) = (&reason, &self.content.leaf) {
+        if let (Cause::NamesMissing(_), Some(leaf)) = (&cause, &self.content.leaf) {
             names.extend(leaf.x509.names.iter().filter(|name| !self.policy.names.contains(name)).cloned());
         }
         let authority = self.content.authority.clone().expect("there is one by now");
@@ -172,7 +176,7 @@ impl Change<'_> {
             self.remember_replaced(replaced.x509.not_after);
         }
         self.content.find_signer();
-        self.reasons.push(reason);
+        self.causes.push(cause);
         Ok(())
     }
 
@@ -196,7 +200,7 @@ impl Change<'_> {
             stays
         });
         if !left.is_empty() {
-            self.reasons.push(Reason::AuthoritiesLeave(left));
+            self.causes.push(Cause::AuthoritiesLeave(left));
         }
     }
 
@@ -220,11 +224,11 @@ impl Change<'_> {
     }
 
     fn done(self) -> Plan {
-        Plan::Change(Box::new(self.content), self.reasons)
+        Plan::Change(Box::new(self.content), self.causes)
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoAuthority => f.write_str("there is no authority that can sign; a new one was made"),

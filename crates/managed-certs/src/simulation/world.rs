@@ -3,15 +3,14 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use kube::api::DynamicObject;
 use serde_json::{Value, json};
 
 use super::Random;
-use crate::tls::managed::configuration::Configuration;
-use crate::tls::managed::content::Content;
-use crate::tls::managed::plan::Policy;
-use crate::tls::managed::secret::{self, Stored};
-use crate::tls::x509::X509;
+use crate::configuration::Configuration;
+use crate::content::Content;
+use crate::plan::Policy;
+use crate::secret::{self, Stored};
+use crate::x509::X509;
 
 pub const KINDS: usize = 2;
 
@@ -24,7 +23,7 @@ struct Version {
 
 impl Version {
     fn new(since: Duration, object: Value) -> Self {
-        let configuration = Configuration::read(&serde_json::from_value(object.clone()).expect("an object"));
+        let configuration = Configuration::read(&object);
         Self { since, object, configuration }
     }
 }
@@ -33,7 +32,7 @@ pub struct World {
     /// Since the beginning.
     pub now: Duration,
     version: u64,
-    secret: Option<DynamicObject>,
+    secret: Option<Value>,
     configurations: [Vec<Version>; KINDS],
     made: Vec<String>,
     pub damages: u32,
@@ -110,24 +109,23 @@ impl World {
         if self.secret.is_some() {
             return None;
         }
-        let object = secret::new("namespace", "name", content);
-        self.store_secret(serde_json::from_value(object).expect("an object"))
+        self.store_secret(secret::new("namespace", "name", content))
     }
 
     /// Refused when the Secret has changed since it was read.
     pub fn update_secret(&mut self, read: &Stored, content: &Content) -> Option<Stored> {
         let object = read.with(content);
         let present = self.secret.as_ref()?;
-        if present.metadata.resource_version != object.metadata.resource_version {
+        if present["metadata"]["resourceVersion"] != object["metadata"]["resourceVersion"] {
             return None;
         }
         self.store_secret(object)
     }
 
-    fn store_secret(&mut self, mut object: DynamicObject) -> Option<Stored> {
+    fn store_secret(&mut self, mut object: Value) -> Option<Stored> {
         self.version += 1;
         self.changes[0] += 1;
-        object.metadata.resource_version = Some(self.version.to_string());
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
         self.secret = Some(object);
         let stored = self.secret()?;
         if let Some(newest) = stored.content.newest()
@@ -180,7 +178,7 @@ impl World {
             }
             key => {
                 let Some(mut object) = self.secret.clone() else { return };
-                object.data["data"][key] = "bm9uc2Vuc2U=".into();
+                object["data"][key] = "bm9uc2Vuc2U=".into();
                 self.store_secret(object);
             }
         }
