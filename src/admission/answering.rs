@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    store::{Store, cluster::Cluster},
+    store::{Store, cluster::ClusterLookup},
     telemetry::Metrics,
 };
 use otel_webhook_api::defaults::DefaultImages;
@@ -17,7 +17,7 @@ use otel_webhook_review::Panicked;
 pub struct Admission {
     pub(super) store: Store,
     pub(super) settings: Settings,
-    pub(super) cluster: Option<Cluster>,
+    pub(super) cluster: Option<ClusterLookup>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) images: DefaultImages,
     pub(super) preview_warnings: bool,
@@ -26,7 +26,12 @@ pub struct Admission {
 impl Admission {
     /// Decides by what `store` knows. Owners that it does not know are asked
     /// for in the cluster, where there is one.
-    pub fn new(store: Store, settings: Settings, cluster: Option<Cluster>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        store: Store,
+        settings: Settings,
+        cluster: Option<ClusterLookup>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self { store, settings, cluster, metrics, images: DefaultImages::default(), preview_warnings: false }
     }
 

@@ -1,7 +1,7 @@
 //! `check`: whether an installation works, and what it would change.
 //!
 //! ```text
-//! cluster ── gathered once, in pages ──> facts ── one small function a check ──> findings
+//! cluster ── gathered once, in pages ──> facts ── one small function a check ──> results
 //! ```
 
 #![cfg_attr(
@@ -16,7 +16,6 @@ mod certificate;
 mod cluster;
 mod crd;
 mod differences;
-mod finding;
 mod gather;
 mod injected;
 mod injectors;
@@ -24,6 +23,7 @@ mod permissions;
 mod preview;
 mod registration;
 mod requests;
+mod result;
 mod review;
 mod running;
 mod service;
@@ -35,10 +35,10 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::{failure::Failure, flags::InjectionFlags, output::ReportFlags};
-use cluster::{Cluster, ClusterFlags};
-use finding::{Finding, Level};
+use cluster::{ClusterFlags, ClusterReader};
 use gather::Facts;
 use permissions::Account;
+use result::{CheckResult, Level};
 use review::ReviewUrl;
 use running::assumed;
 
@@ -135,67 +135,67 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
 async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     if let Some(url) = &args.review {
         let patience = Duration::from_secs(args.timeout);
-        let findings = review::review(url, args.ca.as_deref(), patience).await?;
-        return report(args, &findings);
+        let results = review::review(url, args.ca.as_deref(), patience).await?;
+        return report(args, &results);
     }
-    let cluster = Cluster::connect(&args.cluster).await?;
+    let cluster = ClusterReader::connect(&args.cluster).await?;
     let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
     let survey = survey::take(&cluster, args.namespace.as_deref(), args.flags(&facts)).await;
     if let Some(name) = args.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
         return Err(Failure::unreadable(format!("--namespace: there is no namespace \"{name}\"")));
     }
     if args.preview {
-        let doubts = facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::finding);
+        let doubts = facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::result);
         for doubt in doubts.chain([args.settings(&facts)]).filter(|doubt| doubt.code.level() > Level::Ok) {
             eprintln!("{}", doubt.line());
         }
         let text = || preview::text(&survey);
         return args.report.write(ExitCode::SUCCESS, text, || preview::objects(&survey, &facts.registration));
     }
-    let mut findings = args.of_installation(&cluster, &facts).await;
+    let mut results = args.of_installation(&cluster, &facts).await;
     if facts.is_registration_told {
-        findings.extend(injectors::findings(&facts.registration, &survey.namespaces));
+        results.extend(injectors::results(&facts.registration, &survey.namespaces));
     }
-    findings.push(args.settings(&facts));
-    findings.extend(requests::findings(&survey, &facts.registration));
-    findings.extend(facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::finding));
-    report(args, &findings)
+    results.push(args.settings(&facts));
+    results.extend(requests::results(&survey, &facts.registration));
+    results.extend(facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::result));
+    report(args, &results)
 }
 
-fn report(args: &CheckArgs, findings: &[Finding]) -> Result<ExitCode, Failure> {
-    let worst = findings.iter().map(|finding| finding.code.level()).max().unwrap_or(Level::Ok);
+fn report(args: &CheckArgs, results: &[CheckResult]) -> Result<ExitCode, Failure> {
+    let worst = results.iter().map(|result| result.code.level()).max().unwrap_or(Level::Ok);
     let bad = if args.strict { Level::Warning } else { Level::Failure };
     let code = ExitCode::from(u8::from(worst >= bad));
-    args.report.write(code, || finding::text(findings), || findings.iter().map(Finding::object))
+    args.report.write(code, || result::text(results), || results.iter().map(CheckResult::object))
 }
 
 impl CheckArgs {
     /// What is to be said of the installation itself.
-    async fn of_installation(&self, cluster: &Cluster, facts: &Facts) -> Vec<Finding> {
-        let mut findings = match gather::crd(cluster).await {
-            Ok(served) => crd::findings(served.as_ref()),
-            Err(not_told) => vec![not_told.finding()],
+    async fn of_installation(&self, cluster: &ClusterReader, facts: &Facts) -> Vec<CheckResult> {
+        let mut results = match gather::crd(cluster).await {
+            Ok(served) => crd::results(served.as_ref()),
+            Err(not_told) => vec![not_told.result()],
         };
         if facts.is_registration_told {
-            findings.extend(facts.registration.findings());
+            results.extend(facts.registration.results());
         }
-        findings.extend(facts.services.iter().flat_map(service::findings));
+        results.extend(facts.services.iter().flat_map(service::results));
         let shown = facts.certificates(cluster, self.secret.as_deref()).await;
-        findings.extend(certificate::findings(&facts.registration.ours, &shown, Timestamp::now()));
+        results.extend(certificate::results(&facts.registration.ours, &shown, Timestamp::now()));
         if !facts.registration.ours.is_empty() {
-            findings.extend(self.permissions(cluster, facts).await);
+            results.extend(self.permissions(cluster, facts).await);
         }
-        findings
+        results
     }
 
-    async fn permissions(&self, cluster: &Cluster, facts: &Facts) -> Vec<Finding> {
+    async fn permissions(&self, cluster: &ClusterReader, facts: &Facts) -> Vec<CheckResult> {
         let by_pod = facts.running.as_ref().map(|running| &running.account);
         let Some(account) = self.service_account.as_ref().or(by_pod) else {
             return vec![permissions::no_account()];
         };
         let flags = facts.running.as_ref().and_then(|running| running.flags.as_ref().ok());
         let needs = permissions::needs(flags.and_then(|flags| flags.managed.as_ref()));
-        permissions::findings(account, &gather::answers(cluster, account, needs).await)
+        permissions::results(account, &gather::answers(cluster, account, needs).await)
     }
 
     /// By which flags decisions are told.
@@ -205,10 +205,10 @@ impl CheckArgs {
         found.map_or(&self.injection, |flags| &flags.injection)
     }
 
-    fn settings(&self, facts: &Facts) -> Finding {
+    fn settings(&self, facts: &Facts) -> CheckResult {
         match &facts.running {
             _ if self.own_flags => assumed("--own-flags is given"),
-            Some(running) => running.finding(),
+            Some(running) => running.result(),
             None => assumed("no pod of the webhook tells how it runs"),
         }
     }

@@ -68,7 +68,7 @@ pub struct Connection {
 
 /// What came back.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The status.
     pub status: hyper::StatusCode,
     /// The body.
@@ -101,7 +101,7 @@ impl Connection {
     ///
     /// # Errors
     /// When there is no answer.
-    pub async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> hyper::Result<Answer> {
+    pub async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> hyper::Result<HttpResponse> {
         let request = Request::post(path)
             .header(header::HOST, self.target.to_string())
             .header(header::CONTENT_TYPE, "application/json")
@@ -110,7 +110,7 @@ impl Connection {
         self.sender.ready().await?;
         let (head, body) = self.sender.send_request(request).await?.into_parts();
         let body = body.collect().await?.to_bytes();
-        Ok(Answer { status: head.status, text: String::from_utf8_lossy(&body).into_owned() })
+        Ok(HttpResponse { status: head.status, text: String::from_utf8_lossy(&body).into_owned() })
     }
 }
 

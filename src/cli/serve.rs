@@ -16,7 +16,7 @@ use crate::{
     server::{
         Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router, webhook_router,
     },
-    store::{Store, Writer, cluster::Cluster, dir::Follower, watch},
+    store::{Store, Writer, cluster::ClusterLookup, dir::Follower, watch},
     telemetry::{LogFormat, Logging, Metrics, init_logging},
     tls,
 };
@@ -229,7 +229,7 @@ impl Running {
         flags: &ServeFlags,
         client: Option<Client>,
         background: &mut Parts,
-    ) -> Result<(Store, Option<Cluster>), Failure> {
+    ) -> Result<(Store, Option<ClusterLookup>), Failure> {
         let writer = Writer::new(flags.injection.images()).counted(Arc::clone(&self.metrics));
         let store = writer.store();
         let listed = self.health.condition(
@@ -242,7 +242,7 @@ impl Running {
             background.spawn("the store", follower.run());
             return Ok((store, None));
         };
-        let cluster = Cluster::new(client.clone());
+        let cluster = ClusterLookup::new(client.clone());
         background.spawn("the store", watch::follow(client, writer, move || ready(&listed)));
         Ok((store, Some(cluster)))
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::objects;
-pub use otel_webhook_inject::template::Workload;
+use otel_webhook_inject::template::Workload;
 
 /// Visits the workloads of an object: itself, or the items of a list.
 pub fn each(object: &mut Value, visit: &mut dyn FnMut(Workload<'_>)) {

@@ -54,7 +54,7 @@ pub fn deadline() -> Instant {
 }
 
 /// Look-ups in the cluster.
-pub struct Cluster(Arc<Inner>);
+pub struct ClusterLookup(Arc<Inner>);
 
 struct Inner {
     client: Client,
@@ -92,7 +92,7 @@ type Asked = Shared<BoxFuture<'static, Told>>;
 #[derive(Debug)]
 pub struct Learned(HashMap<OwnerKey, Lookup>);
 
-impl Cluster {
+impl ClusterLookup {
     /// Asks by this client.
     pub fn new(client: Client) -> Self {
         Self(Arc::new(Inner { client, owners: Mutex::default(), asking: Mutex::default() }))

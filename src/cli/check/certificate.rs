@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{
-    finding::{Code, Finding},
     registration::{Backend, Hook},
+    result::{CheckResult, Code},
 };
 use crate::tls::trust::{Bundle, Distrust, ShownChain};
 
@@ -15,16 +15,16 @@ pub type Shown = Result<ShownChain, String>;
 
 /// What is to be said of the certificates that the webhooks are called by; of
 /// several that are called alike, once.
-pub fn findings(hooks: &[Hook], shown: &BTreeMap<String, Shown>, now: Timestamp) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
+pub fn results(hooks: &[Hook], shown: &BTreeMap<String, Shown>, now: Timestamp) -> Vec<CheckResult> {
+    let mut results: Vec<CheckResult> = Vec::new();
     for hook in hooks {
         let Some(shown) = shown.get(&origin(&hook.backend)) else { continue };
-        let found = finding(hook, shown, now);
-        if !findings.contains(&found) {
-            findings.push(found);
+        let found = result(hook, shown, now);
+        if !results.contains(&found) {
+            results.push(found);
         }
     }
-    findings
+    results
 }
 
 /// What tells backends apart that have certificates of their own.
@@ -38,22 +38,22 @@ pub fn origin(backend: &Backend) -> String {
     }
 }
 
-fn finding(hook: &Hook, shown: &Shown, now: Timestamp) -> Finding {
+fn result(hook: &Hook, shown: &Shown, now: Timestamp) -> CheckResult {
     of(hook, shown, now).about(hook.subject())
 }
 
-fn of(hook: &Hook, shown: &Shown, now: Timestamp) -> Finding {
+fn of(hook: &Hook, shown: &Shown, now: Timestamp) -> CheckResult {
     if hook.bundle.is_empty() {
         let message = "has no caBundle: API servers trust the webhook by the authorities of their machines";
         let advice = "let cert-manager's cainjector, managed mode or the chart write it; see certs/README.md";
-        return Finding::new(Code::BundleMissing, message).advise(advice);
+        return CheckResult::new(Code::BundleMissing, message).advise(advice);
     }
     let bundle = match Bundle::from_pem(&hook.bundle) {
         Ok(bundle) => bundle,
         Err(problem) => {
             let message = format!("the caBundle cannot be read: {problem}");
             let advice = "write certificates in PEM, encoded as base64 once";
-            return Finding::new(Code::BundleUnreadable, message).advise(advice);
+            return CheckResult::new(Code::BundleUnreadable, message).advise(advice);
         }
     };
     let shown = match shown {
@@ -61,20 +61,20 @@ fn of(hook: &Hook, shown: &Shown, now: Timestamp) -> Finding {
         Err(reason) => {
             let message =
                 format!("whether the caBundle fits the serving certificate was not checked: {reason}");
-            return Finding::new(Code::CertificateNotChecked, message);
+            return CheckResult::new(Code::CertificateNotChecked, message);
         }
     };
     if let Err(distrust) = bundle.judge(shown, &name(&hook.backend), now) {
-        return Finding::new(Code::CertificateNotTrusted, distrust.to_string()).advise(advice(&distrust));
+        return CheckResult::new(Code::CertificateNotTrusted, distrust.to_string()).advise(advice(&distrust));
     }
     let until = shown.leaf.not_after;
     if shown.is_nearly_over(now) {
         let message = format!("the certificate ends at {until} and has not been renewed");
         let advice =
             "look at who renews it: cert-manager's Certificate, or the webhook's log in managed mode";
-        return Finding::new(Code::CertificateNearlyOver, message).advise(advice);
+        return CheckResult::new(Code::CertificateNearlyOver, message).advise(advice);
     }
-    Finding::new(
+    CheckResult::new(
         Code::CertificateTrusted,
         format!("API servers trust the certificate; it is valid until {until}"),
     )
@@ -133,7 +133,7 @@ mod tests {
 
     fn said(bundle: Option<&str>, shown: &Shown, now: Timestamp) -> (Code, String) {
         let registration = registered(bundle);
-        let found = finding(registration.pods().next().expect("one"), shown, now);
+        let found = result(registration.pods().next().expect("one"), shown, now);
         (found.code, found.line())
     }
 

@@ -16,7 +16,7 @@ use kube::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::finding::{Code, Finding};
+use super::result::{CheckResult, Code};
 use crate::cli::failure::Failure;
 
 /// How many objects are read at a time.
@@ -37,7 +37,7 @@ pub struct ClusterFlags {
 
 /// A cluster to ask.
 #[derive(Clone)]
-pub struct Cluster {
+pub struct ClusterReader {
     client: Client,
 }
 
@@ -55,9 +55,9 @@ pub struct NotTold {
 
 impl NotTold {
     /// The warning that the report has less in it than it should.
-    pub fn finding(&self) -> Finding {
+    pub fn result(&self) -> CheckResult {
         let Self { question, problem } = self;
-        Finding::new(Code::NotAllowed, format!("cannot {question}: {problem}"))
+        CheckResult::new(Code::NotAllowed, format!("cannot {question}: {problem}"))
             .advise("what depends on it is left out here; whoever may read it sees more")
     }
 }
@@ -77,7 +77,7 @@ struct PageMetadata {
     next: String,
 }
 
-impl Cluster {
+impl ClusterReader {
     /// Connects to the cluster of the flags.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::finding::{Code, Finding, Subject};
+use super::result::{CheckResult, Code, Subject};
 use otel_webhook_api::crd;
 
 /// Name of the CRD.
@@ -14,27 +14,28 @@ const KEEP: &str = "helm.sh/resource-policy";
 const APPLY: &str = "apply it: otel-webhook crd | kubectl apply --server-side --force-conflicts -f -";
 
 /// What is to be said of the CRD that the cluster has.
-pub fn findings(served: Option<&Value>) -> Vec<Finding> {
-    let about = |finding: Finding| finding.about(Subject::new("CustomResourceDefinition", "", NAME));
+pub fn results(served: Option<&Value>) -> Vec<CheckResult> {
+    let about = |result: CheckResult| result.about(Subject::new("CustomResourceDefinition", "", NAME));
     let Some(served) = served else {
-        return vec![about(Finding::new(Code::CrdMissing, "is not there").advise(APPLY))];
+        return vec![about(CheckResult::new(Code::CrdMissing, "is not there").advise(APPLY))];
     };
     let ours = crd::crd();
     let Some(version) = serving(served, &ours) else {
         let problem = "does not serve v1alpha1, or not yet";
-        return vec![about(Finding::new(Code::CrdNotServed, problem).advise(APPLY))];
+        return vec![about(CheckResult::new(Code::CrdNotServed, problem).advise(APPLY))];
     };
     let mut pruned = Vec::new();
     let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
     missing(&schema(&ours["spec"]["versions"][0]), &schema(version), "", &mut pruned);
-    let mut findings = vec![about(if pruned.is_empty() {
-        Finding::new(Code::CrdCurrent, "has every field of this version")
+    let mut results = vec![about(if pruned.is_empty() {
+        CheckResult::new(Code::CrdCurrent, "has every field of this version")
     } else {
         let problem = format!("drops what is written to {}: it is not of this version", pruned.join(", "));
-        Finding::new(Code::CrdPrunesFields, problem).advise(format!("all else works; to have these, {APPLY}"))
+        CheckResult::new(Code::CrdPrunesFields, problem)
+            .advise(format!("all else works; to have these, {APPLY}"))
     })];
-    findings.extend(release(served).map(about));
-    findings
+    results.extend(release(served).map(about));
+    results
 }
 
 /// The version that is used, once the API server has taken the CRD in.
@@ -80,7 +81,7 @@ fn is_set_by_helm(object: &Value, annotation: &str) -> bool {
 }
 
 /// A warning where an uninstall of a helm release would delete the CRD.
-fn release(served: &Value) -> Option<Finding> {
+fn release(served: &Value) -> Option<CheckResult> {
     let annotation = |key: &str| served["metadata"]["annotations"][key].as_str();
     let name = annotation("meta.helm.sh/release-name")?;
     let namespace = annotation("meta.helm.sh/release-namespace").unwrap_or_default();
@@ -92,7 +93,7 @@ fn release(served: &Value) -> Option<Finding> {
          Instrumentation with it"
     );
     let advice = "have that release keep it before you uninstall: docs/migration.md says how";
-    Some(Finding::new(Code::CrdGoesWithRelease, problem).advise(advice))
+    Some(CheckResult::new(Code::CrdGoesWithRelease, problem).advise(advice))
 }
 
 #[cfg(test)]
@@ -113,12 +114,12 @@ mod tests {
     }
 
     fn codes(served: Option<&Value>) -> Vec<(Code, String)> {
-        findings(served).into_iter().map(|finding| (finding.code, finding.line())).collect()
+        results(served).into_iter().map(|result| (result.code, result.line())).collect()
     }
 
     #[test]
     fn our_own_is_current() {
-        let [(code, line)] = &codes(Some(&stored()))[..] else { panic!("one finding") };
+        let [(code, line)] = &codes(Some(&stored()))[..] else { panic!("one result") };
         assert_eq!(*code, Code::CrdCurrent);
         let expected = "ok       crd           CustomResourceDefinition instrumentations.opentelemetry.io: has \
                         every field of this version";

@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use super::{
     certificate::{self, Shown},
-    cluster::{Asked, Cluster, NotTold},
+    cluster::{Asked, ClusterReader, NotTold},
     crd,
-    permissions::{Account, Answer, Need},
+    permissions::{Account, Need, NeedReview},
     registration::{Backend, Registration},
     running::{self, Pod, Running},
     service::ServiceFacts,
@@ -46,14 +46,14 @@ pub struct Facts {
 }
 
 /// The CRD as it is served.
-pub async fn crd(cluster: &Cluster) -> Asked<Option<Value>> {
+pub async fn crd(cluster: &ClusterReader) -> Asked<Option<Value>> {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     cluster.get_value(&kind, None, crd::NAME).await
 }
 
 impl Facts {
     /// Asks for the configurations of these names, and for what is behind them.
-    pub async fn gather(cluster: &Cluster, names: &[String]) -> Self {
+    pub async fn gather(cluster: &ClusterReader, names: &[String]) -> Self {
         let mut facts = Self::default();
         let mutating = cluster.list::<MutatingWebhookConfiguration>(None, None).await;
         let validating = cluster.list::<ValidatingWebhookConfiguration>(None, None).await;
@@ -80,7 +80,12 @@ impl Facts {
     }
 
     /// Finds a pod behind a Service, which tells how the webhook runs.
-    async fn find_pods(&mut self, cluster: &Cluster, namespace: &str, service: &Asked<Option<Service>>) {
+    async fn find_pods(
+        &mut self,
+        cluster: &ClusterReader,
+        namespace: &str,
+        service: &Asked<Option<Service>>,
+    ) {
         let Ok(Some(service)) = service else { return };
         let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
         let Some(selector) = selector.filter(|selector| !selector.is_empty()) else { return };
@@ -98,7 +103,11 @@ impl Facts {
     }
 
     /// The certificates behind the backends, each asked for once.
-    pub async fn certificates(&self, cluster: &Cluster, secret: Option<&str>) -> BTreeMap<String, Shown> {
+    pub async fn certificates(
+        &self,
+        cluster: &ClusterReader,
+        secret: Option<&str>,
+    ) -> BTreeMap<String, Shown> {
         let mut shown = BTreeMap::new();
         for hook in &self.registration.ours {
             let key = certificate::origin(&hook.backend);
@@ -114,7 +123,7 @@ impl Facts {
         shown
     }
 
-    async fn of_secret(&self, cluster: &Cluster, namespace: &str, secret: Option<&str>) -> Shown {
+    async fn of_secret(&self, cluster: &ClusterReader, namespace: &str, secret: Option<&str>) -> Shown {
         let by_pod = || {
             let running = self.running.as_ref().ok_or("there is no pod that names its Secret")?;
             let flags = running.flags.as_ref().map_err(|problem| &**problem)?;
@@ -147,7 +156,7 @@ async fn of_url(url: &str) -> Shown {
 }
 
 /// Asks what a service account may do.
-pub async fn answers(cluster: &Cluster, account: &Account, needs: Vec<Need>) -> Asked<Vec<Answer>> {
+pub async fn answers(cluster: &ClusterReader, account: &Account, needs: Vec<Need>) -> Asked<Vec<NeedReview>> {
     let mut answers = Vec::new();
     for need in needs {
         let mut missing = Vec::new();
@@ -157,7 +166,7 @@ pub async fn answers(cluster: &Cluster, account: &Account, needs: Vec<Need>) -> 
                 missing.push(verb.clone());
             }
         }
-        answers.push(Answer { need, missing });
+        answers.push(NeedReview { need, missing });
     }
     Ok(answers)
 }

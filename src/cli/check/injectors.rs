@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 
 use super::{
-    finding::{Code, Finding},
     registration::{Hook, Labels, Registration},
+    result::{CheckResult, Code},
 };
 
 /// How many namespaces are named in a sentence.
 const NAMED: usize = 5;
 
 /// What is to be said of other webhooks that inject, by the labels of the namespaces.
-pub fn findings(registration: &Registration, namespaces: &BTreeMap<String, Labels>) -> Vec<Finding> {
+pub fn results(registration: &Registration, namespaces: &BTreeMap<String, Labels>) -> Vec<CheckResult> {
     if registration.others.is_empty() {
         let message = "no other webhook injects agents";
-        return vec![Finding::new(Code::NoOtherInjector, message)];
+        return vec![CheckResult::new(Code::NoOtherInjector, message)];
     }
     registration.others.iter().map(|other| of(registration, other, namespaces)).collect()
 }
 
-fn of(registration: &Registration, other: &Hook, namespaces: &BTreeMap<String, Labels>) -> Finding {
+fn of(registration: &Registration, other: &Hook, namespaces: &BTreeMap<String, Labels>) -> CheckResult {
     let both: Vec<(&str, &Hook)> = namespaces
         .iter()
         .filter(|(_, labels)| other.selects_namespace(labels))
@@ -30,7 +30,7 @@ fn of(registration: &Registration, other: &Hook, namespaces: &BTreeMap<String, L
         .collect();
     let Some((_, ours)) = both.first() else {
         let message = format!("{} injects, but nowhere where this webhook does", other.name);
-        return Finding::new(Code::OtherInjectorApart, message).about(other.subject());
+        return CheckResult::new(Code::OtherInjectorApart, message).about(other.subject());
     };
     let names: Vec<_> = both.iter().map(|(name, _)| *name).collect();
     let (first, second) =
@@ -44,7 +44,7 @@ fn of(registration: &Registration, other: &Hook, namespaces: &BTreeMap<String, L
         second.configuration,
     );
     let advice = "part them by their namespace selectors, as docs/migration.md says";
-    Finding::new(Code::OtherInjectorBeside, message).about(other.subject()).advise(advice)
+    CheckResult::new(Code::OtherInjectorBeside, message).about(other.subject()).advise(advice)
 }
 
 /// `3 namespaces (a, b, c)`, the first few of them by name.
@@ -70,8 +70,8 @@ mod tests {
 
     fn said(others: &[serde_json::Value], names: &[&str]) -> Vec<(Code, String)> {
         let registration = registration(others, |_, _| ());
-        let findings = findings(&registration, &namespaces(names));
-        findings.iter().map(|finding| (finding.code, finding.line())).collect()
+        let results = results(&registration, &namespaces(names));
+        results.iter().map(|result| (result.code, result.line())).collect()
     }
 
     #[test]

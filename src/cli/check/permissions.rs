@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     cluster::{Asked, NotTold},
-    finding::{Code, Finding, Subject},
+    result::{CheckResult, Code, Subject},
 };
 use crate::{
     store::{cluster, watch},
@@ -50,7 +50,7 @@ pub struct Need {
 
 /// Which verbs of a need the account may not use.
 #[derive(Debug)]
-pub struct Answer {
+pub struct NeedReview {
     /// The need.
     pub need: Need,
     /// What is not allowed.
@@ -154,32 +154,33 @@ impl Need {
 }
 
 /// The warning that nobody knows whom to ask for.
-pub fn no_account() -> Finding {
+pub fn no_account() -> CheckResult {
     let message = "no pod of the webhook tells which service account it runs as";
-    Finding::new(Code::PermissionsNotChecked, message).advise("give it by --service-account NAMESPACE/NAME")
+    CheckResult::new(Code::PermissionsNotChecked, message)
+        .advise("give it by --service-account NAMESPACE/NAME")
 }
 
 /// What is to be said of an account.
-pub fn findings(account: &Account, answers: &Asked<Vec<Answer>>) -> Vec<Finding> {
+pub fn results(account: &Account, answers: &Asked<Vec<NeedReview>>) -> Vec<CheckResult> {
     let about =
-        |finding: Finding| finding.about(Subject::new("ServiceAccount", &account.namespace, &account.name));
+        |result: CheckResult| result.about(Subject::new("ServiceAccount", &account.namespace, &account.name));
     let answers = match answers {
         Ok(answers) => answers,
         Err(NotTold { problem, .. }) => {
             let message = format!("what it may do could not be asked: {problem}");
             let advice = "ask for the permission to create subjectaccessreviews.authorization.k8s.io";
-            return vec![about(Finding::new(Code::PermissionsNotChecked, message).advise(advice))];
+            return vec![about(CheckResult::new(Code::PermissionsNotChecked, message).advise(advice))];
         }
     };
     let missing: Vec<_> = answers.iter().filter(|answer| !answer.missing.is_empty()).collect();
     if missing.is_empty() {
         let message = "may do all that it needs to, as far as it was asked";
-        return vec![about(Finding::new(Code::PermissionsSuffice, message))];
+        return vec![about(CheckResult::new(Code::PermissionsSuffice, message))];
     }
-    let said = missing.into_iter().map(|Answer { need, missing }| {
+    let said = missing.into_iter().map(|NeedReview { need, missing }| {
         let message = format!("may not {} {need}", missing.join(", "));
         let advice = "install the roles: otel-webhook rbac prints the rules";
-        about(Finding::new(Code::PermissionMissing, message).advise(advice))
+        about(CheckResult::new(Code::PermissionMissing, message).advise(advice))
     });
     said.collect()
 }
@@ -202,13 +203,13 @@ mod tests {
         Account::parse("otel-webhook/otel-webhook").expect("valid")
     }
 
-    fn lines(answers: Asked<Vec<Answer>>) -> Vec<String> {
-        findings(&account(), &answers).iter().map(Finding::line).collect()
+    fn lines(answers: Asked<Vec<NeedReview>>) -> Vec<String> {
+        results(&account(), &answers).iter().map(CheckResult::line).collect()
     }
 
     #[test]
     fn what_is_missing_is_named_with_its_verbs() {
-        let missing = |object, verbs: &[&str]| Answer {
+        let missing = |object, verbs: &[&str]| NeedReview {
             need: need(object),
             missing: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
         };

@@ -10,7 +10,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::LabelSelector,
 };
 
-use super::finding::{Code, Finding, Subject};
+use super::result::{CheckResult, Code, Subject};
 use crate::server::Endpoint;
 use otel_webhook_inject::selector::Selector;
 
@@ -110,48 +110,48 @@ impl Registration {
     }
 
     /// What is to be said of the product's own configurations.
-    pub fn findings(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
+    pub fn results(&self) -> Vec<CheckResult> {
+        let mut results = Vec::new();
         for name in &self.names {
             let of_name =
                 |kind| self.ours.iter().any(|hook| hook.configuration == *name && hook.kind == kind);
             if !of_name(MUTATING) && !of_name(VALIDATING) {
                 let about = Subject::new(MUTATING, "", name);
                 let advice = "install the webhook, or name its configuration by --webhook-configuration";
-                let finding = Finding::new(Code::ConfigurationMissing, "is not there, or has no webhooks");
-                findings.push(finding.about(about).advise(advice));
+                let result = CheckResult::new(Code::ConfigurationMissing, "is not there, or has no webhooks");
+                results.push(result.about(about).advise(advice));
             }
         }
         if self.ours.is_empty() {
-            return findings;
+            return results;
         }
-        findings.extend(self.pod_findings());
-        findings.extend(self.instrumentation_finding());
-        findings.extend(self.ours.iter().filter_map(unknown_path));
-        findings
+        results.extend(self.pod_results());
+        results.extend(self.instrumentation_result());
+        results.extend(self.ours.iter().filter_map(unknown_path));
+        results
     }
 
-    fn pod_findings(&self) -> Vec<Finding> {
-        let mut findings = Vec::new();
+    fn pod_results(&self) -> Vec<CheckResult> {
+        let mut results = Vec::new();
         for hook in self.pods() {
             let narrowed = if hook.has_conditions { ", as far as its match conditions let them" } else { "" };
             let message = format!("sends pods that are created to {}{narrowed}", hook.backend);
-            findings.push(Finding::new(Code::PodsRegistered, message).about(hook.subject()));
+            results.push(CheckResult::new(Code::PodsRegistered, message).about(hook.subject()));
             if hook.refuses {
                 let message = format!("{}: pods are refused while the webhook is away", hook.name);
-                let finding = Finding::new(Code::PodsHeldBack, message).about(hook.subject());
-                findings.push(finding.advise("set failurePolicy: Ignore"));
+                let result = CheckResult::new(Code::PodsHeldBack, message).about(hook.subject());
+                results.push(result.advise("set failurePolicy: Ignore"));
             }
         }
-        if findings.is_empty() {
+        if results.is_empty() {
             let message = format!("no webhook of {} is sent pods that are created", self.names.join(", "));
             let advice = "register the webhook for pods (operation CREATE)";
-            findings.push(Finding::new(Code::PodsNotRegistered, message).advise(advice));
+            results.push(CheckResult::new(Code::PodsNotRegistered, message).advise(advice));
         }
-        findings
+        results
     }
 
-    fn instrumentation_finding(&self) -> Option<Finding> {
+    fn instrumentation_result(&self) -> Option<CheckResult> {
         let sent = |kind| {
             let mut hooks = self.ours.iter().filter(|hook| hook.kind == kind);
             hooks.any(|hook| hook.sends("opentelemetry.io", "instrumentations"))
@@ -163,8 +163,8 @@ impl Registration {
             (false, false) => "defaults and a verdict: what cannot work is stored all the same",
         };
         let message = format!("Instrumentations are stored without {missing}");
-        let finding = Finding::new(Code::InstrumentationsNotRegistered, message);
-        Some(finding.advise("register the webhooks for Instrumentations, too, if that is not meant"))
+        let result = CheckResult::new(Code::InstrumentationsNotRegistered, message);
+        Some(result.advise("register the webhooks for Instrumentations, too, if that is not meant"))
     }
 }
 
@@ -261,13 +261,13 @@ fn read(selector: Option<&LabelSelector>) -> Option<Selector> {
     selector.and_then(|selector| Selector::new(&selector).ok().flatten())
 }
 
-fn unknown_path(hook: &Hook) -> Option<Finding> {
+fn unknown_path(hook: &Hook) -> Option<CheckResult> {
     let path = hook.backend.path();
     let paths = Endpoint::ALL.map(Endpoint::path);
     (!paths.contains(&&*path)).then(|| {
         let message = format!("{}: nothing is at the path {path}", hook.name);
-        let finding = Finding::new(Code::PathUnknown, message).about(hook.subject());
-        finding.advise(format!("there is: {}", paths.join(", ")))
+        let result = CheckResult::new(Code::PathUnknown, message).about(hook.subject());
+        result.advise(format!("there is: {}", paths.join(", ")))
     })
 }
 

@@ -1,8 +1,8 @@
 //! Who asks for injection and does not get it, and which pods run without.
 
 use super::{
-    finding::{Code, Finding, Subject},
     registration::{Hook, Registration},
+    result::{CheckResult, Code, Subject},
     survey::{Next, Survey, Surveyed},
 };
 use otel_webhook_inject as inject;
@@ -25,8 +25,8 @@ const OF_NAMESPACES: [&str; 10] = [
 const SHORT_LIVED: [&str; 2] = ["Job", "CronJob"];
 
 /// What is to be said of the requests of namespaces and workloads.
-pub fn findings(survey: &Survey, registration: &Registration) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = survey.unusable.iter().map(unusable).collect();
+pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult> {
+    let mut results: Vec<CheckResult> = survey.unusable.iter().map(unusable).collect();
     let of_namespaces: Vec<_> = survey.asking.iter().flat_map(in_vain_for_all).collect();
     let (mut asking, mut in_vain) = (0, 0);
     let mut of_workloads = Vec::new();
@@ -39,27 +39,27 @@ pub fn findings(survey: &Survey, registration: &Registration) -> Vec<Finding> {
         of_workloads.extend(not_reviewed(workload, survey, registration));
         of_workloads.extend(running_without(workload, survey, registration));
     }
-    findings.extend(of_namespaces);
-    findings.extend(of_workloads);
+    results.extend(of_namespaces);
+    results.extend(of_workloads);
     if in_vain == 0 && survey.not_told.is_empty() {
         let all = survey.workloads.len();
         let message = format!("{asking} of {all} workloads ask for injection, and none of them in vain");
-        findings.push(Finding::new(Code::RequestsMet, message));
+        results.push(CheckResult::new(Code::RequestsMet, message));
     }
-    findings
+    results
 }
 
-fn unusable((subject, problem): &(Subject, String)) -> Finding {
-    let finding = Finding::new(Code::InstrumentationUnusable, format!("cannot be used: {problem}"));
-    finding.about(subject.clone()).advise("mend it; otel-webhook validate says all that is wrong")
+fn unusable((subject, problem): &(Subject, String)) -> CheckResult {
+    let result = CheckResult::new(Code::InstrumentationUnusable, format!("cannot be used: {problem}"));
+    result.about(subject.clone()).advise("mend it; otel-webhook validate says all that is wrong")
 }
 
-fn in_vain(subject: &Subject, finding: &inject::Finding, code: Code) -> Finding {
-    let said = Finding::new(code, finding.to_string()).about(subject.clone());
-    Finding { reason: Some(finding.reason.code()), ..said }
+fn in_vain(subject: &Subject, finding: &inject::Finding, code: Code) -> CheckResult {
+    let said = CheckResult::new(code, finding.to_string()).about(subject.clone());
+    CheckResult { reason: Some(finding.reason.code()), ..said }
 }
 
-fn in_vain_for_all((name, findings): &(String, Vec<inject::Finding>)) -> Vec<Finding> {
+fn in_vain_for_all((name, findings): &(String, Vec<inject::Finding>)) -> Vec<CheckResult> {
     let subject = Subject::new("Namespace", "", name);
     let own = findings.iter().filter(|finding| OF_NAMESPACES.contains(&finding.reason.code()));
     own.map(|finding| in_vain(&subject, finding, Code::RequestInVain)).collect()
@@ -82,14 +82,14 @@ fn is_in_vain(workload: &Surveyed) -> bool {
 }
 
 /// What a workload asks for and will not get; what was said of its whole namespace is not said again.
-fn of_workload(workload: &Surveyed, of_namespaces: &[Finding]) -> Vec<Finding> {
+fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckResult> {
     if let Next::Unreadable(problem) = &workload.next {
         let message = format!("the pod cannot be read: {problem}");
-        let finding = Finding::new(Code::RequestInVain, message).about(workload.subject.clone());
-        return vec![Finding { reason: Some("Unreadable"), ..finding }];
+        let result = CheckResult::new(Code::RequestInVain, message).about(workload.subject.clone());
+        return vec![CheckResult { reason: Some("Unreadable"), ..result }];
     }
     let is_said = |finding: &inject::Finding| {
-        let of_namespace = |said: &&Finding| {
+        let of_namespace = |said: &&CheckResult| {
             let subject = said.subject.as_ref();
             subject.is_some_and(|subject| subject.name == workload.subject.namespace)
                 && said.reason == Some(finding.reason.code())
@@ -103,11 +103,11 @@ fn of_workload(workload: &Surveyed, of_namespaces: &[Finding]) -> Vec<Finding> {
 }
 
 /// What is in, or will be, and is probably not meant.
-fn warned(workload: &Surveyed) -> impl Iterator<Item = Finding> {
+fn warned(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
     let noted = inject::told(decided(workload)).into_iter().filter(|warning| warning.note.is_some());
     noted.map(|warning| {
-        let finding = Finding::new(Code::InjectedWithWarning, warning.to_string());
-        Finding { reason: Some(warning.code()), ..finding.about(workload.subject.clone()) }
+        let result = CheckResult::new(Code::InjectedWithWarning, warning.to_string());
+        CheckResult { reason: Some(warning.code()), ..result.about(workload.subject.clone()) }
     })
 }
 
@@ -134,7 +134,7 @@ fn injected(workload: &Surveyed) -> Vec<&'static str> {
     languages
 }
 
-fn not_reviewed(workload: &Surveyed, survey: &Survey, registration: &Registration) -> Option<Finding> {
+fn not_reviewed(workload: &Surveyed, survey: &Survey, registration: &Registration) -> Option<CheckResult> {
     let would = injected(workload);
     if would.is_empty() || registration.pods().next().is_none() {
         return None;
@@ -152,10 +152,10 @@ fn not_reviewed(workload: &Surveyed, survey: &Survey, registration: &Registratio
     } else {
         format!("let the selectors of {names} select the namespace {}", workload.subject.namespace)
     };
-    Some(Finding::new(Code::NotReviewed, message).about(workload.subject.clone()).advise(advice))
+    Some(CheckResult::new(Code::NotReviewed, message).about(workload.subject.clone()).advise(advice))
 }
 
-fn running_without(workload: &Surveyed, survey: &Survey, registration: &Registration) -> Option<Finding> {
+fn running_without(workload: &Surveyed, survey: &Survey, registration: &Registration) -> Option<CheckResult> {
     let subject = &workload.subject;
     let ours = reviewers(workload, survey, registration).into_iter().any(|hook| is_ours(hook, registration));
     if !ours || SHORT_LIVED.contains(&&*subject.kind) {
@@ -173,7 +173,7 @@ fn running_without(workload: &Surveyed, survey: &Survey, registration: &Registra
         pods.count,
         names.join(", ")
     );
-    Some(Finding::new(Code::RunningWithout, message).about(subject.clone()).advise(renew(subject)))
+    Some(CheckResult::new(Code::RunningWithout, message).about(subject.clone()).advise(renew(subject)))
 }
 
 /// How a workload gets new pods.

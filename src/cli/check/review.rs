@@ -9,10 +9,10 @@ use hyper::Uri;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::finding::{Code, Finding};
+use super::result::{CheckResult, Code};
 use crate::{
     cli::{
-        client::{Answer, Connection, Target},
+        client::{Connection, HttpResponse, Target},
         failure::Failure,
     },
     server::Endpoint,
@@ -54,19 +54,23 @@ pub fn parse_url(text: &str) -> Result<ReviewUrl, String> {
 ///
 /// # Errors
 /// When the file of authorities cannot be read.
-pub async fn review(url: &ReviewUrl, ca: Option<&Path>, patience: Duration) -> Result<Vec<Finding>, Failure> {
+pub async fn review(
+    url: &ReviewUrl,
+    ca: Option<&Path>,
+    patience: Duration,
+) -> Result<Vec<CheckResult>, Failure> {
     let bundle = ca.map(read_bundle).transpose()?;
-    let mut findings = Vec::new();
-    let exchange = exchange(url, bundle.as_ref(), &mut findings);
+    let mut results = Vec::new();
+    let exchange = exchange(url, bundle.as_ref(), &mut results);
     if tokio::time::timeout(patience, exchange).await.is_err() {
         let target = &url.target;
-        findings.push(if findings.is_empty() {
-            Finding::new(Code::NotConnected, format!("no connection to {target} within {patience:?}"))
+        results.push(if results.is_empty() {
+            CheckResult::new(Code::NotConnected, format!("no connection to {target} within {patience:?}"))
         } else {
-            Finding::new(Code::AnswerWrong, format!("no answer of {target} within {patience:?}"))
+            CheckResult::new(Code::AnswerWrong, format!("no answer of {target} within {patience:?}"))
         });
     }
-    Ok(findings)
+    Ok(results)
 }
 
 fn read_bundle(file: &Path) -> Result<Bundle, Failure> {
@@ -76,36 +80,36 @@ fn read_bundle(file: &Path) -> Result<Bundle, Failure> {
     Bundle::from_pem(&text).map_err(|error| unreadable(&error))
 }
 
-async fn exchange(url: &ReviewUrl, bundle: Option<&Bundle>, findings: &mut Vec<Finding>) {
+async fn exchange(url: &ReviewUrl, bundle: Option<&Bundle>, results: &mut Vec<CheckResult>) {
     let began = Instant::now();
     let mut connection = match Connection::open(&url.target).await {
         Ok(connection) => connection,
-        Err(error) => return findings.push(Finding::new(Code::NotConnected, error.to_string())),
+        Err(error) => return results.push(CheckResult::new(Code::NotConnected, error.to_string())),
     };
     let (target, address, took) = (&url.target, connection.address, began.elapsed());
-    findings.push(Finding::new(
+    results.push(CheckResult::new(
         Code::Connected,
         format!("connected to {target} at {address}, handshake included in {took:.1?}"),
     ));
     let verdict = verify(&connection, bundle, &target.host);
     let is_trusted = verdict.code != Code::VerificationFailed;
-    findings.push(verdict);
+    results.push(verdict);
     // An API server would not send anything now.
     if is_trusted {
         let began = Instant::now();
         let answer = connection.post(&url.path, body().to_string()).await;
-        findings.push(match answer {
+        results.push(match answer {
             Ok(answer) => judge(&answer, &url.path, began.elapsed()),
-            Err(error) => Finding::new(Code::AnswerWrong, format!("no answer at {}: {error}", url.path)),
+            Err(error) => CheckResult::new(Code::AnswerWrong, format!("no answer at {}: {error}", url.path)),
         });
     }
 }
 
-fn verify(connection: &Connection, bundle: Option<&Bundle>, host: &str) -> Finding {
+fn verify(connection: &Connection, bundle: Option<&Bundle>, host: &str) -> CheckResult {
     let shown = match ShownChain::new(connection.chain.clone()) {
         Ok(shown) => shown,
         Err(error) => {
-            return Finding::new(
+            return CheckResult::new(
                 Code::VerificationFailed,
                 format!("the certificate cannot be used: {error}"),
             );
@@ -113,12 +117,15 @@ fn verify(connection: &Connection, bundle: Option<&Bundle>, host: &str) -> Findi
     };
     let says = format!("for {}, valid until {}", shown.leaf.names.join(", "), shown.leaf.not_after);
     let Some(bundle) = bundle else {
-        return Finding::new(Code::NotVerified, format!("the certificate was not verified; it is {says}"))
-            .advise("give its authority by --ca FILE");
+        return CheckResult::new(
+            Code::NotVerified,
+            format!("the certificate was not verified; it is {says}"),
+        )
+        .advise("give its authority by --ca FILE");
     };
     match bundle.judge(&shown, host, Timestamp::now()) {
-        Ok(()) => Finding::new(Code::Verified, format!("the certificate is verified; it is {says}")),
-        Err(distrust) => Finding::new(Code::VerificationFailed, distrust.to_string()),
+        Ok(()) => CheckResult::new(Code::Verified, format!("the certificate is verified; it is {says}")),
+        Err(distrust) => CheckResult::new(Code::VerificationFailed, distrust.to_string()),
     }
 }
 
@@ -148,8 +155,8 @@ fn body() -> Value {
     })
 }
 
-fn judge(answer: &Answer, path: &str, took: Duration) -> Finding {
-    let wrong = |problem: String| Finding::new(Code::AnswerWrong, format!("{path}: {problem}"));
+fn judge(answer: &HttpResponse, path: &str, took: Duration) -> CheckResult {
+    let wrong = |problem: String| CheckResult::new(Code::AnswerWrong, format!("{path}: {problem}"));
     let beginning: String = answer.text.trim().chars().take(200).collect();
     if !answer.status.is_success() {
         return wrong(format!("the status is {}: {beginning}", answer.status));
@@ -168,7 +175,7 @@ fn judge(answer: &Answer, path: &str, took: Duration) -> Finding {
     } else if !response["patch"].is_null() {
         wrong("a pod that asks for nothing is changed".to_owned())
     } else {
-        Finding::new(Code::Answered, format!("{path}: allowed, with the right uid, in {took:.1?}"))
+        CheckResult::new(Code::Answered, format!("{path}: allowed, with the right uid, in {took:.1?}"))
     }
 }
 
@@ -202,7 +209,7 @@ mod tests {
     #[test]
     fn each_wrong_answer_is_told_from_the_others() {
         let of = |status: StatusCode, text: &str| {
-            let answer = Answer { status, text: text.to_owned() };
+            let answer = HttpResponse { status, text: text.to_owned() };
             judge(&answer, "/mutate-v1-pod", Duration::from_millis(1))
         };
         let review = |response: Value| {

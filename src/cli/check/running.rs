@@ -8,8 +8,8 @@ mod pod;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, builder::Resettable};
 
 use super::{
-    finding::{Code, Finding, Subject},
     permissions::{Account, ManagedNames},
+    result::{CheckResult, Code, Subject},
 };
 use crate::cli::{flags::InjectionFlags, serve::ServeFlags};
 pub use pod::Pod;
@@ -54,23 +54,23 @@ pub fn newest(pods: &[Pod]) -> Option<Running> {
 
 impl Running {
     /// By which flags the decisions of the webhook are told.
-    pub fn finding(&self) -> Finding {
-        let finding = match &self.flags {
+    pub fn result(&self) -> CheckResult {
+        let result = match &self.flags {
             Ok(flags) => {
                 let languages = flags.injection.languages.names();
                 let message = format!("runs with the flags that are used here; languages: {languages}");
-                Finding::new(Code::SettingsFound, message)
+                CheckResult::new(Code::SettingsFound, message)
             }
             Err(problem) => assumed(&format!("its flags cannot be read: {problem}")),
         };
-        finding.about(self.pod.clone())
+        result.about(self.pod.clone())
     }
 }
 
 /// The warning that flags were not found.
-pub fn assumed(reason: &str) -> Finding {
+pub fn assumed(reason: &str) -> CheckResult {
     let message = format!("{reason}; what would be injected is told by the flags of this command");
-    Finding::new(Code::SettingsAssumed, message).advise("give those of the webhook, such as --languages")
+    CheckResult::new(Code::SettingsAssumed, message).advise("give those of the webhook, such as --languages")
 }
 
 fn flags(spec: &PodSpec, own_namespace: &str) -> Result<ServingFlags, String> {
@@ -244,7 +244,7 @@ mod tests {
         let running = newest(&[old, new, going]).expect("a pod");
         assert_eq!(running.pod, Subject::new("Pod", "home", "b"));
         assert_eq!(running.account, Account { namespace: "home".to_owned(), name: "webhook".to_owned() });
-        let line = running.finding().line();
+        let line = running.result().line();
         assert!(line.contains("languages: java,nodejs,python,dotnet,apache-httpd,sdk"), "{line}");
         assert!(newest(&[]).is_none());
     }

@@ -4,7 +4,7 @@ use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 
 use super::{
     cluster::Asked,
-    finding::{Code, Finding, Subject},
+    result::{CheckResult, Code, Subject},
 };
 
 /// What the cluster has of a Service that reviews are sent to.
@@ -23,23 +23,23 @@ pub struct ServiceFacts {
 }
 
 /// What is to be said of a Service.
-pub fn findings(facts: &ServiceFacts) -> Vec<Finding> {
-    let about = |finding: Finding| finding.about(Subject::new("Service", &facts.namespace, &facts.name));
+pub fn results(facts: &ServiceFacts) -> Vec<CheckResult> {
+    let about = |result: CheckResult| result.about(Subject::new("Service", &facts.namespace, &facts.name));
     let service = match &facts.service {
         Ok(Some(service)) => service,
         Ok(None) => {
             let advice = "create it, or register the webhook with the one that is there";
-            return vec![about(Finding::new(Code::ServiceMissing, "is not there").advise(advice))];
+            return vec![about(CheckResult::new(Code::ServiceMissing, "is not there").advise(advice))];
         }
-        Err(not_told) => return vec![not_told.finding()],
+        Err(not_told) => return vec![not_told.result()],
     };
     facts.ports.iter().map(|port| about(of_port(service, &facts.slices, *port))).collect()
 }
 
-fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> Finding {
+fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> CheckResult {
     let spec = service.spec.as_ref();
     if let Some(name) = spec.and_then(|spec| spec.external_name.as_ref()).filter(|name| !name.is_empty()) {
-        return Finding::new(
+        return CheckResult::new(
             Code::EndpointsReady,
             format!("stands for {name}; endpoints cannot be looked at"),
         );
@@ -48,20 +48,22 @@ fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> 
     let Some(own) = ports.iter().find(|own| own.port == port) else {
         let there = ports.iter().map(|own| own.port.to_string()).collect::<Vec<_>>().join(", ");
         let advice = "register the webhook with a port that the Service has";
-        return Finding::new(Code::PortMissing, format!("has no port {port}; there is: {there}"))
+        return CheckResult::new(Code::PortMissing, format!("has no port {port}; there is: {there}"))
             .advise(advice);
     };
     let slices = match slices {
         Ok(slices) => slices,
-        Err(not_told) => return not_told.finding(),
+        Err(not_told) => return not_told.result(),
     };
     match ready(slices, own.name.as_deref().unwrap_or_default()) {
         0 => {
             let advice = "look at the webhook's pods and their logs: kubectl get pods, kubectl logs";
             let message = format!("has no ready endpoint for port {port}: pods are created without agents");
-            Finding::new(Code::EndpointsMissing, message).advise(advice)
+            CheckResult::new(Code::EndpointsMissing, message).advise(advice)
         }
-        count => Finding::new(Code::EndpointsReady, format!("has {count} ready endpoints for port {port}")),
+        count => {
+            CheckResult::new(Code::EndpointsReady, format!("has {count} ready endpoints for port {port}"))
+        }
     }
 }
 
@@ -100,8 +102,8 @@ mod tests {
     }
 
     fn said(facts: &ServiceFacts) -> (Code, String) {
-        let findings = findings(facts);
-        (findings[0].code, findings[0].line())
+        let results = results(facts);
+        (results[0].code, results[0].line())
     }
 
     fn spec() -> Value {

@@ -27,9 +27,9 @@ use serde_json::Value;
 pub use rows::{Next, Pods, Survey, Surveyed};
 
 use super::{
-    cluster::{Asked, Cluster, Part},
-    finding::Subject,
+    cluster::{Asked, ClusterReader, Part},
     injected,
+    result::Subject,
 };
 use crate::cli::flags::InjectionFlags;
 use look::Look;
@@ -38,7 +38,7 @@ use otel_webhook_inject::workload::OwnerKind;
 use owners::Owners;
 
 /// Looks at everything, or at one namespace.
-pub async fn take(cluster: &Cluster, scope: Option<&str>, injection: &InjectionFlags) -> Survey {
+pub async fn take(cluster: &ClusterReader, scope: Option<&str>, injection: &InjectionFlags) -> Survey {
     let mut survey = Survey::default();
     let look = known::list(cluster, scope, injection, &mut survey).await;
     let mut surveyor =
@@ -55,7 +55,7 @@ pub async fn take(cluster: &Cluster, scope: Option<&str>, injection: &InjectionF
 }
 
 struct Surveyor<'c> {
-    cluster: &'c Cluster,
+    cluster: &'c ClusterReader,
     scope: Option<&'c str>,
     look: Look,
     owners: Owners,

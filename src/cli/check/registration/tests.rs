@@ -33,14 +33,14 @@ pub fn labels(name: &str) -> Labels {
 }
 
 fn codes(registration: &Registration) -> Vec<Code> {
-    registration.findings().into_iter().map(|finding| finding.code).collect()
+    registration.results().into_iter().map(|result| result.code).collect()
 }
 
 #[test]
 fn the_committed_registration_is_as_it_should_be() {
     let registration = registration(&[], |_, _| ());
     assert_eq!(codes(&registration), [Code::PodsRegistered]);
-    let line = registration.findings()[0].line();
+    let line = registration.results()[0].line();
     let end = "sends pods that are created to Service otel-webhook/otel-webhook, port 443";
     assert!(line.ends_with(end), "{line}");
     let pods = registration.pods().next().expect("one");
@@ -67,7 +67,7 @@ fn each_thing_that_is_missing_is_said() {
             }
         });
         assert_eq!(codes(&bare)[1..], [Code::InstrumentationsNotRegistered]);
-        let line = bare.findings()[1].line();
+        let line = bare.results()[1].line();
         assert!(line.contains(words), "{line}");
     }
 }
@@ -92,9 +92,9 @@ fn a_policy_that_holds_pods_back_and_a_wrong_path_are_found() {
         mutating["webhooks"][0]["matchConditions"] = json!([{"name": "a", "expression": "true"}]);
     });
     assert_eq!(codes(&odd), [Code::PodsRegistered, Code::PodsHeldBack, Code::PathUnknown]);
-    let findings = odd.findings();
-    assert!(findings[0].line().contains("as far as its match conditions let them"));
-    assert!(findings[2].line().contains("there is: /mutate-v1-pod, "), "{}", findings[2].line());
+    let results = odd.results();
+    assert!(results[0].line().contains("as far as its match conditions let them"));
+    assert!(results[2].line().contains("there is: /mutate-v1-pod, "), "{}", results[2].line());
 }
 
 #[test]

@@ -9,12 +9,12 @@ use crate::cli::check::{
 };
 use otel_webhook_inject::reason::{ObjectName, Reason};
 
-fn codes(findings: &[Finding]) -> Vec<Code> {
-    findings.iter().map(|finding| finding.code).collect()
+fn codes(results: &[CheckResult]) -> Vec<Code> {
+    results.iter().map(|result| result.code).collect()
 }
 
-fn in_default(seen: Seen) -> Vec<Finding> {
-    findings(&seen.survey(), &registration(&[], |_, _| ()))
+fn in_default(seen: Seen) -> Vec<CheckResult> {
+    results(&seen.survey(), &registration(&[], |_, _| ()))
 }
 
 fn none(namespace: &str) -> Reason {
@@ -57,9 +57,9 @@ fn what_lies_with_the_namespace_is_said_once() {
     let own = seen("Deployment", "shop", "b").asks("java", none("shop")).names("java");
     let mut survey = by_namespace.and(own).survey();
     survey.asking.push(("shop".to_owned(), decided(&survey.workloads[0]).to_vec()));
-    let found = findings(&survey, &registration(&[], |_, _| ()));
+    let found = results(&survey, &registration(&[], |_, _| ()));
     let subjects: Vec<_> =
-        found.iter().map(|finding| finding.subject.as_ref().expect("one").to_string()).collect();
+        found.iter().map(|result| result.subject.as_ref().expect("one").to_string()).collect();
     assert_eq!(subjects, ["Namespace shop", "Deployment shop/b"], "{found:?}");
 }
 
@@ -74,7 +74,7 @@ fn what_other_namespaces_do_not_grant_lies_with_the_namespace() {
     ] {
         let mut survey = seen("Deployment", "shop", "a").asks("java", reason.clone()).survey();
         survey.asking.push(("shop".to_owned(), decided(&survey.workloads[0]).to_vec()));
-        let found = findings(&survey, &registration(&[], |_, _| ()));
+        let found = results(&survey, &registration(&[], |_, _| ()));
         assert_eq!((codes(&found), found[0].reason), (vec![Code::RequestInVain], Some(reason.code())));
         assert_eq!(found[0].subject, Some(Subject::new("Namespace", "", "shop")), "{reason}");
     }
@@ -103,10 +103,10 @@ fn who_is_not_sent_to_any_webhook_is_told() {
     // The operator has them still.
     let everywhere: Value = json!({});
     let both = registration(&[operator("a-operator", everywhere)], |_, _| ());
-    assert_eq!(codes(&findings(&ask("kube-system").survey(), &both)), [Code::RequestsMet]);
+    assert_eq!(codes(&results(&ask("kube-system").survey(), &both)), [Code::RequestsMet]);
     // Nothing is registered: that is said elsewhere.
     let none = Registration::default();
-    assert_eq!(codes(&findings(&ask("shop").survey(), &none)), [Code::RequestsMet]);
+    assert_eq!(codes(&results(&ask("shop").survey(), &none)), [Code::RequestsMet]);
 }
 
 #[test]
@@ -116,10 +116,10 @@ fn what_only_a_namespace_asks_for_is_not_sent_where_pods_have_to_ask() {
         mutating["webhooks"][0]["matchConditions"] = condition;
     });
     let ask = || seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 1).pods(1);
-    let found = findings(&ask().survey(), &annotated);
+    let found = results(&ask().survey(), &annotated);
     assert_eq!(found[0].code, Code::NotReviewed);
     assert!(found[0].line().contains("annotate its own pods"), "{}", found[0].line());
-    assert_eq!(codes(&findings(&ask().names("java").survey(), &annotated)), [Code::RequestsMet]);
+    assert_eq!(codes(&results(&ask().names("java").survey(), &annotated)), [Code::RequestsMet]);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn an_instrumentation_that_cannot_be_used_is_named() {
     let mut survey = Survey::default();
     let subject = Subject::new("Instrumentation", "shop", "broken");
     survey.unusable.push((subject, "spec.selector: no operator".to_owned()));
-    let found = findings(&survey, &Registration::default());
+    let found = results(&survey, &Registration::default());
     assert_eq!(codes(&found), [Code::InstrumentationUnusable, Code::RequestsMet]);
     assert!(found[0].line().contains("Instrumentation shop/broken: cannot be used: spec.selector"));
 }

@@ -14,8 +14,8 @@ use super::{
 use crate::{
     cli::{
         check::{
-            cluster::{Cluster, NotTold, Part},
-            finding::Subject,
+            cluster::{ClusterReader, NotTold, Part},
+            result::Subject,
         },
         flags::InjectionFlags,
     },
@@ -26,7 +26,7 @@ use otel_webhook_inject::{catalogue::Stored, limits::LimitKind};
 
 /// Lists them once, as the webhook watches them.
 pub async fn list(
-    cluster: &Cluster,
+    cluster: &ClusterReader,
     scope: Option<&str>,
     injection: &InjectionFlags,
     survey: &mut Survey,
@@ -72,7 +72,7 @@ pub async fn list(
 }
 
 /// Lists what bounds pods. Where that is not told, what new pods would get may differ from what the webhook gives them.
-async fn list_limits(cluster: &Cluster, scope: Option<&str>, writer: &mut Writer, survey: &mut Survey) {
+async fn list_limits(cluster: &ClusterReader, scope: Option<&str>, writer: &mut Writer, survey: &mut Survey) {
     for (kind, resource, part) in [
         (LimitKind::Range, ApiResource::erase::<LimitRange>(&()), Part::Whole),
         (LimitKind::Quota, ApiResource::erase::<ResourceQuota>(&()), Part::Whole),

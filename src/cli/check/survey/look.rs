@@ -11,8 +11,8 @@ use super::{
 use crate::{
     cli::check::{
         differences::{self, Case, Difference},
-        finding::Subject,
         injected,
+        result::Subject,
     },
     store::{Snapshot, owners::OwnerBook},
 };

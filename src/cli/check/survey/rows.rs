@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::cli::check::{
     cluster::NotTold,
     differences::Difference,
-    finding::Subject,
     injected::{self, By},
     registration::Labels,
+    result::Subject,
 };
 use otel_webhook_inject::Finding;
 

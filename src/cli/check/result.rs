@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::stream::one_line;
 
-/// How bad a finding is.
+/// How bad a result is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// As it should be.
@@ -152,7 +152,7 @@ codes! {
     AnswerWrong: "answer" Failure;
 }
 
-/// What a finding is about.
+/// What a result is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Subject {
     /// Kind of the object.
@@ -179,7 +179,7 @@ impl std::fmt::Display for Subject {
 
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct CheckResult {
     /// What was found.
     pub code: Code,
     /// What it is about.
@@ -192,8 +192,8 @@ pub struct Finding {
     pub advice: Option<String>,
 }
 
-impl Finding {
-    /// A finding about nothing in particular.
+impl CheckResult {
+    /// A result about nothing in particular.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, subject: None, reason: None, message: message.into(), advice: None }
     }
@@ -210,7 +210,7 @@ impl Finding {
         Self { advice: Some(advice.into()), ..self }
     }
 
-    /// The finding as a line of text.
+    /// The result as a line of text.
     pub fn line(&self) -> String {
         let Self { code, subject, message, advice, .. } = self;
         let subject = subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
@@ -219,7 +219,7 @@ impl Finding {
         one_line(&format!("{level:<7}  {check:<12}  {subject}{message}{advice}"))
     }
 
-    /// The finding as an object.
+    /// The result as an object.
     pub fn object(&self) -> Value {
         let subject = self.subject.as_ref().map(|subject| {
             let namespace = Some(&subject.namespace).filter(|namespace| !namespace.is_empty());
@@ -237,25 +237,25 @@ impl Finding {
     }
 }
 
-/// How many findings of one code have a line each; large clusters have thousands.
+/// How many results of one code have a line each; large clusters have thousands.
 const MOST_LINES: usize = 50;
 
 /// The report for people: a line each, and how many there are of each level.
-pub fn text(findings: &[Finding]) -> String {
+pub fn text(results: &[CheckResult]) -> String {
     let mut shown: HashMap<&str, usize> = HashMap::new();
     let mut lines = Vec::new();
-    for finding in findings {
-        let before = shown.entry(finding.code.name()).or_default();
+    for result in results {
+        let before = shown.entry(result.code.name()).or_default();
         if *before < MOST_LINES {
-            lines.push(finding.line());
+            lines.push(result.line());
         } else if *before == MOST_LINES {
-            let all = findings.iter().filter(|other| other.code == finding.code).count();
+            let all = results.iter().filter(|other| other.code == result.code).count();
             let message = format!("… and {} more; -o json has all", all - MOST_LINES);
-            lines.push(Finding::new(finding.code, message).line());
+            lines.push(CheckResult::new(result.code, message).line());
         }
         *before += 1;
     }
-    let count = |level| findings.iter().filter(|finding| finding.code.level() == level).count();
+    let count = |level| results.iter().filter(|result| result.code.level() == level).count();
     let of = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let (warnings, failures) = (of(count(Level::Warning), "warning"), of(count(Level::Failure), "failure"));
     lines.push(format!("{} ok, {warnings}, {failures}", count(Level::Ok)));
@@ -268,19 +268,19 @@ mod tests {
 
     #[test]
     fn a_line_says_how_bad_where_what_and_what_to_do() {
-        let finding = Finding::new(Code::ServiceMissing, "there is no such\nService")
+        let result = CheckResult::new(Code::ServiceMissing, "there is no such\nService")
             .about(Subject::new("Service", "shop", "webhook"))
             .advise("create it");
         let line = "failure  service       Service shop/webhook: there is no such Service; create it";
-        assert_eq!(finding.line(), line);
-        assert_eq!(text(&[finding]), format!("{line}\n0 ok, 0 warnings, 1 failure\n"));
+        assert_eq!(result.line(), line);
+        assert_eq!(text(&[result]), format!("{line}\n0 ok, 0 warnings, 1 failure\n"));
     }
 
     #[test]
     fn of_many_alike_the_first_have_a_line() {
-        let findings: Vec<_> =
-            (0..60).map(|number| Finding::new(Code::RequestInVain, number.to_string())).collect();
-        let text = text(&findings);
+        let results: Vec<_> =
+            (0..60).map(|number| CheckResult::new(Code::RequestInVain, number.to_string())).collect();
+        let text = text(&results);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), MOST_LINES + 2);
         assert_eq!(lines[MOST_LINES], "warning  requests      … and 10 more; -o json has all");
@@ -289,11 +289,11 @@ mod tests {
 
     #[test]
     fn the_object_has_every_member_always() {
-        let finding = Finding::new(Code::CrdCurrent, "fine");
+        let result = CheckResult::new(Code::CrdCurrent, "fine");
         let expected = json!({"check": "crd", "level": "ok", "code": "CrdCurrent", "object": null,
             "reason": null, "message": "fine", "advice": null});
-        assert_eq!(finding.object(), expected);
-        let about = finding.about(Subject::new("CustomResourceDefinition", "", "a"));
+        assert_eq!(result.object(), expected);
+        let about = result.about(Subject::new("CustomResourceDefinition", "", "a"));
         let object = json!({"kind": "CustomResourceDefinition", "namespace": null, "name": "a"});
         assert_eq!(about.object()["object"], object);
     }
