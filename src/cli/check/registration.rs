@@ -1,14 +1,18 @@
 //! The webhook configurations: what is sent to whom.
 
+mod backend;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::{
     api::admissionregistration::v1::{
         MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
-        ValidatingWebhookConfiguration, WebhookClientConfig,
+        ValidatingWebhookConfiguration,
     },
     apimachinery::pkg::apis::meta::v1::LabelSelector,
 };
+
+pub use backend::Backend;
 
 use super::result::{CheckResult, Code, Subject};
 use crate::server::Endpoint;
@@ -54,24 +58,6 @@ pub struct Hook {
     rules: Vec<RuleWithOperations>,
     namespaces: Option<Selector>,
     objects: Option<Selector>,
-}
-
-/// Where reviews go.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Backend {
-    /// A Service of the cluster.
-    Service {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-        /// The port.
-        port: i32,
-        /// The path.
-        path: String,
-    },
-    /// Somewhere else.
-    Url(String),
 }
 
 /// The configurations of the product, and the other webhooks that inject.
@@ -212,41 +198,6 @@ impl Hook {
     fn injects(&self) -> bool {
         let is_path = self.backend.path() == Endpoint::MutatePod.path();
         self.sends("", "pods") && (is_path || self.name.starts_with("mpod.kb.io"))
-    }
-}
-
-impl Backend {
-    fn of(config: &WebhookClientConfig) -> Self {
-        match &config.service {
-            Some(service) => Self::Service {
-                namespace: service.namespace.clone(),
-                name: service.name.clone(),
-                port: service.port.unwrap_or(443),
-                path: service.path.clone().unwrap_or_else(|| "/".to_owned()),
-            },
-            None => Self::Url(config.url.clone().unwrap_or_default()),
-        }
-    }
-
-    /// The path that reviews are sent to.
-    pub fn path(&self) -> String {
-        match self {
-            Self::Service { path, .. } => path.clone(),
-            Self::Url(url) => {
-                url.parse::<hyper::Uri>().map_or_else(|_| String::new(), |url| url.path().to_owned())
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for Backend {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Service { namespace, name, port, .. } => {
-                write!(f, "Service {namespace}/{name}, port {port}")
-            }
-            Self::Url(url) => f.write_str(url),
-        }
     }
 }
 
