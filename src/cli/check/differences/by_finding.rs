@@ -1,10 +1,10 @@
 //! Differences that show in what the core finds.
 
-use super::seen::{Seen, items};
+use super::seen::{Seen, is_extension, items};
 use otel_webhook_inject::{
     Note,
     annotation::Ask,
-    language::{LANGUAGES, Shape},
+    language::{LANGUAGES, NGINX_ATTACH, Shape},
     reason::{Reason, Sign},
 };
 
@@ -73,12 +73,12 @@ pub fn would_be_invalid(seen: &Seen<'_>) -> bool {
     is_taken || by_resource
 }
 
-/// D18: the operator would inject such a pod again.
+/// D18: the operator would inject such a pod again, since it looks neither for the container that attaches the
+/// module to nginx nor for those of extensions.
 pub fn injected_in_part(seen: &Seen<'_>) -> bool {
     seen.findings().iter().any(|finding| match &finding.reason {
         Reason::AlreadyInjected { sign: Sign::Container(container) } => {
-            container == "otel-agent-attach-nginx"
-                || container.starts_with("opentelemetry-auto-instrumentation-extension-")
+            container == NGINX_ATTACH || is_extension(container)
         }
         _ => false,
     })

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::seen::{ATTRIBUTES, Seen, containers, entries, items, own_attributes};
+use super::seen::{ATTRIBUTES, Seen, containers, entries, is_extension, is_sidecar, items, own_attributes};
 use otel_webhook_inject::{
     Finding,
     language::{self, Shape},
@@ -44,11 +44,8 @@ pub fn original_attributes_kept(seen: &Seen<'_>) -> bool {
 
 /// D3: extension init containers have the pull policy.
 pub fn extension_has_pull_policy(seen: &Seen<'_>) -> bool {
-    let is_extension = |container: &&Value| {
-        let name = container["name"].as_str().unwrap_or_default();
-        name.starts_with("opentelemetry-auto-instrumentation-extension-")
-    };
-    let mut extensions = items(&seen.after["spec"]["initContainers"]).filter(is_extension);
+    let has_name = |container: &&Value| container["name"].as_str().is_some_and(is_extension);
+    let mut extensions = items(&seen.after["spec"]["initContainers"]).filter(has_name);
     seen.injected().next().is_some() && extensions.any(|container| container["imagePullPolicy"].is_string())
 }
 
@@ -77,16 +74,18 @@ pub fn attribute_would_be_repeated(seen: &Seen<'_>) -> bool {
     let in_own = seen
         .targets()
         .any(|(container, _)| own_attributes(container).iter().any(|(key, _)| repeated.contains(key)));
-    let for_go = seen.used().filter(|(_, language)| language.shape == Shape::Sidecar).any(|(object, _)| {
-        let spec = &object["spec"];
-        [&spec["env"], &spec["go"]["env"]].iter().any(|list| entries(list, ATTRIBUTES).next().is_some())
+    let mut by_sidecar = seen.used().filter(|(_, language)| language.shape == Shape::Sidecar);
+    let in_sidecar = by_sidecar.any(|(object, language)| {
+        let field = language.defaults.map_or("", |defaults| defaults.field);
+        let (common, own) = (&object["spec"]["env"], &object["spec"][field]["env"]);
+        [common, own].iter().any(|list| entries(list, ATTRIBUTES).next().is_some())
     });
-    in_own || for_go || sidecar_keeps_attribute(seen)
+    in_own || in_sidecar || sidecar_keeps_attribute(seen)
 }
 
-/// D12 as well: the operator takes what the application has itself from Go's sidecar.
+/// D12 as well: the operator takes what the application has itself from the sidecar.
 fn sidecar_keeps_attribute(seen: &Seen<'_>) -> bool {
-    let sidecar = containers(seen.after).find(|one| one["name"] == "opentelemetry-auto-instrumentation");
+    let sidecar = containers(seen.after).find(|one| one["name"].as_str().is_some_and(is_sidecar));
     let kept = sidecar.map(own_attributes).unwrap_or_default();
     let mut applications = seen.targets().filter(|(_, language)| language.shape == Shape::Sidecar);
     applications.any(|(application, _)| {
@@ -147,14 +146,14 @@ fn is_owner(key: &str) -> bool {
     owners.iter().any(|owner| key == format!("k8s.{owner}.name"))
 }
 
-/// D19: an own attribute names another owner; or Go stands beside a language that came before it.
+/// D19: an own attribute names another owner; or a sidecar is for a container of a language that came before it.
 pub fn owner_in_attributes(seen: &Seen<'_>) -> bool {
     let own =
         seen.targets().any(|(container, _)| own_attributes(container).iter().any(|(key, _)| is_owner(key)));
-    let before_go = seen.injected().take_while(|(_, language)| language.shape != Shape::Sidecar);
-    let before: Vec<_> = before_go.map(|(finding, _)| &finding.container).collect();
-    let mut go = seen.injected().filter(|(_, language)| language.shape == Shape::Sidecar);
-    own || go.any(|(finding, _)| before.contains(&&finding.container))
+    let before_sidecar = seen.injected().take_while(|(_, language)| language.shape != Shape::Sidecar);
+    let before: Vec<_> = before_sidecar.map(|(finding, _)| &finding.container).collect();
+    let mut with_sidecar = seen.injected().filter(|(_, language)| language.shape == Shape::Sidecar);
+    own || with_sidecar.any(|(finding, _)| before.contains(&&finding.container))
 }
 
 /// D24: the main container is not the first one.

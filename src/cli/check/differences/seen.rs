@@ -6,7 +6,7 @@ use super::case::Case;
 use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject::{
     Finding,
-    language::{self, Language},
+    language::{self, LANGUAGES, Language, Mark, Shape},
 };
 
 /// A case with the pod after.
@@ -81,4 +81,16 @@ pub fn own_attributes(container: &Value) -> Vec<(&str, &str)> {
     let entry = entries(&container["env"], ATTRIBUTES).last();
     let text = entry.and_then(|entry| entry["value"].as_str()).unwrap_or_default();
     text.split(',').filter_map(|pair| pair.trim().split_once('=')).collect()
+}
+
+/// Whether this is the name of an extension's init container, of which a pod can have several.
+pub fn is_extension(name: &str) -> bool {
+    let mut marks = LANGUAGES.iter().flat_map(|row| row.marks);
+    marks.any(|mark| matches!(mark, Mark::InitWithNumber(prefix) if name.starts_with(prefix)))
+}
+
+/// Whether this is the name of an agent's sidecar.
+pub fn is_sidecar(name: &str) -> bool {
+    let mut rows = LANGUAGES.iter().filter(|row| row.shape == Shape::Sidecar);
+    rows.any(|row| row.marks.iter().any(|mark| matches!(mark, Mark::Regular(own) if *own == name)))
 }
