@@ -107,7 +107,7 @@ pub fn judge(
     // One that cannot be used takes part in no choice; one that goes, not much longer.
     let is_going = !new["metadata"]["deletionTimestamp"].is_null();
     if !is_going {
-        verdict.look_at_images(new, images);
+        validation::check_images(&mut verdict, new, images);
         validation::warn_of_sizes(&mut verdict, &new["spec"], sizes);
     }
     if verdict.is_allowed()

@@ -17,7 +17,10 @@ use super::{
 };
 use crate::manifest::Document;
 use otel_webhook_api as api;
-use otel_webhook_api::{defaults::DefaultImages, validation::Verdict};
+use otel_webhook_api::{
+    defaults::DefaultImages,
+    validation::{self, Verdict},
+};
 
 /// What `default` is told.
 #[derive(Debug, Args)]
@@ -79,7 +82,7 @@ pub fn run(args: &DefaultArgs) -> Result<ExitCode, Failure> {
 /// Lists on standard error which recorded default images are replaced, and which are kept.
 fn report(object: &Value, images: &DefaultImages) {
     let mut verdict = Verdict::default();
-    verdict.look_at_images(object, images);
+    validation::check_images(&mut verdict, object, images);
     let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
     let title = match (text("namespace"), text("name")) {
         (namespace, name) if namespace.is_empty() => format!("Instrumentation {name}"),

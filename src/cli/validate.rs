@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{admission, manifest::TypeMeta};
 use otel_webhook_api as api;
-use otel_webhook_api::validation::{Verdict, Warning};
+use otel_webhook_api::validation::{self, Verdict, Warning};
 use otel_webhook_inject::limits::{Limit, LimitKind};
 
 /// What `validate` is told.
@@ -84,7 +84,7 @@ fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> 
     let (namespace, name) = identity(object, args);
     // Defaulting replaces images, so afterwards nothing shows that it did.
     let mut before = Verdict::default();
-    before.look_at_images(object, &images);
+    validation::check_images(&mut before, object, &images);
     let patch = api::defaulting(object, &images);
     json_patch::patch(object, &patch).expect("the operations are made for this object");
     let mut verdict = admission::judge(object, None, &namespace, world.catalogue(), &images, world.sizes());

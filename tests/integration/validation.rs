@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use otel_webhook_api::{
     defaults::DefaultImages,
-    validation::{Problem, Verdict, validate},
+    validation::{Problem, Verdict, check_images, validate},
 };
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ const CASES: usize = 129;
 fn judged(object: &Value) -> Verdict {
     let object = defaulted(object);
     let mut verdict = validate(&object, None);
-    verdict.look_at_images(&object, &DefaultImages::default());
+    check_images(&mut verdict, &object, &DefaultImages::default());
     verdict
 }
 

@@ -16,6 +16,8 @@ mod pod;
 #[cfg(feature = "schema")]
 mod rules;
 pub mod schema;
+#[cfg(feature = "schema")]
+mod set;
 
 use std::sync::LazyLock;
 

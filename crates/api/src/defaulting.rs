@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{
     defaults::{DefaultImages, LIMITS, LanguageDefaults, image_annotation},
     image::Choice,
-    is_hollow,
+    raw::is_hollow,
 };
 
 /// The operations that complete an Instrumentation. There are none for one that is complete.

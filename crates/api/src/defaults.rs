@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ANNOTATION_PREFIX,
+    annotations::ANNOTATION_PREFIX,
     otlp::{Agent, Protocol},
     quantity::Quantity,
 };

@@ -1,11 +1,20 @@
-//! The Instrumentation resource: its types, its defaults, its rules
-//! and its CustomResourceDefinition. No I/O, and nothing of the other modules.
+//! The Instrumentation resource: its types, defaults, validation and
+//! CustomResourceDefinition. No I/O.
 //!
 //! The types follow `opentelemetry.io/v1alpha1` as the OpenTelemetry Operator
 //! serves it, field by field, plus two of the product's own: `spec.selector`
-//! and `spec.priority`.
+//! and `spec.priority`. The feature `schema` makes the CRD from them.
+//!
+//! From the bottom up:
+//!
+//! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`
+//! - types: `language`, `spec`
+//! - what applies where nothing is said: [`defaults`], [`sizes`], [`otlp`], [`mod@image`]
+//! - the schema: [`crd`]
+//! - what the endpoints do: `defaulting`, [`validation`]
 
 mod allowed;
+mod annotations;
 pub mod crd;
 mod defaulting;
 pub mod defaults;
@@ -18,8 +27,10 @@ mod raw;
 pub mod sizes;
 mod spec;
 pub mod validation;
+mod variable;
 
 pub use allowed::{ALLOWED_NAMESPACES, AllowedNamespaces};
+pub use annotations::{ANNOTATION_PREFIX, RESOURCE_PREFIX};
 pub use defaulting::{defaulting, is_written};
 pub use labels::{LabelSelector, LabelSelectorRequirement};
 pub use language::{Agent, ApacheHttpd, Extension, Go, Java, LanguageSettings, Nginx};
@@ -27,11 +38,6 @@ pub use raw::{Raw, is_hollow};
 #[cfg(feature = "schema")]
 pub use spec::Instrumentation;
 pub use spec::{
-    Defaults, EnvVar, Exporter, InstrumentationSpec, InstrumentationStatus, ResourceAttributes, Sampler, Tls,
+    Defaults, Exporter, InstrumentationSpec, InstrumentationStatus, ResourceAttributes, Sampler, Tls,
 };
-
-/// The prefix of every annotation that asks for injection or steers it.
-pub const ANNOTATION_PREFIX: &str = "instrumentation.opentelemetry.io/";
-
-/// The prefix of annotations that give one resource attribute each.
-pub const RESOURCE_PREFIX: &str = "resource.opentelemetry.io/";
+pub use variable::EnvVar;

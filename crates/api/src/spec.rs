@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 
 #[cfg(feature = "schema")]
-use k8s_openapi::{
-    api::core::v1::{EnvVarSource, SecurityContext},
-    apimachinery::pkg::apis::meta::v1 as meta,
-};
+use k8s_openapi::{api::core::v1::SecurityContext, apimachinery::pkg::apis::meta::v1 as meta};
 use serde::{Deserialize, Serialize};
 
-use super::{Agent, ApacheHttpd, Go, Java, LabelSelector, Nginx, Raw};
+use super::{
+    labels::LabelSelector,
+    language::{Agent, ApacheHttpd, Go, Java, Nginx},
+    raw::Raw,
+    variable::EnvVar,
+};
 
 /// How the pods of a namespace are instrumented.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -84,20 +86,6 @@ pub struct InstrumentationSpec {
 pub struct InstrumentationStatus {
     /// Versions for which the operator refused an upgrade.
     pub upgrade_blocked_versions: Option<BTreeMap<String, String>>,
-}
-
-/// A variable, as in a container.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct EnvVar {
-    /// Name of the variable.
-    pub name: String,
-    /// Its value; `$(NAME)` refers to a variable that stands before it.
-    pub value: Option<String>,
-    /// Where the value is read from. Not together with `value`.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<EnvVarSource>"))]
-    pub value_from: Option<Raw>,
 }
 
 /// Where telemetry is sent.

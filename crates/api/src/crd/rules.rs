@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::{
     patterns::{CONFIG_PATH, IMAGE, INTERVAL, OBJECT_NAME, QUALIFIED_NAME, RATIO, VARIABLE},
     pod,
+    set::set,
 };
 use crate::defaults::LANGUAGES;
 
@@ -55,15 +56,6 @@ pub fn add(schema: &mut Value) {
             set(extension, "image", json!({"minLength": 1, "pattern": IMAGE}));
             set(extension, "dir", json!({"minLength": 1}));
         }
-    }
-}
-
-/// Sets keywords of a member, where there is such a member.
-pub fn set(members: &mut Value, name: &str, keywords: Value) {
-    if let (Some(node), Value::Object(keywords)) =
-        (members.get_mut(name).and_then(Value::as_object_mut), keywords)
-    {
-        node.extend(keywords);
     }
 }
 

@@ -3,8 +3,12 @@
 
 use serde_json::Value;
 
-use super::{Cause, Verdict, path::Path, selector, text};
-use crate::{is_hollow, quantity::Quantity};
+use super::{
+    path::Path,
+    selector, text,
+    verdict::{Cause, Verdict},
+};
+use crate::{quantity::Quantity, raw::is_hollow};
 
 /// Checks a claim template. One that says nothing counts as none.
 pub fn check(verdict: &mut Verdict, field: Path<'_>, claim: &Value) {

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::{Verdict, secret};
+use super::{secret, verdict::Verdict};
 use crate::{
+    defaulting::is_written,
     defaults::{LANGUAGES, LanguageDefaults},
-    is_hollow, is_written,
     otlp::{self, Agent, Problem, Seen},
+    raw::is_hollow,
 };
 
 const ENDPOINT: &str = "spec.exporter.endpoint";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Verdict;
+use super::verdict::Verdict;
 use crate::{
     defaults::DefaultImages,
     image::{Keep, Why, not_upgradable},

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Verdict, claim, path::Path, resources, security, text, variables};
+use super::{claim, path::Path, resources, security, text, variables, verdict::Verdict};
 use crate::{
     defaults::{LANGUAGES, LanguageDefaults},
-    is_hollow,
     quantity::Quantity,
+    raw::is_hollow,
     sizes::AgentSizes,
 };
 

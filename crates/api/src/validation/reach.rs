@@ -1,15 +1,5 @@
 //! Which pods an error of an Instrumentation would break.
-//!
-//! What is stored has not always been judged: files have not, nor has what was
-//! there before the webhook. Used as it is, it would make pods that the API
-//! server refuses, or whose agent never starts. So what an error reaches is not
-//! used; the rest is.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
-use super::judge;
 use crate::defaults::LANGUAGES;
 
 /// Which pods an error would break.
@@ -29,15 +19,6 @@ const HARMLESS: [&str; 6] = ["defaults", "priority", "propagators", "resource", 
 
 /// Fields of a language whose agent has no volume for them.
 const OF_VOLUMES: [&str; 2] = ["volumeClaimTemplate", "volumeLimitSize"];
-
-/// What an object cannot be used for, each with what is wrong first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unusable {
-    /// Why it cannot be used at all.
-    pub at_all: Option<String>,
-    /// Why it cannot be used for languages, by their fields in the specification.
-    pub for_languages: BTreeMap<&'static str, String>,
-}
 
 impl Reach {
     /// By the path of the field that is wrong.
@@ -60,23 +41,6 @@ impl Reach {
             None => Self::EveryPod,
         }
     }
-}
-
-/// What an Instrumentation that nobody has judged cannot be used for.
-pub fn unusable(object: &Value) -> Unusable {
-    let mut unusable = Unusable::default();
-    for error in judge(object).errors {
-        match error.reach {
-            Reach::NoPod => {}
-            Reach::Language(field) => {
-                unusable.for_languages.entry(field).or_insert_with(|| error.to_string());
-            }
-            Reach::EveryPod => {
-                unusable.at_all.get_or_insert_with(|| error.to_string());
-            }
-        }
-    }
-    unusable
 }
 
 #[cfg(test)]

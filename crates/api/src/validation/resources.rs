@@ -3,7 +3,11 @@
 
 use serde_json::Value;
 
-use super::{Cause, Verdict, path::Path, text};
+use super::{
+    path::Path,
+    text,
+    verdict::{Cause, Verdict},
+};
 use crate::{
     defaults::{LIMITS, LanguageDefaults},
     quantity::Quantity,

@@ -5,7 +5,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{Cause, Verdict, text};
+use super::{
+    text,
+    verdict::{Cause, Verdict},
+};
 use crate::crd::{INTERVAL, RATIO};
 
 const ARGUMENT: &str = "spec.sampler.argument";

@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{Cause, Verdict, path::Path, text};
+use super::{
+    path::Path,
+    text,
+    verdict::{Cause, Verdict},
+};
 use crate::{
     crd::{
         Pattern,

@@ -3,8 +3,12 @@
 
 use serde_json::Value;
 
-use super::{Cause, Verdict, path::Path, text};
-use crate::is_hollow;
+use super::{
+    path::Path,
+    text,
+    verdict::{Cause, Verdict},
+};
+use crate::raw::is_hollow;
 
 /// Checks a security context.
 pub fn check(verdict: &mut Verdict, field: Path<'_>, context: &Value) {

@@ -2,7 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Cause, Verdict, path::Path, text};
+use super::{
+    path::Path,
+    text,
+    verdict::{Cause, Verdict},
+};
 
 /// Checks a selector.
 pub fn check(verdict: &mut Verdict, field: Path<'_>, selector: &Value) {

@@ -3,8 +3,12 @@
 
 use serde_json::Value;
 
-use super::{Cause, Verdict, path::Path, text};
-use crate::is_hollow;
+use super::{
+    path::Path,
+    text,
+    verdict::{Cause, Verdict},
+};
+use crate::raw::is_hollow;
 
 /// Every kind of source.
 const SOURCES: [&str; 5] = ["configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"];

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Verdict, path::Path, secret, source, text};
+use super::{path::Path, secret, source, text, verdict::Verdict};
 
 /// Variables that injection extends in place of setting them.
 const EXTENDED: [&str; 7] = [

@@ -1,0 +1,61 @@
+//! All checks of one object.
+
+use serde_json::Value;
+
+use super::{
+    exporter, language,
+    path::Path,
+    sampler, schema, security, selector, text, variables,
+    verdict::{Cause, Verdict},
+};
+use crate::{
+    allowed::{self, ALLOWED_NAMESPACES},
+    crd,
+};
+
+/// Checks an object, which has been defaulted or will be.
+pub fn judge(object: &Value) -> Verdict {
+    let mut verdict = Verdict::default();
+    check_name(&mut verdict, &object["metadata"]);
+    check_allowed(&mut verdict, &object["metadata"]["annotations"][ALLOWED_NAMESPACES]);
+    let (path, spec) = (Path::Root("spec"), &object["spec"]);
+    if !spec.is_null() {
+        schema::check(&mut verdict, path, crd::schema::spec(), spec);
+    }
+    let context = "initContainerSecurityContext";
+    security::check(&mut verdict, path.member(context), &spec[context]);
+    sampler::check(&mut verdict, &spec["sampler"]);
+    selector::check(&mut verdict, path.member("selector"), &spec["selector"]);
+    exporter::check(&mut verdict, object);
+    variables::check(&mut verdict, path.member("env"), &spec["env"]);
+    language::check(&mut verdict, path, spec);
+    verdict
+}
+
+/// The API server checks names before any webhook; files come without an API server.
+fn check_name(verdict: &mut Verdict, metadata: &Value) {
+    let is_given = |field: &str| metadata[field].as_str().is_some_and(|name| !name.is_empty());
+    if !is_given("name") && !is_given("generateName") {
+        verdict.refuse(Cause::Required, "metadata.name", "is missing; every object needs a name");
+    } else if let Some(name) = metadata["name"].as_str()
+        && !text::is_dns_name(name)
+        && !name.is_empty()
+    {
+        let shown = text::quoted(name);
+        let message = format!("{shown} is not a name; valid: lower-case letters, digits, - and .");
+        verdict.refuse(Cause::Invalid, "metadata.name", message);
+    }
+}
+
+/// An entry that is not the name of a namespace allows nobody, which is safe and hardly meant.
+fn check_allowed(verdict: &mut Verdict, annotation: &Value) {
+    for entry in allowed::malformed(annotation.as_str().unwrap_or_default()) {
+        let message = format!(
+            "{} is not the name of a namespace, so it allows none; valid: a comma-separated list of namespaces \
+             (lower-case letters, digits and -, at most 63 characters each), or \"*\" for all",
+            text::quoted(entry)
+        );
+        let field = format!("metadata.annotations[{ALLOWED_NAMESPACES}]");
+        verdict.warn("allowed-namespaces", field, message);
+    }
+}
