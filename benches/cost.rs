@@ -3,17 +3,18 @@
 //!
 //! Instructions are counted by valgrind, where it is there.
 
-#[path = "support/figures.rs"]
-mod figures;
-#[path = "support/material.rs"]
-mod material;
-#[path = "support/stages.rs"]
-mod stages;
+use std::{collections::BTreeMap, env, hint::black_box, path::Path, process::Command, sync::Arc};
 
-use std::{collections::BTreeMap, env, hint::black_box, process::Command};
-
-use figures::Figures;
-use stages::{Case, Whole};
+use futures::FutureExt;
+use otel_webhook::{admission::Admission, store::Writer, telemetry::Metrics};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::Settings;
+use otel_webhook_testkit::load::{
+    figures::Figures,
+    material,
+    stages::{self, Answer, Case, Whole},
+};
+use serde_json::Value;
 
 /// Reviews before the counting: for what is made once.
 const FIRST: u32 = 20;
@@ -34,7 +35,7 @@ fn main() {
     let mut instructions_of = BTreeMap::new();
     for whole in stages::wholes() {
         let name = title(&whole);
-        let case = whole.case();
+        let case = whole.case(program);
         allocations(&mut figures, &name, || case.answer());
         if has_valgrind {
             let count = instructions(&name);
@@ -47,7 +48,7 @@ fn main() {
             figures.add(format!("{what}, instructions"), "times", goal, &[many / few]);
         }
     }
-    figures.finish("cost");
+    figures.finish("cost", Path::new(env!("CARGO_TARGET_TMPDIR")));
 }
 
 /// Cases of which one has to cost about as many times more than another as it is larger.
@@ -84,8 +85,22 @@ const RATIOS: [(&str, &str, &str, &str); 5] = [
     ),
 ];
 
+/// The webhook's own handling of reviews, without a server around it.
+fn program(objects: &[Value], settings: Settings) -> Answer {
+    let mut writer = Writer::new(DefaultImages::default());
+    for object in objects {
+        writer.put(object);
+    }
+    writer.publish();
+    let admission = Admission::new(writer.store(), settings, None, Arc::new(Metrics::new()));
+    Box::new(move |body| {
+        let answer = admission.mutate_pod(body).now_or_never();
+        answer.expect("nothing to wait for without a cluster").expect("a review")
+    })
+}
+
 fn steps(figures: &mut Figures) {
-    let case = Case::usual(&material::usual());
+    let case = Case::usual(program, &material::usual());
     let request = Case::parse(&case.body);
     let outcome = Ok(case.build(case.decide(&request)));
     allocations(figures, "step: parse", || Case::parse(&case.body));
@@ -127,7 +142,7 @@ fn collected(case: &str, times: u32) -> f64 {
 
 fn repeat(name: &str, times: u32) {
     let wholes = stages::wholes();
-    let case = wholes.iter().find(|whole| title(whole) == name).expect("a case of that name").case();
+    let case = wholes.iter().find(|whole| title(whole) == name).expect("a case of that name").case(program);
     for _ in 0..times {
         drop(black_box(case.answer()));
     }

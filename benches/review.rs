@@ -1,15 +1,32 @@
 //! How long a review takes without a server around it: step by step for pods
 //! of three sizes, and as a whole for whatever may make a difference.
 
-#[path = "support/material.rs"]
-mod material;
-#[path = "support/stages.rs"]
-mod stages;
-
-use std::hint::black_box;
+use std::{hint::black_box, sync::Arc};
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use stages::Case;
+use futures::FutureExt;
+use otel_webhook::{admission::Admission, store::Writer, telemetry::Metrics};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::Settings;
+use otel_webhook_testkit::load::{
+    material,
+    stages::{self, Answer, Case},
+};
+use serde_json::Value;
+
+/// The webhook's own handling of reviews, without a server around it.
+fn program(objects: &[Value], settings: Settings) -> Answer {
+    let mut writer = Writer::new(DefaultImages::default());
+    for object in objects {
+        writer.put(object);
+    }
+    writer.publish();
+    let admission = Admission::new(writer.store(), settings, None, Arc::new(Metrics::new()));
+    Box::new(move |body| {
+        let answer = admission.mutate_pod(body).now_or_never();
+        answer.expect("nothing to wait for without a cluster").expect("a review")
+    })
+}
 
 fn steps(criterion: &mut Criterion) {
     let pods = [
@@ -18,7 +35,7 @@ fn steps(criterion: &mut Criterion) {
         ("100 containers", material::of_containers(100, 1)),
     ];
     for (name, review) in pods {
-        let case = Case::usual(&review);
+        let case = Case::usual(program, &review);
         let request = Case::parse(&case.body);
         let outcome = Ok(case.build(case.decide(&request)));
         let mut group = criterion.benchmark_group(format!("step, {name}"));
@@ -40,7 +57,7 @@ fn steps(criterion: &mut Criterion) {
 
 fn wholes(criterion: &mut Criterion) {
     for whole in stages::wholes() {
-        let case = whole.case();
+        let case = whole.case(program);
         let mut group = criterion.benchmark_group(whole.group);
         group.bench_function(&whole.name, |bencher| bencher.iter(|| case.answer()));
     }

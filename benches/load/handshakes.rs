@@ -11,9 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use otel_webhook_testkit::load::{link, sender::Done, trust};
 use rustls::ClientConfig;
-
-use crate::{link, sender::Done, trust};
 
 /// Connections that are made at the same time.
 const AT_ONCE: usize = 8;

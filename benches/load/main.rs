@@ -9,24 +9,17 @@
 //! ```
 
 mod empty;
-#[path = "../support/figures.rs"]
-mod figures;
 mod handshakes;
-#[path = "../support/limit_ranges.rs"]
-mod limit_ranges;
-mod link;
-#[path = "../support/material.rs"]
-mod material;
 mod measure;
 mod pinned;
-mod sender;
-mod server;
-mod trust;
 
-use std::{env, io};
+use std::{env, io, path::Path};
 
-use figures::Figures;
 use mimalloc::MiMalloc;
+use otel_webhook_testkit::load::figures::Figures;
+
+/// The product, as it is released.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
 
 /// The product's, for the empty handler.
 #[global_allocator]
@@ -40,6 +33,6 @@ fn main() -> io::Result<()> {
     pinned::pin_this_process();
     let mut figures = Figures::new();
     measure::all(&mut figures)?;
-    figures.finish("load");
+    figures.finish("load", Path::new(env!("CARGO_TARGET_TMPDIR")));
     Ok(())
 }

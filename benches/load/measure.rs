@@ -6,15 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+use otel_webhook_testkit::load::{
+    figures::Figures,
+    limit_ranges, material,
+    sender::{Done, Sender},
+    server::Server,
+};
 use serde_json::{Value, json};
 
-use crate::{
-    figures::Figures,
-    handshakes, limit_ranges, material,
-    pinned::{empty_handler, product},
-    sender::{Done, Sender},
-    server::{PROGRAM, Server},
-};
+use crate::PROGRAM;
+use crate::handshakes;
+use crate::pinned::{empty_handler, product};
 
 /// How often everything is measured; the figures tell the lowest and the highest.
 const ROUNDS: usize = 5;

@@ -2,12 +2,11 @@
 
 use std::{env, fs, io, path::Path, process::Command};
 
+use otel_webhook_testkit::load::server::Server;
 use serde_json::{Value, json};
 
-use crate::{
-    empty,
-    server::{PROGRAM, Server},
-};
+use crate::PROGRAM;
+use crate::empty;
 
 const SERVER_CORE: &str = "0";
 const CLIENT_CORE: &str = "1";

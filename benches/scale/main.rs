@@ -10,38 +10,19 @@
 //! (namespaces, Instrumentations, ReplicaSets), which is the usual number. Besides,
 //! `OTEL_WEBHOOK_BENCH_LIMIT_RANGES` LimitRanges, one a namespace, else none.
 
-#[path = "../../tests/e2e/control_plane.rs"]
-#[allow(dead_code, reason = "the end-to-end tests use more of it")]
-mod control_plane;
-#[path = "../support/figures.rs"]
-mod figures;
-#[path = "../support/limit_ranges.rs"]
-mod limit_ranges;
-#[path = "../load/link.rs"]
-mod link;
-#[path = "../support/material.rs"]
-#[allow(dead_code, reason = "the other benches use more of it")]
-mod material;
 mod measure;
 mod objects;
-#[path = "../../tests/e2e/program.rs"]
-#[allow(dead_code, reason = "shared with the end-to-end tests, one of which kills it")]
-mod program;
-#[path = "../load/sender.rs"]
-#[allow(dead_code, reason = "the other benches use more of it")]
-mod sender;
-#[path = "../load/server.rs"]
-mod server;
-#[path = "../load/trust.rs"]
-mod trust;
-#[path = "../../tests/support/until.rs"]
-mod until;
 
-use std::env;
+use std::{env, path::Path};
 
-use control_plane::ControlPlane;
-use figures::Figures;
 use objects::{Population, Scale};
+use otel_webhook_testkit::{
+    cluster::control_plane::ControlPlane,
+    load::{figures::Figures, limit_ranges},
+};
+
+/// The product, as it is released.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
 
 fn main() {
     // kube would take another provider than the product's, were none chosen.
@@ -58,5 +39,5 @@ fn main() {
         let population = Population::create(&plane, scale).await;
         measure::all(&mut figures, &plane, &population).await.expect("every step works");
     });
-    figures.finish(&scale.figures());
+    figures.finish(&scale.figures(), Path::new(env!("CARGO_TARGET_TMPDIR")));
 }

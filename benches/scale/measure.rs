@@ -9,15 +9,14 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use otel_webhook_testkit::{
+    cluster::control_plane::ControlPlane,
+    load::{figures::Figures, sender::Sender, server::Server},
+};
 use serde_json::Value;
 
-use crate::{
-    control_plane::ControlPlane,
-    figures::Figures,
-    objects::Population,
-    sender::Sender,
-    server::{PROGRAM, Server},
-};
+use crate::PROGRAM;
+use crate::objects::Population;
 
 type Failed = Box<dyn std::error::Error>;
 

@@ -8,12 +8,12 @@ use kube::{
     api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use serde_json::{Value, json};
-
-use crate::{
-    control_plane::{ControlPlane, until},
-    limit_ranges, material,
+use otel_webhook_testkit::{
+    cluster::control_plane::ControlPlane,
+    load::{limit_ranges, material},
+    until::until,
 };
+use serde_json::{Value, json};
 
 /// Requests at the same time.
 const AT_ONCE: usize = 8;

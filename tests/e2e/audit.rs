@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use otel_webhook_testkit::{objects::items, until::until};
 use serde_json::Value;
 
 use crate::cluster::{Cluster, LIMIT};
-use crate::control_plane::until;
-use crate::created::items;
 
-/// Every entry so far.
-pub fn entries(cluster: &Cluster) -> Vec<Value> {
+/// Every entry so far that has this text in it. There are many of other cases.
+fn entries(cluster: &Cluster, part: &str) -> Vec<Value> {
     let text = fs::read_to_string(cluster.plane.audit_log()).expect("an audit log");
+    let lines = text.lines().filter(|line| line.contains(part));
     // The last line may be on its way.
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// The annotations of the entry for the creation of a pod.
 pub fn of_creation(cluster: &Cluster, namespace: &str, pod: &str) -> Value {
     until(&format!("an audit entry for the creation of {namespace}/{pod}"), LIMIT, || {
-        let mut entries = entries(cluster).into_iter();
+        let mut entries = entries(cluster, &format!("\"{pod}\"")).into_iter();
         let found = entries.find(|entry| {
             let object = &entry["objectRef"];
             entry["verb"] == "create"
@@ -43,7 +43,7 @@ pub fn decision(cluster: &Cluster, namespace: &str, pod: &str) -> String {
 /// A patch that creates an object needs `create` as well, which the log does not say.
 pub fn asked(cluster: &Cluster, account: &str) -> BTreeSet<String> {
     let mut asked = BTreeSet::new();
-    for entry in entries(cluster).iter().filter(|entry| entry["user"]["username"] == account) {
+    for entry in entries(cluster, account).iter().filter(|entry| entry["user"]["username"] == account) {
         let code = &entry["responseStatus"]["code"];
         assert!(code != 401 && code != 403, "it was refused: {entry}");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

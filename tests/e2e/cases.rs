@@ -1,4 +1,8 @@
-//! The cases, in the order in which they run.
+//! The cases, in groups that run side by side.
+//!
+//! A case belongs to the first group if it sends pods to the cluster's own webhook, stops it, changes its
+//! flags or its registration, counts what it did, or changes the CRD. The others have webhooks, namespaces
+//! or clusters of their own, and their pods have the label [`crate::registration::ELSEWHERE`].
 
 mod aftermath;
 mod bounded;
@@ -24,10 +28,13 @@ mod tenants;
 mod workloads;
 
 use crate::cluster::Cluster;
-use crate::runner::Case;
+use otel_webhook_testkit::runner::Group;
 
-/// Every case by its name. The last ones look back at all before them.
-pub const ALL: &[(&str, Case<Cluster>)] = &[
+/// All groups; those that take longest begin first.
+pub const GROUPS: &[Group<Cluster>] = &[ROTATIONS, OWN_WEBHOOK, OWN_CLUSTERS, MANAGED, GENERATED];
+
+/// Cases about the cluster's own webhook.
+const OWN_WEBHOOK: Group<Cluster> = &[
     ("the_committed_manifests_are_accepted", manifests::accepted),
     ("the_first_case_injects_a_deployments_pod", first_case::deployment),
     ("a_namespace_asks_for_all_its_pods", namespaces::opt_in),
@@ -63,20 +70,38 @@ pub const ALL: &[(&str, Case<Cluster>)] = &[
     ("mistakes_in_workloads_are_told_to_whoever_applies_them", workloads::warned_of),
     ("each_language_is_injected_as_the_contract_says", languages::each),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
-    ("a_generated_pod_that_is_taken_is_taken_injected_too", generated::taken),
-    ("a_mistake_in_an_instrumentation_refuses_no_generated_pod", generated::taken_with_mistakes),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
-    ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
+    ("a_generated_pod_that_its_namespace_accepts_is_accepted_injected_too", bounded::accepted),
+];
+
+/// Managed certificates, on replicas with one Secret.
+const MANAGED: Group<Cluster> = &[
     ("managed_replicas_that_start_together_make_one_authority", managed::together),
     ("managed_certificates_wait_for_a_configuration", managed::later),
     ("managed_bundles_that_are_changed_are_put_back", managed::vandalised_bundle),
     ("managed_bundles_are_not_fought_for_for_ever", managed::quarrel),
     ("managed_secrets_that_are_damaged_cost_no_pod_its_agent", managed::vandalised_secret),
     ("managed_certificates_leave_the_secret_of_somebody_else_alone", managed::foreign_secret),
-    ("managed_rotations_cost_no_pod_its_agent", managed::rotations),
+];
+
+/// The same on sets of replicas with Secrets of their own.
+const ROTATIONS: Group<Cluster> = &[("managed_rotations_cost_no_pod_its_agent", managed::rotations)];
+
+/// Each with a control plane of its own.
+const OWN_CLUSTERS: Group<Cluster> = &[
+    ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
-    ("a_generated_pod_that_its_namespace_accepts_is_accepted_injected_too", bounded::accepted),
+];
+
+/// In a namespace that is not sent to any webhook.
+const GENERATED: Group<Cluster> = &[
+    ("a_generated_pod_that_is_taken_is_taken_injected_too", generated::taken),
+    ("a_mistake_in_an_instrumentation_refuses_no_generated_pod", generated::taken_with_mistakes),
+];
+
+/// Cases that look back at all before them.
+pub const LAST: Group<Cluster> = &[
     ("the_roles_suffice", aftermath::roles),
     ("the_roles_of_managed_certificates_suffice", aftermath::managed_roles),
     ("the_api_server_has_nothing_to_complain_about", aftermath::complaints),

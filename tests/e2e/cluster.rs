@@ -1,12 +1,14 @@
 //! A cluster with the webhook in it, and what the cases do there.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
+use otel_webhook_testkit::{
+    cluster::{control_plane::ControlPlane, created::Created},
+    until::until,
+};
 use serde_json::{Map, Value, json};
 
-use crate::control_plane::{ControlPlane, until};
-use crate::created::Created;
 use crate::registration;
 use crate::webhook::Webhook;
 
@@ -20,7 +22,7 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 pub struct Cluster {
     pub webhook: Webhook,
     pub plane: ControlPlane,
-    registrations: Cell<u32>,
+    registrations: AtomicU32,
 }
 
 impl Cluster {
@@ -29,7 +31,7 @@ impl Cluster {
         let plane = ControlPlane::start();
         let kubeconfig = registration::install(&plane);
         let webhook = Webhook::start(&kubeconfig, plane.dir());
-        let cluster = Self { webhook, plane, registrations: Cell::new(0) };
+        let cluster = Self { webhook, plane, registrations: AtomicU32::new(0) };
         cluster.namespace("registered", &[]);
         cluster.instrumentation("registered", "default", &json!({}));
         cluster.register(&[&cluster.webhook.first_authority]);
@@ -39,8 +41,7 @@ impl Cluster {
     /// Registers the webhook by the authorities of its certificate, and waits
     /// until the API server calls it accordingly.
     pub fn register(&self, authorities: &[&str]) {
-        let number = self.registrations.get() + 1;
-        self.registrations.set(number);
+        let number = self.registrations.fetch_add(1, SeqCst) + 1;
         registration::register(&self.plane, &self.webhook.url(), authorities, number);
         let mut left_out = java("left-out");
         left_out["metadata"]["labels"] = json!({(registration::LABEL): number.to_string()});
@@ -48,11 +49,6 @@ impl Cluster {
             let injected = |pod| self.dry_run("registered", pod).is_injected();
             (!injected(&left_out) && injected(&java("included"))).then_some(())
         });
-    }
-
-    /// Keeps a pod from the registered webhook.
-    pub fn leave_out(&self, pod: &mut Value) {
-        pod["metadata"]["labels"][registration::LABEL] = self.registrations.get().to_string().into();
     }
 
     /// Makes a namespace in which pods can be created at once.
@@ -81,7 +77,11 @@ impl Cluster {
             "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
             "metadata": {"name": name, "namespace": namespace}, "spec": spec,
         });
-        registration::apply(&self.plane, &object.to_string());
+        let args = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
+        // The kind is not served for a moment after another case changed the CRD.
+        until(&format!("the Instrumentation {namespace}/{name} is stored"), LIMIT, || {
+            self.plane.kubectl_in(&args, &object.to_string()).ok.then_some(())
+        });
     }
 
     /// Makes an object of another kind, or changes it.

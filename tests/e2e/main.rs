@@ -6,54 +6,28 @@
 //!    ^ kubectl            | AdmissionReviews
 //!  cases ─────────────> Webhook (the program, `serve`, as its own service account)
 //! ```
-//! One control plane serves all cases, one after the other. Each case has
-//! namespaces of its own, and what it does to the webhook or its registration
-//! is undone when it ends, however it ends.
+//! One control plane serves all cases, which run in groups side by side. Each
+//! case has namespaces of its own, and what it does to the webhook or its
+//! registration is undone when it ends, however it ends.
 
 mod admin;
 mod audit;
-#[path = "../support/bounded.rs"]
-mod bounded;
-#[path = "../support/bounded_pod.rs"]
-mod bounded_pod;
-#[path = "../support/broken.rs"]
-mod broken_fields;
 mod cases;
 mod cluster;
-mod control_plane;
-mod created;
-#[path = "../support/generator.rs"]
-mod generator;
-#[path = "../support/namespace_model.rs"]
-mod namespace_model;
-mod program;
-#[path = "../support/quota_model.rs"]
-mod quota_model;
 mod registration;
 mod replicas;
-#[path = "../support/resources.rs"]
-mod resources;
-#[path = "../support/review.rs"]
-mod review;
-#[path = "../support/runner.rs"]
-mod runner;
-#[path = "../support/secret_volume.rs"]
-mod secret_volume;
 mod sidecar;
-#[path = "../support/sidecar_model.rs"]
-mod sidecar_model;
 mod traffic;
-#[path = "../support/until.rs"]
-mod until;
 mod webhook;
 
 use std::process::ExitCode;
 
 use cluster::Cluster;
+use otel_webhook_testkit::runner::{self, Shared};
 
 /// Runs the cases whose name contains the first argument; without one, all.
 fn main() -> ExitCode {
-    runner::run(cases::ALL, Cluster::start, |cluster| {
-        format!("The end of the webhook's log:\n{}", cluster.webhook.log_tail())
-    })
+    let after_failure =
+        |cluster: &Cluster| format!("The end of the webhook's log:\n{}", cluster.webhook.log_tail());
+    runner::run(cases::GROUPS, cases::LAST, &Shared { start: Cluster::start, after_failure })
 }

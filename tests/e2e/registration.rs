@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use otel_webhook_testkit::{cluster::control_plane::ControlPlane, until::until};
 use serde_json::{Value, json};
 
-use crate::control_plane::{ControlPlane, until};
 use crate::webhook::Webhook;
 
 pub const CRD: &str = include_str!("../../manifests/crd/crd.yaml");
@@ -20,6 +20,9 @@ pub const HOME: &str = "otel-webhook";
 
 /// The label by which a registration leaves a pod out.
 pub const LABEL: &str = "left-out-by-registration";
+
+/// The label of pods that only other webhooks are to see.
+pub const ELSEWHERE: &str = "reviewed-elsewhere";
 
 /// What the registrations of Instrumentations are called here.
 const OF_A_NAMESPACE: &str = "otel-webhook-of-a-namespace";
@@ -57,7 +60,8 @@ pub fn register(plane: &ControlPlane, url: &str, authorities: &[&str], number: u
     let webhook = &mut webhooks[0];
     webhook["clientConfig"] = json!({"url": url, "caBundle": BASE64_STANDARD.encode(authorities.concat())});
     let others = json!({"key": LABEL, "operator": "NotIn", "values": [number.to_string()]});
-    webhook["objectSelector"] = json!({"matchExpressions": [others]});
+    let here = json!({"key": ELSEWHERE, "operator": "DoesNotExist"});
+    webhook["objectSelector"] = json!({"matchExpressions": [others, here]});
     apply(plane, &registration.to_string());
 }
 

@@ -6,12 +6,14 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use otel_webhook_testkit::{
+    cluster::{control_plane::free_ports, program::Program},
+    until::until,
+};
 use serde_json::{Value, json};
 
 use crate::admin;
 use crate::cluster::{Cluster, LIMIT, java};
-use crate::control_plane::{free_ports, until};
-use crate::program::Program;
 use crate::registration;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
@@ -78,7 +80,9 @@ impl<'c> Replicas<'c> {
             cluster.apply(&role);
         }
         cluster.plane.kubectl(&["delete", "secret", SECRET, "--namespace", &home, "--ignore-not-found"]);
-        cluster.instrumented_namespace(namespace);
+        // Whether the cluster's own webhook knows it makes no difference.
+        cluster.namespace(namespace, &[]);
+        cluster.instrumentation(namespace, "default", &json!({}));
         let ports: [u16; 2 * REPLICAS] = free_ports();
         Self {
             cluster,
@@ -175,8 +179,8 @@ impl<'c> Replicas<'c> {
     /// A pod that is sent to one replica and to nobody else.
     pub fn pod(&self, name: &str, replica: usize) -> Value {
         let mut pod = java(name);
-        pod["metadata"]["labels"] = json!({"replica": self.configuration(replica)});
-        self.cluster.leave_out(&mut pod);
+        let labels = json!({"replica": self.configuration(replica), (registration::ELSEWHERE): ""});
+        pod["metadata"]["labels"] = labels;
         pod
     }
 

@@ -14,12 +14,11 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook::server::{Listening, Shutdown, Transport};
 use otel_webhook::telemetry::Metrics;
 use otel_webhook::tls::{self, CurrentCertificate};
+use otel_webhook_testkit::{objects::items, until::until};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::cluster::{Cluster, LIMIT, asking};
-use crate::control_plane::until;
-use crate::created::items;
 use crate::webhook::pair;
 
 /// The name of the container that it adds.

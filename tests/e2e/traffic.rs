@@ -6,11 +6,13 @@ use std::thread;
 use kube::api::{DeleteParams, DynamicObject, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, core::ApiResource};
+use otel_webhook_testkit::{
+    cluster::{control_plane::ControlPlane, created::Created},
+    until::until,
+};
 use serde_json::{Value, json};
 
 use crate::cluster::LIMIT;
-use crate::control_plane::{ControlPlane, until};
-use crate::created::Created;
 
 /// What the API server said about `what` after so many lines of its log.
 pub fn complaints(plane: &ControlPlane, before: usize, what: &str) -> Vec<String> {

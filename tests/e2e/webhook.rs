@@ -1,15 +1,19 @@
 //! The program under test, as a process.
 
-use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use otel_webhook_testkit::{
+    cluster::{control_plane::free_ports, secret_volume::SecretVolume},
+    until::until,
+};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -17,8 +21,6 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
 use crate::admin;
-use crate::control_plane::{free_ports, until};
-use crate::secret_volume::SecretVolume;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
 
@@ -28,13 +30,13 @@ const LOG_TAIL_LINES: usize = 20;
 
 /// `otel-webhook serve`, on the same ports however often it is started.
 pub struct Webhook {
-    process: RefCell<Option<Child>>,
+    process: Mutex<Option<Child>>,
     /// How many lines of the log are of runs before this one.
-    log_start: Cell<usize>,
-    volume: RefCell<SecretVolume>,
+    log_start: AtomicUsize,
+    volume: Mutex<SecretVolume>,
     /// The authority of the certificate that it began with.
     pub first_authority: String,
-    authority: RefCell<String>,
+    authority: Mutex<String>,
     port: u16,
     admin_port: u16,
     kubeconfig: PathBuf,
@@ -53,10 +55,10 @@ impl Webhook {
         let [port, admin_port] = free_ports();
         let pair = pair();
         let webhook = Self {
-            process: RefCell::default(),
-            log_start: Cell::default(),
-            volume: RefCell::new(SecretVolume::new(&pair.certificate_pem, &pair.key_pem)),
-            authority: RefCell::new(pair.ca_pem.clone()),
+            process: Mutex::default(),
+            log_start: AtomicUsize::default(),
+            volume: Mutex::new(SecretVolume::new(&pair.certificate_pem, &pair.key_pem)),
+            authority: Mutex::new(pair.ca_pem.clone()),
             first_authority: pair.ca_pem,
             port,
             admin_port,
@@ -80,7 +82,7 @@ impl Webhook {
     /// Stops it by SIGTERM until the guard is dropped.
     pub fn stop(&self) -> Changed<'_> {
         let guard = Changed(self);
-        let status = self.process.take().map(terminate).expect("it runs");
+        let status = locked(&self.process).take().map(terminate).expect("it runs");
         assert!(status.success(), "SIGTERM ended it with {status}\n{}", self.log_tail());
         guard
     }
@@ -94,13 +96,13 @@ impl Webhook {
 
     /// The authority of its present certificate.
     pub fn authority(&self) -> String {
-        self.authority.borrow().clone()
+        locked(&self.authority).clone()
     }
 
     /// Replaces the certificate on disk, as the kubelet does.
     pub fn replace_certificate(&self, pair: &SelfSigned) {
-        self.volume.borrow_mut().swap_pair(pair);
-        self.authority.replace(pair.ca_pem.clone());
+        locked(&self.volume).swap(&pair.certificate_pem, &pair.key_pem);
+        locked(&self.authority).clone_from(&pair.ca_pem);
     }
 
     /// The value of a metric; zero where it is not shown.
@@ -125,7 +127,7 @@ impl Webhook {
     /// The lines of the log since the last start.
     pub fn log(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines = text.lines().skip(self.log_start.get());
+        let lines = text.lines().skip(self.log_start.load(SeqCst));
         lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| line.into())).collect()
     }
 
@@ -138,8 +140,9 @@ impl Webhook {
 
     fn run(&self, flags: &[&str]) {
         let log = File::options().create(true).append(true).open(&self.log).expect("a log");
-        self.log_start.set(fs::read_to_string(&self.log).unwrap_or_default().lines().count());
-        let volume = self.volume.borrow();
+        let lines = fs::read_to_string(&self.log).unwrap_or_default().lines().count();
+        self.log_start.store(lines, SeqCst);
+        let volume = locked(&self.volume);
         let child = Command::new(PROGRAM)
             .arg("serve")
             .args(["--listen", &format!("127.0.0.1:{}", self.port)])
@@ -158,9 +161,9 @@ impl Webhook {
             .stderr(log)
             .spawn()
             .expect("the program can be started");
-        self.process.replace(Some(child));
+        locked(&self.process).replace(child);
         until("the webhook is ready", LIMIT, || {
-            let ended = self.process.borrow_mut().as_mut().and_then(|child| child.try_wait().ok()?);
+            let ended = locked(&self.process).as_mut().and_then(|child| child.try_wait().ok()?);
             assert!(ended.is_none(), "the webhook ended: {ended:?}\n{}", self.log_tail());
             self.get("/readyz").filter(|body| body == "ready\n")
         });
@@ -201,7 +204,7 @@ impl Webhook {
 
 impl Drop for Webhook {
     fn drop(&mut self) {
-        self.process.take().map(terminate);
+        locked(&self.process).take().map(terminate);
     }
 }
 
@@ -210,7 +213,7 @@ pub struct Changed<'w>(&'w Webhook);
 
 impl Drop for Changed<'_> {
     fn drop(&mut self) {
-        self.0.process.take().map(terminate);
+        locked(&self.0.process).take().map(terminate);
         self.0.run(&[]);
     }
 }
@@ -218,6 +221,11 @@ impl Drop for Changed<'_> {
 /// A certificate under an authority of its own.
 pub fn pair() -> SelfSigned {
     SelfSigned::generate(&DEFAULT_NAMES).expect("a pair")
+}
+
+/// A case that failed left nothing half done: the values are replaced as a whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn terminate(mut child: Child) -> ExitStatus {

@@ -1,4 +1,4 @@
-//! The cases, in the order in which they run. Each installs a release of its
+//! The cases, on several clusters side by side. Each installs a release of its
 //! own and takes it away again.
 
 mod cert_manager;
@@ -9,13 +9,14 @@ mod managed;
 mod readme;
 mod rendered;
 
+use otel_webhook_testkit::runner::Group;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::pod::Ports;
-use crate::runner::Case;
 
-pub const ALL: &[(&str, Case<Cluster>)] = &[
+/// Those that take longest begin first.
+pub const ALL: Group<Cluster> = &[
     ("helm3_installs_upgrades_rolls_back_and_uninstalls", managed::helm3),
     ("helm4_installs_upgrades_rolls_back_and_uninstalls", managed::helm4),
     ("a_test_of_the_release_asks_the_webhook", managed::tested),

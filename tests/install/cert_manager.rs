@@ -1,7 +1,7 @@
 //! cert-manager's controllers and its injector of CAs, as a process.
 
 use crate::cluster::{Cluster, LIMIT};
-use crate::control_plane::{Program, until};
+use otel_webhook_testkit::{cluster::program::Program, until::until};
 
 /// cert-manager is there, until this is dropped.
 pub struct CertManager {

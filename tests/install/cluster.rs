@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use otel_webhook_testkit::{
+    cluster::{control_plane::ControlPlane, created::Created},
+    until::{poll, until},
+};
 use serde_json::{Value, json};
-
-use crate::control_plane::{ControlPlane, until};
-use crate::created::Created;
 
 /// Longer than a watch or a controller takes on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -125,7 +126,7 @@ impl Cluster {
     /// Waits until pods of a namespace are injected.
     pub fn until_injected(&self, namespace: &str) {
         let mut last = String::new();
-        let found = crate::until::poll(LIMIT, || {
+        let found = poll(LIMIT, || {
             let tried = self.create_java_by(namespace, "probe", &["--dry-run=server"]);
             last = format!("{} {}", tried.warnings, tried.status());
             tried.is_injected().then_some(())

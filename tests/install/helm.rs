@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use otel_webhook_testkit::cluster::control_plane::Ran;
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::control_plane::Ran;
 
 /// The chart of this tree.
 pub const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/charts/otel-webhook");

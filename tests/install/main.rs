@@ -13,31 +13,19 @@
 mod cases;
 mod cert_manager;
 mod cluster;
-#[path = "../e2e/control_plane.rs"]
-#[allow(dead_code, reason = "shared with the other end-to-end tests, which ask it for more")]
-mod control_plane;
-#[path = "../e2e/created.rs"]
-#[allow(dead_code, reason = "shared with the other end-to-end tests, which look at more of a pod")]
-mod created;
 mod helm;
 mod pod;
-#[path = "../e2e/program.rs"]
-#[allow(dead_code, reason = "shared with the other end-to-end tests, one of which kills it")]
-mod program;
-#[path = "../support/runner.rs"]
-mod runner;
-#[path = "../support/secret_volume.rs"]
-#[allow(dead_code, reason = "shared with tests that make their certificates themselves")]
-mod secret_volume;
 mod traffic;
-#[path = "../support/until.rs"]
-mod until;
 
 use std::process::ExitCode;
 
 use cluster::Cluster;
+use otel_webhook_testkit::runner::{self, Shared};
+
+/// How many clusters run side by side.
+const CLUSTERS: usize = 2;
 
 /// Runs the cases whose name contains the first argument; without one, all.
 fn main() -> ExitCode {
-    runner::run(cases::ALL, Cluster::start, Cluster::logs)
+    runner::run_apart(CLUSTERS, cases::ALL, &Shared { start: Cluster::start, after_failure: Cluster::logs })
 }

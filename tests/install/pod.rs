@@ -9,13 +9,14 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use otel_webhook_testkit::{
+    cluster::{control_plane::free_ports, created::name, program::Program, secret_volume::SecretVolume},
+    objects::items,
+    until::until,
+};
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
-use crate::control_plane::{free_ports, until};
-use crate::created::{items, name};
-use crate::program::Program;
-use crate::secret_volume::SecretVolume;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
 

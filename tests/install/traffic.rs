@@ -9,8 +9,11 @@ use kube::core::GroupVersionKind;
 use kube::{Client, Config};
 
 use crate::cluster::{Cluster, LIMIT, java};
-use crate::control_plane::{ControlPlane, until};
-use crate::created::Created;
+use otel_webhook_testkit::{
+    cluster::{control_plane::ControlPlane, created::Created},
+    runner::note,
+    until::until,
+};
 
 /// How many pods are on their way at the same time: with one connection each,
 /// a pod is created every few milliseconds.
@@ -42,7 +45,7 @@ impl Traffic {
                 senders.into_iter().flat_map(|sender| sender.join().expect("no panic")).collect();
             let created = traffic.created.load(SeqCst);
             assert!(failed.is_empty(), "of {created} pods not injected: {failed:?}");
-            println!("   {created} pods were created meanwhile, all of them injected");
+            note(&format!("{created} pods were created meanwhile, all of them injected"));
         });
     }
 

@@ -1,25 +1,43 @@
 //! Instrumentations that nobody judged: what is wrong in them reaches no pod,
 //! and what is right still does.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use serde_json::{Value, json};
-
-use crate::{
-    broken_fields::break_some,
-    generator::{Choices, Generated, generate},
-    invariants,
-    review::{how_many, review, surroundings},
-    sanity,
-    support::{Surroundings, asking, instrumentation, with},
-    validity,
+use otel_webhook::store::{Snapshot, Writer};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_testkit::{
+    generated::{
+        choices::{Choices, for_each, how_many},
+        mistakes::break_some,
+        pods::{self, Generated, generate},
+    },
+    models::{invariants, sanity, validity},
+    objects::{asking, instrumentation},
+    surroundings::{Injected, Surroundings, review, with},
 };
+use serde_json::{Value, json};
 
 /// How many are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
 const PODS: u64 = 10_000;
 
+/// What the store makes of objects.
+fn stored<'o>(objects: impl IntoIterator<Item = &'o Value>) -> Arc<Snapshot> {
+    let mut writer = Writer::new(DefaultImages::default());
+    for object in objects {
+        writer.put(object);
+    }
+    writer.publish();
+    writer.store().snapshot()
+}
+
+fn inject(around: &Surroundings, pod: &Value) -> Injected {
+    let snapshot = stored(&around.objects);
+    around.inject_knowing(pod, &snapshot.catalogue, &snapshot.owners)
+}
+
 fn try_pod(seed: u64, generated: &Generated) -> Result<Vec<&'static str>, String> {
-    let outcome = review(&surroundings(generated), &generated.pod);
+    let snapshot = stored([&generated.instrumentation]);
+    let outcome = review(&snapshot.catalogue, &snapshot.owners, pods::NAMESPACE, &generated.pod);
     let mut after = generated.pod.clone();
     json_patch::patch(&mut after, &outcome.patch).map_err(|error| format!("{seed}: {error}"))?;
     let mut faults = sanity::faults(&generated.pod, &after);
@@ -34,13 +52,15 @@ fn try_pod(seed: u64, generated: &Generated) -> Result<Vec<&'static str>, String
 #[test]
 fn no_mistake_reaches_a_pod() {
     let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
-    for seed in 0..how_many(PODS) {
+    let results = for_each(how_many(PODS), |seed| {
         let mut generated = generate(seed);
         let mistakes = break_some(&mut Choices::new(!seed), &mut generated.instrumentation);
-        let found = try_pod(seed, &generated).unwrap_or_else(|problem| {
-            panic!("pod {seed} with {mistakes:?}: {problem}\n{}", generated.instrumentation)
-        });
-        for code in found {
+        try_pod(seed, &generated).map_err(|problem| {
+            format!("pod {seed} with {mistakes:?}: {problem}\n{}", generated.instrumentation)
+        })
+    });
+    for result in results {
+        for code in result.unwrap_or_else(|problem| panic!("{problem}")) {
             *codes.entry(code).or_default() += 1;
         }
     }
@@ -70,7 +90,7 @@ fn a_language_that_is_wrong_is_left_out_alone() {
         ),
     ] {
         let around = with(json!({"java": java}));
-        let injected = around.inject(&asking(&["java", "python"], json!({})));
+        let injected = inject(&around, &asking(&["java", "python"], json!({})));
         assert_eq!(injected.codes(), ["java: InstrumentationInvalid", "python/app: Injected"], "{java}");
         let said = injected.outcome.warnings().join("\n");
         let start = format!("java: the Instrumentation \"shop/inst\" cannot be used: {sentence}");
@@ -96,7 +116,7 @@ fn what_is_wrong_for_every_pod_leaves_out_all_languages() {
         ),
         (json!(["a"]), "spec: is a list; valid: an object"),
     ] {
-        let injected = with(spec.clone()).inject(&asking(&["java", "sdk"], json!({})));
+        let injected = inject(&with(spec.clone()), &asking(&["java", "sdk"], json!({})));
         assert_eq!(
             injected.codes(),
             ["java: InstrumentationInvalid", "sdk: InstrumentationInvalid"],
@@ -121,7 +141,7 @@ fn what_no_pod_sees_keeps_none_from_its_agent() {
         json!({"nginx": {"volumeLimitSize": "abc"}, "go": {"volumeClaimTemplate": {"spec": {"volumeMode": "x"}}}}),
     ] {
         let pod = asking(&["java", "go", "nginx"], json!({}));
-        let injected = with(spec.clone()).inject(&pod);
+        let injected = inject(&with(spec.clone()), &pod);
         assert_eq!(
             injected.codes(),
             ["java/app: Injected", "go/app: Injected", "nginx/app: Injected"],
@@ -138,9 +158,9 @@ fn another_instrumentation_is_used_where_one_cannot_be() {
         instrumentation("bad", json!({"java": {"image": " "}})),
         instrumentation("good", json!({"java": {"image": "own:1"}, "selector": {}})),
     ]);
-    let injected = around.inject(&asking(&["java"], json!({})));
+    let injected = inject(&around, &asking(&["java"], json!({})));
     let image = |injected: &Value| injected["spec"]["initContainers"][0]["image"].clone();
     assert_eq!(image(&injected.pod), "own:1");
-    let injected = around.inject(&asking(&["python"], json!({})));
+    let injected = inject(&around, &asking(&["python"], json!({})));
     assert_eq!(injected.codes(), ["python: AmbiguousInstrumentation"]);
 }

@@ -7,7 +7,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::{binary::Binary, server::harness::Client};
+use crate::binary::Binary;
+use crate::server::harness::Client;
 
 pub fn captured(name: &str) -> String {
     let path = format!("{}/tests/data/captured/{name}.json", env!("CARGO_MANIFEST_DIR"));

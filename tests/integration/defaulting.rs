@@ -1,9 +1,8 @@
 //! Defaulting, by the operator's own results.
 
 use otel_webhook_api::{defaulting, defaults::DefaultImages};
+use otel_webhook_testkit::{conformance::cases, files::captured};
 use serde_json::Value;
-
-use crate::{captured::captured, conformance::cases};
 
 /// How many cases there are: a file that was cut short must not pass.
 const CASES: usize = 87;

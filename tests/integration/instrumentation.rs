@@ -12,10 +12,9 @@ use http_body_util::BodyExt;
 use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::Settings;
+use otel_webhook_testkit::{conformance::cases, files::captured};
 use serde_json::{Value, json};
 use tower::ServiceExt;
-
-use crate::{captured::captured, conformance::cases};
 
 const MUTATE: &str = "/mutate-opentelemetry-io-v1alpha1-instrumentation";
 const VALIDATE: &str = "/validate-opentelemetry-io-v1alpha1-instrumentation";

@@ -9,10 +9,9 @@ use http_body_util::BodyExt;
 use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{LABEL, Settings, language::LanguageSet};
+use otel_webhook_testkit::objects::{NAMESPACE, instrumentation, pod};
 use serde_json::{Value, json};
 use tower::ServiceExt;
-
-use crate::support::{NAMESPACE, instrumentation, pod};
 
 /// The webhook's routes, with what they count.
 struct Webhook {

@@ -6,9 +6,11 @@ use otel_webhook::store::{Store, Writer};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{CrossNamespace, Input, Outcome, Settings, pod::Pod, reason::ObjectName};
+use otel_webhook_testkit::{
+    objects::{NAMESPACE, asking, instrumentation, pod},
+    surroundings::Surroundings,
+};
 use serde_json::{Value, json};
-
-use crate::support::{NAMESPACE, Surroundings, asking, instrumentation, pod};
 
 const ALLOWED: &str = "otel-webhook/allowed-namespaces";
 const MODES: [CrossNamespace; 3] = [CrossNamespace::Allow, CrossNamespace::Granted, CrossNamespace::Deny];

@@ -6,13 +6,15 @@ use otel_webhook_api::{
     defaults::DefaultImages,
     validation::{Problem, Verdict, check_images, validate},
 };
+use otel_webhook_testkit::{
+    conformance::{cases, injection_cases},
+    files::captured,
+    table::rows,
+};
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Map, Value, json};
 
-#[path = "../support/resources.rs"]
-mod resources;
-
-use crate::{captured::captured, conformance::cases, conformance::injection_cases, defaulting::defaulted};
+use crate::defaulting::defaulted;
 
 /// How many cases there are: a file that was cut short must not pass.
 const CASES: usize = 129;
@@ -98,7 +100,7 @@ fn captured_instrumentations_are_allowed() {
 
 #[test]
 fn the_table_of_resources_is_judged_row_by_row() {
-    for row in resources::rows() {
+    for row in rows() {
         let verdict = judged(&row.object);
         let errors: Vec<_> = verdict.errors.iter().map(ToString::to_string).collect();
         assert_eq!(errors, row.errors, "{}", row.what);

@@ -10,14 +10,15 @@ use http_body_util::BodyExt;
 use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_inject::{LABEL, STATUS, Settings, language::LanguageSet};
+use otel_webhook_testkit::{
+    objects::{NAMESPACE, asking, instrumentation},
+    surroundings::with,
+};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::{
-    cli::{run, succeed, values},
-    support::{NAMESPACE, asking, instrumentation, with},
-};
+use crate::cli::{run, succeed, values};
 use cases::{Case, cases};
 
 impl Case {

@@ -7,10 +7,9 @@ use http_body_util::BodyExt;
 use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::Settings;
+use otel_webhook_testkit::objects::instrumentation;
 use serde_json::{Value, json};
 use tower::ServiceExt;
-
-use crate::support::instrumentation;
 
 fn router() -> Router {
     let mut writer = Writer::new(DefaultImages::default());

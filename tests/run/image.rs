@@ -2,7 +2,7 @@
 
 use crate::podman::{both, podman};
 use crate::unique;
-use crate::until::poll;
+use otel_webhook_testkit::until::poll;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 

@@ -18,8 +18,6 @@ mod java;
 mod kubelet;
 mod podman;
 mod tmpfs;
-#[path = "../support/until.rs"]
-mod until;
 mod web_servers;
 
 use std::io::Write as _;

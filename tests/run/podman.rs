@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use otel_webhook_testkit::until::until;
 use serde_json::Value;
 
 use crate::kubelet;
 use crate::stream;
-use crate::until::until;
 
 /// Longer than a JVM takes to start with an agent on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(180);

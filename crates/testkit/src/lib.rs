@@ -1,3 +1,33 @@
 //! What tests and benches share. No crate depends on it but for its tests.
+//!
+//! | modules | what they have |
+//! |---|---|
+//! | [`objects`], [`files`], [`table`] | pods and Instrumentations by hand, the data of `tests/data` |
+//! | [`known`], [`surroundings`] | injection into a pod, without the program |
+//! | [`conformance`] | the operator's recorded results |
+//! | [`generated`] | pods, Instrumentations and namespaces made from a number |
+//! | [`models`] | what Kubernetes accepts, computed a second time; what injection must not change |
+//! | [`until`], [`runner`] | waiting, and end-to-end cases that run side by side |
+//! | [`cluster`] | a real control plane, processes, pods as the API server has them |
+//! | [`load`] | reviews, senders and figures of the benches |
+//! | [`imports`] | which source files of a crate import which |
+//!
+//! It does not depend on the program, so that the tests of a crate are built without it:
+//! where a process is started, the caller passes the path of the program. `cluster` and `load`
+//! need the feature of the same name.
 
+#[cfg(feature = "cluster")]
+pub mod cluster;
+pub mod conformance;
+pub mod files;
+pub mod generated;
 pub mod imports;
+pub mod known;
+#[cfg(feature = "load")]
+pub mod load;
+pub mod models;
+pub mod objects;
+pub mod runner;
+pub mod surroundings;
+pub mod table;
+pub mod until;

@@ -4,14 +4,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use otel_webhook_testkit::until::{poll, until};
 use serde_json::{Value, json};
 
 use crate::audit;
 use crate::cluster::{Cluster, LIMIT, java};
-use crate::control_plane::until;
 use crate::registration::ROLES;
 use crate::replicas::{self, HOME, Replicas, SECRET};
-use crate::until::poll;
 
 const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
 

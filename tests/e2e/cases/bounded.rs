@@ -13,17 +13,24 @@ use kube::{
     api::{DynamicObject, ListParams, PostParams},
     core::ApiResource,
 };
+use otel_webhook_testkit::{
+    generated::{
+        bounded_pods::{self, ASKED, asking, said_of_go},
+        choices::{Choices, how_many},
+        namespaces::{self, CLASSES, PODS_OF_ONE},
+    },
+    models::{
+        amounts::{class, effective},
+        namespace::{Bounds, admitted, defaulted},
+        sidecar,
+    },
+    runner::note,
+    until::until,
+};
 use serde_json::{Value, json};
 
-use crate::bounded::{self, CLASSES, PODS_OF_ONE};
-use crate::bounded_pod::{self, ASKED, asking, said_of_go};
 use crate::cases::generated::client;
 use crate::cluster::Cluster;
-use crate::control_plane::until;
-use crate::generator::Choices;
-use crate::namespace_model::{Bounds, admitted, class, defaulted, effective};
-use crate::review::how_many;
-use crate::sidecar_model;
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
 const PODS: u64 = 1_000;
@@ -51,7 +58,7 @@ enum Fate {
 struct Place {
     name: String,
     number: u64,
-    made: bounded::Namespace,
+    made: namespaces::Namespace,
     bounds: Bounds,
 }
 
@@ -89,7 +96,7 @@ fn judge(results: Vec<Result<Fate, String>>) {
             Err(problem) => problems.push(problem),
         }
     }
-    println!("generated pods in bounded namespaces: {fates:?}, {} problems", problems.len());
+    note(&format!("generated pods in bounded namespaces: {fates:?}, {} problems", problems.len()));
     let told = problems.iter().take(TOLD).map(String::as_str).collect::<Vec<_>>().join("\n\n");
     assert!(problems.is_empty(), "{} pods, such as\n{told}", problems.len());
     let all: usize = fates.values().sum();
@@ -100,7 +107,7 @@ fn judge(results: Vec<Result<Fate, String>>) {
 
 /// Makes the namespace of a number, with a pod in it that uses some of its quotas.
 async fn make(client: &Client, number: u64) -> Place {
-    let (name, made) = (format!("bounded-{number}"), bounded::namespace(number));
+    let (name, made) = (format!("bounded-{number}"), namespaces::namespace(number));
     create::<Namespace>(client, None, &json!({"metadata": {"name": name}})).await;
     create::<ServiceAccount>(client, Some(&name), &json!({"metadata": {"name": "default"}})).await;
     for range in &made.ranges {
@@ -125,7 +132,7 @@ async fn make(client: &Client, number: u64) -> Place {
         status_of_quotas(client, &name).await;
         // The first that is accepted stays; whether one is, is left to chance.
         for pod in number * PODS_OF_ONE..number * PODS_OF_ONE + 3 {
-            let mut filler = bounded_pod::pod(pod, &made);
+            let mut filler = bounded_pods::pod(pod, &made);
             filler["metadata"]["generateName"] = "filler-".into();
             if send(client, &name, &filler, false).await.is_ok() {
                 break;
@@ -220,7 +227,7 @@ fn wait_until_known(cluster: &Cluster) {
 }
 
 async fn try_pod(client: &Client, place: &Place, number: u64) -> Result<Fate, String> {
-    let bare = bounded_pod::pod(number, &place.made);
+    let bare = bounded_pods::pod(number, &place.made);
     let languages = ASKED[Choices::new(!number).below(ASKED.len())];
     let problem = |what: String| {
         let bounds = json!([place.bounds.ranges, place.bounds.quotas]);
@@ -289,7 +296,7 @@ fn skipped(place: &Place, languages: &[&str], without: &Value, with: &Value) -> 
             Some("ResourcesRefused") if *language == "go" => {
                 is_skipped = true;
                 let said = said_of_go(&place.made.instrumentation);
-                if let Some(found) = sidecar_model::acceptable(without, &place.bounds, &said) {
+                if let Some(found) = sidecar::acceptable(without, &place.bounds, &said) {
                     return Err(format!("Go would be accepted with {found}: {status}"));
                 }
             }

@@ -1,9 +1,9 @@
 //! A certificate that is renewed while pods are created.
 
 use crate::cluster::{Cluster, LIMIT, java};
-use crate::control_plane::until;
 use crate::traffic::Traffic;
 use crate::webhook::pair;
+use otel_webhook_testkit::until::until;
 
 const FAILURES: [&str; 2] =
     ["otel_webhook_certificate_reload_failures_total", "otel_webhook_tls_handshake_failures_total"];

@@ -8,11 +8,13 @@ use std::fs;
 use std::process::Command;
 
 use otel_webhook::tls::SelfSigned;
+use otel_webhook_testkit::{
+    cluster::{control_plane::ControlPlane, created::Created},
+    until::until,
+};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT, template};
-use crate::control_plane::{ControlPlane, until};
-use crate::created::Created;
 use crate::registration;
 use home::{CONFIGURATION, Home, NAME, expired};
 

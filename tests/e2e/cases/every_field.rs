@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use otel_webhook_testkit::cluster::created::{AGENT, Created, VARIABLES, name};
 use serde_json::{Map, Value, json};
 
 use super::paths;
 use crate::cluster::Cluster;
-use crate::created::{AGENT, Created, VARIABLES, name};
 use crate::registration::HOME;
 
 const PODS: &str = include_str!("../full-pod.yaml");

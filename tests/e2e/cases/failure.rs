@@ -2,11 +2,11 @@
 
 use std::thread;
 
+use otel_webhook_testkit::{cluster::created::Created, objects::items};
 use serde_json::{Value, json};
 
 use crate::audit;
 use crate::cluster::{Cluster, java};
-use crate::created::{Created, items};
 
 pub fn stopped(cluster: &Cluster) {
     let namespace = "stopped";

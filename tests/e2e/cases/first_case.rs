@@ -1,10 +1,13 @@
 //! The case this product was started for.
 
+use otel_webhook_testkit::{
+    cluster::created::{AGENT, Created},
+    objects::items,
+    until::until,
+};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT, java};
-use crate::control_plane::until;
-use crate::created::{AGENT, Created, items};
 
 const MANIFESTS: &str = include_str!("../../data/first-case.yaml");
 const EXTENSION: &str = "opentelemetry-auto-instrumentation-extension-0";

@@ -12,13 +12,20 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
     core::ApiResource,
 };
+use otel_webhook::store::Writer;
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_testkit::{
+    generated::{
+        choices::{Choices, how_many},
+        mistakes::break_some,
+        pods::{self, Generated, generate},
+    },
+    surroundings::review,
+};
 use serde_json::Value;
 
-use crate::broken_fields::break_some;
 use crate::cluster::Cluster;
-use crate::generator::{Choices, Generated, generate};
 use crate::registration::HOME;
-use crate::review::{how_many, review, surroundings};
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
 const PODS: u64 = 2_000;
@@ -86,7 +93,11 @@ async fn try_pod(pods: &Api<DynamicObject>, seed: u64, generated: Generated) -> 
     if let Err(message) = dry_run(pods, &generated.pod).await {
         return Fate::RefusedAnyway(message);
     }
-    let outcome = review(&surroundings(&generated), &generated.pod);
+    let mut writer = Writer::new(DefaultImages::default());
+    writer.put(&generated.instrumentation);
+    writer.publish();
+    let snapshot = writer.store().snapshot();
+    let outcome = review(&snapshot.catalogue, &snapshot.owners, pods::NAMESPACE, &generated.pod);
     if outcome.patch.is_empty() {
         return Fate::LeftAlone;
     }

@@ -2,12 +2,15 @@
 //! users read when the webhook judges.
 
 use otel_webhook_api::{defaulting, defaults::DefaultImages};
+use otel_webhook_testkit::{
+    cluster::control_plane::Ran,
+    table::{Row, rows},
+    until::until,
+};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT};
-use crate::control_plane::{Ran, until};
 use crate::registration::{self, register_instrumentations};
-use crate::resources::{Row, rows};
 
 /// The schema and its rules, on every row of the table, with nobody to ask.
 pub fn crd_alone(cluster: &Cluster) {

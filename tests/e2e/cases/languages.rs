@@ -1,11 +1,14 @@
 //! Each language through a real API server, as section 4 of the contract has
 //! it. Java and SDK have cases of their own.
 
+use otel_webhook_testkit::{
+    cluster::created::{Created, name},
+    objects::items,
+};
 use serde_json::{Map, Value, json};
 
 use crate::audit;
 use crate::cluster::{Cluster, asking};
-use crate::created::{Created, items, name};
 
 /// What a pod of one container comes back with.
 struct Row {

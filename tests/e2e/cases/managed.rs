@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use otel_webhook_testkit::{runner::note, until::until};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT};
-use crate::control_plane::until;
 use crate::registration::apply;
 use crate::replicas::{HOME, REPLICAS, Replicas, SECRET, configuration};
 use crate::traffic::{Traffic, complaints};
@@ -89,7 +89,7 @@ pub fn vandalised_bundle(cluster: &Cluster) {
         times.push(began.elapsed());
         assert!((0..REPLICAS).all(|replica| replicas.is_ready(replica)), "none is taken out");
     }
-    println!("   caBundle was put back after {times:.0?}, the look by kubectl included");
+    note(&format!("caBundle was put back after {times:.0?}, the look by kubectl included"));
     assert_eq!(replicas.all_said("caBundle was changed, and is put back"), times.len(), "by one of them");
     assert!(replicas.all_said("kubectl") >= times.len(), "who did it is named");
 }
@@ -118,8 +118,11 @@ pub fn vandalised_secret(cluster: &Cluster) {
             traffic.goes_on();
         }
     });
-    println!("   {created} pods were created, and all injected");
-    assert_eq!(complaints(&cluster.plane, before, "otel-webhook.example"), [""; 0]);
+    note(&format!("{created} pods were created, and all injected"));
+    for replica in 0..REPLICAS {
+        let name = format!("managed-{replica}.otel-webhook.example");
+        assert_eq!(complaints(&cluster.plane, before, &name), [""; 0]);
+    }
     assert_eq!(replicas.all_said("it was damaged, and is mended"), 4, "each by one of them");
 }
 
@@ -184,13 +187,13 @@ pub fn rotations(cluster: &Cluster) {
     });
     let rotations: usize = sets.iter().map(rotations).sum();
     let authorities: usize = sets.iter().map(|set| set.all_said("the next one is trusted beside it")).sum();
-    println!(
-        "   {created} pods in {rotations} rotations, {authorities} of the authority, in {:.0?}: all injected",
+    note(&format!(
+        "{created} pods in {rotations} rotations, {authorities} of the authority, in {:.0?}: all injected",
         began.elapsed()
-    );
+    ));
     assert!(rotations >= 50, "only {rotations}");
     assert!(authorities > rotations / 5, "only {authorities} authorities");
-    assert_eq!(complaints(&cluster.plane, before, "otel-webhook.example"), [""; 0]);
+    assert_eq!(complaints(&cluster.plane, before, "managed-set-"), [""; 0]);
 }
 
 /// Another tool that puts something else there again and again is not fought for ever.

@@ -8,11 +8,11 @@ mod doc;
 mod traffic;
 mod world;
 
+use otel_webhook_testkit::until::until;
 use serde_json::Value;
 
 use crate::cases::check::check;
 use crate::cluster::{Cluster, LIMIT};
-use crate::control_plane::until;
 use doc::Doc;
 use traffic::{By, Traffic, by};
 use world::{OPERATOR, World};

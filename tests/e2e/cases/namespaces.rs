@@ -1,10 +1,10 @@
 //! What a namespace says counts for its pods, and what it has for others.
 
+use otel_webhook_testkit::cluster::created::Created;
 use serde_json::json;
 
 use crate::audit;
 use crate::cluster::{Cluster, asking};
-use crate::created::Created;
 
 pub fn opt_in(cluster: &Cluster) {
     let namespace = "opt-in";

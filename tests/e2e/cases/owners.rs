@@ -1,9 +1,9 @@
 //! Whose pod it is, as far as the API server has to be asked.
 
+use otel_webhook_testkit::cluster::created::Created;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, java, template};
-use crate::created::Created;
 
 pub fn cron_job(cluster: &Cluster) {
     let namespace = "cron-job";

@@ -1,10 +1,10 @@
 //! Pods that the webhook cannot help, or not in all that they ask for.
 
+use otel_webhook_testkit::cluster::created::Created;
 use serde_json::json;
 
 use crate::audit;
 use crate::cluster::{Cluster, asking, java};
-use crate::created::Created;
 use crate::registration;
 
 /// What is asked for, the sentence that comes back, and its code in the audit log.

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::{Cluster, asking};
-use crate::created::{AGENT, Created, VARIABLES, items, name};
 use crate::sidecar::{SidecarWebhook, has_sidecar};
+use otel_webhook_testkit::{
+    cluster::created::{AGENT, Created, VARIABLES, name},
+    objects::items,
+};
 
 pub fn java(cluster: &Cluster) {
     let pod = created_twice(cluster, "sidecar-java", "java");

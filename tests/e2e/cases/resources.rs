@@ -1,9 +1,9 @@
 //! Instrumentations as the API server keeps them by our CRD.
 
+use otel_webhook_testkit::cluster::created::{AGENT, Created};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, java};
-use crate::created::{AGENT, Created};
 
 /// What an API server sent of an Instrumentation that was made for the operator.
 const CAPTURED: &str = include_str!("../../data/captured/instrumentation-create.json");

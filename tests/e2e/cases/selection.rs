@@ -1,10 +1,10 @@
 //! Which of a namespace's Instrumentations counts for "true".
 
+use otel_webhook_testkit::cluster::created::{AGENT, Created};
 use serde_json::{Value, json};
 
 use crate::audit;
 use crate::cluster::{Cluster, asking, java};
-use crate::created::{AGENT, Created};
 
 pub fn none(cluster: &Cluster) {
     cluster.namespace("none", &[]);

@@ -1,12 +1,11 @@
 //! Tenants: Instrumentations of other namespaces, and who may do what with them.
 
+use otel_webhook_testkit::{cluster::created::Created, until::until};
 use serde_json::{Value, json};
 
 use super::check::check_as;
 use crate::audit;
 use crate::cluster::{Cluster, LIMIT, asking, template};
-use crate::control_plane::until;
-use crate::created::Created;
 use crate::registration;
 
 const AGGREGATED: &str = include_str!("../../../manifests/rbac/aggregated.yaml");

@@ -1,10 +1,10 @@
 //! Workloads that are applied with a mistake: taken, with a warning for whoever applies them.
 
+use otel_webhook_testkit::until::until;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT, template};
 use crate::registration;
-use crate::until::until;
 
 const PREFIX: &str = "instrumentation.opentelemetry.io/";
 

@@ -1,12 +1,12 @@
 //! With cert-manager: its controllers issue the certificate and put the
 //! authority into the registration.
 
+use otel_webhook_testkit::until::until;
 use serde_json::{Value, json};
 
 use super::values;
 use crate::cert_manager::CertManager;
 use crate::cluster::{Cluster, LIMIT};
-use crate::control_plane::until;
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
 use crate::traffic::Traffic;

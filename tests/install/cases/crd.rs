@@ -1,10 +1,10 @@
 //! The CRD is there already, from the operator's release.
 
+use otel_webhook_testkit::{cluster::control_plane::Ran, until::until};
 use serde_json::{Value, json};
 
 use super::values;
 use crate::cluster::Cluster;
-use crate::control_plane::{Ran, until};
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
 

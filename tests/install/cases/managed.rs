@@ -4,11 +4,11 @@
 use std::fs;
 use std::process::Command;
 
+use otel_webhook_testkit::objects::items;
 use serde_json::{Value, json};
 
 use super::values;
 use crate::cluster::Cluster;
-use crate::created::items;
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
 use crate::traffic::Traffic;

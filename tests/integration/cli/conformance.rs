@@ -5,10 +5,10 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use otel_webhook_testkit::conformance::{comparison, injection_cases, languages};
 use serde_json::Value;
 
 use super::{Run, run};
-use crate::conformance::{comparison, injection_cases, languages};
 
 /// Programs that run at the same time.
 const WORKERS: usize = 2;

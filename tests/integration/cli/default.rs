@@ -1,7 +1,8 @@
 //! What `default` fills in.
 
 use super::{INSTRUMENTATION, RECORDED, pod, run, succeed, values, with_recorded};
-use crate::{conformance::cases, defaulting::defaulted};
+use crate::defaulting::defaulted;
+use otel_webhook_testkit::conformance::cases;
 
 fn default(arguments: &[&str], stream: &str) -> super::Run {
     succeed(&[&["default", "-f", "-"], arguments].concat(), stream)

@@ -1,9 +1,9 @@
 //! What `validate` says, and its exit codes.
 
+use otel_webhook_testkit::conformance::cases;
 use serde_json::{Value, json};
 
 use super::{INSTRUMENTATION, RECORDED, pod, run, values, with_recorded};
-use crate::conformance::cases;
 
 /// A kind that is not checked.
 const SERVICE: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n";

@@ -9,7 +9,7 @@ use axum::routing::get;
 use otel_webhook::tls::{CertificateFiles, DEFAULT_NAMES, SelfSigned};
 
 use super::harness::{Server, soon, trusting, until};
-use crate::secret_volume::SecretVolume;
+use otel_webhook_testkit::cluster::secret_volume::SecretVolume;
 
 const OFTEN: Duration = Duration::from_millis(5);
 
@@ -35,7 +35,7 @@ async fn a_swapped_certificate_is_shown_to_new_connections_only() {
     let mut old = server.client_with(trusting(&first.ca_pem)).await.expect("a connection");
     assert_eq!(old.get("/").await.expect("an answer").text, "fine");
 
-    volume.swap_pair(&second);
+    volume.swap(&second.certificate_pem, &second.key_pem);
 
     until(async || server.client_with(trusting(&second.ca_pem)).await.is_ok()).await;
     let new = server.client_with(trusting(&second.ca_pem)).await.expect("a connection");
@@ -45,7 +45,7 @@ async fn a_swapped_certificate_is_shown_to_new_connections_only() {
     assert!(refused.is_err(), "the old certificate is still shown");
 
     // A second swap: a watch on the first target would be blind by now.
-    volume.swap_pair(&first);
+    volume.swap(&first.certificate_pem, &first.key_pem);
     until(async || server.client_with(trusting(&first.ca_pem)).await.is_ok()).await;
 }
 
@@ -67,7 +67,7 @@ async fn a_bad_pair_keeps_the_old_one_and_is_counted() {
         let mut client = server.client_with(trusting(&first.ca_pem)).await.expect("a connection");
         assert_eq!(client.get("/").await.expect("an answer").text, "fine");
     }
-    volume.swap_pair(&second);
+    volume.swap(&second.certificate_pem, &second.key_pem);
     until(async || server.client_with(trusting(&second.ca_pem)).await.is_ok()).await;
 }
 

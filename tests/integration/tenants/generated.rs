@@ -5,10 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use otel_webhook::{admission::Admission, store::Writer, telemetry::Metrics};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{CrossNamespace, Outcome, Settings, reason::ObjectName};
+use otel_webhook_testkit::{
+    generated::choices::{Choices, how_many},
+    objects::NAMESPACE,
+};
 use serde_json::{Map, Value, json};
 
 use super::{ALLOWED, MODES, decided};
-use crate::{generator::Choices, review::how_many, support::NAMESPACE};
 
 /// How many pods are tried in each mode unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
 const TENANTS: u64 = 300;

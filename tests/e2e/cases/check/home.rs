@@ -2,11 +2,11 @@
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook::tls::SelfSigned;
+use otel_webhook_testkit::{cluster::control_plane::ControlPlane, until::until};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use serde_json::{Value, json};
 
 use crate::cluster::{LIMIT, template};
-use crate::control_plane::{ControlPlane, until};
 use crate::registration::{self, HOME, apply};
 
 /// Name of both configurations.

@@ -4,8 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use super::world::{NAMESPACES, dry_run};
 use crate::cluster::LIMIT;
-use crate::control_plane::{ControlPlane, until};
-use crate::created::{Created, items, name};
+use otel_webhook_testkit::{
+    cluster::{
+        control_plane::ControlPlane,
+        created::{Created, name},
+    },
+    objects::items,
+    until::until,
+};
 
 /// How many pods one kubectl creates: that it starts takes longer than all of them.
 const AT_ONCE: usize = 20;

@@ -4,12 +4,18 @@ use std::fs;
 use std::process::Command;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use otel_webhook_testkit::{
+    cluster::{
+        control_plane::ControlPlane,
+        created::{Created, name},
+    },
+    objects::items,
+    until::until,
+};
 use serde_json::{Value, json};
 
 use super::traffic::{By, by};
 use crate::cluster::{LIMIT, java, template};
-use crate::control_plane::{ControlPlane, until};
-use crate::created::{Created, items, name};
 use crate::registration::{self, apply};
 use crate::webhook::Webhook;
 

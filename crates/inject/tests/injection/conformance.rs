@@ -1,0 +1,71 @@
+//! The operator's own results, case by case (`tests/data/conformance`).
+
+use std::collections::BTreeMap;
+
+use otel_webhook_testkit::{
+    conformance::{asked, comparison, injection_cases, languages, marks},
+    models::sanity,
+    objects::{compare, items},
+    surroundings::{Injected, Surroundings},
+};
+use serde_json::Value;
+
+/// How many cases have an expectation; a file that is cut short is noticed.
+const FEWEST: usize = 1670;
+
+/// What the core makes of a case.
+fn inject(case: &Value) -> Injected {
+    let lists = items(&case["instrumentations"]).chain(items(&case["objects"]));
+    let mut around = Surroundings::new(lists.chain([&case["namespace"]]).cloned());
+    case["requestNamespace"].as_str().expect("a namespace").clone_into(&mut around.namespace);
+    around.settings.languages = languages(case);
+    around.inject(&case["pod"])
+}
+
+type Counts = BTreeMap<String, usize>;
+
+fn count(counts: &mut Counts, keys: impl IntoIterator<Item = String>) {
+    for key in keys {
+        *counts.entry(key).or_default() += 1;
+    }
+}
+
+#[test]
+fn every_expectation_is_met() {
+    let (mut by_language, mut by_mark) = (Counts::new(), Counts::new());
+    let mut failures = Vec::new();
+    let cases = injection_cases();
+    let expected: Vec<_> = cases.iter().filter(|case| !case["expect"].is_null()).collect();
+    let mut compared = 0;
+    for case in &expected {
+        let (after, wanted) = comparison(case, &inject(case).pod);
+        let differences = compare("", &after, &wanted);
+        count(&mut by_language, asked(case));
+        count(&mut by_mark, marks(case));
+        compared += 1;
+        if !differences.is_empty() {
+            failures.push(format!("{} {}\n    {}", case["id"], case["diverges"], differences.join("\n    ")));
+        }
+    }
+    println!("compared {compared} cases; by language {by_language:#?}; by mark {by_mark:#?}");
+    assert!(failures.is_empty(), "{} cases differ:\n{}", failures.len(), failures.join("\n"));
+    assert_eq!(compared, expected.len());
+    assert!(compared >= FEWEST, "only {compared} cases have an expectation");
+}
+
+#[test]
+fn every_pod_comes_out_sane() {
+    let mut by_mark = Counts::new();
+    let mut failures = Vec::new();
+    for case in injection_cases() {
+        let faults = sanity::faults(&case["pod"], &inject(&case).pod);
+        if case["expect"].is_null() {
+            count(&mut by_mark, marks(&case));
+        }
+        if !faults.is_empty() {
+            failures.push(format!("{} {}\n    {}", case["id"], case["diverges"], faults.join("\n    ")));
+        }
+    }
+    println!("without an expectation, by mark: {by_mark:#?}");
+    assert!(failures.is_empty(), "{} pods have faults:\n{}", failures.len(), failures.join("\n"));
+}

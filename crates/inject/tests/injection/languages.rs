@@ -1,0 +1,150 @@
+//! What single languages do where the operator has nothing to compare with.
+
+use otel_webhook_inject::language::LanguageSet;
+use otel_webhook_testkit::{
+    objects::{asking, instrumentation, pod},
+    surroundings::{Surroundings, with},
+};
+use serde_json::json;
+
+const SIDECAR: &str = "opentelemetry-auto-instrumentation";
+
+#[test]
+fn the_default_languages_are_those_of_the_operator() {
+    assert_eq!(LanguageSet::default().names(), "java,nodejs,python,dotnet,apache-httpd,sdk");
+}
+
+#[test]
+fn go_stays_out_where_the_namespace_refuses_privileges() {
+    for (level, outcome) in
+        [("baseline", "PodSecurity"), ("restricted", "PodSecurity"), ("privileged", "Injected")]
+    {
+        let labels = json!({"pod-security.kubernetes.io/enforce": level});
+        let namespace =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}});
+        let around = Surroundings::new([namespace, instrumentation("inst", json!({}))]);
+        let injected = around.inject(&asking(&["go", "sdk"], json!({})));
+        assert_eq!(injected.codes(), [format!("go/app: {outcome}"), "sdk/app: Injected".to_owned()]);
+        assert_eq!(injected.container(SIDECAR).is_some(), outcome == "Injected");
+    }
+}
+
+#[test]
+fn a_security_context_that_the_namespace_refuses_is_given_to_no_init_container() {
+    let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}});
+    let lax = json!({"initContainerSecurityContext": {"runAsUser": 1000}});
+    for language in ["java", "apache-httpd"] {
+        let around = Surroundings::new([namespace.clone(), instrumentation("inst", lax.clone())]);
+        let injected = around.inject(&asking(&[language], json!({})));
+        assert_eq!(injected.codes(), [format!("{language}: PodSecurity")]);
+        let warnings = injected.outcome.warnings();
+        let words = "refuses init containers with spec.initContainerSecurityContext of the Instrumentation \"shop/inst\": \
+            see allowPrivilegeEscalation";
+        assert!(warnings[0].contains(words), "{warnings:?}");
+        assert!(injected.is_unchanged());
+        let around = Surroundings::new([namespace.clone(), instrumentation("inst", json!({}))]);
+        assert_eq!(
+            around.inject(&asking(&[language], json!({}))).codes(),
+            [format!("{language}/app: Injected")]
+        );
+    }
+}
+
+#[test]
+fn the_copy_of_a_web_server_mounts_nothing_on_the_node_unless_it_is_privileged() {
+    let mounts = json!([{"name": "data", "mountPath": "/data", "mountPropagation": "Bidirectional"},
+        {"name": "more", "mountPath": "/more", "mountPropagation": "HostToContainer"}]);
+    let own = json!({"volumeMounts": mounts, "securityContext": {"privileged": true}});
+    for (spec, expected) in [
+        (json!({}), json!(["Bidirectional", "HostToContainer"])),
+        (json!({"initContainerSecurityContext": {"runAsUser": 101}}), json!([null, "HostToContainer"])),
+    ] {
+        let injected = with(spec).inject(&asking(&["nginx"], own.clone()));
+        let clone = injected.container("otel-agent-source-container-clone").expect("injected");
+        let found: Vec<_> = [0, 1].map(|at| clone["volumeMounts"][at]["mountPropagation"].clone()).into();
+        assert_eq!(json!(found), expected);
+        assert_eq!(clone["volumeMounts"][0]["mountPath"], "/data");
+        assert_eq!(injected.container("app").expect("it")["volumeMounts"][0], mounts[0]);
+    }
+}
+
+#[test]
+fn the_stamp_stays_out_where_annotations_have_no_room_left() {
+    let mut around = with(json!({}));
+    around.settings.stamp = true;
+    around.settings.safe_to_evict = true;
+    for (length, has_stamp) in [(200_000, true), (261_900, false)] {
+        let mut pod = asking(&["java"], json!({}));
+        pod["metadata"]["annotations"]["own"] = "a".repeat(length).into();
+        let injected = around.inject(&pod);
+        assert_eq!(injected.codes(), ["java/app: Injected"]);
+        let annotations = injected.pod["metadata"]["annotations"].as_object().expect("some");
+        assert_eq!(annotations.contains_key("otel-webhook/status"), has_stamp);
+        let size: usize =
+            annotations.iter().map(|(key, value)| key.len() + value.as_str().expect("text").len()).sum();
+        assert!(size <= 256 * 1024, "{size}");
+        assert_eq!(injected.pod["metadata"]["labels"]["otel-webhook/injected"], "true");
+    }
+}
+
+#[test]
+fn go_says_why_it_stays_out() {
+    let containers = json!([{"name": "app", "image": "app:1"}, {"name": "worker", "image": "worker:1"}]);
+    let init = json!([{"name": "init", "image": "init:1"}]);
+    let (exe, private) = (("otel-go-auto-target-exe", "/app"), json!({"shareProcessNamespace": false}));
+    for (annotations, more, codes) in [
+        (vec![], json!({}), vec!["go/app: TargetExecutableMissing"]),
+        (vec![exe], private, vec!["go/app: ProcessNamespaceNotShared"]),
+        (vec![exe, ("go-container-names", "app,worker")], json!({}), vec!["go/app: SeveralContainers"]),
+        (vec![exe, ("go-container-names", "ghost")], json!({}), vec!["go/ghost: ContainerNotFound"]),
+        (vec![exe, ("container-names", "init,worker")], json!({}), vec!["go/init: InitContainer"]),
+    ] {
+        let mut spec = json!({"containers": containers, "initContainers": init});
+        spec.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        let asks = [vec![("inject-go", "true")], annotations].concat();
+        let injected = with(json!({})).inject(&pod(&asks, spec));
+        assert_eq!(injected.codes(), codes);
+        assert!(injected.is_unchanged());
+    }
+}
+
+#[test]
+fn go_takes_the_target_from_the_pod_then_the_language_then_the_common_variables() {
+    let exe = |value: &str| json!([{"name": "OTEL_GO_AUTO_TARGET_EXE", "value": value}]);
+    let spec = json!({"env": exe("/common"), "go": {"env": exe("/language")}});
+    let containers = json!({"containers": [{"name": "app", "image": "app:1"}]});
+    let asks = [("inject-go", "true"), ("otel-go-auto-target-exe", "/pod")];
+    for (asks, spec, expected) in [
+        (&asks[..], spec.clone(), "/pod"),
+        (&asks[..1], spec, "/language"),
+        (&asks[..1], json!({"env": exe("/common")}), "/common"),
+    ] {
+        let injected = with(spec).inject(&pod(asks, containers.clone()));
+        assert_eq!(injected.value(SIDECAR, "OTEL_GO_AUTO_TARGET_EXE"), Some(expected));
+    }
+}
+
+#[test]
+fn a_name_listed_twice_leaves_every_language_out() {
+    let containers =
+        json!({"containers": [{"name": "app", "image": "app:1"}, {"name": "db", "image": "db:1"}]});
+    let asks = [
+        ("inject-java", "true"),
+        ("java-container-names", "app,app"),
+        ("inject-sdk", "true"),
+        ("sdk-container-names", "db"),
+    ];
+    let injected = with(json!({})).inject(&pod(&asks, containers));
+    assert_eq!(injected.codes(), ["java: ContainerNamedTwice", "sdk: ContainerNamedTwice"]);
+    assert!(injected.is_unchanged());
+}
+
+#[test]
+fn a_web_servers_clone_has_nothing_of_other_languages() {
+    let injected = with(json!({})).inject(&asking(&["nodejs", "apache-httpd"], json!({})));
+    let clone = injected.container("otel-agent-source-container-clone").expect("injected");
+    assert!(clone.get("env").is_none(), "{clone}");
+    assert_eq!(clone["volumeMounts"].as_array().map(Vec::len), Some(1));
+}

@@ -1,0 +1,15 @@
+//! The decision on whole pods: the operator's recorded results by language, the differences from
+//! it, and what holds for generated pods. Nothing of the program is built for these.
+
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "`json!` makes a value, and a test reads better without the &"
+)]
+
+mod bounded_pods;
+mod conformance;
+mod differences;
+mod languages;
+mod properties;
+mod reasons;
+mod scripts;

@@ -1,0 +1,128 @@
+//! What holds for every pod, tried on generated ones.
+
+use std::collections::BTreeMap;
+
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::{LABEL, Outcome, STATUS};
+use otel_webhook_testkit::{
+    generated::{
+        choices::{for_each, how_many},
+        pods::{self, Generated, generate},
+    },
+    known::Known,
+    models::{
+        amounts::{class, effective},
+        invariants,
+        namespace::{Bounds, defaulted},
+        sanity,
+    },
+    objects::items,
+    surroundings,
+};
+use serde_json::{Value, json};
+
+/// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
+const PODS: u64 = 2_000;
+
+fn known_around(generated: &Generated) -> Known {
+    Known::of([&generated.instrumentation], &DefaultImages::default())
+}
+
+fn review(known: &Known, pod: &Value) -> Outcome {
+    surroundings::review(&known.catalogue, &known.owners, pods::NAMESPACE, pod)
+}
+
+/// Checks one pod; says with which codes it came out.
+fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
+    let generated = generate(seed);
+    let known = known_around(&generated);
+    let outcome = review(&known, &generated.pod);
+    let mut after = generated.pod.clone();
+    json_patch::patch(&mut after, &outcome.patch).map_err(|error| error.to_string())?;
+    let faults = sanity::faults(&generated.pod, &after);
+    if !faults.is_empty() {
+        return Err(faults.join("; "));
+    }
+    invariants::unrelated(&generated.pod, &after)?;
+    let has_sidecar =
+        outcome.findings.iter().any(|finding| finding.language == "go" && finding.reason.is_injected());
+    // The Go sidecar runs beside the others.
+    if !has_sidecar {
+        let [old, new] = [&generated.pod, &after].map(|pod| defaulted(pod, &Bounds::default()));
+        if (effective(&old), class(&old)) != (effective(&new), class(&new)) {
+            return Err(format!("{:?} became {:?}", effective(&old), effective(&new)));
+        }
+    }
+    let again = review(&known, &after);
+    if !again.patch.is_empty() {
+        return Err(format!("a second review changes it: {}", again.patch));
+    }
+    let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
+    if injected != (after["spec"] != generated.pod["spec"]) {
+        return Err(format!("findings and patch disagree: {:?}", outcome.findings));
+    }
+    let label = &after["metadata"]["labels"][LABEL];
+    let lacks = outcome.findings.iter().any(|finding| finding.reason.is_trouble());
+    let expected = if lacks { "partial" } else { "true" };
+    if injected && label != expected {
+        return Err(format!("it was injected, and its label says {label}, not {expected}"));
+    }
+    if injected {
+        comes_back(seed, &after)?;
+        operator_knows(&outcome, &after)?;
+    }
+    let status = after["metadata"]["annotations"][STATUS].as_str().unwrap_or("[]");
+    if status.len() > 2048 || serde_json::from_str::<Vec<Value>>(status).is_err() {
+        return Err(format!("the stamp is too long or broken: {status}"));
+    }
+    Ok(outcome.findings.iter().map(|finding| finding.reason.code()).collect())
+}
+
+/// Checks that an injected pod stays as it is when it comes back with what the API server gave it,
+/// and to another Instrumentation.
+fn comes_back(seed: u64, after: &Value) -> Result<(), String> {
+    let mut pod = after.clone();
+    pod["metadata"]["name"] = json!("generated-7");
+    pod["metadata"]["uid"] = json!("0df28fbd-5f5f-11e8-bc74-36e6bb280816");
+    pod["metadata"]["labels"]["app.kubernetes.io/version"] = json!("10");
+    pod["spec"]["nodeName"] = json!("node-1");
+    let mut other = generate(seed + 1);
+    other.instrumentation["spec"]["resource"]["resourceAttributes"]["new"] = json!("1");
+    let patch = review(&known_around(&other), &pod).patch;
+    if patch.is_empty() { Ok(()) } else { Err(format!("it is changed when it comes back: {patch}")) }
+}
+
+/// Checks that the operator takes a pod that got variables alone for injected (D29).
+fn operator_knows(outcome: &Outcome, after: &Value) -> Result<(), String> {
+    let sdk = outcome.findings.iter().filter(|one| one.language == "sdk" && one.reason.is_injected());
+    for name in sdk.filter_map(|finding| finding.container.as_deref()) {
+        let container = items(&after["spec"]["containers"]).find(|container| container["name"] == name);
+        let is_mark = |variable: &Value| variable["name"] == "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
+        if container.is_some_and(|container| !items(&container["env"]).any(is_mark)) {
+            return Err(format!("{name} lacks the variable that the operator looks for"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn they_hold_for_generated_pods() {
+    let mut codes: BTreeMap<&str, usize> = BTreeMap::new();
+    let results = for_each(how_many(PODS), |seed| try_pod(seed).map_err(|problem| (seed, problem)));
+    for result in results {
+        let found = result.unwrap_or_else(|(seed, problem)| {
+            panic!("pod {seed}: {problem}\n{}\n{}", generate(seed).pod, generate(seed).instrumentation)
+        });
+        for code in found {
+            *codes.entry(code).or_default() += 1;
+        }
+    }
+    println!("{codes:#?}");
+    // A generator that makes nothing of interest proves nothing.
+    for code in ["Injected", "OptionalReference", "NameTaken", "WindowsPod", "ContainerListMissing"] {
+        assert!(
+            codes.get(code).is_some_and(|count| *count > 10),
+            "too few pods came out as {code}: {codes:?}"
+        );
+    }
+}

@@ -1,0 +1,257 @@
+//! A real Kubernetes control plane on loopback: etcd, the API server and the
+//! controller manager, without nodes and without a scheduler.
+
+use std::fs;
+use std::io::{Seek as _, Write as _};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::program::Program;
+use crate::until::poll;
+
+/// A start takes a few seconds; a machine busy with other builds may need more.
+const START_LIMIT: Duration = Duration::from_secs(120);
+
+/// A kube-apiserver with its etcd and controller manager on loopback, for one test run.
+pub struct ControlPlane {
+    /// In the order of their start.
+    programs: Vec<Program>,
+    binaries: PathBuf,
+    server: String,
+    kubeconfig: PathBuf,
+    dir: TempDir,
+}
+
+/// What a finished command left.
+pub struct Ran {
+    /// Whether its exit code was zero.
+    pub ok: bool,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+impl ControlPlane {
+    /// Starts etcd, kube-apiserver and kube-controller-manager and waits until
+    /// pods can be created in the namespace `default`: the API server refuses
+    /// them before the namespace has its service account.
+    ///
+    /// Panics with the failed step and the end of each program's log.
+    pub fn start() -> Self {
+        let mut plane = Self::without_controllers();
+        plane.start_controller_manager();
+        plane
+    }
+
+    /// The same without kube-controller-manager: nothing is made but what is asked for.
+    pub fn without_controllers() -> Self {
+        let binaries = std::env::var_os("OTEL_WEBHOOK_CONTROL_PLANE")
+            .expect("OTEL_WEBHOOK_CONTROL_PLANE names no folder of binaries: run `make e2e`");
+        let [client_port, peer_port, secure_port] = free_ports();
+        let dir = scratch_folder();
+        let mut plane = Self {
+            programs: Vec::new(),
+            binaries: binaries.into(),
+            server: format!("https://127.0.0.1:{secure_port}"),
+            kubeconfig: dir.path().join("kubeconfig"),
+            dir,
+        };
+        plane.write_credentials();
+        plane.start_etcd(client_port, peer_port);
+        plane.start_api_server(client_port, secure_port);
+        plane
+    }
+
+    /// For the administrator `admin`, by token.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// The scratch folder of this run, with the programs' logs.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The lines of the API server's log up to now.
+    pub fn api_server_log(&self) -> Vec<String> {
+        let log = fs::read_to_string(self.dir().join("kube-apiserver.log")).expect("a log");
+        log.lines().map(str::to_owned).collect()
+    }
+
+    /// What the API server was asked, one JSON object a line.
+    pub fn audit_log(&self) -> PathBuf {
+        self.dir().join("audit.log")
+    }
+
+    /// Runs kubectl.
+    pub fn kubectl(&self, args: &[&str]) -> Ran {
+        self.kubectl_in(args, "")
+    }
+
+    /// Runs kubectl with `stdin` as its standard input.
+    pub fn kubectl_in(&self, args: &[&str], stdin: &str) -> Ran {
+        // A file, not a pipe: nobody has to feed it while kubectl runs.
+        let mut input = tempfile::tempfile().expect("a temporary file");
+        input.write_all(stdin.as_bytes()).expect("a writable file");
+        input.rewind().expect("a seekable file");
+        let output = Command::new(self.tools().join("kubectl"))
+            .args(args)
+            .env("KUBECONFIG", &self.kubeconfig)
+            // Neither the preferences nor the cache of whoever runs the tests.
+            .env("HOME", self.dir())
+            .stdin(input)
+            .output()
+            .expect("kubectl can be started");
+        Ran {
+            ok: output.status.success(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Applies manifests and panics with kubectl's complaint if it has one.
+    pub fn apply(&self, yaml: &str) -> Ran {
+        let ran = self.kubectl_in(&["apply", "--filename", "-"], yaml);
+        assert!(ran.ok, "kubectl apply failed: {}", ran.stderr);
+        ran
+    }
+
+    fn write_credentials(&self) {
+        let key = rcgen::KeyPair::generate().expect("a key for service accounts");
+        self.write("sa.key", &key.serialize_pem());
+        self.write("sa.pub", &key.public_key_pem());
+        let random = fs::read_to_string("/proc/sys/kernel/random/uuid");
+        let token = random.as_deref().map(str::trim_end).expect("a random token");
+        self.write("tokens.csv", &format!("{token},admin,admin,system:masters"));
+        // One entry for each request, when it is answered, without bodies.
+        let policy = json!({
+            "apiVersion": "audit.k8s.io/v1", "kind": "Policy",
+            "omitStages": ["RequestReceived"], "rules": [{ "level": "Metadata" }],
+        });
+        self.write("audit-policy.yaml", &policy.to_string());
+        // The API server makes its certificate when it starts and puts the
+        // authority that signed it into the same file.
+        let authority = self.dir().join("certs/apiserver.crt");
+        let cluster = json!({ "server": self.server, "certificate-authority": authority });
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{ "name": "test", "cluster": cluster }],
+            "users": [{ "name": "admin", "user": { "token": token } }],
+            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "admin" } }],
+        });
+        self.write("kubeconfig", &kubeconfig.to_string());
+    }
+
+    /// Not waited for: the API server does that. Without synced writes: nothing
+    /// here has to outlive a power cut.
+    fn start_etcd(&mut self, client_port: u16, peer_port: u16) {
+        let options = format!(
+            "--data-dir=etcd
+            --listen-client-urls=http://127.0.0.1:{client_port}
+            --advertise-client-urls=http://127.0.0.1:{client_port}
+            --listen-peer-urls=http://127.0.0.1:{peer_port}
+            --initial-advertise-peer-urls=http://127.0.0.1:{peer_port}
+            --initial-cluster=default=http://127.0.0.1:{peer_port}
+            --unsafe-no-fsync"
+        );
+        self.run("etcd", &options);
+    }
+
+    /// Without endpoints of the service `kubernetes`: loopback is refused there.
+    fn start_api_server(&mut self, etcd_port: u16, secure_port: u16) {
+        let options = format!(
+            "--etcd-servers=http://127.0.0.1:{etcd_port}
+            --bind-address=127.0.0.1
+            --advertise-address=127.0.0.1
+            --secure-port={secure_port}
+            --endpoint-reconciler-type=none
+            --cert-dir=certs
+            --service-account-issuer=https://127.0.0.1:{secure_port}
+            --service-account-key-file=sa.pub
+            --service-account-signing-key-file=sa.key
+            --service-cluster-ip-range=10.96.0.0/16
+            --token-auth-file=tokens.csv
+            --authorization-mode=RBAC
+            --allow-privileged
+            --audit-policy-file=audit-policy.yaml
+            --audit-log-path=audit.log"
+        );
+        self.run("kube-apiserver", &options);
+        self.wait("the API server's start", &["get", "--raw", "/readyz"]);
+    }
+
+    /// Without a port: nobody asks it for its health or its metrics.
+    fn start_controller_manager(&mut self) {
+        let options = "--kubeconfig=kubeconfig
+            --service-account-private-key-file=sa.key
+            --use-service-account-credentials=false
+            --leader-elect=false
+            --secure-port=0";
+        self.run("kube-controller-manager", options);
+        let account = ["get", "serviceaccount", "default"];
+        self.wait("the wait for the default service account", &account);
+    }
+
+    /// The folder with the programs of the control plane and the tools beside it.
+    pub fn tools(&self) -> &Path {
+        &self.binaries
+    }
+
+    /// Starts one of the programs in the scratch folder, with one option on
+    /// each line; it ends with the control plane.
+    pub fn run(&mut self, name: &str, options: &str) {
+        let program = self.spawn(name, options);
+        self.programs.push(program);
+    }
+
+    /// Starts one of the programs; it ends when it is dropped.
+    pub fn spawn(&self, name: &str, options: &str) -> Program {
+        let log = self.dir().join(format!("{name}.log"));
+        Program::start(&self.binaries.join(name), options, self.dir(), log)
+    }
+
+    /// Waits until kubectl succeeds, but not longer than all programs run. Tells
+    /// of all: what one of them stumbles over is often in the log of another.
+    fn wait(&mut self, step: &str, kubectl: &[&str]) {
+        let args = [&["--request-timeout=10s"], kubectl].concat();
+        let ready = poll(START_LIMIT, || {
+            let ended = self.programs.iter_mut().any(Program::has_ended);
+            (ended || self.kubectl(&args).ok).then_some(!ended)
+        });
+        let reports: String = self.programs.iter_mut().map(Program::report).collect();
+        assert!(ready == Some(true), "{step} failed\n{reports}");
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.dir().join(name), text).expect("the scratch folder is writable");
+    }
+}
+
+impl Drop for ControlPlane {
+    /// In the reverse order: without its etcd, an API server does not end for minutes.
+    fn drop(&mut self) {
+        self.programs.iter_mut().rev().for_each(Program::stop);
+    }
+}
+
+fn scratch_folder() -> TempDir {
+    let mut dir = TempDir::with_prefix("otel-webhook-").expect("a scratch folder");
+    if std::env::var_os("OTEL_WEBHOOK_KEEP_LOGS").is_some() {
+        dir.disable_cleanup(true);
+        eprintln!("logs of the control plane: {}", dir.path().display());
+    }
+    dir
+}
+
+/// Ports of loopback that nobody listens on. All are held until the last is
+/// found, so that they differ.
+pub fn free_ports<const N: usize>() -> [u16; N] {
+    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
+    listeners.map(|listener| listener.local_addr().expect("a bound port").port())
+}

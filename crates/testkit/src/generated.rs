@@ -1,0 +1,7 @@
+//! Pods, Instrumentations and namespaces made from a number: the same number, the same object.
+
+pub mod bounded_pods;
+pub mod choices;
+pub mod mistakes;
+pub mod namespaces;
+pub mod pods;
