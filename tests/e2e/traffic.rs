@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 
 use crate::cluster::LIMIT;
 
-/// What the API server said about `what` after so many lines of its log.
-pub fn complaints(plane: &ControlPlane, before: usize, what: &str) -> Vec<String> {
-    plane.api_server_log().into_iter().skip(before).filter(|line| line.contains(what)).collect()
+/// The lines of the API server's log after the first `before` that contain all of these.
+pub fn complaints(plane: &ControlPlane, before: usize, parts: &[&str]) -> Vec<String> {
+    let has_all = |line: &String| parts.iter().all(|part| line.contains(part));
+    plane.api_server_log().into_iter().skip(before).filter(has_all).collect()
 }
 
 /// Pods, created one after the other and deleted again.
@@ -56,7 +57,7 @@ impl<'t> Traffic<'t> {
                 failed.is_empty(),
                 "of {created} pods {} were not injected: {failed:?}; the API server said {:#?}",
                 failed.len(),
-                complaints(self.plane, before, "webhook")
+                complaints(self.plane, before, &["webhook"])
             );
             created
         })

@@ -17,8 +17,11 @@ pub fn stopped(cluster: &Cluster) {
     assert!(pod.is_untouched(), "{}", pod.pod);
     // The API server says why: it called, nobody answered, and the policy is to ignore that.
     let audited = audit::of_creation(cluster, namespace, "alone");
-    let failed = "failed-open.mutation.webhook.admission.k8s.io/round_0_index_0";
-    assert_eq!(audited[failed], "pods.otel-webhook.io", "{audited}");
+    // Its place among the webhooks depends on those of other cases.
+    let failed = "failed-open.mutation.webhook.admission.k8s.io/round_0_index_";
+    let mut entries = audited.as_object().expect("annotations").iter();
+    let is_named = entries.any(|(key, value)| key.starts_with(failed) && value == "pods.otel-webhook.io");
+    assert!(is_named, "{audited}");
     drop(stopped);
 
     let pod = cluster.create(namespace, &java("again"));

@@ -20,6 +20,7 @@ use otel_webhook_testkit::{
         mistakes::break_some,
         pods::{self, Generated, generate},
     },
+    runner::note,
     surroundings::review,
 };
 use serde_json::Value;
@@ -137,13 +138,13 @@ fn judge(fates: &[Fate], injected_of: usize) {
             _ => None,
         })
         .collect();
-    println!(
+    note(&format!(
         "{} generated pods: {taken} taken as they are and patched, {injected} of them injected, \
          {left_alone} taken and left alone, \
          {refused_anyway} refused as they are, {} refused because of us",
         fates.len(),
         by_us.len(),
-    );
+    ));
     let told = by_us.iter().take(TOLD).map(String::as_str).collect::<Vec<_>>().join("\n");
     assert!(by_us.is_empty(), "{} pods are refused because of us, such as\n{told}", by_us.len());
     // A generator whose pods nobody takes proves nothing.
