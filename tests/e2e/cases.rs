@@ -1,8 +1,8 @@
 //! The cases, in groups that run side by side.
 //!
-//! A case belongs to the first group if it sends pods to the cluster's own webhook, stops it, changes its
-//! flags or its registration, counts what it did, or changes the CRD. The others have webhooks, namespaces
-//! or clusters of their own, and their pods have the label [`crate::registration::ELSEWHERE`].
+//! A case belongs to `OWN_WEBHOOK` if it sends pods to the cluster's own webhook, stops it, changes its flags
+//! or its registration, reads its metrics, or changes the CRD. The other groups have webhooks, namespaces or
+//! clusters of their own; pods for other webhooks have the label of `registration::ELSEWHERE`.
 
 mod aftermath;
 mod bounded;

@@ -1,7 +1,7 @@
 //! Generated pods in generated namespaces with LimitRanges and quotas: what the
 //! API server accepts without injection, it accepts with it (D32), and nothing
 //! is skipped that would have been accepted. Dry runs show what it makes of a
-//! pod; the second reckoning is held against its answers on the way.
+//! pod; the models of testkit are compared with its answers as well.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -239,7 +239,7 @@ async fn try_pod(client: &Client, place: &Place, number: u64) -> Result<Fate, St
     let answer = send(client, &place.name, &bare, true).await;
     let expected = admitted(&bare, &place.bounds);
     if answer.is_ok() != expected.is_ok() && !depends_on_order(&bare, &place.bounds) {
-        return problem(format!("the second reckoning is wrong: {expected:?}, but {answer:?}"));
+        return problem(format!("the model is wrong: {expected:?}, but {answer:?}"));
     }
     let Ok(without) = answer else { return Ok(Fate::RejectedAnyway) };
     // Else the two could differ by the order of LimitRanges, which is another for each request.

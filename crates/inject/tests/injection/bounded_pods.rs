@@ -1,5 +1,5 @@
 //! A pod that its namespace accepts without injection, it accepts with it (D32):
-//! tried on generated pods in generated namespaces, by the second reckoning.
+//! tried on generated pods in generated namespaces, by the models of testkit.
 
 use std::collections::BTreeMap;
 

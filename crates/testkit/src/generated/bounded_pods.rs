@@ -1,4 +1,4 @@
-//! Pods for the namespaces of `namespaces`, and what they ask for.
+//! Pods for the generated namespaces, and the languages that they opt in to.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Instrumentations with mistakes in them, as files have them that nobody
-//! judged: for each field that reaches a pod, values that no pod can have.
+//! Instrumentations with mistakes, as files that were not validated may have them: for each field
+//! that reaches a pod, values that no pod can have.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Namespaces with LimitRanges and quotas, and pods for them, made up from
-//! numbers. Bounds bite, and a good share of the pods keeps to them.
+//! Namespaces with LimitRanges and ResourceQuotas. Some pods are rejected by them, and a good share
+//! is accepted.
 
 use serde_json::{Map, Value, json};
 

@@ -1,6 +1,5 @@
-//! Pods and Instrumentations made up from a number: the same number, the same
-//! pod. Most are pods that an API server takes; what is odd about them is what
-//! injection has to get along with.
+//! Pods and Instrumentations. Most of the pods are accepted by an API server; their unusual fields
+//! are those that injection has to handle.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! What injection has no business with, whatever a pod asked for.
+//! What injection must not change, whatever annotations a pod has.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
-//! What Kubernetes makes of a pod's resources: defaults, LimitRanges, quotas and
-//! the class of service. A second reckoning, written from Kubernetes' own rules
-//! and on plain JSON, to hold the product's against; the end-to-end tests hold
-//! this one against the real API server.
+//! A model of admission in a namespace: defaults, LimitRanges and ResourceQuotas.
+//!
+//! It is written from Kubernetes' own rules and on plain JSON, and tests compare the product
+//! with it. The end-to-end tests compare it with a real API server.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What quotas count, and what they say against a pod: a part of the second reckoning.
+//! A model of ResourceQuotas: which pods they count, and which they reject.
 
 use serde_json::Value;
 

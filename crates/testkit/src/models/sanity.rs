@@ -1,4 +1,4 @@
-//! What holds of every pod that the core has changed, whatever it was asked for.
+//! What holds for every injected pod, whatever annotations it has.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
-//! Whether any resources of a sidecar would be accepted: a second reckoning,
-//! which tries all that could make a difference.
+//! A model of the sidecar's resources: whether any resources would be accepted. It tries all values
+//! that could make a difference.
 //!
-//! The documented rule: limits that the Instrumentation sets stay, are not
-//! raised but to a minimum, and are never less than what it requests; requests
-//! may be anything. A `BestEffort` pod's sidecar may have nothing at all.
+//! The documented rule: limits that the Instrumentation sets stay, are only raised to a minimum, and
+//! are never less than what it requests; requests may be anything. The sidecar of a `BestEffort` pod
+//! may have no requests and limits.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,5 @@
-//! What an API server would refuse of what injection added to a pod: a second
-//! reckoning, from the API server's own rules. The real one is asked in the
-//! end-to-end tests.
+//! A model of pod validation: what an API server would reject of what injection added. The
+//! end-to-end tests ask a real API server.
 
 use otel_webhook_api::quantity::Quantity;
 use serde_json::Value;
