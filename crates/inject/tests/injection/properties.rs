@@ -22,7 +22,7 @@ use otel_webhook_testkit::{
 use serde_json::{Value, json};
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
-const PODS: u64 = 2_000;
+const PODS: u64 = 1_000;
 
 fn known_around(generated: &Generated) -> Known {
     Known::of([&generated.instrumentation], &DefaultImages::default())
