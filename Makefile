@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart e2e e2e-install e2e-run bench bench-load bench-scale lint generate
+.PHONY: test binary chart compare e2e e2e-install e2e-run bench bench-load bench-scale lint generate
 
 # What `tests/control-plane/build` has to build for the chart's installation.
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
@@ -44,6 +44,11 @@ e2e-run:
 	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then $(MAKE) binary && \
 	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- $(CASE); fi
 
+# Whether the program decides as another one does: OLD is the path of that one,
+# and NEW that of a program to take in place of the one that is built here.
+compare:
+	OTEL_WEBHOOK_OLD=$(OLD) $(if $(NEW),OTEL_WEBHOOK_NEW=$(NEW)) cargo test --test compare
+
 # The core alone: times by criterion, allocations and instructions. The next two
 # compare with the committed figures of benches/figures, and replace them where
 # OTEL_WEBHOOK_KEEP_FIGURES is set.
@@ -51,10 +56,11 @@ bench:
 	cargo bench
 
 # The whole server under load, as it is in the image. Wants two cores and
-# nothing else on them.
+# nothing else on them. OTHER is the path of another program, such as that of
+# an earlier commit: then the two are compared, and nothing else is measured.
 bench-load:
 	rustup target add $(TARGET)
-	cargo bench --bench load --target $(TARGET)
+	$(if $(OTHER),OTEL_WEBHOOK_BENCH_OTHER=$(OTHER)) cargo bench --bench load --target $(TARGET)
 
 # Beside a real API server with thousands of objects: SCALE is namespaces,
 # Instrumentations and ReplicaSets, as in 2000/1000/5000; LIMIT_RANGES, such as
@@ -70,7 +76,7 @@ bench-scale:
 lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test e2e --test install --test run --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test compare --test e2e --test install --test run --bench load --bench scale -- -D warnings
 
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:

@@ -32,6 +32,11 @@ fn main() -> io::Result<()> {
     }
     pinned::pin_this_process();
     let mut figures = Figures::new();
+    if let Ok(other) = env::var("OTEL_WEBHOOK_BENCH_OTHER") {
+        measure::against(&mut figures, &other)?;
+        figures.finish("against", Path::new(env!("CARGO_TARGET_TMPDIR")));
+        return Ok(());
+    }
     measure::all(&mut figures)?;
     figures.finish("load", Path::new(env!("CARGO_TARGET_TMPDIR")));
     Ok(())

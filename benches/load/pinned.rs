@@ -22,10 +22,15 @@ pub fn pin_this_process() {
 
 /// The product with these objects in its directory, all else as it is by default.
 pub fn product(folder: &Path, objects: &[Value]) -> io::Result<Server> {
+    of_program(Path::new(PROGRAM), folder, objects)
+}
+
+/// The same of another program.
+pub fn of_program(program: &Path, folder: &Path, objects: &[Value]) -> io::Result<Server> {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
     fs::create_dir_all(folder)?;
     fs::write(folder.join("objects.json"), list.to_string())?;
-    let mut command = pinned(Path::new(PROGRAM));
+    let mut command = pinned(program);
     command.arg("serve").arg("--source").arg(folder).arg("--tls-self-signed");
     command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
     Ok(Server::start(command))

@@ -1,0 +1,25 @@
+//! Pods without what may differ between versions.
+
+use otel_webhook_inject::STATUS;
+use serde_json::Value;
+
+/// What the status annotation has for people, or by a way of its own.
+const MAY_DIFFER: [&str; 3] = ["hash", "message", "notes"];
+
+/// A document without the texts and the hash of its status annotation.
+pub fn comparable(mut document: Value) -> Value {
+    for metadata in ["/metadata", "/spec/template/metadata"] {
+        let metadata = document.pointer_mut(metadata);
+        let Some(status) = metadata.and_then(|metadata| metadata.get_mut("annotations")?.get_mut(STATUS))
+        else {
+            continue;
+        };
+        let mut entries: Vec<Value> =
+            status.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
+            entry.retain(|name, _| !MAY_DIFFER.contains(&name.as_str()));
+        }
+        *status = entries.into();
+    }
+    document
+}
