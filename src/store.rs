@@ -7,7 +7,6 @@
 pub mod cluster;
 pub mod dir;
 mod limits;
-mod object;
 pub mod owners;
 pub mod watch;
 
@@ -16,7 +15,6 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde_json::Value;
 
-pub use object::{Kind, kind_of};
 use owners::OwnerBook;
 
 use crate::{manifest, telemetry::Metrics};
@@ -25,6 +23,7 @@ use otel_webhook_inject::{
     catalogue::{Catalogue, Namespace},
     compiled::Shared,
     limits::SharedItems,
+    object::{self, Kind, kind_of},
 };
 
 /// The reading side.

@@ -25,9 +25,8 @@ use memory::Memory;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::object;
 use otel_webhook_inject::{
-    catalogue,
+    catalogue, object,
     workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners},
 };
 

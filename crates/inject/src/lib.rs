@@ -22,7 +22,7 @@
 //! - edits: [`env`], `edit`, `container`, `autoscaler`, `stamp`, `patch`
 //! - what a pod asks for and its namespace accepts: `demand`, `fitting`, `storage`, `secrets`
 //! - one language in one pod: `injection`, `target`, `agents`; `architecture` and `warning` look at the result
-//! - the whole: `build`, [`template`]
+//! - the whole: `build`, [`template`]; [`object`] reads stored objects
 
 pub mod agents;
 pub mod annotation;
@@ -49,6 +49,7 @@ pub mod language;
 pub mod limits;
 mod mark;
 mod note;
+pub mod object;
 mod other_agent;
 mod outcome;
 mod patch;

@@ -1,27 +1,17 @@
 //! Kubernetes objects as the decision knows them.
 //!
-//! The program has its own way from objects to a catalogue, in its store. Tests that start the
-//! program or use its store show that the two agree.
+//! The program's store does the same, and publishes snapshots beside it.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
-use otel_webhook_api::{
-    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, InstrumentationSpec,
-    defaults::DefaultImages,
-    image,
-    validation::{Unusable, unusable},
-};
+use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{
-    catalogue::{Catalogue, Namespace, Stored},
-    compiled::{About, Compiled},
-    limits::{Limit, LimitKind},
-    reason::ObjectName,
+    catalogue::{Catalogue, Namespace},
+    compiled::Shared,
+    limits::Limit,
+    object::{self, Kind},
     workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners},
 };
-use serde::Deserialize as _;
 use serde_json::Value;
 
 /// What is known around a pod.
@@ -48,68 +38,23 @@ impl Known {
     fn put(&mut self, object: &Value, images: &DefaultImages) {
         let metadata = &object["metadata"];
         let (namespace, name) = (text(&metadata["namespace"]), text(&metadata["name"]));
-        match object["kind"].as_str().unwrap_or_default() {
-            "Instrumentation" => {
-                let stored = instrumentation(object, images);
+        match object::kind_of(object) {
+            Some(Kind::Instrumentation) => {
+                let stored = object::instrumentation(object, images, &mut Shared::default());
                 self.namespace(namespace).instrumentations.store(stored);
             }
-            "Namespace" => {
-                let known = self.namespace(name);
-                known.is_listed = true;
-                let annotations = strings(&metadata["annotations"]).into_iter();
-                known.annotations = annotations
-                    .filter_map(|(key, value)| {
-                        Some((key.strip_prefix(ANNOTATION_PREFIX)?.into(), value.into()))
-                    })
-                    .collect();
-                let level = &metadata["labels"]["pod-security.kubernetes.io/enforce"];
-                known.enforced_level = level.as_str().map(Into::into);
+            Some(Kind::Namespace) => self.namespace(name).take(&object::namespace(object).1),
+            Some(Kind::Owner(kind)) => self.owners.put(kind, object),
+            Some(Kind::Limit(kind)) => {
+                let limit = Limit::read(kind, object, &mut Vec::new());
+                self.namespace(namespace).limits.put(limit);
             }
-            "ReplicaSet" => self.owners.put(OwnerKind::ReplicaSet, object),
-            "Job" => self.owners.put(OwnerKind::Job, object),
-            kind => {
-                if let Some(kind) = LimitKind::ALL.into_iter().find(|known| known.name() == kind) {
-                    let limit = Limit::read(kind, object, &mut Vec::new());
-                    self.namespace(namespace).limits.put(limit);
-                }
-            }
+            None => {}
         }
     }
 
     fn namespace(&mut self, name: &str) -> &mut Namespace {
         Arc::make_mut(self.catalogue.namespaces.entry(name.into()).or_default())
-    }
-}
-
-fn instrumentation(object: &Value, images: &DefaultImages) -> Stored {
-    let metadata = &object["metadata"];
-    let name =
-        ObjectName { namespace: text(&metadata["namespace"]).into(), name: text(&metadata["name"]).into() };
-    let about = About {
-        annotations: strings(&metadata["annotations"]),
-        blocked: image::blocked(object).map(str::to_owned).collect(),
-    };
-    let Unusable { at_all, for_languages } = unusable(object);
-    let mut spec = object["spec"].clone();
-    if spec.is_null() {
-        spec = Value::Object(serde_json::Map::new());
-    }
-    for field in for_languages.keys() {
-        spec[*field] = Value::Null;
-    }
-    let spec = at_all.map_or_else(
-        || InstrumentationSpec::deserialize(&spec).map_err(|error| format!("spec: {error}")),
-        Err,
-    );
-    let compiled = spec
-        .and_then(|spec| Compiled::new(name.clone(), metadata["generation"].as_i64(), &about, &spec, images));
-    match compiled {
-        Ok(compiled) => Stored::Ready(Arc::new(compiled.unusable_for(&for_languages))),
-        Err(problem) => {
-            let allowed =
-                AllowedNamespaces::new(about.annotations.get(ALLOWED_NAMESPACES).map(String::as_str));
-            Stored::Invalid { name, problem: problem.into(), allowed }
-        }
     }
 }
 
@@ -137,10 +82,4 @@ impl Owners for KnownOwners {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-fn strings(map: &Value) -> BTreeMap<String, String> {
-    let entries = map.as_object().into_iter().flatten();
-    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
-    entries.filter_map(text).collect()
 }

@@ -1,4 +1,4 @@
-//! From a Kubernetes object, untyped, to what the store keeps of it.
+//! From a Kubernetes object, untyped, to what a decision depends on.
 //!
 //! Objects are read one by one: one that cannot be used is kept with its
 //! problem, and the others go on.
@@ -8,18 +8,18 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use serde::Deserialize;
 use serde_json::Value;
 
-use otel_webhook_api::{
-    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, InstrumentationSpec,
-    defaults::DefaultImages,
-    image,
-    validation::{Unusable, unusable},
-};
-use otel_webhook_inject::{
+use super::{
     catalogue::{Instrumentations, Namespace, Stored},
     compiled::{About, Compiled, Shared},
     limits::{LimitKind, Limits},
     reason::ObjectName,
     workload::OwnerKind,
+};
+use otel_webhook_api::{
+    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, InstrumentationSpec,
+    defaults::DefaultImages,
+    image,
+    validation::{Unusable, unusable},
 };
 
 /// The kinds of which anything is kept.
