@@ -156,7 +156,7 @@ impl World {
             let namespace = workload.namespace.as_deref().unwrap_or(&self.namespace).to_owned();
             let outcome = workload.outcome(&self.around(&namespace)).map_err(|error| error.to_string());
             let outcome = outcome.and_then(|outcome| {
-                let patch = &outcome.patch;
+                let patch = &outcome.patch.operations();
                 json_patch::patch(workload.pod, patch).map_err(|error| error.to_string())?;
                 Ok(outcome)
             });

@@ -39,7 +39,7 @@ fn try_pod(seed: u64, generated: &Generated) -> Result<Vec<&'static str>, String
     let snapshot = stored([&generated.instrumentation]);
     let outcome = review(&snapshot.catalogue, &snapshot.owners, pods::NAMESPACE, &generated.pod);
     let mut after = generated.pod.clone();
-    json_patch::patch(&mut after, &outcome.patch).map_err(|error| format!("{seed}: {error}"))?;
+    json_patch::patch(&mut after, &outcome.patch.operations()).map_err(|error| format!("{seed}: {error}"))?;
     let mut faults = sanity::faults(&generated.pod, &after);
     faults.extend(validity::faults(&generated.pod, &after));
     if !faults.is_empty() {

@@ -43,7 +43,7 @@ impl Draft {
             let index = entry.origin.filter(|_| entry.change == Change::None);
             index.and_then(|index| own.get(index).cloned())
         };
-        let entries = env.entries().iter().map(|entry| unchanged(entry).unwrap_or_else(|| entry.json()));
+        let entries = env.entries().iter().map(|entry| unchanged(entry).unwrap_or_else(|| json!(entry)));
         self.member("env", (!env.entries().is_empty()).then(|| entries.collect()))
     }
 

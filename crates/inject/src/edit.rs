@@ -99,15 +99,18 @@ pub struct NewMount<'p> {
 pub struct Volumes<'p>(Vec<NewVolume<'p>>);
 
 /// A volume to add.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct NewVolume<'p> {
     /// Its name.
     pub name: Cow<'p, str>,
     /// Its source, such as `{"emptyDir": {}}`.
+    #[serde(flatten)]
     pub source: Cow<'p, Value>,
     /// Whether the source is an emptyDir, which the autoscaler will not throw away by itself.
+    #[serde(skip)]
     pub is_empty_dir: bool,
     /// How much of the pod's ephemeral storage it will hold.
+    #[serde(skip)]
     pub holds: Quantity,
 }
 

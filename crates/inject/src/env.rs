@@ -7,7 +7,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+use serde_json::Value;
 
 use super::{
     pod::Variable,
@@ -24,14 +25,37 @@ pub struct Entry<'p> {
     pub name: Cow<'p, str>,
     /// Value; empty where `from` gives it.
     pub value: Cow<'p, str>,
-    /// Its `valueFrom`.
-    pub from: Option<Cow<'p, Value>>,
+    /// Where the value comes from, if not from `value`.
+    pub from: Option<Source<'p>>,
     /// Where it stood in the container's own list, if it did.
     pub origin: Option<usize>,
     /// Whether name or value differ from the container's own.
     pub change: Change,
     /// Who says so.
     pub set_by: SetBy,
+}
+
+/// The `valueFrom` of a variable.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Source<'p> {
+    /// As the container or the Instrumentation has it.
+    Json(Cow<'p, Value>),
+    /// A field of the pod.
+    Field(FieldRef),
+}
+
+/// A reference to a field of the pod.
+#[derive(Clone, Debug, Serialize)]
+pub struct FieldRef {
+    #[serde(rename = "fieldRef")]
+    field: FieldPath,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct FieldPath {
+    #[serde(rename = "fieldPath")]
+    path: &'static str,
 }
 
 /// Who says what a variable is; whoever comes first counts (D13).
@@ -92,23 +116,27 @@ impl<'p> Entry<'p> {
 
     /// A variable that takes a field of the pod, such as `metadata.name`.
     pub fn field(name: &'static str, path: &'static str) -> Self {
-        let from = json!({"fieldRef": {"fieldPath": path}});
-        Self { from: Some(Cow::Owned(from)), ..Self::new(name, "") }
+        Self { from: Some(Source::Field(FieldRef { field: FieldPath { path } })), ..Self::new(name, "") }
     }
+}
 
-    /// The variable as JSON.
-    pub fn json(&self) -> Value {
+impl Serialize for Entry<'_> {
+    /// As an entry of a container's list.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut variable = serializer.serialize_struct("EnvVar", 2)?;
+        variable.serialize_field("name", &self.name)?;
         match &self.from {
-            Some(from) => json!({"name": self.name, "valueFrom": from}),
-            None => json!({"name": self.name, "value": self.value}),
+            Some(from) => variable.serialize_field("valueFrom", from)?,
+            None => variable.serialize_field("value", &self.value)?,
         }
+        variable.end()
     }
 }
 
 impl<'p> From<&'p Setting> for Entry<'p> {
     fn from(setting: &'p Setting) -> Self {
         Self {
-            from: setting.from.as_ref().map(Cow::Borrowed),
+            from: setting.from.as_ref().map(|from| Source::Json(Cow::Borrowed(from))),
             ..Self::new(setting.name.as_str(), setting.value.as_str())
         }
     }
@@ -243,7 +271,7 @@ impl<'p> Env<'p> {
         let present = self.get(name);
         // As of `set_defaults`, which is called after this.
         let counts = set.as_ref().filter(|set| present.is_none_or(|present| present.set_by > set.set_by));
-        let from = counts.or(present).and_then(|entry| entry.from.as_deref());
+        let from = counts.or(present).and_then(|entry| entry.from.as_ref());
         let Some(from) = from else { return Ok(()) };
         if is_optional(from) {
             return Err(Reason::OptionalReference { variable: name.to_owned() });
@@ -294,7 +322,7 @@ fn own_entry((index, variable): (usize, Variable<'_>)) -> Entry<'_> {
     Entry {
         name: variable.name.0,
         value: variable.value.0,
-        from: variable.value_from.map(Cow::Owned),
+        from: variable.value_from.map(|from| Source::Json(Cow::Owned(from))),
         origin: Some(index),
         change: Change::None,
         set_by: SetBy::Container,
@@ -302,7 +330,8 @@ fn own_entry((index, variable): (usize, Variable<'_>)) -> Entry<'_> {
 }
 
 /// Whether the variable may end up unset because its source need not exist.
-fn is_optional(from: &Value) -> bool {
+fn is_optional(from: &Source<'_>) -> bool {
+    let Source::Json(from) = from else { return false };
     ["secretKeyRef", "configMapKeyRef", "fileKeyRef"].iter().any(|kind| from[kind]["optional"] == true)
 }
 

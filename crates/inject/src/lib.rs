@@ -76,6 +76,7 @@ pub use finding::{Finding, Used};
 pub use input::Input;
 pub use note::Note;
 pub use outcome::Outcome;
+pub use patch::Patch;
 pub use select::{rivals, unselected};
 pub use settings::{CrossNamespace, InitResources, Settings};
 pub use stamp::{LABEL, STATUS};

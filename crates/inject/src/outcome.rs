@@ -1,8 +1,6 @@
 //! The result for a pod.
 
-use json_patch::Patch;
-
-use super::{finding::Finding, reason::Reason};
+use super::{finding::Finding, patch::Patch, reason::Reason};
 
 /// What came of a pod.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! The response to a request, and the AdmissionReview around it.
 
-use std::{collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use json_patch::Patch;
@@ -20,8 +20,8 @@ const MOST_WARNINGS: usize = 4096;
 pub struct AdmissionResponse<'a> {
     uid: &'a str,
     allowed: bool,
-    /// None where the object stays as it is.
-    patch: Option<&'a Patch>,
+    /// Operations as JSON text; none where the object stays as it is.
+    patch: Option<Cow<'a, str>>,
     warnings: Vec<String>,
     audit: Option<Audit>,
     status: Option<Status>,
@@ -72,8 +72,9 @@ impl<'a> AdmissionResponse<'a> {
     }
 
     /// The object with these operations done to it.
-    pub fn patched(uid: &'a str, patch: &'a Patch) -> Self {
-        Self { patch: Some(patch).filter(|patch| !patch.is_empty()), ..Self::allowed(uid, None) }
+    pub fn patched(uid: &'a str, patch: &Patch) -> Self {
+        let text = || serde_json::to_string(patch).expect("operations are JSON").into();
+        Self { patch: (!patch.is_empty()).then(text), ..Self::allowed(uid, None) }
     }
 
     /// The object is not taken.
@@ -96,7 +97,8 @@ impl<'a> AdmissionResponse<'a> {
         Self {
             warnings: all_of(outcome.warnings().iter().map(|warning| format!("otel-webhook: {warning}"))),
             audit: asked.then(|| Audit::of(outcome)),
-            ..Self::patched(uid, &outcome.patch)
+            patch: Some(outcome.patch.text().into()).filter(|_| !outcome.patch.is_empty()),
+            ..Self::allowed(uid, None)
         }
     }
 
@@ -108,7 +110,7 @@ impl<'a> AdmissionResponse<'a> {
 
     /// The whole review as JSON.
     pub fn write(&self) -> Vec<u8> {
-        let patch = self.patch.map(|patch| BASE64_STANDARD.encode(json(patch)));
+        let patch = self.patch.as_deref().map(|patch| BASE64_STANDARD.encode(patch));
         let review = Review {
             api_version: "admission.k8s.io/v1",
             kind: "AdmissionReview",

@@ -61,7 +61,7 @@ impl Surroundings {
         let input = Input { pod: &pod, namespace: &self.namespace, catalogue, settings: &self.settings };
         let outcome = inject::build(inject::decide(input), owners);
         let mut after = before.clone();
-        json_patch::patch(&mut after, &outcome.patch).expect("the patch applies");
+        json_patch::patch(&mut after, &outcome.patch.operations()).expect("the patch applies");
         Injected { pod: after, outcome }
     }
 }

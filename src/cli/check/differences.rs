@@ -56,7 +56,7 @@ pub fn of(case: &Case<'_>) -> Vec<Difference> {
         return Vec::new();
     }
     let mut after = Cow::Borrowed(case.pod);
-    let patch = &case.outcome.patch;
+    let patch = &case.outcome.patch.operations();
     if !patch.is_empty() && json_patch::patch(after.to_mut(), patch).is_err() {
         return Vec::new();
     }

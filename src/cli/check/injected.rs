@@ -150,7 +150,7 @@ mod tests {
         let catalogue = &snapshot.catalogue;
         let around = Around { namespace: "shop", catalogue, settings: &settings, owners: &snapshot.owners };
         let workload = Workload::of(&mut pod, "v1", "Pod").expect("a pod");
-        let patch = workload.outcome(&around).expect("readable").patch;
+        let patch = workload.outcome(&around).expect("readable").patch.operations();
         json_patch::patch(&mut pod, &patch).expect("applies");
         pod
     }

@@ -104,7 +104,7 @@ async fn try_pod(pods: &Api<DynamicObject>, seed: u64, generated: Generated) -> 
     }
     let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
     let mut patched = generated.pod;
-    json_patch::patch(&mut patched, &outcome.patch).expect("the patch applies");
+    json_patch::patch(&mut patched, &outcome.patch.operations()).expect("the patch applies");
     match dry_run(pods, &patched).await {
         Ok(()) => Fate::Taken { injected },
         Err(message) => {

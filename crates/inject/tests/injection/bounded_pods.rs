@@ -68,7 +68,7 @@ fn try_pod(number: u64, around: &Namespace, known: &Known) -> Result<Fate, Strin
     let way = if choices.chance(75) { InitResources::Neutral } else { InitResources::Exact };
     let outcome = review(known, &sent, way);
     let mut after = sent.clone();
-    json_patch::patch(&mut after, &outcome.patch).map_err(|error| error.to_string())?;
+    json_patch::patch(&mut after, &outcome.patch.operations()).map_err(|error| error.to_string())?;
     let with = admitted(&after, &bounds).map_err(|complaints| {
         format!("{languages:?} {way:?}: rejected with injection: {complaints:?}\n{}", resources_of(&after))
     })?;

@@ -38,7 +38,7 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
     let known = known_around(&generated);
     let outcome = review(&known, &generated.pod);
     let mut after = generated.pod.clone();
-    json_patch::patch(&mut after, &outcome.patch).map_err(|error| error.to_string())?;
+    json_patch::patch(&mut after, &outcome.patch.operations()).map_err(|error| error.to_string())?;
     let faults = sanity::faults(&generated.pod, &after);
     if !faults.is_empty() {
         return Err(faults.join("; "));
