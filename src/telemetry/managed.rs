@@ -56,8 +56,8 @@ struct ConfigurationLabels {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct ManagedMetrics {
-    authority_expiry: Family<SecretLabels, Gauge<i64, AtomicI64>>,
-    in_step: Family<ConfigurationLabels, Gauge<i64, AtomicI64>>,
+    ca_expiry: Family<SecretLabels, Gauge<i64, AtomicI64>>,
+    ca_bundle_current: Family<ConfigurationLabels, Gauge<i64, AtomicI64>>,
     repairs: Counter,
     failures: Family<OperationLabels, Counter>,
 }
@@ -65,14 +65,14 @@ pub struct ManagedMetrics {
 impl ManagedMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
-            "otel_webhook_authority_expiry_timestamp_seconds",
+            "otel_webhook_ca_expiry_timestamp_seconds",
             "When the managed certificate authority expires, in seconds since 1970",
-            self.authority_expiry.clone(),
+            self.ca_expiry.clone(),
         );
         registry.register(
-            "otel_webhook_ca_bundle_in_step",
+            "otel_webhook_ca_bundle_current",
             "Whether caBundle of a webhook configuration that exists is the managed one",
-            self.in_step.clone(),
+            self.ca_bundle_current.clone(),
         );
         registry.register(
             "otel_webhook_ca_bundle_repairs",
@@ -104,19 +104,19 @@ impl ManagedMetrics {
     }
 
     /// Sets when the authority in a Secret (`namespace/name`) expires, in seconds since 1970.
-    pub fn set_authority_expiry(&self, secret: &str, seconds: i64) {
-        self.authority_expiry.get_or_create(&SecretLabels { secret: secret.to_owned() }).set(seconds);
+    pub fn set_ca_expiry(&self, secret: &str, seconds: i64) {
+        self.ca_expiry.get_or_create(&SecretLabels { secret: secret.to_owned() }).set(seconds);
     }
 
     /// Sets whether a configuration has the bundle; none when it does not exist.
-    pub fn set_in_step(&self, kind: &str, name: &str, in_step: Option<bool>) {
+    pub fn set_ca_bundle_current(&self, kind: &str, name: &str, is_current: Option<bool>) {
         let labels = ConfigurationLabels { kind: kind.to_owned(), name: name.to_owned() };
-        match in_step {
-            Some(in_step) => {
-                self.in_step.get_or_create(&labels).set(in_step.into());
+        match is_current {
+            Some(is_current) => {
+                self.ca_bundle_current.get_or_create(&labels).set(is_current.into());
             }
             None => {
-                self.in_step.remove(&labels);
+                self.ca_bundle_current.remove(&labels);
             }
         }
     }
@@ -133,8 +133,8 @@ mod tests {
         let lines = |text: &str| metrics.encode().lines().any(|line| line == text);
         let said = |name: &str| metrics.encode().lines().any(|line| line.starts_with(name));
         for name in [
-            "otel_webhook_authority_expiry_timestamp_seconds",
-            "otel_webhook_ca_bundle_in_step",
+            "otel_webhook_ca_expiry_timestamp_seconds",
+            "otel_webhook_ca_bundle_current",
             "otel_webhook_managed_certificate_failures_total",
         ] {
             assert!(!said(name), "{name}");
@@ -142,18 +142,18 @@ mod tests {
         metrics.managed.expect();
         metrics.managed.count_failure(ManagedOperation::Watch);
         metrics.managed.count_repair();
-        metrics.managed.set_authority_expiry("a/b", 4_102_444_800);
-        metrics.managed.set_in_step("MutatingWebhookConfiguration", "one", Some(true));
+        metrics.managed.set_ca_expiry("a/b", 4_102_444_800);
+        metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "one", Some(true));
         for line in [
             "otel_webhook_managed_certificate_failures_total{operation=\"Secret\"} 0",
             "otel_webhook_managed_certificate_failures_total{operation=\"Watch\"} 1",
             "otel_webhook_ca_bundle_repairs_total 1",
-            "otel_webhook_authority_expiry_timestamp_seconds{secret=\"a/b\"} 4102444800",
-            "otel_webhook_ca_bundle_in_step{kind=\"MutatingWebhookConfiguration\",name=\"one\"} 1",
+            "otel_webhook_ca_expiry_timestamp_seconds{secret=\"a/b\"} 4102444800",
+            "otel_webhook_ca_bundle_current{kind=\"MutatingWebhookConfiguration\",name=\"one\"} 1",
         ] {
             assert!(lines(line), "{line} is not in\n{}", metrics.encode());
         }
-        metrics.managed.set_in_step("MutatingWebhookConfiguration", "one", None);
-        assert!(!said("otel_webhook_ca_bundle_in_step"), "it does not exist");
+        metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "one", None);
+        assert!(!said("otel_webhook_ca_bundle_current"), "it does not exist");
     }
 }

@@ -17,8 +17,8 @@ fn scrape() -> String {
     metrics.count_review("/mutate-v1-pod", ReviewOutcome::Answered, Duration::ZERO);
     metrics.count_injection("java", "Injected");
     metrics.managed.expect();
-    metrics.managed.set_authority_expiry("otel-webhook/certificates", 0);
-    metrics.managed.set_in_step("MutatingWebhookConfiguration", "one", Some(true));
+    metrics.managed.set_ca_expiry("otel-webhook/certificates", 0);
+    metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "one", Some(true));
     metrics.encode()
 }
 

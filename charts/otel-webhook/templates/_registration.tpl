@@ -56,7 +56,7 @@ condition that fails to evaluate is treated as a failed call of the webhook.
 */}}
 {{- define "otel-webhook.podConditions" -}}
 {{- $annotated := dict
-      "name" "asks-for-injection"
+      "name" "opted-in"
       "expression" "has(object.metadata.annotations) && object.metadata.annotations.exists(name, name.startsWith('instrumentation.opentelemetry.io/inject-'))" -}}
 {{- $conditions := .matchConditions -}}
 {{- if eq .shape "annotated" -}}

@@ -140,7 +140,7 @@ impl<'p> Decision<'p> {
             back.extend(stay.extract_if(.., |one| !one.by_pod));
         }
         for one in back {
-            let reason = Reason::NamespaceSteppedBack { languages: own.clone() };
+            let reason = Reason::NamespaceLanguageIgnored { languages: own.clone() };
             self.leave_out(one.language, Some(one.instrumentation), reason);
         }
         if is_clear(&stay) {

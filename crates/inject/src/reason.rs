@@ -154,7 +154,7 @@ reasons! {
     /// Several languages, and no telling which container is whose.
     ContainerListMissing { languages: Vec<String>, missing: Vec<String> } => "several languages are asked for ({languages}), and each needs a list of its containers; annotate the pod with {missing}";
     /// The namespace asks for one language, the pod itself for another.
-    NamespaceSteppedBack { languages: Vec<String> } => "asked for by the namespace only; the pod's own request ({languages}) comes first, and there is no list of containers to tell them apart";
+    NamespaceLanguageIgnored { languages: Vec<String> } => "asked for by the namespace only; the pod's own request ({languages}) comes first, and there is no list of containers to tell them apart";
     /// The language does not run in init containers.
     InitContainer { container: String } => "\"{container}\" is an init container, which this language does not support";
     /// The value may not exist, and a reference to it would stay as it is written.

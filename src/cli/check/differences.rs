@@ -27,7 +27,7 @@ static RULES: [(u8, Rule); 28] = [
     (5, by_finding::names_unknown_or_padded),
     (6, by_pod::original_attributes_kept),
     (7, by_pod::attribute_with_equals_sign),
-    (8, |seen| seen.has("NamespaceSteppedBack")),
+    (8, |seen| seen.has("NamespaceLanguageIgnored")),
     (9, by_instrumentation::chosen_among_several),
     (12, by_pod::attribute_would_be_repeated),
     (13, by_pod::variable_would_be_repeated),

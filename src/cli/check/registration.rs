@@ -25,7 +25,7 @@ pub const MUTATING: &str = "MutatingWebhookConfiguration";
 pub const VALIDATING: &str = "ValidatingWebhookConfiguration";
 
 /// Name of the chart's condition that a pod has an annotation of its own.
-const ANNOTATED: &str = "asks-for-injection";
+const ANNOTATED: &str = "opted-in";
 
 /// What the configurations are called where nobody says otherwise.
 const USUAL_NAME: &str = "otel-webhook";

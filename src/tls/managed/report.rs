@@ -44,10 +44,10 @@ impl Report {
         self.said_unregistered = is_unregistered;
         let Some(content) = replica.whole() else { return };
         let newest = content.newest().map_or(0, |newest| newest.not_after.as_second());
-        self.metrics.managed.set_authority_expiry(&objects.secret_name(), newest);
+        self.metrics.managed.set_ca_expiry(&objects.secret_name(), newest);
         for (named, registration) in objects.configurations().iter().zip(&replica.registrations) {
             let agrees = registration.there().map(|there| there.agrees(&content.bundle));
-            self.metrics.managed.set_in_step(&named.kind, &named.name, agrees);
+            self.metrics.managed.set_ca_bundle_current(&named.kind, &named.name, agrees);
         }
     }
 

@@ -207,7 +207,7 @@ pub fn quarrel(cluster: &Cluster) {
     });
     // The last one may have put it back once more before it gave up.
     set_bundle(cluster, KINDS[0], &other);
-    let in_step = "otel_webhook_ca_bundle_in_step{kind=\"MutatingWebhookConfiguration\",name=\"managed-1\"}";
+    let in_step = "otel_webhook_ca_bundle_current{kind=\"MutatingWebhookConfiguration\",name=\"managed-1\"}";
     until("whoever watches over it is told", LIMIT, || {
         (0..REPLICAS).all(|replica| replicas.metric(replica, in_step) == Some(0.0)).then_some(())
     });

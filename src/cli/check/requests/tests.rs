@@ -112,7 +112,7 @@ fn who_is_not_sent_to_any_webhook_is_told() {
 #[test]
 fn what_only_a_namespace_asks_for_is_not_sent_where_pods_have_to_ask() {
     let annotated = registration(&[], |mutating, _| {
-        let condition = json!([{"name": "asks-for-injection", "expression": "true"}]);
+        let condition = json!([{"name": "opted-in", "expression": "true"}]);
         mutating["webhooks"][0]["matchConditions"] = condition;
     });
     let ask = || seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 1).pods(1);

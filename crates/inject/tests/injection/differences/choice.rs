@@ -118,7 +118,7 @@ fn d8_what_only_the_namespace_asks_for_steps_back() {
     let asked = json!({"instrumentation.opentelemetry.io/inject-java": "true"});
     let around = Surroundings::new([namespace(asked), instrumentation("inst", json!({}))]);
     let injected = around.inject(&pod(&[("inject-nodejs", "true")], two_containers()));
-    assert_eq!(injected.codes(), ["java: NamespaceSteppedBack", "nodejs/app: Injected"]);
+    assert_eq!(injected.codes(), ["java: NamespaceLanguageIgnored", "nodejs/app: Injected"]);
     assert_eq!(injected.outcome.warnings().len(), 1);
 }
 
@@ -130,7 +130,7 @@ fn d8_a_list_that_the_namespace_gives_its_own_language_is_no_obstacle() {
     });
     let around = Surroundings::new([namespace(list), instrumentation("inst", json!({}))]);
     let injected = around.inject(&pod(&[("inject-nodejs", "true")], two_containers()));
-    assert_eq!(injected.codes(), ["java: NamespaceSteppedBack", "nodejs/app: Injected"]);
+    assert_eq!(injected.codes(), ["java: NamespaceLanguageIgnored", "nodejs/app: Injected"]);
     let asks = [("inject-nodejs", "true"), ("nodejs-container-names", "worker")];
     let injected = around.inject(&pod(&asks, two_containers()));
     assert_eq!(injected.codes(), ["java/app: Injected", "nodejs/worker: Injected"]);
