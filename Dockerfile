@@ -21,11 +21,11 @@ FROM ${PROGRAM} AS program
 
 FROM scratch
 LABEL org.opencontainers.image.title="otel-webhook" \
-      org.opencontainers.image.description="Kubernetes admission webhook that gives pods their OpenTelemetry agent" \
+      org.opencontainers.image.description="Kubernetes admission webhook that injects OpenTelemetry auto-instrumentation into annotated pods" \
       org.opencontainers.image.source="https://github.com/otel-webhook/otel-webhook" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=program /source/dist/otel-webhook /otel-webhook
-# As a number, so that Kubernetes sees that it is not root.
+# As a number, so that Kubernetes can verify runAsNonRoot.
 USER 65532:65532
 EXPOSE 9443 8080
 ENTRYPOINT ["/otel-webhook"]

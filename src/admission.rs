@@ -1,13 +1,11 @@
-//! AdmissionReview in, AdmissionReview out.
+//! Responds to AdmissionReviews.
 //!
-//! Architecture invariant: a pod is never refused. Whatever goes wrong after
-//! the request's uid is known, the answer allows the pod as it came and says
-//! why nothing was injected.
+//! Architecture invariant: a pod is never rejected. If an error occurs after the uid of the request is known,
+//! the response allows the pod unchanged, with the reason as a warning.
 //!
-//! Workloads are never refused either, only warned of.
+//! Workloads are never rejected either; the response only contains warnings.
 //!
-//! Instrumentations are the other way around: what cannot be judged is not
-//! let in.
+//! Instrumentations that cannot be validated are rejected.
 
 mod answering;
 mod instrumentation;
@@ -15,5 +13,5 @@ mod pod;
 mod workload;
 
 pub use answering::Admission;
-pub use instrumentation::judge;
+pub use instrumentation::validate;
 pub use workload::advise;

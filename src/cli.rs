@@ -1,7 +1,7 @@
-//! The command line: one file a subcommand.
+//! The command line: one file for each subcommand.
 //!
 //! Flags are parsed first, each with an environment variable, and resolved
-//! once into typed settings; `main` maps the result to an exit code.
+//! once into typed settings. `main` maps the result to an exit code.
 
 mod certs;
 mod check;
@@ -38,7 +38,7 @@ use default::Format;
 use failure::Failure;
 use otel_webhook_api::crd;
 
-/// Gives Kubernetes pods their OpenTelemetry agent.
+/// Inject OpenTelemetry auto-instrumentation into annotated Kubernetes pods.
 #[derive(Debug, Parser)]
 #[command(name = "otel-webhook", version, propagate_version = true, arg_required_else_help = true)]
 pub struct Cli {
@@ -48,40 +48,40 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show one review over TLS: the pod as a diff, and the reasons
+    /// Run the server locally, send it one review, and show the injected pod as a diff
     Demo(demo::DemoFlags),
-    /// Answer the reviews of an API server
+    /// Run the webhook server
     Serve(Box<serve::ServeFlags>),
-    /// Inject the pods of YAML or JSON documents as a cluster would
+    /// Inject into the pods of YAML or JSON documents, as the webhook does in a cluster
     #[command(after_help = inject::EXAMPLES)]
     Inject(inject::InjectArgs),
-    /// Tell what would be injected into the pods of YAML or JSON documents, and why
+    /// Show what would be injected into the pods of YAML or JSON documents, and why
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArgs),
-    /// Tell whether a cluster would take the Instrumentations of YAML or JSON documents
+    /// Validate the Instrumentations of YAML or JSON documents, as a cluster with the webhook does
     #[command(after_help = validate::EXAMPLES)]
     Validate(validate::ValidateArgs),
-    /// Complete the Instrumentations of YAML or JSON documents as a cluster would
+    /// Default the Instrumentations of YAML or JSON documents, as a cluster with the webhook does
     #[command(after_help = default::EXAMPLES)]
     Default(default::DefaultArgs),
-    /// Tell whether the webhook works in a cluster, and what it would change there
+    /// Check whether the webhook works in a cluster, and preview what it would change
     #[command(after_help = check::EXAMPLES)]
     Check(Box<check::CheckArgs>),
-    /// Print the CustomResourceDefinition of Instrumentation
+    /// Print the CustomResourceDefinition (CRD) of Instrumentation
     Crd {
-        /// How it is written
+        /// Output format
         #[arg(short, long, value_enum, default_value_t = Format::Yaml, help_heading = "Output")]
         output: Format,
     },
-    /// Print the roles that the server needs, made from the code that needs them
+    /// Print the service account and the RBAC roles that the server needs
     #[command(after_help = rbac::EXAMPLES)]
     Rbac(rbac::RbacArgs),
-    /// Make an authority and a certificate for one's own setup
+    /// Create a CA and a serving certificate as files
     #[command(after_help = certs::EXAMPLES)]
     Certs(certs::CertsArgs),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions {
-        /// The shell
+        /// Shell to complete for
         shell: clap_complete::Shell,
     },
 }
@@ -122,7 +122,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The CustomResourceDefinition as YAML.
+/// Returns the CustomResourceDefinition as YAML.
 pub fn crd_yaml() -> String {
     serde_saphyr::to_string(&crd::crd()).expect("plain JSON is YAML")
 }

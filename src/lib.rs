@@ -1,15 +1,15 @@
 //! The program: a Kubernetes admission webhook that injects OpenTelemetry auto-instrumentation
 //! into annotated pods.
 //!
-//! What decides is in crates of its own: `otel_webhook_api` (the Instrumentation resource),
+//! The decisions are made in separate crates: `otel_webhook_api` (the Instrumentation resource),
 //! `otel_webhook_inject` (the decision and its patch), `otel_webhook_review` (AdmissionReviews as
-//! bytes) and `otel_webhook_managed_certs` (certificates that replicas share). Here is what runs
-//! them, from the bottom up:
+//! bytes) and `otel_webhook_managed_certs` (certificates that replicas share). This crate runs
+//! them. Its modules, from the bottom up:
 //!
 //! - [`manifest`]: streams of YAML and JSON documents, read and written
 //! - [`telemetry`]: log lines and metrics
 //! - [`store`]: a snapshot of Instrumentations, namespaces and owners, fed by a watch or a directory
-//! - [`admission`]: AdmissionReview in, AdmissionReview out, for each webhook
+//! - [`admission`]: the response to an AdmissionReview, for each webhook
 //! - [`tls`]: the serving certificate, from files, self-managed or self-signed
 //! - [`server`]: the webhook port and the admin port: limits, health, metrics, shutdown
 //! - [`cli`]: the command line, with one file for each subcommand

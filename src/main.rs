@@ -1,4 +1,4 @@
-//! The program; all of it is in the library.
+//! The program. Its code is in the library.
 
 use mimalloc::MiMalloc;
 

@@ -1,11 +1,11 @@
-//! A stream of YAML or JSON documents, such as `kubectl` takes.
+//! Streams of YAML or JSON documents, as `kubectl` reads them.
 //!
 //! ```text
 //! text ─ split ──> parts between `---` lines ─ json | yaml ──> documents, each with its text and value
 //! ```
 //!
-//! The text of every document is kept, so that one that nobody changes comes
-//! out as it came. Uses nothing else of this crate.
+//! The text of every document is kept, so that unchanged documents are written as they were. Uses no other module of
+//! this crate.
 
 mod document;
 mod error;
@@ -20,20 +20,18 @@ pub use json::compact;
 pub use list::{TypeMeta, item_type, items};
 pub use yaml::{Style, write};
 
-/// Reads a stream. `origin` is what the stream is called in messages.
+/// Reads a stream. `origin` is its name in messages.
 ///
-/// Documents are parted by `---` lines; JSON objects may follow each other
-/// without. Every document that is not blank is a Kubernetes object: it has
-/// `apiVersion` and `kind`.
+/// Documents are separated by `---` lines; JSON objects need no separator. Every document that is not blank has to be
+/// a Kubernetes object with `apiVersion` and `kind`.
 ///
 /// # Errors
-/// When a document is neither YAML nor JSON, or is no Kubernetes object.
+/// If a document is neither YAML nor JSON, or not a Kubernetes object.
 pub fn read<'t>(text: &'t str, origin: &str) -> Result<Vec<Document<'t>>, ManifestError> {
     let mut documents = Vec::new();
     for part in split::parts(text) {
         let number = documents.last().map_or(0, |last: &Document<'_>| last.number);
-        // A part that has no `---` line and nothing in it is what follows the
-        // last document, not one of its own.
+        // An empty part without a `---` line is the end of the last document.
         let number = if part.is_marked || !part.is_blank() { number + 1 } else { number };
         let read = if part.starts_as_json() {
             json::documents(&part, number, &mut documents)

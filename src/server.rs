@@ -1,12 +1,12 @@
-//! The two ports: the webhook by HTTPS, and health and metrics by HTTP.
+//! The two ports: the webhook over HTTPS, and health and metrics over HTTP.
 //!
 //! ```text
 //! Listening::bind ─> Listening::serve ─ a task for each connection: handshake ─> HTTP/1.1 ─> router
 //!                          ^                                          webhook_router | admin_router
 //!                       Shutdown: drain (keep accepting) ─> stop (finish what is in flight)
 //! ```
-//! Architecture invariant: nothing here knows what a review says. Bodies go to `admission` as bytes
-//! and come back as bytes.
+//! Architecture invariant: this module does not parse reviews. It passes bodies to `admission` as bytes and gets
+//! bytes back.
 
 mod admin;
 mod connection;

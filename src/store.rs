@@ -1,8 +1,8 @@
-//! What is known of Instrumentations, namespaces and what bounds them, and owners.
+//! The store: Instrumentations, namespaces, LimitRanges, ResourceQuotas, ServiceAccounts and owners.
 //!
-//! One writer, any number of readers. A source (a directory, a stream of
-//! documents or a watch) puts objects in and publishes; readers take the last
-//! snapshot without a lock and keep it for one review.
+//! One writer, any number of readers. A source (a directory, a stream of documents or a watch) adds objects and
+//! publishes snapshots; a reader uses one snapshot for one review, without a lock.
+//! See docs/adr/0003-one-store-two-sources.md.
 
 pub mod cluster;
 pub mod dir;
@@ -30,17 +30,17 @@ use otel_webhook_inject::{
 #[derive(Clone, Debug, Default)]
 pub struct Store(Arc<ArcSwap<Snapshot>>);
 
-/// All that is known at one moment.
+/// The state at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Namespaces and their Instrumentations.
     pub catalogue: Catalogue,
-    /// Owners that the source holds itself; a watch holds none and asks instead.
+    /// Owners of the source; a watch has none, so that they are looked up.
     pub owners: OwnerBook,
 }
 
 impl Store {
-    /// The last published snapshot.
+    /// Returns the last published snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.0.load_full()
     }
@@ -58,7 +58,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// An empty store. `images` are taken where an Instrumentation names none.
+    /// Returns an empty store. `images` are for Instrumentations that specify none.
     pub fn new(images: DefaultImages) -> Self {
         Self {
             store: Store::default(),
@@ -70,18 +70,18 @@ impl Writer {
         }
     }
 
-    /// Shows in the metrics what is published.
+    /// Counts the published objects in the metrics.
     #[must_use]
     pub fn counted(self, metrics: Arc<Metrics>) -> Self {
         Self { metrics: Some(metrics), ..self }
     }
 
-    /// The reading side.
+    /// Returns the reading side.
     pub fn store(&self) -> Store {
         self.store.clone()
     }
 
-    /// Takes an object in, or the newer state of one. False for a kind that is of no use.
+    /// Adds or replaces an object. Returns false for a kind that is not stored.
     pub fn put(&mut self, object: &Value) -> bool {
         let Some(kind) = kind_of(object) else {
             return false;
@@ -97,9 +97,9 @@ impl Writer {
         true
     }
 
-    /// Takes in what a document of a stream holds: the object itself, or the items of a list.
+    /// Adds the object of a document, or the items of a list.
     ///
-    /// `namespace` is that of objects which name none.
+    /// `namespace` is the namespace of objects that specify none.
     pub fn put_document(&mut self, document: &Value, namespace: &str) {
         match manifest::items(document) {
             Some(items) => items.for_each(|item| self.put_document(&item, namespace)),
@@ -109,26 +109,26 @@ impl Writer {
         }
     }
 
-    /// Takes an Instrumentation out.
+    /// Removes an Instrumentation.
     pub fn forget_instrumentation(&mut self, namespace: &str, name: &str) {
         self.edit(namespace, |known| known.instrumentations.forget(name));
     }
 
-    /// Forgets what a namespace says itself; the objects in it go one by one.
+    /// Removes the metadata of a namespace. The objects in it are removed separately.
     pub fn forget_namespace(&mut self, name: &str) {
         self.edit(name, |known| {
             known.take(&Namespace::default());
         });
     }
 
-    /// Takes out every Instrumentation that is not to be kept, by namespace and name.
+    /// Removes every Instrumentation that `is_kept` does not select, by namespace and name.
     pub fn keep_instrumentations(&mut self, keep: impl Fn(&str, &str) -> bool) {
         self.edit_all(|namespace, known| {
             known.instrumentations.retain(|stored| keep(namespace, &stored.name().name));
         });
     }
 
-    /// Forgets what namespaces say that are not to be kept.
+    /// Removes the metadata of namespaces that are not selected.
     pub fn keep_namespaces(&mut self, keep: impl Fn(&str) -> bool) {
         self.edit_all(|namespace, known| {
             if !keep(namespace) {
@@ -137,12 +137,12 @@ impl Writer {
         });
     }
 
-    /// Forgets everything, before a source tells it anew.
+    /// Removes everything, before a source adds it again.
     pub fn forget_all(&mut self) {
         self.working = Snapshot::default();
     }
 
-    /// Shows readers what was taken in.
+    /// Publishes a snapshot.
     pub fn publish(&self) {
         if let Some(metrics) = &self.metrics {
             let catalogue = &self.working.catalogue;
@@ -154,7 +154,7 @@ impl Writer {
     fn put_instrumentation(&mut self, object: &Value) {
         let stored = object::instrumentation(object, &self.images, &mut self.shared);
         for (language, problem) in stored.problems() {
-            tracing::warn!(instrumentation = %stored.name(), language, problem, "an Instrumentation cannot be used");
+            tracing::warn!(instrumentation = %stored.name(), language, problem, "unusable Instrumentation");
         }
         let namespace = stored.name().namespace.clone();
         self.edit(&namespace, |known| known.instrumentations.store(stored));
@@ -167,8 +167,7 @@ impl Writer {
         });
     }
 
-    /// Changes what is known of one namespace. A reader's snapshot shares the
-    /// entries, so only the one that changes is copied.
+    /// Changes one namespace. Snapshots share the entries, so that only this one is copied.
     fn edit(&mut self, name: &str, change: impl FnOnce(&mut Namespace)) {
         let namespaces = &mut self.working.catalogue.namespaces;
         let entry = Arc::make_mut(namespaces.entry(name.into()).or_default());

@@ -1,6 +1,6 @@
-//! What the process tells about itself: log lines to standard error, and metrics.
+//! Log lines to standard error, and metrics.
 //!
-//! Uses nothing else of this crate, so that everything else may use it.
+//! Uses no other module of this crate, so that all others can use it.
 
 mod log;
 mod managed;

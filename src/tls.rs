@@ -1,15 +1,14 @@
-//! TLS for the webhook port: how connections are encrypted, and which certificate is shown.
+//! TLS for the webhook port: its configuration and its serving certificate.
 //!
 //! ```text
 //! files ───────┐
 //! managed ─────┼─> ServingCertificate ──replace──> CurrentCertificate <──resolve── each handshake
 //! self_signed ─┘
 //! ```
-//! The crate `managed-certs` makes the certificates of the last two, and decides what the second does.
+//! The crate `managed-certs` issues the certificates of the last two, and makes the decisions of the second.
 //!
-//! A certificate is checked when it is parsed, so that what can be replaced into
-//! [`CurrentCertificate`] can always be served. Connections that exist keep the certificate that
-//! they began with.
+//! A certificate is checked when it is parsed, so that [`CurrentCertificate`] only ever holds certificates that can
+//! be served. Existing connections keep their certificate.
 
 mod current;
 mod files;
@@ -30,17 +29,17 @@ use rustls::crypto::ring;
 use rustls::server::ResolvesServerCert;
 use rustls::version::{TLS12, TLS13};
 
-/// The only protocol that is spoken. The API server offers nothing else to a webhook behind a
-/// Service, and HTTP/2 would only bring its attacks.
+/// The only supported protocol. API servers use it for webhooks behind a Service, and HTTP/2 would add attack
+/// surface. See docs/adr/0008-http-1-and-long-idle-timeouts.md.
 const ALPN: &[u8] = b"http/1.1";
 
-/// TLS 1.2 and 1.3 by ring, without client certificates; a client that insists on another protocol
-/// than HTTP/1.1 is refused in the handshake.
+/// Returns a configuration of TLS 1.2 and 1.3 with ring, without client certificates. The handshake rejects clients
+/// that do not support HTTP/1.1.
 ///
-/// Sessions are resumed by tickets, so that nothing is kept for a client that does not come back.
+/// Sessions are resumed by tickets, so that the server keeps no state for them.
 ///
 /// # Errors
-/// When ring cannot make keys for tickets, because the system has no randomness.
+/// If ring cannot generate keys for tickets, because the system has no randomness.
 pub fn server_config(resolver: Arc<dyn ResolvesServerCert>) -> Result<ServerConfig, rustls::Error> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&TLS13, &TLS12])?
@@ -57,11 +56,11 @@ mod tests {
     use crate::telemetry::Metrics;
 
     #[test]
-    fn sessions_are_kept_by_clients_in_tickets() {
+    fn sessions_are_resumed_by_tickets() {
         let serving = SelfSigned::generate(&DEFAULT_NAMES).expect("a pair").serving().expect("a good pair");
         let current = CurrentCertificate::new(serving, Arc::new(Metrics::new()));
         let config = server_config(Arc::new(current)).expect("a configuration");
-        // rustls resumes without tickets too, from a cache that sessions of other clients push out.
+        // rustls also resumes without tickets, but from a bounded cache.
         assert!(config.ticketer.enabled());
         assert_eq!(config.alpn_protocols, [b"http/1.1"]);
     }

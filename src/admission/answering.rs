@@ -1,4 +1,4 @@
-//! What answers reviews, whatever they are of.
+//! The state that all endpoints share.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -13,7 +13,7 @@ use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{Settings, catalogue::Catalogue};
 use otel_webhook_review::Panicked;
 
-/// Answers reviews of pods, of workloads and of Instrumentations.
+/// Responds to reviews of pods, workloads and Instrumentations.
 pub struct Admission {
     pub(super) store: Store,
     pub(super) settings: Settings,
@@ -24,8 +24,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Decides by what `store` knows. Owners that it does not know are asked
-    /// for in the cluster, where there is one.
+    /// Decides with the objects of `store`. Owners that are not in it are looked up in the cluster, if there is one.
     pub fn new(
         store: Store,
         settings: Settings,
@@ -35,20 +34,19 @@ impl Admission {
         Self { store, settings, cluster, metrics, images: DefaultImages::default(), preview_warnings: false }
     }
 
-    /// The same with other images for Instrumentations that name none.
+    /// Sets the images for Instrumentations that specify none.
     #[must_use]
     pub fn with_images(self, images: DefaultImages) -> Self {
         Self { images, ..self }
     }
 
-    /// The same, telling whoever applies a workload what will be injected as well.
+    /// Sets whether warnings for workloads also report what will be injected.
     #[must_use]
     pub fn with_preview_warnings(self, preview_warnings: bool) -> Self {
         Self { preview_warnings, ..self }
     }
 
-    /// The catalogue with a namespace that the watch has not brought yet, since
-    /// its first pods follow right after it.
+    /// Adds a namespace that the watch has not received yet: the first pods are often created right after it.
     pub(super) async fn unknown_namespace(
         &self,
         catalogue: &Catalogue,
@@ -61,7 +59,7 @@ impl Admission {
     }
 }
 
-/// Calls the core. It is pure, so nothing is left half done when it panics.
+/// Calls a decision and catches panics. Decisions are pure, so a panic cannot leave inconsistent state.
 pub fn caught<T>(core: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(core)).map_err(|_| Panicked)
 }

@@ -1,10 +1,9 @@
-//! Reviews of Instrumentations: completed, then judged.
+//! Reviews of Instrumentations: defaulting, then validation.
 //!
-//! The API server asks in this order: defaults, the CRD's schema, the verdict.
-//! What the schema refuses never comes to the verdict, and the API server's
-//! own words for it neither suggest anything nor come all at once. So the
-//! first answer already warns of every error; it refuses none, since another
-//! webhook may still change the object.
+//! The API server first calls the mutating webhook, then checks the CRD's schema, then calls the validating
+//! webhook. If the schema rejects an object, the validating webhook is not called, and the API server's message
+//! has only some of the errors and no suggestions. So the response of the mutating webhook already warns about
+//! every error. It rejects none, since another webhook may still change the object.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -30,10 +29,10 @@ struct Change<'a> {
 }
 
 impl Admission {
-    /// Answers a review with the defaults of an Instrumentation.
+    /// Responds with a patch that defaults an Instrumentation.
     ///
     /// # Errors
-    /// When `body` is not a review of an Instrumentation.
+    /// If `body` is not a review of an Instrumentation.
     pub fn mutate_instrumentation(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
         let (uid, change) = read(body)?;
         let Some(change) = change else { return Ok(AdmissionResponse::allowed(&uid, None).write()) };
@@ -45,36 +44,36 @@ impl Admission {
             .write())
     }
 
-    /// Answers a review with the verdict on an Instrumentation.
+    /// Validates an Instrumentation and allows or rejects it.
     ///
     /// # Errors
-    /// When `body` is not a review of an Instrumentation.
+    /// If `body` is not a review of an Instrumentation.
     pub fn validate_instrumentation(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
         let (uid, change) = read(body)?;
-        // Whatever is deleted may go, however bad it is.
+        // Deletions are always allowed.
         let Some(change) = change else { return Ok(AdmissionResponse::allowed(&uid, None).write()) };
         let Change { namespace, name, new, old } = change;
         let catalogue = &self.store.snapshot().catalogue;
         let sizes = &self.settings.sizes;
-        let verdict = judge(&new, old.as_ref(), &namespace, catalogue, &self.images, sizes);
+        let verdict = validate(&new, old.as_ref(), &namespace, catalogue, &self.images, sizes);
         let answer = if verdict.is_allowed() {
             AdmissionResponse::allowed(&uid, None)
         } else {
             let fields: Vec<_> = verdict.errors.iter().map(|error| &*error.field).collect();
-            tracing::info!(%namespace, %name, fields = fields.join(","), "an Instrumentation was refused");
+            tracing::info!(%namespace, %name, fields = fields.join(","), "rejected an Instrumentation");
             AdmissionResponse::refused(&uid, Status::invalid(&name, &verdict.errors))
         };
         Ok(answer.warning(&verdict.warnings).write())
     }
 
-    /// The images that defaulting replaces in an object, as warnings.
+    /// Returns the images that defaulting replaces in an object, as warnings.
     fn replaced_images(&self, object: &Value) -> impl Iterator<Item = String> {
         let replaced = self.images.choices(object).filter(|(_, choice)| choice.is_replaced());
         replaced.map(|(language, choice)| format!("spec.{}.image: {choice}", language.field))
     }
 }
 
-/// The uid to answer to, and what is created or updated, if anything is.
+/// Returns the uid, and the object that is created or updated, if there is one.
 fn read(body: &[u8]) -> Result<(Text<'_>, Option<Change<'_>>), MalformedReview> {
     let envelope = Envelope::<Value>::parse(body)?;
     let Envelope { uid, name, namespace, operation, sub_resource, resource, object, old_object } = envelope;
@@ -85,7 +84,7 @@ fn read(body: &[u8]) -> Result<(Text<'_>, Option<Change<'_>>), MalformedReview> 
         return Ok((uid, None));
     }
     let Some(mut new) = object else { return Err(MalformedReview::NoObject(operation.to_string())) };
-    // The API server stores the status that was there before, whatever is sent.
+    // The API server ignores changes of the status.
     let status = old_object.as_ref().and_then(|old| old.get("status")).cloned();
     if let Some(members) = new.as_object_mut() {
         members.insert("status".to_owned(), status.unwrap_or_default());
@@ -93,9 +92,9 @@ fn read(body: &[u8]) -> Result<(Text<'_>, Option<Change<'_>>), MalformedReview> 
     Ok((uid, Some(Change { namespace, name, new, old: old_object })))
 }
 
-/// Judges an Instrumentation by itself, by the sizes of agents, beside the others of its namespace, and beside the
-/// default images.
-pub fn judge(
+/// Validates an Instrumentation: its fields, its default images, the sizes of agents, and ties with the others of
+/// its namespace.
+pub fn validate(
     new: &Value,
     old: Option<&Value>,
     namespace: &str,
@@ -104,14 +103,14 @@ pub fn judge(
     sizes: &AgentSizes,
 ) -> Verdict {
     let mut verdict = validation::validate(new, old);
-    // One that cannot be used takes part in no choice; one that goes, not much longer.
-    let is_going = !new["metadata"]["deletionTimestamp"].is_null();
-    if !is_going {
+    // An Instrumentation that is invalid or being deleted cannot tie with others.
+    let is_deleted = !new["metadata"]["deletionTimestamp"].is_null();
+    if !is_deleted {
         validation::check_images(&mut verdict, new, images);
         validation::warn_of_sizes(&mut verdict, &new["spec"], sizes);
     }
     if verdict.is_allowed()
-        && !is_going
+        && !is_deleted
         && let Ok(spec) = Option::<InstrumentationSpec>::deserialize(&new["spec"])
     {
         let name = new["metadata"]["name"].as_str().unwrap_or_default();
@@ -119,8 +118,8 @@ pub fn judge(
         if !rivals.is_empty() {
             let rivals: Vec<_> = rivals.iter().map(|rival| format!("{rival:?}")).collect();
             let message = format!(
-                "ties with {}: a pod that asks with \"true\" and fits both gets no agent; \
-                 set spec.selector or spec.priority apart",
+                "ties with {}: a pod that opts in with \"true\" and matches both is not injected; \
+                 set a different spec.selector or spec.priority",
                 rivals.join(", ")
             );
             verdict.warn("selector-tie", "spec.selector", message);

@@ -1,4 +1,4 @@
-//! Reviews of pods: never refused, injected where they ask for it.
+//! Reviews of pods: never rejected, injected if they opt in.
 
 use std::time::Instant;
 
@@ -9,10 +9,10 @@ use otel_webhook_inject::{Input, Outcome, pod::Pod};
 use otel_webhook_review::{AdmissionRequest, AdmissionResponse, MalformedReview, Panicked, Skip, one_line};
 
 impl Admission {
-    /// Answers one review.
+    /// Responds to a review of a pod.
     ///
     /// # Errors
-    /// When `body` is not a review, so that there is no uid to answer to.
+    /// If `body` is not a review: without its uid there can be no response.
     pub async fn mutate_pod(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
         let started = Instant::now();
         let request = AdmissionRequest::parse(body)?;
@@ -28,7 +28,7 @@ impl Admission {
                     tracing::warn!(
                         namespace = &*request.namespace,
                         reason = skip.to_string(),
-                        "a pod was not injected"
+                        "skipped a pod that cannot be read"
                     );
                 }
                 AdmissionResponse::allowed(&request.uid, skip.warning().as_deref()).write()
@@ -36,7 +36,7 @@ impl Admission {
         })
     }
 
-    /// The core's result for a pod; a panic in it costs this pod its agent, and nothing else.
+    /// Returns the result for a pod. After a panic only this pod is not injected.
     async fn review<'p>(
         &self,
         request: &'p AdmissionRequest<'p>,
@@ -61,7 +61,7 @@ impl Admission {
         }
     }
 
-    /// Counts and logs what was asked for: who, where, what and why; never a variable's value.
+    /// Counts and logs the result of a pod that opted in; never the value of a variable.
     fn record(
         &self,
         request: &AdmissionRequest<'_>,
@@ -74,7 +74,7 @@ impl Admission {
         match outcome {
             Err(Panicked) => {
                 let (namespace, owner) = about();
-                tracing::error!(namespace, owner, "the core panicked; the pod goes on without an agent");
+                tracing::error!(namespace, owner, "injection panicked; the pod is not injected");
             }
             Ok(outcome) if !outcome.is_asked() => {}
             Ok(outcome) => {
@@ -93,7 +93,7 @@ impl Admission {
     }
 }
 
-/// What was warned of beside the findings themselves, by codes: `java/order=EndpointWithoutScheme`.
+/// Returns the codes of the warnings about injections: `java/order=EndpointWithoutScheme`.
 fn warned(outcome: &Outcome) -> String {
     let warnings = outcome.told();
     let noted = warnings.iter().filter(|warning| warning.note.is_some());
@@ -104,7 +104,7 @@ fn warned(outcome: &Outcome) -> String {
     said.collect::<Vec<_>>().join(" ")
 }
 
-/// Whose pod it is, for the log: its controller, or its own name.
+/// Returns the owner of a pod for the log: its controller, or its own name.
 fn owner(pod: &Pod<'_>) -> String {
     let metadata = &pod.metadata;
     let controller = metadata.owner_references.iter().find(|owner| owner.controller == Some(true));

@@ -1,7 +1,7 @@
-//! Reviews of workloads: never refused, and warned of what will not come.
+//! Reviews of workloads: never rejected, with warnings about what will not be injected.
 //!
-//! A pod's warnings go to its controller, where nobody reads them. Whoever
-//! applies the workload still does.
+//! The warnings for a pod go to its controller, which drops them. The warnings for a workload go to the user who
+//! applies it.
 
 use serde_json::Value;
 
@@ -23,14 +23,14 @@ use otel_webhook_review::{
 };
 
 impl Admission {
-    /// Answers a review with warnings about the pods that a workload will make.
+    /// Responds with warnings about the pods that a workload will create.
     ///
     /// # Errors
-    /// When `body` is not a review, so that there is no uid to answer to.
+    /// If `body` is not a review: without its uid there can be no response.
     pub async fn validate_workload(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
         let envelope = match Envelope::<Value>::parse(body) {
             Ok(envelope) => envelope,
-            // An object that cannot be read is no reason to leave the review without an answer.
+            // An object that cannot be read is allowed, too.
             Err(MalformedReview::NotAReview(problem)) => {
                 let uid = envelope::uid(body)?;
                 let warning = format!("otel-webhook: the object cannot be read: {problem}");
@@ -40,8 +40,8 @@ impl Admission {
         };
         let uid = envelope.uid.clone();
         let Ok(verdict) = self.advise(envelope).await else {
-            tracing::error!("the core panicked; the workload goes on without warnings");
-            let warning = "otel-webhook failed; the workload was not looked at";
+            tracing::error!("the check of a workload panicked; it is allowed without warnings");
+            let warning = "otel-webhook: internal error; the workload was not checked";
             return Ok(AdmissionResponse::allowed(&uid, Some(warning)).write());
         };
         let warnings = verdict.warnings.iter().map(|warning| format!("otel-webhook: {}", warning.message));
@@ -70,8 +70,8 @@ impl Admission {
     }
 }
 
-/// What is to be said of a workload; nothing at all where the object is none,
-/// or where another object made it that was looked at in its place.
+/// Returns the warnings for a workload. None if the object is not a workload, or is owned by another workload,
+/// which is checked instead.
 pub fn advise(
     object: &mut Value,
     api_version: &str,
@@ -83,7 +83,7 @@ pub fn advise(
     if is_made(kind, &metadata) || !metadata["deletionTimestamp"].is_null() {
         return None;
     }
-    // A CronJob has a template of Jobs, and that one of pods: only the last reaches them.
+    // A CronJob has a job template that contains the pod template: only the latter applies to pods.
     let of_jobs = object["spec"]["jobTemplate"]["metadata"].clone();
     let workload = Workload::of(object, api_version, kind)?;
     let mut verdict = Verdict::default();
@@ -107,14 +107,14 @@ pub fn advise(
     Some(verdict)
 }
 
-/// Whether a controller made the object, so that nobody sees its warnings.
+/// Returns whether a controller created the object, so that no user sees its warnings.
 fn is_made(kind: &str, metadata: &Value) -> bool {
     let owners = metadata["ownerReferences"].as_array();
     ["ReplicaSet", "Job", "Pod"].contains(&kind)
         && owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true))
 }
 
-/// The annotations of an object's metadata that are ours, without the prefix.
+/// Returns the annotations of an object's metadata with the prefix, without the prefix.
 fn ours(metadata: &Value) -> impl Iterator<Item = &str> {
     let all = metadata["annotations"].as_object().into_iter().flatten();
     all.filter_map(|(key, _)| key.strip_prefix(ANNOTATION_PREFIX))
@@ -138,22 +138,22 @@ fn annotation(metadata: &str, key: &str) -> String {
 fn check_keys(verdict: &mut Verdict, metadata: &Value, path: &str) {
     for key in ours(metadata).filter(|key| !is_valid(key)) {
         let message = if key.starts_with("default-auto-instrumentation-") && key.ends_with("-image") {
-            format!("the annotation {ANNOTATION_PREFIX}{key} means something on Instrumentations only")
+            format!("the annotation {ANNOTATION_PREFIX}{key} only has an effect on Instrumentations")
         } else {
             let suggestion = suggestion(key, valid());
-            format!("there is no annotation {ANNOTATION_PREFIX}{key}{suggestion}")
+            format!("unknown annotation {ANNOTATION_PREFIX}{key}{suggestion}")
         };
         verdict.warn("unknown-annotation", annotation(path, key), message);
     }
 }
 
-/// Controllers give their pods the template's annotations, never their own.
+/// Controllers copy the annotations of the template to pods, but not their own.
 fn check_place(verdict: &mut Verdict, metadata: &Value, path: &str, whose: &str, workload: &Workload<'_>) {
     let of_template = &workload.pod["metadata"];
     let asks = |key: &&str| LANGUAGES.iter().any(|language| language.inject == *key);
     for key in ours(metadata).filter(asks).filter(|key| ours(of_template).all(|other| other != *key)) {
         let message = format!(
-            "the annotation {ANNOTATION_PREFIX}{key} does nothing on the {whose} itself; move it to {}",
+            "the annotation {ANNOTATION_PREFIX}{key} has no effect on the {whose} itself; move it to {}",
             workload.path("metadata.annotations"),
         );
         verdict.warn("annotation-on-workload", annotation(path, key), message);
@@ -165,10 +165,10 @@ fn check_selectors(verdict: &mut Verdict, workload: &Workload<'_>, around: &Arou
         let unselected = inject::unselected(&input).into_iter();
         unselected.map(|(language, name)| (language, name.to_string())).collect::<Vec<_>>()
     });
-    // A pod that cannot be read gets a warning of its own.
+    // There is a separate warning for a pod that cannot be read.
     for (language, name) in named.unwrap_or_default() {
         let message = format!(
-            "{}: the Instrumentation \"{name}\" is named, so it is used, but its selector does not match \
+            "{}: Instrumentation \"{name}\" is used, since it is named, but its selector does not match \
              the labels of the pod",
             language.name
         );
@@ -180,7 +180,7 @@ fn field(workload: &Workload<'_>, language: &Language) -> String {
     annotation(&workload.path("metadata"), language.inject)
 }
 
-/// What the core found, and what it will do.
+/// Adds the warnings of the decision, and the preview.
 fn tell(verdict: &mut Verdict, outcome: &Outcome, workload: &Workload<'_>, preview: bool) {
     for warning in outcome.told() {
         let language = language::named(warning.finding.language);

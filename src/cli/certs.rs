@@ -1,4 +1,4 @@
-//! `certs`: an authority and a certificate for one's own setup, as files.
+//! `certs`: creates a CA and a serving certificate as files.
 
 use std::{
     fs::{self, File},
@@ -20,10 +20,10 @@ use super::{
 };
 use crate::tls::SelfSigned;
 
-/// What `certs` is told.
+/// Flags of `certs`.
 #[derive(Debug, Args)]
 pub struct CertsArgs {
-    /// Folder for ca.crt, tls.crt and tls.key; it is made where it is missing
+    /// Directory for ca.crt, tls.crt and tls.key; it is created if missing
     #[arg(
         short,
         long,
@@ -34,11 +34,11 @@ pub struct CertsArgs {
     )]
     out: PathBuf,
 
-    /// Replace files that are there already
+    /// Overwrite existing files
     #[arg(long, help_heading = "Output")]
     force: bool,
 
-    /// How long the certificate lives, and its authority
+    /// Lifetime of the certificate and its CA
     #[arg(long, env = "OTEL_WEBHOOK_TLS_LIFETIME", default_value = "365d", value_name = "DURATION",
         value_parser = duration, help_heading = "Output")]
     tls_lifetime: Duration,
@@ -55,26 +55,26 @@ pub struct CertsArgs {
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  For the Service otel-webhook in the namespace otel-webhook:
+  For Service otel-webhook in namespace otel-webhook:
     otel-webhook certs --out certificates
-  For another one, which is reached by an address, too:
+  For another Service, and an additional IP address:
     otel-webhook certs --service hooks --namespace monitoring --tls-name 10.0.0.7 --tls-lifetime 730d
-  What goes into caBundle, for a script; the rest is written to standard error:
+  In a script; standard output is the value of caBundle, everything else goes to standard error:
     CA_BUNDLE=$(otel-webhook certs --out certificates)
 
-The authority's key is not kept: nothing else can ever be signed by it. certs/README.md says how to renew.";
+The key of the CA is discarded, so that it cannot sign other certificates. To renew, see certs/README.md.";
 
-/// The private key can be read by its owner alone.
+/// Only its owner can read the private key.
 const PRIVATE: u32 = 0o600;
 const PUBLIC: u32 = 0o644;
 
-/// The name of the Secret in what is printed.
+/// The name of the Secret in the printed commands.
 const SECRET: &str = "otel-webhook-tls";
 
 /// Runs the subcommand.
 ///
 /// # Errors
-/// When a file is there already, or cannot be written.
+/// If a file exists already, or cannot be written.
 pub fn run(args: &CertsArgs) -> Result<ExitCode, Failure> {
     let names = args.names.all(&args.namespace);
     let pair = SelfSigned::living(&names, args.tls_lifetime).map_err(Failure::failed)?;
@@ -88,7 +88,7 @@ pub fn run(args: &CertsArgs) -> Result<ExitCode, Failure> {
         && let Some(path) = paths.iter().find(|path| path.symlink_metadata().is_ok())
     {
         let path = path.display();
-        return Err(Failure::failed(format!("{path} is there already; --force replaces it")));
+        return Err(Failure::failed(format!("{path} already exists; to overwrite it, use --force")));
     }
     fs::create_dir_all(&args.out).map_err(|error| failed(&args.out, &error))?;
     for (path, (_, text, mode)) in paths.iter().zip(files) {
@@ -104,10 +104,10 @@ impl CertsArgs {
         let folder = self.out.display();
         let (names, namespace, service) = (names.join(", "), &self.namespace, &self.names.service);
         format!(
-            "Written to {folder}: ca.crt, tls.crt and tls.key.
-The certificate is for {names}.
+            "Created ca.crt, tls.crt and tls.key in {folder}.
+The certificate is valid for {names}.
 
-What to do next:
+Next steps:
   kubectl create namespace {namespace}
   kubectl create secret generic {SECRET} --namespace {namespace} --type kubernetes.io/tls \\
     --from-file {folder}/tls.crt --from-file {folder}/tls.key --from-file {folder}/ca.crt
@@ -115,14 +115,14 @@ What to do next:
     --set certificates.mode=files --set certificates.files.secretName={SECRET} \\
     --set-file certificates.files.caBundle={folder}/ca.crt
 
-Without the chart, caBundle of every webhook has to be:
+Without the chart, set caBundle of every webhook to:
 "
         )
     }
 }
 
-/// Beside its place and then moved there: what is there is always complete, and a key never has another
-/// mode for a moment.
+/// Writes a temporary file and renames it, so that the file is always complete and a key never has another
+/// mode.
 fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}", std::process::id()));

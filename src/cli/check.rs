@@ -1,7 +1,7 @@
-//! `check`: whether an installation works, and what it would change.
+//! `check`: checks whether an installation works, and previews what it would change.
 //!
 //! ```text
-//! cluster ── gathered once, in pages ──> facts ── one small function a check ──> results
+//! cluster ── read once, in pages ──> facts ── one small function per check ──> results
 //! ```
 
 #![cfg_attr(
@@ -42,36 +42,36 @@ use result::{CheckResult, Level};
 use review::ReviewUrl;
 use running::assumed;
 
-/// What `check` is told.
+/// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// List every running workload with what its pods have now and what new ones would get, and how that
-    /// differs from the operator; changes nothing
+    /// List every running workload with what is injected into its pods now, what would be injected into new pods,
+    /// and how this differs from the operator; changes nothing
     #[arg(long, conflicts_with = "review")]
     preview: bool,
 
-    /// Send one review of a pod that asks for nothing to a webhook, by TLS as an API server does; needs no
-    /// access to a cluster. Without a path: /mutate-v1-pod
+    /// Send one review of a pod that does not opt in to a webhook, over TLS like an API server; needs no access to
+    /// a cluster. The path defaults to /mutate-v1-pod
     #[arg(long, value_name = "URL", value_parser = review::parse_url)]
     review: Option<ReviewUrl>,
 
-    /// Authorities that the webhook's certificate has to be of (PEM); without it, it is not verified
+    /// CA bundle that verifies the webhook's certificate (PEM); without it, the certificate is not verified
     #[arg(long, env = "OTEL_WEBHOOK_CA", value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// Seconds that the review may take
+    /// Timeout of the review, in seconds
     #[arg(long, env = "OTEL_WEBHOOK_TIMEOUT", value_name = "SECONDS", default_value_t = 10)]
     timeout: u64,
 
-    /// Look at the workloads of this namespace only
+    /// Check only the workloads of this namespace
     #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster")]
     namespace: Option<String>,
 
     #[command(flatten)]
     cluster: ClusterFlags,
 
-    /// Name of the webhook's configurations; may be given several times; found by the names of the webhooks
-    /// in them where not given
+    /// Name of the webhook configurations; may be repeated; by default, they are found by the names of their
+    /// webhooks
     #[arg(
         long,
         env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
@@ -81,12 +81,12 @@ pub struct CheckArgs {
     )]
     webhook_configuration: Vec<String>,
 
-    /// Secret of the serving certificate, in the namespace of the webhook's Service; found by the webhook's
-    /// pods where not given
+    /// Secret of the serving certificate, in the namespace of the webhook's Service; by default, it is read from the
+    /// webhook's pods
     #[arg(long, env = "OTEL_WEBHOOK_CHECK_SECRET", value_name = "NAME", help_heading = "Cluster")]
     secret: Option<String>,
 
-    /// Service account that the webhook runs as; found by its pods where not given
+    /// Service account of the webhook; by default, it is read from the webhook's pods
     #[arg(long, env = "OTEL_WEBHOOK_CHECK_SERVICE_ACCOUNT", value_name = "NAMESPACE/NAME",
         value_parser = Account::parse, help_heading = "Cluster")]
     service_account: Option<Account>,
@@ -94,11 +94,11 @@ pub struct CheckArgs {
     #[command(flatten)]
     report: ReportFlags,
 
-    /// Take warnings for failures in the exit code
+    /// Exit with status 1 on warnings as well
     #[arg(long, help_heading = "Output")]
     strict: bool,
 
-    /// Decide by the flags that follow, and not by those that the webhook's pods run with
+    /// Use the injection flags of this command instead of those of the webhook's pods
     #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
     own_flags: bool,
 
@@ -109,24 +109,24 @@ pub struct CheckArgs {
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  Does the webhook work in the cluster of the current context?
+  Check the webhook in the cluster of the current context:
     otel-webhook check
-  What would change for the pods of a namespace, before anything is switched?
+  Preview what would change for the pods of a namespace, before a migration:
     otel-webhook check --preview -n shop
-  The same before the webhook is there, as it is going to run:
+  Preview it before the webhook is installed, with its future flags:
     otel-webhook check --preview --languages java,nodejs
   In a pipeline:
     otel-webhook check --context production -o json --strict
-  Does a webhook answer, with the right certificate?
+  Check that a webhook responds, with a certificate that the CA bundle verifies:
     otel-webhook check --review https://otel-webhook.otel-webhook.svc/mutate-v1-pod --ca ca.crt
 
-Exit code: 0; 1 when there are failures, or with --strict warnings; 2 when nothing could be checked. A preview
-has no findings, so it ends with 0.";
+Exit status: 0; 1 on failures, and with --strict on warnings; 2 if nothing could be checked. A preview exits with
+status 0.";
 
 /// Runs the subcommand.
 ///
 /// # Errors
-/// When nothing could be checked, or the report not be written.
+/// If nothing could be checked, or the report cannot be written.
 pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::failed)?.block_on(check(args))
@@ -142,7 +142,7 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
     let survey = survey::take(&cluster, args.namespace.as_deref(), args.flags(&facts)).await;
     if let Some(name) = args.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
-        return Err(Failure::unreadable(format!("--namespace: there is no namespace \"{name}\"")));
+        return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
     }
     if args.preview {
         let doubts = facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::result);
@@ -170,7 +170,7 @@ fn report(args: &CheckArgs, results: &[CheckResult]) -> Result<ExitCode, Failure
 }
 
 impl CheckArgs {
-    /// What is to be said of the installation itself.
+    /// Returns the results about the installation itself.
     async fn of_installation(&self, cluster: &ClusterReader, facts: &Facts) -> Vec<CheckResult> {
         let mut results = match gather::crd(cluster).await {
             Ok(served) => crd::results(served.as_ref()),
@@ -198,7 +198,7 @@ impl CheckArgs {
         permissions::results(account, &gather::answers(cluster, account, needs).await)
     }
 
-    /// By which flags decisions are told.
+    /// Returns the injection flags that the results are based on.
     fn flags<'a>(&'a self, facts: &'a Facts) -> &'a InjectionFlags {
         let running = facts.running.as_ref().filter(|_| !self.own_flags);
         let found = running.and_then(|running| running.flags.as_ref().ok());
@@ -207,9 +207,9 @@ impl CheckArgs {
 
     fn settings(&self, facts: &Facts) -> CheckResult {
         match &facts.running {
-            _ if self.own_flags => assumed("--own-flags is given"),
+            _ if self.own_flags => assumed("--own-flags is set"),
             Some(running) => running.result(),
-            None => assumed("no pod of the webhook tells how it runs"),
+            None => assumed("no pod of the webhook found"),
         }
     }
 }

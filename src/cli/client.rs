@@ -1,7 +1,7 @@
-//! The API server's side of a webhook: one kept-alive HTTP/1.1 connection over TLS.
+//! A client that calls a webhook like an API server: one persistent HTTP/1.1 connection over TLS.
 //!
-//! Whatever certificate is shown is taken, and handed over to be judged before
-//! anything is sent: whoever connects wants to say what is wrong with it.
+//! Accepts every certificate. The caller verifies it before sending anything, so that it can report why the
+//! certificate is not trusted.
 
 use std::{fmt, io, net::SocketAddr, sync::Arc};
 
@@ -18,10 +18,10 @@ use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// A name, or an IP address without brackets.
+    /// A DNS name, or an IP address without brackets.
     pub host: String,
     /// The port.
     pub port: u16,
@@ -30,28 +30,28 @@ pub struct Target {
 /// Why there is no connection.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// Nobody listens there, or nobody answers.
+    /// The TCP connection failed.
     #[error("cannot connect to {target}: {source}")]
     Unreachable {
-        /// Where.
+        /// The server.
         target: Target,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The server speaks no TLS that can be understood.
+    /// The TLS handshake failed.
     #[error("the TLS handshake with {target} failed: {source}")]
     Handshake {
-        /// Where.
+        /// The server.
         target: Target,
-        /// What TLS says.
+        /// The error of TLS.
         source: io::Error,
     },
-    /// The server speaks no HTTP.
-    #[error("{target} speaks no HTTP/1.1: {source}")]
+    /// The server does not support HTTP/1.1.
+    #[error("{target} does not support HTTP/1.1: {source}")]
     Protocol {
-        /// Where.
+        /// The server.
         target: Target,
-        /// What HTTP says.
+        /// The error of HTTP.
         source: hyper::Error,
     },
 }
@@ -60,13 +60,13 @@ pub enum ConnectError {
 pub struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     target: Target,
-    /// The address that was connected to.
+    /// The address of the server.
     pub address: SocketAddr,
-    /// What the server showed, the leaf first.
+    /// The certificate chain of the server, the leaf first.
     pub chain: Vec<CertificateDer<'static>>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub struct HttpResponse {
     /// The status.
@@ -76,10 +76,10 @@ pub struct HttpResponse {
 }
 
 impl Connection {
-    /// Connects, without sending anything. The certificate has not been judged.
+    /// Connects without sending anything. The certificate is not verified.
     ///
     /// # Errors
-    /// When nobody listens, or no TLS is spoken.
+    /// If the connection or the TLS handshake fails.
     pub async fn open(target: &Target) -> Result<Self, ConnectError> {
         let unreachable = |source| ConnectError::Unreachable { target: target.clone(), source };
         let handshake = |source| ConnectError::Handshake { target: target.clone(), source };
@@ -97,10 +97,10 @@ impl Connection {
         Ok(Self { sender, target: target.clone(), address, chain })
     }
 
-    /// Posts JSON, and gives the answer whatever its status.
+    /// Posts JSON, and returns the response of any status.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// If there is no response.
     pub async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> hyper::Result<HttpResponse> {
         let request = Request::post(path)
             .header(header::HOST, self.target.to_string())
@@ -137,7 +137,7 @@ fn config() -> ClientConfig {
     config
 }
 
-/// Takes any certificate whose key the server has.
+/// Accepts every certificate, if the server has its key.
 #[derive(Debug)]
 struct TakesAll(Arc<CryptoProvider>);
 

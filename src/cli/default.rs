@@ -1,4 +1,4 @@
-//! `default`: a stream of documents with its Instrumentations completed.
+//! `default`: defaults the Instrumentations of a stream of documents.
 
 use std::{
     io::{self, Write},
@@ -22,13 +22,13 @@ use otel_webhook_api::{
     validation::{self, Verdict},
 };
 
-/// What `default` is told.
+/// Flags of `default`.
 #[derive(Debug, Args)]
 pub struct DefaultArgs {
     #[command(flatten)]
     files: FileFlags,
 
-    /// "yaml": the stream as it came but for what was filled in; "json": one document a line
+    /// "yaml": the input with only the defaults added; "json": one document per line
     #[arg(short, long, value_enum, default_value_t = Format::Yaml, help_heading = "Output")]
     output: Format,
 
@@ -36,31 +36,31 @@ pub struct DefaultArgs {
     images: ImageFlags,
 }
 
-/// How documents are written.
+/// Output formats of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// A stream of YAML documents.
     Yaml,
-    /// One JSON document a line.
+    /// One JSON document per line.
     Json,
 }
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  What will be stored of this Instrumentation?
+  Show the Instrumentation that a cluster stores:
     otel-webhook default -f instrumentation.yaml
-  With the images of another registry:
+  Use the images of another registry:
     otel-webhook default -f instrumentation.yaml --image-registry registry.example.com/mirror -o json
 
-Documents come out in their order; what is no Instrumentation is passed on as it came.
-Default images that are replaced or kept are listed on standard error.
-Exit code: 0; 2 when the input cannot be read or a document has no apiVersion or kind.";
+The order of documents is kept, and other kinds are not changed. Standard error lists default images that are
+replaced or kept.
+Exit status: 0; 2 if the input cannot be read or a document has no apiVersion or kind.";
 
 /// Runs the subcommand.
 ///
 /// # Errors
-/// When the input cannot be read, or the output not be written.
+/// If the input cannot be read, or the output cannot be written.
 pub fn run(args: &DefaultArgs) -> Result<ExitCode, Failure> {
     let streams = args.files.read()?;
     let mut documents = streams.documents()?;
@@ -68,7 +68,7 @@ pub fn run(args: &DefaultArgs) -> Result<ExitCode, Failure> {
     let mut output = Output::standard();
     let mut write = || {
         for document in &mut documents {
-            let is_changed = complete(document, &images);
+            let is_changed = default_all(document, &images);
             match args.output {
                 Format::Yaml => output.yaml(document, is_changed)?,
                 Format::Json => output.json(document, is_changed)?,
@@ -79,7 +79,7 @@ pub fn run(args: &DefaultArgs) -> Result<ExitCode, Failure> {
     finish(write(), ExitCode::SUCCESS)
 }
 
-/// Lists on standard error which recorded default images are replaced, and which are kept.
+/// Lists on standard error which stored default images are replaced, and which are kept.
 fn report(object: &Value, images: &DefaultImages) {
     let mut verdict = Verdict::default();
     validation::check_images(&mut verdict, object, images);
@@ -88,14 +88,14 @@ fn report(object: &Value, images: &DefaultImages) {
         (namespace, name) if namespace.is_empty() => format!("Instrumentation {name}"),
         (namespace, name) => format!("Instrumentation {namespace}/{name}"),
     };
-    for told in verdict.warnings.iter().chain(&verdict.notes) {
-        // Where standard error is closed, the documents still matter.
-        let _ = writeln!(io::stderr(), "{}", one_line(&format!("{title}: {told}")));
+    for message in verdict.warnings.iter().chain(&verdict.notes) {
+        // Even if standard error is closed, the documents are written.
+        let _ = writeln!(io::stderr(), "{}", one_line(&format!("{title}: {message}")));
     }
 }
 
-/// Completes the Instrumentations of a document; tells whether there was anything to do.
-fn complete(document: &mut Document<'_>, images: &DefaultImages) -> bool {
+/// Defaults the Instrumentations of a document. Returns whether any changed.
+fn default_all(document: &mut Document<'_>, images: &DefaultImages) -> bool {
     let mut is_changed = false;
     objects::each(&mut document.value, &mut |object, object_type| {
         if is_instrumentation(object_type) {

@@ -1,4 +1,4 @@
-//! `otel-webhook demo`: the real server, one real review over TLS, and what came of it.
+//! `demo`: runs the server, sends it one recorded review over TLS and shows the result.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -34,19 +34,19 @@ use crate::{
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{STATUS, Settings, reason::Reason};
 
-/// The Instrumentations that the demo server has.
+/// The Instrumentations of the demo server.
 const INSTRUMENTATIONS: &str = include_str!("../../examples/instrumentation.yaml");
 
-/// A review as a kube-apiserver sent it: the pod of a Deployment, created by its ReplicaSet.
+/// A recorded review of a kube-apiserver: the pod of a Deployment, created by its ReplicaSet.
 const REVIEW: &str = include_str!("../../examples/review.json");
 
-/// How long requests in flight may take when the demo ends.
+/// The time for requests in flight when the demo ends.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Flags of the demo.
 #[derive(Debug, Args)]
 pub struct DemoFlags {
-    /// Keep serving afterwards, and print a curl line that works against it
+    /// Keep the server running, and print a curl command for it
     #[arg(long, env = "OTEL_WEBHOOK_DEMO_SERVE")]
     serve: bool,
 }
@@ -62,7 +62,7 @@ struct Demo {
 /// Runs the demo.
 ///
 /// # Errors
-/// What keeps the server from starting, or the review from being answered.
+/// If the server cannot start, or does not respond to the review.
 pub fn run(flags: &DemoFlags) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.map_err(Failure::failed)?.block_on(show(flags))
@@ -72,7 +72,7 @@ async fn show(flags: &DemoFlags) -> Result<ExitCode, Failure> {
     let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
     let demo = Demo::start()?;
     println!(
-        "Serving on https://{} with a throw-away certificate and the Instrumentations of examples/.",
+        "Serving on https://{} with a temporary self-signed certificate and the Instrumentations of examples/.",
         demo.address
     );
     let began = Instant::now();
@@ -82,7 +82,7 @@ async fn show(flags: &DemoFlags) -> Result<ExitCode, Failure> {
     let answer = review(&mut connection).await?;
     let first = began.elapsed();
     println!("{}", report(&answer)?);
-    // The first review pays for cold caches; the API server keeps its connection.
+    // The first review is slower because of cold caches. API servers keep their connections as well.
     let began = Instant::now();
     review(&mut connection).await?;
     println!(
@@ -123,22 +123,22 @@ impl Demo {
         Ok(Self { address, ca_pem: pair.ca_pem, shutdown, served })
     }
 
-    /// Connects as an API server does, which trusts the throw-away authority alone.
+    /// Connects like an API server that trusts the temporary CA only.
     async fn connect(&self) -> Result<Connection, Failure> {
         let target = Target { host: self.address.ip().to_string(), port: self.address.port() };
         let connection = Connection::open(&target).await.map_err(Failure::failed)?;
         let bundle = Bundle::from_pem(self.ca_pem.as_bytes()).map_err(Failure::failed)?;
         let shown = ShownChain::new(connection.chain.clone()).map_err(Failure::failed)?;
-        bundle.judge(&shown, &target.host, Timestamp::now()).map_err(Failure::failed)?;
+        bundle.verify(&shown, &target.host, Timestamp::now()).map_err(Failure::failed)?;
         Ok(connection)
     }
 
-    /// Serves until a signal comes. The files that curl needs live as long.
+    /// Serves until a signal. Keeps the files for curl until then.
     async fn keep_serving(&self, signals: &mut TerminationSignals) -> Result<(), Failure> {
         let files = Files::write(&self.ca_pem)?;
         let folder = files.0.display();
         let (port, path) = (self.address.port(), Endpoint::MutatePod.path());
-        println!("Still serving; Ctrl-C ends it. From another terminal:\n");
+        println!("The server is still running; stop it with Ctrl-C. In another terminal:\n");
         println!(
             "  curl --cacert {folder}/ca.crt -H 'Content-Type: application/json' \
              --data-binary @{folder}/review.json https://localhost:{port}{path}\n"
@@ -157,7 +157,7 @@ async fn review(connection: &mut Connection) -> Result<String, Failure> {
     }
 }
 
-/// A folder for curl, gone when the demo ends.
+/// A directory for curl, removed when the demo ends.
 struct Files(PathBuf);
 
 impl Files {
@@ -179,7 +179,7 @@ impl Drop for Files {
     }
 }
 
-/// What happened, for people: the request, the change and the reasons.
+/// Returns the report: the request, the change and the reasons.
 fn report(answer: &str) -> Result<String, Failure> {
     let review: Value = serde_json::from_str(REVIEW).map_err(Failure::failed)?;
     let answer: Value = serde_json::from_str(answer).map_err(Failure::failed)?;
@@ -205,7 +205,7 @@ fn report(answer: &str) -> Result<String, Failure> {
     Ok(out)
 }
 
-/// The pod after the answer's patch.
+/// Returns the pod with the patch of the response applied.
 fn patched(before: &Value, response: &Value) -> Result<Value, Failure> {
     let mut after = before.clone();
     if let Some(patch) = response["patch"].as_str() {
@@ -216,7 +216,8 @@ fn patched(before: &Value, response: &Value) -> Result<Value, Failure> {
     Ok(after)
 }
 
-/// An entry of the stamp as a row. What went in has no message there; its reason is a word.
+/// Returns an entry of `otel-webhook/status` as a row. Injected languages have no message in it, so that their
+/// reason is the outcome.
 fn row(entry: &Value) -> [String; 5] {
     let part = |key: &str| text(&entry[key]).to_owned();
     let containers: Vec<&str> = entry["containers"].as_array().into_iter().flatten().map(text).collect();
@@ -224,7 +225,7 @@ fn row(entry: &Value) -> [String; 5] {
     [containers.join(","), part("language"), part("outcome"), part("instrumentation"), reason]
 }
 
-/// What the stamp says, entry by entry.
+/// Returns the entries of `otel-webhook/status`.
 fn status(pod: &Value) -> Vec<Value> {
     let stamp = pod["metadata"]["annotations"][STATUS].as_str().unwrap_or("[]");
     serde_json::from_str(stamp).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Unified diffs for people.
+//! Unified diffs.
 
 use similar::{
     ChangeTag, DiffOp,
@@ -6,7 +6,7 @@ use similar::{
     udiff::UnifiedHunkHeader,
 };
 
-/// Lines around a change.
+/// Lines of context around a change.
 const CONTEXT: usize = 3;
 
 const RED: &str = "\u{1b}[31m";
@@ -15,9 +15,9 @@ const CYAN: &str = "\u{1b}[36m";
 const BOLD: &str = "\u{1b}[1m";
 const RESET: &str = "\u{1b}[0m";
 
-/// The unified diff of two texts; empty where they are equal.
+/// Returns the unified diff of two texts; empty if they are equal.
 ///
-/// `name` is what both are called in the heading.
+/// `name` is the name of both in the header.
 pub fn unified(before: &str, after: &str, name: &str, colour: bool) -> String {
     let (before, after): (Vec<_>, Vec<_>) = (before.lines().collect(), after.lines().collect());
     let mut out = String::new();
@@ -46,8 +46,8 @@ pub fn unified(before: &str, after: &str, name: &str, colour: bool) -> String {
     out
 }
 
-/// What differs, with the lines around it. The one algorithm is called by its
-/// name: by `TextDiff` all of them would be in the program, half a megabyte.
+/// Returns the changes with their context. Calls one algorithm directly: with `TextDiff`, the program would
+/// contain all of them, which is half a megabyte.
 fn hunks(before: &[&str], after: &[&str]) -> Vec<Vec<DiffOp>> {
     let mut found = Compact::new(Replace::new(Capture::new()), before, after);
     let (whole_before, whole_after) = (0..before.len(), 0..after.len());
@@ -57,12 +57,11 @@ fn hunks(before: &[&str], after: &[&str]) -> Vec<Vec<DiffOp>> {
     }
 }
 
-/// Whether what is written to standard output should be coloured: on a
-/// terminal, unless `NO_COLOR` is set.
+/// Returns whether to colour standard output: on a terminal, unless `NO_COLOR` is set.
 pub fn colour_wanted() -> bool {
     use std::io::IsTerminal;
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    std::io::stdout().is_terminal() && !refused
+    let is_disabled = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stdout().is_terminal() && !is_disabled
 }
 
 #[cfg(test)]
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_changed_is_shown_with_the_lines_around_it() {
+    fn changes_are_shown_with_context() {
         let before = "a\nb\nc\nd\ne\nf\ng\nh\n";
         let after = "a\nb\nc\nd\nE\nnew\nf\ng\nh\n";
         let expected =
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_all_that_it_adds() {
+    fn coloured_and_plain_diffs_have_the_same_text() {
         let coloured = unified("a\n", "b\n", "x", true);
         assert!(coloured.contains("\u{1b}[31m-a\u{1b}[0m\n"), "{coloured:?}");
         let plain =

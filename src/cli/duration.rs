@@ -1,21 +1,21 @@
-//! Durations as flags have them: `90d`, `12h`, `30s`.
+//! Durations in flags: `90d`, `12h`, `30s`.
 
 use std::time::Duration;
 
 use jiff::{Span, SpanRelativeTo};
 
-/// Reads a duration that is longer than nothing. A day has 24 hours.
+/// Parses a duration greater than zero. A day has 24 hours.
 ///
 /// # Errors
-/// A sentence for people.
+/// The message says which format is expected.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let expected = || "expected a duration such as 90d, 12h, 30s or 500ms".to_owned();
     let span: Span = text.parse().map_err(|_| expected())?;
-    // Months and years have no length of their own.
+    // Months and years have no fixed length.
     let signed = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
     let duration = Duration::try_from(signed).map_err(|_| expected())?;
     if duration.is_zero() {
-        return Err("the duration has to be longer than nothing".to_owned());
+        return Err("expected a duration greater than zero".to_owned());
     }
     Ok(duration)
 }
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_days_and_shorter() {
+    fn units_from_days_to_milliseconds_are_parsed() {
         for (text, seconds) in [("90d", 90 * 86400), ("12h", 43200), ("1h30m", 5400), ("30s", 30)] {
             assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
@@ -34,6 +34,6 @@ mod tests {
             let error = duration(text).expect_err(text);
             assert_eq!(error, "expected a duration such as 90d, 12h, 30s or 500ms", "{text}");
         }
-        assert_eq!(duration("0s"), Err("the duration has to be longer than nothing".to_owned()));
+        assert_eq!(duration("0s"), Err("expected a duration greater than zero".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! `explain`: what would be injected into the pods of a stream, and why not more.
+//! `explain`: shows what would be injected into the pods of a stream, and why.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use super::{
 use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject::{Finding, Note, language::LANGUAGES};
 
-/// What `explain` is told.
+/// Flags of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     #[command(flatten)]
@@ -30,22 +30,22 @@ pub struct ExplainArgs {
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  Why does this Deployment not get its agent?
+  Show why a Deployment is not injected:
     otel-webhook explain -f app.yaml --source instrumentations/
-  For a program:
+  As JSON:
     otel-webhook explain -f app.yaml -o json
-  A pod of a cluster, with what the cluster knows:
+  For the pods of a namespace in a cluster:
     kubectl get pod,replicaset,instrumentation -n shop -o yaml | otel-webhook explain -f - -n shop
 
-Exit code: 0; 2 when the input cannot be read or a document has no apiVersion or kind.";
+Exit status: 0; 2 if the input cannot be read or a document has no apiVersion or kind.";
 
-/// The heads of the columns.
+/// The column headers.
 const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION", "REASON"];
 
 /// Runs the subcommand.
 ///
 /// # Errors
-/// When the input cannot be read, or the output not be written.
+/// If the input cannot be read, or the output cannot be written.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let streams = args.input.files.read()?;
     let mut documents = streams.documents()?;
@@ -60,7 +60,7 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
 
 fn table_of_all(reviews: &[Review], languages: &str) -> String {
     if reviews.is_empty() {
-        return "There is no pod and no pod template in the input.\n".to_owned();
+        return "The input contains no pods and no pod templates.\n".to_owned();
     }
     let tables: Vec<String> = reviews.iter().map(|review| table(review, languages)).collect();
     tables.join("\n")
@@ -71,8 +71,8 @@ fn table(review: &Review, languages: &str) -> String {
     match &review.outcome {
         Err(problem) => lines.push(format!("  the pod cannot be read: {problem}")),
         Ok(outcome) if outcome.findings.is_empty() => lines.push(format!(
-            "  asks for nothing; the annotation {ANNOTATION_PREFIX}inject-{}: \"true\" on the pod, or on its \
-             namespace, would ask (languages that are enabled: {languages})",
+            "  does not opt in; to opt in, set the annotation {ANNOTATION_PREFIX}inject-{}: \"true\" on the pod or \
+             its namespace (enabled languages: {languages})",
             LANGUAGES[0].name,
         )),
         Ok(outcome) => {

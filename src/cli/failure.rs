@@ -1,17 +1,17 @@
-//! Why a subcommand failed.
+//! Failures of subcommands.
 
-/// What a subcommand fails with: the sentence for people, and the exit code.
+/// The failure of a subcommand: a message, and the exit status.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// What went wrong, where, and what would be right.
+    /// What went wrong, where, and what is expected.
     pub message: String,
-    /// 1 for a failure of the work, 2 for input that cannot be read.
+    /// 1 if the operation failed, 2 if the input cannot be read.
     pub code: u8,
 }
 
 impl Failure {
-    /// The work failed.
+    /// The operation failed.
     pub fn failed(error: impl std::fmt::Display) -> Self {
         Self { message: error.to_string(), code: 1 }
     }

@@ -12,52 +12,53 @@ use otel_webhook_api::{
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{Settings, helpers::Helpers, language::LanguageSet, reason::ObjectName};
 
-/// The source of Instrumentations that is a cluster, in place of a directory.
+/// The value of `--source` for a cluster instead of a directory.
 pub const KUBERNETES: &str = "kubernetes";
 
-/// How injection is done; the same for the server and for files.
+/// Flags of injection, the same for the server and for files.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Injection")]
 pub struct InjectionFlags {
-    /// Languages that may be injected: a list parted by commas, or "all"
+    /// Languages that may be injected: a comma-separated list, or "all"
     #[arg(long, env = "OTEL_WEBHOOK_LANGUAGES", value_name = "LIST", value_parser = LanguageSet::parse,
         default_value_t = LanguageSet::default())]
     pub languages: LanguageSet,
 
-    /// Mark pods that asked with the label otel-webhook/injected (true, partial, false) and the annotation
+    /// Mark pods that opted in with the label otel-webhook/injected (true, partial or false) and the annotation
     /// otel-webhook/status
     #[arg(long, env = "OTEL_WEBHOOK_STAMP", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub stamp: bool,
 
-    /// Name added volumes to the cluster autoscaler as no reason to keep a node; as --stamp where not given
+    /// List added volumes in the annotation cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes, so that
+    /// they do not block scale-down; defaults to the value of --stamp
     #[arg(long, env = "OTEL_WEBHOOK_SAFE_TO_EVICT", value_name = "BOOL", action = ArgAction::Set)]
     pub safe_to_evict: Option<bool>,
 
-    /// Resources of the init containers: "neutral" changes neither the pod's effective requests and limits
-    /// nor its class of service; "exact" takes them as the Instrumentation has them, as the operator does,
-    /// unless a LimitRange or a ResourceQuota would reject the pod for them
+    /// Resources of added init containers: with "neutral" they change neither the effective requests and limits
+    /// of the pod nor its quality of service class; with "exact" they are those of the Instrumentation, as
+    /// with the operator, unless a LimitRange or a ResourceQuota would then reject the pod
     #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Neutral)]
     pub init_resources: InitResources,
 
-    /// The Instrumentation for pods that ask with "true" where their namespace has none
+    /// Instrumentation for pods that opt in with "true" in a namespace without Instrumentations
     #[arg(long, env = "OTEL_WEBHOOK_DEFAULT_INSTRUMENTATION", value_name = "NAMESPACE/NAME",
         value_parser = object_name)]
     pub default_instrumentation: Option<ObjectName>,
 
-    /// Whether an Instrumentation is used from other namespaces than its own: "allow", as the operator does;
-    /// "granted" from those that its annotation otel-webhook/allowed-namespaces lists; "deny". The one of
-    /// --default-instrumentation is used from all
+    /// Whether pods may use Instrumentations of other namespaces: "allow" permits it, as the operator does;
+    /// "granted" permits it if the annotation otel-webhook/allowed-namespaces of the Instrumentation lists the
+    /// pod's namespace; "deny" forbids it. All namespaces may use the one of --default-instrumentation
     #[arg(long, env = "OTEL_WEBHOOK_CROSS_NAMESPACE", value_enum, default_value_t = CrossNamespace::Allow)]
     pub cross_namespace: CrossNamespace,
 
-    /// Containers that are skipped where none is named, beside the built-in list of proxies and helpers:
-    /// comma-separated names, each with or without a * at its end; may be given several times
+    /// Containers to skip if no annotation names containers, in addition to the built-in list of proxies and
+    /// helpers: comma-separated names, each may end with *; may be repeated
     #[arg(long, env = "OTEL_WEBHOOK_HELPER_CONTAINERS", value_name = "NAMES", value_delimiter = ',',
         value_parser = Helpers::parse_name)]
     helper_containers: Vec<String>,
 
-    /// How much ephemeral storage an agent takes, in place of the documented size, such as java=40Mi; "extension"
-    /// is each extension of the Java agent; may be given several times
+    /// Ephemeral storage that an agent needs, such as java=40Mi, instead of the documented size; "extension" is
+    /// the size of each extension of the Java agent; may be repeated
     #[arg(long, env = "OTEL_WEBHOOK_AGENT_SIZE", value_name = "LANGUAGE=SIZE", value_delimiter = ',',
         value_parser = AgentSizes::parse_one)]
     agent_size: Vec<(String, Quantity)>,
@@ -66,50 +67,50 @@ pub struct InjectionFlags {
     images: ImageFlags,
 }
 
-/// Which images are taken where an Instrumentation names none.
+/// Flags of the images of Instrumentations that specify none.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Images")]
 pub struct ImageFlags {
-    /// Default image of a language, in place of the built-in one; may be given several times. Instrumentations
-    /// whose image is a recorded default follow it, but never to an older version of the same repository or
-    /// across a version with breaking changes (Java 2.0.0, .NET 1.3.0)
+    /// Default image of a language, instead of the built-in one; may be repeated. Instrumentations that were
+    /// defaulted before use the new image as well, unless it is an older version in the same repository, or
+    /// breaking changes lie between the versions (Java 2.0.0, .NET 1.3.0)
     #[arg(long, env = "OTEL_WEBHOOK_DEFAULT_IMAGE", value_name = "LANGUAGE=IMAGE", value_delimiter = ',',
         value_parser = language_image)]
     default_image: Vec<(String, String)>,
 
-    /// Registry in place of the built-in default images' own; recorded defaults follow it as with
-    /// --default-image, and images that somebody chose are left alone
+    /// Registry of the default images, instead of their own; Instrumentations that were defaulted before use it as
+    /// with --default-image, and images that were set explicitly do not change
     #[arg(long, env = "OTEL_WEBHOOK_IMAGE_REGISTRY", value_name = "HOST[/PATH]", value_parser = registry)]
     image_registry: Option<String>,
 }
 
-/// How the resources of init containers are set.
+/// Resources of added init containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InitResources {
-    /// So that neither the pod's effective request nor its class of service changes.
+    /// Change neither the effective requests and limits nor the quality of service class of the pod.
     Neutral,
-    /// As the Instrumentation has them.
+    /// Use the resources of the Instrumentation.
     Exact,
 }
 
-/// Whether Instrumentations are used from other namespaces than their own.
+/// Whether pods may use Instrumentations of other namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CrossNamespace {
-    /// From every namespace.
+    /// All pods may.
     Allow,
-    /// From those that the annotation otel-webhook/allowed-namespaces lists, or from all where it is "*".
+    /// Pods of the namespaces in the annotation otel-webhook/allowed-namespaces may; "*" is all namespaces.
     Granted,
-    /// From none.
+    /// No pod may.
     Deny,
 }
 
 impl InjectionFlags {
-    /// What the core is told.
+    /// Returns the settings of the crate that injects.
     pub fn settings(&self) -> Settings {
         Settings {
             languages: self.languages,
             stamp: self.stamp,
-            // Without the stamp a pod gets nothing but what injection takes.
+            // Without --stamp, a pod gets only what injection requires.
             safe_to_evict: self.safe_to_evict.unwrap_or(self.stamp),
             init_resources: match self.init_resources {
                 InitResources::Neutral => inject::InitResources::Neutral,
@@ -126,14 +127,14 @@ impl InjectionFlags {
         }
     }
 
-    /// The images where an Instrumentation names none.
+    /// Returns the images for Instrumentations that specify none.
     pub fn images(&self) -> DefaultImages {
         self.images.images()
     }
 }
 
 impl ImageFlags {
-    /// The images where an Instrumentation names none.
+    /// Returns the images for Instrumentations that specify none.
     pub fn images(&self) -> DefaultImages {
         let overrides: BTreeMap<_, _> = self.default_image.iter().cloned().collect();
         DefaultImages { overrides, registry: self.image_registry.clone() }
@@ -153,11 +154,13 @@ fn language_image(text: &str) -> Result<(String, String), String> {
     let (language, image) =
         text.split_once('=').ok_or("expected LANGUAGE=IMAGE, such as java=registry/java:2")?;
     if image.is_empty() {
-        return Err(format!("no image is given for \"{language}\""));
+        return Err(format!(
+            "\"{language}=\" has no image; expected LANGUAGE=IMAGE, such as java=registry/java:2"
+        ));
     }
     let names = LANGUAGES.map(|language| language.language);
     if !names.contains(&language) {
-        return Err(format!("\"{language}\" has no image; valid: {}", names.join(", ")));
+        return Err(format!("\"{language}\" is not a language with an image; valid: {}", names.join(", ")));
     }
     Ok((language.to_owned(), image.to_owned()))
 }
@@ -175,13 +178,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_given_for_a_language_that_has_one() {
+    fn language_images_are_parsed() {
         let given = language_image("apache-httpd=own:1").expect("valid");
         assert_eq!(given, ("apache-httpd".to_owned(), "own:1".to_owned()));
         for (text, problem) in [
             ("java", "expected LANGUAGE=IMAGE"),
-            ("java=", "no image is given for \"java\""),
-            ("sdk=own:1", "\"sdk\" has no image; valid: java, nodejs"),
+            ("java=", "\"java=\" has no image"),
+            ("sdk=own:1", "\"sdk\" is not a language with an image; valid: java, nodejs"),
         ] {
             let found = language_image(text).expect_err(text);
             assert!(found.contains(problem), "{found}");
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_is_a_host_with_or_without_a_path() {
+    fn registries_are_a_host_with_an_optional_path() {
         assert_eq!(registry("mirror.example.com/otel/").as_deref(), Ok("mirror.example.com/otel"));
         for text in ["", "/", "https://mirror.example.com", "a b"] {
             assert!(registry(text).is_err(), "{text}");

@@ -1,4 +1,4 @@
-//! `inject`: a stream of documents with its pods injected as a cluster would.
+//! `inject`: injects into the pods of a stream of documents.
 
 use std::{
     io::{self, BufWriter, StdoutLock, Write},
@@ -18,14 +18,14 @@ use super::{
 use crate::manifest::{self, Document, Style};
 use otel_webhook_inject::Finding;
 
-/// What `inject` is told.
+/// Flags of `inject`.
 #[derive(Debug, Args)]
 pub struct InjectArgs {
     #[command(flatten)]
     input: StreamFlags,
 
-    /// "yaml": the stream as it came but for what was injected; "json": one document a line;
-    /// "diff": what was changed
+    /// "yaml": the input with only injected pods changed; "json": one document per line; "diff": a unified diff
+    /// of the changes
     #[arg(short, long, value_enum, default_value_t = Format::Yaml, help_heading = "Output")]
     output: Format,
 
@@ -43,20 +43,20 @@ enum Format {
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  Inject a Deployment by the Instrumentation in the same file:
+  Inject into a Deployment, with the Instrumentation in the same file:
     otel-webhook inject -f app.yaml
-  See what would change, with the Instrumentations of a directory:
+  Show the changes as a diff, with the Instrumentations of a directory:
     otel-webhook inject -f app.yaml --source instrumentations/ -o diff
-  Between other tools:
+  In a pipeline:
     helm template shop ./chart | otel-webhook inject -f - -n shop --source instrumentations/ | kubectl apply -f -
 
-Documents come out in their order; what is not injected is passed on as it came. Reasons go to standard error.
-Exit code: 0; 2 when the input cannot be read or a document has no apiVersion or kind.";
+The order of documents is kept, and documents that are not injected do not change. Reasons go to standard error.
+Exit status: 0; 2 if the input cannot be read or a document has no apiVersion or kind.";
 
 /// Runs the subcommand.
 ///
 /// # Errors
-/// When the input cannot be read, or the output not be written.
+/// If the input cannot be read, or the output cannot be written.
 pub fn run(args: &InjectArgs) -> Result<ExitCode, Failure> {
     let streams = args.input.files.read()?;
     let documents = streams.documents()?;
@@ -71,11 +71,11 @@ pub fn run(args: &InjectArgs) -> Result<ExitCode, Failure> {
     finish(written.and_then(|()| writer.output.out.flush()), ExitCode::SUCCESS)
 }
 
-/// Says on standard error what came of a workload.
+/// Reports the result of a workload on standard error.
 fn report(review: &Review) {
     let title = review.title();
     match &review.outcome {
-        Err(problem) => say(&format!("{title}: the pod cannot be read and stays as it is: {problem}")),
+        Err(problem) => say(&format!("{title}: not injected, since the pod cannot be read: {problem}")),
         Ok(outcome) => {
             for finding in &outcome.findings {
                 say(&format!("{title}: {}", sentence(finding)));
@@ -97,11 +97,11 @@ fn sentence(finding: &Finding) -> String {
 }
 
 fn say(text: &str) {
-    // Whoever read the reasons has gone; the documents still matter.
+    // Even if standard error is closed, the documents are written.
     let _ = writeln!(io::stderr(), "{}", one_line(text));
 }
 
-/// Writes a document, or what was changed in it.
+/// Writes documents, or their diffs.
 struct Writer {
     format: Format,
     output: Output<BufWriter<StdoutLock<'static>>>,
@@ -133,7 +133,7 @@ impl Writer {
     }
 
     fn diff(&mut self, document: &Document<'_>, before: &Value, name: &str) -> io::Result<()> {
-        // Both sides are written alike, so that nothing but the injection differs.
+        // Both sides have the same style, so that only the injection differs.
         let style = Style::of(document.text);
         let [before, after] = [before, &document.value].map(|value| manifest::write(value, style));
         self.output.out.write_all(diff::unified(&before, &after, name, self.colour).as_bytes())

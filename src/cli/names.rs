@@ -1,4 +1,4 @@
-//! Flags for the names that a certificate is for.
+//! Flags of the names in a certificate.
 
 use std::net::IpAddr;
 
@@ -6,48 +6,48 @@ use clap::Args;
 
 use crate::tls;
 
-/// The names of the serving certificate, where the program makes it.
+/// The names in a serving certificate that the program issues.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Names in the certificate")]
 pub struct NameFlags {
-    /// Name of the Service that API servers reach the webhook by
+    /// Name of the webhook's Service
     #[arg(long, env = "OTEL_WEBHOOK_SERVICE", default_value = "otel-webhook", value_name = "NAME",
         value_parser = label)]
     pub service: String,
 
-    /// The cluster's DNS domain
+    /// DNS domain of the cluster
     #[arg(long, env = "OTEL_WEBHOOK_CLUSTER_DOMAIN", default_value = "cluster.local", value_name = "DOMAIN",
         value_parser = dns_name)]
     cluster_domain: String,
 
-    /// One more DNS name or IP address; may be given several times
+    /// Additional DNS name or IP address; may be repeated
     #[arg(long, env = "OTEL_WEBHOOK_TLS_NAME", value_name = "NAME", value_delimiter = ',',
         value_parser = certificate_name)]
     tls_name: Vec<String>,
 }
 
 impl NameFlags {
-    /// All names, for a Service in this namespace.
+    /// Returns all names, for a Service in this namespace.
     pub fn all(&self, namespace: &str) -> Vec<String> {
         tls::service_names(&self.service, namespace, &self.cluster_domain, &self.tls_name)
     }
 }
 
-/// A name of a Service, a Secret's namespace and the like, as Kubernetes has them (RFC 1123).
+/// Parses a DNS label (RFC 1123), such as the name of a Service or a namespace.
 ///
 /// # Errors
-/// A sentence for people.
+/// The message says which format is expected.
 pub fn label(text: &str) -> Result<String, String> {
     if is_label(text) {
         return Ok(text.to_owned());
     }
-    Err("expected up to 63 lower-case letters, digits and \"-\", with none of the last at an end".to_owned())
+    Err("expected up to 63 lower-case letters, digits and \"-\", beginning and ending with a letter or a digit".to_owned())
 }
 
-/// A name of an object: labels parted by dots.
+/// Parses a DNS subdomain (RFC 1123), such as the name of a Secret.
 ///
 /// # Errors
-/// A sentence for people.
+/// The message says which format is expected.
 pub fn dns_name(text: &str) -> Result<String, String> {
     if text.len() <= 253 && text.split('.').all(is_label) {
         return Ok(text.to_owned());
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_what_certificates_can_hold() {
+    fn only_dns_names_and_ip_addresses_are_accepted() {
         for name in ["hooks.example.com", "*.example.com", "Hooks", "10.0.0.7", "::1"] {
             assert_eq!(certificate_name(name).as_deref(), Ok(name));
         }

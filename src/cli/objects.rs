@@ -1,10 +1,10 @@
-//! The objects of a document: itself, or the items of a list.
+//! The objects of a document: the document itself, or the items of a list.
 
 use serde_json::Value;
 
 use crate::manifest::{TypeMeta, item_type};
 
-/// Visits every object with its type, which a typed list gives to its items.
+/// Visits every object with its type. Items of a typed list have the type of the list.
 pub fn each(object: &mut Value, visit: &mut dyn FnMut(&mut Value, &TypeMeta)) {
     let said = TypeMeta::of(object);
     walk(object, said.as_ref(), visit);
@@ -21,7 +21,7 @@ fn walk(object: &mut Value, object_type: Option<&TypeMeta>, visit: &mut dyn FnMu
     }
 }
 
-/// Whether an object of this type is an Instrumentation.
+/// Returns whether this is the type of Instrumentations.
 pub fn is_instrumentation(object_type: &TypeMeta) -> bool {
     object_type.api_version == "opentelemetry.io/v1alpha1" && object_type.kind == "Instrumentation"
 }

@@ -1,4 +1,4 @@
-//! What goes to standard output: documents, and reports.
+//! Standard output: documents and reports.
 
 use std::{
     io::{self, BufWriter, StdoutLock, Write},
@@ -11,11 +11,11 @@ use serde_json::Value;
 use super::failure::Failure;
 use crate::manifest::{self, Document, Style, Syntax};
 
-/// How a report is written.
+/// Flags of reports.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ReportFlags {
-    /// "text": for people; "json": one object a line, for programs
+    /// "text": for reading; "json": one JSON object per line
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
     output: ReportFormat,
 }
@@ -28,11 +28,10 @@ enum ReportFormat {
 }
 
 impl ReportFlags {
-    /// Writes a report to standard output, by the writer of the form that is wanted.
-    /// Whoever reads it may have seen enough before its end.
+    /// Writes a report to standard output in the format of the flags. A closed pipe is no error.
     ///
     /// # Errors
-    /// When it cannot be written and somebody still wants it.
+    /// If it cannot be written, except to a closed pipe.
     pub fn write<I: IntoIterator<Item = Value>>(
         self,
         code: ExitCode,
@@ -48,7 +47,7 @@ impl ReportFlags {
     }
 }
 
-/// Lines of a table: the heads and the rows, each cell as wide as the widest of its column.
+/// Returns the lines of a table with padded columns.
 pub fn table<const N: usize>(heads: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> Vec<String> {
     let rows: Vec<[String; N]> = std::iter::once(heads.map(str::to_owned)).chain(rows).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
@@ -60,35 +59,35 @@ pub fn table<const N: usize>(heads: [&str; N], rows: impl IntoIterator<Item = [S
     rows.iter().map(padded).collect()
 }
 
-/// Writes documents; those that were not changed as they came.
+/// Writes documents. Unchanged documents keep their text.
 pub struct Output<W> {
-    /// Where they go.
+    /// The destination.
     pub out: W,
-    /// What the last document ended with, once there was one.
+    /// The last character that was written.
     last: Option<char>,
 }
 
 impl Output<BufWriter<StdoutLock<'static>>> {
-    /// To standard output.
+    /// Writes to standard output.
     pub fn standard() -> Self {
         Self { out: BufWriter::new(io::stdout().lock()), last: None }
     }
 }
 
 impl<W: Write> Output<W> {
-    /// Writes a document as one of a YAML stream.
+    /// Writes a document of a YAML stream.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn yaml(&mut self, document: &Document<'_>, is_changed: bool) -> io::Result<()> {
-        let is_parted = document.head.lines().any(|line| line.starts_with("---"));
+        let has_separator = document.head.lines().any(|line| line.starts_with("---"));
         if let Some(last) = self.last {
-            let separator = [if last == '\n' { "" } else { "\n" }, if is_parted { "" } else { "---\n" }];
+            let separator = [if last == '\n' { "" } else { "\n" }, if has_separator { "" } else { "---\n" }];
             self.out.write_all(separator.concat().as_bytes())?;
         }
         let text = if is_changed {
             let text = manifest::write(&document.value, Style::of(document.text));
-            // A block of YAML cannot begin in the line of its `---`.
+            // A block mapping cannot begin on the line of its `---`.
             let needs_break = !document.head.is_empty() && !document.head.ends_with('\n');
             [document.head.trim_end_matches(' '), if needs_break { "\n" } else { "" }, &text].concat()
         } else {
@@ -101,7 +100,7 @@ impl<W: Write> Output<W> {
     /// Writes a document as a line of JSON.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn json(&mut self, document: &Document<'_>, is_changed: bool) -> io::Result<()> {
         if document.is_blank() {
             return Ok(());
@@ -114,13 +113,13 @@ impl<W: Write> Output<W> {
     }
 }
 
-/// The exit code once everything was written, or not.
+/// Returns the exit status after writing the output.
 ///
 /// # Errors
-/// When it could not be written and somebody still wanted it.
+/// If it could not be written, except to a closed pipe.
 pub fn finish(written: io::Result<()>, code: ExitCode) -> Result<ExitCode, Failure> {
     match written {
-        // Whoever reads the output has seen enough.
+        // A closed pipe, as with `| head`, is no error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::failed(format!("standard output: {error}")))
         }

@@ -1,4 +1,4 @@
-//! `rbac`: the roles that the server needs. Each rule stands beside the code that makes the requests.
+//! `rbac`: prints the roles that the server needs. Each rule is next to the code that sends the requests.
 
 use std::{
     io::{self, Write},
@@ -19,7 +19,7 @@ use crate::{
     tls::managed,
 };
 
-/// What `rbac` is told.
+/// Flags of `rbac`.
 #[derive(Debug, Args)]
 pub struct RbacArgs {
     /// Name of the service account and the roles
@@ -32,17 +32,17 @@ pub struct RbacArgs {
         value_parser = label)]
     namespace: String,
 
-    /// The Secret of `serve --tls-managed`; without it, the roles for certificates from files
+    /// Secret of `serve --tls-managed`; without it, print the roles for certificates from files
     #[arg(long, env = "OTEL_WEBHOOK_TLS_MANAGED", value_name = "SECRET", value_parser = dns_name,
         requires = "webhook_configuration")]
     tls_managed: Option<String>,
 
-    /// The configurations of `serve --webhook-configuration`
+    /// Webhook configurations of `serve --webhook-configuration`
     #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',',
         requires = "tls_managed", value_parser = dns_name)]
     webhook_configuration: Vec<String>,
 
-    /// Print one list of rules alone; without --tls-managed the names in it are CONFIGURATION and SECRET
+    /// Print only this list of rules; without --tls-managed it contains the placeholders CONFIGURATION and SECRET
     #[arg(long, env = "OTEL_WEBHOOK_RULES", value_enum, value_name = "LIST")]
     rules: Option<Rules>,
 }
@@ -50,31 +50,31 @@ pub struct RbacArgs {
 /// The lists of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Rules {
-    /// For the whole cluster, whatever the certificate's mode
+    /// Of the cluster role, in every certificate mode
     Cluster,
-    /// For the whole cluster, besides, with managed certificates
+    /// Of the additional cluster role for managed certificates
     ManagedCluster,
-    /// For the own namespace with managed certificates
+    /// Of the Role for managed certificates, in the webhook's namespace
     ManagedNamespace,
 }
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  The service account with its roles, where the certificate comes from files:
+  Create the service account and its roles, for certificates from files:
     otel-webhook rbac | kubectl apply --server-side -f -
-  The same for a certificate that looks after itself:
+  Print them for a self-managed certificate:
     otel-webhook rbac --tls-managed otel-webhook-certificates --webhook-configuration otel-webhook
-  Rules for a role of one's own:
+  Print the rules only, for your own role:
     otel-webhook rbac --rules cluster";
 
-/// In which order verbs are named.
+/// The order of verbs.
 const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "update"];
 
 /// Runs the subcommand.
 ///
 /// # Errors
-/// When the output cannot be written.
+/// If the output cannot be written.
 pub fn run(args: &RbacArgs) -> Result<ExitCode, Failure> {
     let text = match args.rules {
         Some(rules) => yaml(&args.list(rules)),
@@ -116,7 +116,7 @@ impl RbacArgs {
         documents
     }
 
-    /// A role, in a namespace or for all, and its binding to the service account.
+    /// Returns a Role or a `ClusterRole`, and its binding to the service account.
     fn role(&self, name: &str, namespace: Option<&str>, rules: Rules) -> [Value; 2] {
         let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
         let mut metadata = json!({"name": name});
@@ -136,7 +136,7 @@ impl RbacArgs {
     }
 }
 
-/// Rules for the same resources become one.
+/// Merges the rules for the same resources.
 fn merged(rules: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut merged: Vec<Value> = Vec::new();
     for rule in rules {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rule_for_all_names_touches_secrets_or_writes() {
+    fn rules_without_resource_names_only_read_and_exclude_secrets() {
         let lists = [Rules::Cluster, Rules::ManagedCluster, Rules::ManagedNamespace];
         for rule in lists.iter().flat_map(|list| args(true).list(*list).as_array().cloned().expect("a list"))
         {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_where_they_are_known() {
+    fn placeholders_are_replaced_by_known_names() {
         let configurations = |args: &RbacArgs| args.list(Rules::ManagedCluster)[0]["resourceNames"].clone();
         assert_eq!(configurations(&args(true)), json!(["one", "two"]));
         assert_eq!(configurations(&args(false)), json!(["CONFIGURATION"]));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_for_one_resource_are_one() {
+    fn rules_for_one_resource_are_merged() {
         let list = args(false).list(Rules::Cluster);
         let namespaces: Vec<_> = list
             .as_array()

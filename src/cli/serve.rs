@@ -26,18 +26,18 @@ Examples:
   # In a cluster, with the certificate of a mounted Secret
   otel-webhook serve --tls-cert /certs/tls.crt --tls-key /certs/tls.key
 
-  # In a cluster, with a certificate that looks after itself
+  # In a cluster, with a self-managed certificate
   otel-webhook serve --tls-managed otel-webhook-tls --webhook-configuration otel-webhook
 
-  # Without a cluster: Instrumentations from files, a throw-away certificate
+  # Without a cluster: Instrumentations from files, a temporary self-signed certificate
   otel-webhook serve --source examples --tls-self-signed --listen 127.0.0.1:9443";
 
 /// Flags of the server.
 #[derive(Debug, Args)]
-// The last counts, so that arguments can be put behind those that a chart gives.
+// The last value wins, so that arguments can be appended to those of the chart.
 #[command(after_help = EXAMPLES, args_override_self = true)]
 pub struct ServeFlags {
-    /// Address of the webhook (HTTPS)
+    /// Listen address of the webhook (HTTPS)
     #[arg(
         long,
         env = "OTEL_WEBHOOK_LISTEN",
@@ -47,7 +47,7 @@ pub struct ServeFlags {
     )]
     listen: SocketAddr,
 
-    /// Address of health and metrics (HTTP)
+    /// Listen address of health checks and metrics (HTTP)
     #[arg(
         long,
         env = "OTEL_WEBHOOK_ADMIN_LISTEN",
@@ -57,7 +57,7 @@ pub struct ServeFlags {
     )]
     admin_listen: SocketAddr,
 
-    /// Where Instrumentations come from: "kubernetes", or a directory of YAML and JSON files
+    /// Source of Instrumentations: "kubernetes", or a directory of YAML and JSON files
     #[arg(
         long,
         env = "OTEL_WEBHOOK_SOURCE",
@@ -67,7 +67,7 @@ pub struct ServeFlags {
     )]
     source: String,
 
-    /// Seconds to go on accepting after a signal, while the endpoint is taken off
+    /// Seconds to keep accepting connections after SIGTERM, while the endpoint is removed from the Service
     #[arg(
         long,
         env = "OTEL_WEBHOOK_SHUTDOWN_DELAY",
@@ -77,7 +77,7 @@ pub struct ServeFlags {
     )]
     shutdown_delay: u64,
 
-    /// Seconds that requests in flight have to finish
+    /// Seconds to wait for requests in flight after that
     #[arg(
         long,
         env = "OTEL_WEBHOOK_SHUTDOWN_GRACE",
@@ -87,15 +87,15 @@ pub struct ServeFlags {
     )]
     shutdown_grace: u64,
 
-    /// Warn whoever applies a workload of what will be injected, not only of what will not
+    /// When a workload is applied, report in warnings what will be injected, not only what will not be
     #[arg(long, env = "OTEL_WEBHOOK_PREVIEW_WARNINGS", help_heading = "Server")]
     preview_warnings: bool,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
     log_format: LogFormat,
 
-    /// What is logged: a level, or directives such as `info,otel_webhook=debug`
+    /// Log level, or levels for each target, such as `info,otel_webhook=debug`
     #[arg(
         long,
         env = "OTEL_WEBHOOK_LOG",
@@ -112,20 +112,20 @@ pub struct ServeFlags {
     injection: InjectionFlags,
 }
 
-/// What is shared by the parts of a running server.
+/// State that the parts of a running server share.
 struct Running {
     health: Arc<Health>,
     metrics: Arc<Metrics>,
     shutdown: Shutdown,
 }
 
-/// Runs the server until it is told to end.
+/// Runs the server until it receives a signal.
 ///
 /// # Errors
-/// What keeps it from starting.
+/// If the server cannot start.
 pub fn run(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let logging = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
-    // Reviews take microseconds: a few threads are plenty, however many cores a node has.
+    // Reviews take microseconds: a few threads suffice on nodes with many cores, too.
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
     runtime.map_err(Failure::failed)?.block_on(serve(flags, &logging))
@@ -157,15 +157,15 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
     let delay = Duration::from_secs(flags.shutdown_delay);
     let lost = tokio::select! {
         name = signals.recv() => {
-            tracing::info!(signal = name, "told to end");
+            tracing::info!(signal = name, "received a signal");
             None
         }
         ended = background.ended() => Some(ended),
         ended = ports.ended() => Some(ended),
     };
     if let Some(lost) = &lost {
-        // What is left would go on answering by what it knew last, for ever.
-        tracing::error!("{lost}; ending, so that the program is started anew");
+        // The remaining parts would answer with outdated information forever.
+        tracing::error!("{lost}; exiting, so that the container is restarted");
     }
     running.shutdown.end(&mut signals, &running.health, delay).await;
     drop(background);
@@ -177,7 +177,7 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
 }
 
 impl ServeFlags {
-    /// A client, where the cluster is needed.
+    /// Returns a client if the cluster is needed.
     async fn client(&self) -> Result<Option<Client>, Failure> {
         let is_needed = self.source == KUBERNETES || self.certificate.tls_managed.is_some();
         if !is_needed {
@@ -189,15 +189,15 @@ impl ServeFlags {
     fn no_cluster(&self, error: &kube::Error) -> Failure {
         if self.source == KUBERNETES {
             return Failure::failed(format!(
-                "no cluster to watch: {error}; --source DIR reads Instrumentations from files instead"
+                "cannot connect to a cluster: {error}; to read Instrumentations from files, use --source DIR"
             ));
         }
-        Failure::failed(format!("no cluster for the Secret of --tls-managed: {error}"))
+        Failure::failed(format!("--tls-managed: cannot connect to a cluster: {error}"))
     }
 }
 
 impl Running {
-    /// How connections are encrypted; the certificate is kept up in the background.
+    /// Returns the TLS configuration of the port. A background task manages the certificate.
     async fn transport(
         &self,
         flags: &ServeFlags,
@@ -207,23 +207,23 @@ impl Running {
         let metrics = Arc::clone(&self.metrics);
         let trusted = self.health.condition(
             "certificate",
-            "the webhook configurations do not trust the managed certificate yet; the log says why",
+            "caBundle of the webhook configurations does not verify the managed certificate yet; see the log for the reason",
         );
         let around = Surroundings { metrics: Arc::clone(&metrics), stopping: self.shutdown.stopping() };
         let is_managed = flags.certificate.tls_managed.is_some();
         let on_ready = move || {
             trusted.set(true);
             if is_managed {
-                tracing::info!("ready: the webhook configurations trust the certificate");
+                tracing::info!("ready: caBundle of the webhook configurations verifies the certificate");
             }
         };
         let certificate = flags.certificate.start(client, around, on_ready).await?;
-        background.spawn("the upkeep of the certificate", certificate.upkeep);
+        background.spawn("the management of the certificate", certificate.upkeep);
         let config = tls::server_config(certificate.current).map_err(Failure::failed)?;
         Ok(Transport::Tls { config: Arc::new(config), metrics })
     }
 
-    /// The store, which is kept in the background as the source is.
+    /// Returns the store. A background task updates it from the source.
     fn follow(
         &self,
         flags: &ServeFlags,
@@ -234,7 +234,7 @@ impl Running {
         let store = writer.store();
         let listed = self.health.condition(
             "store",
-            "the Instrumentations, the namespaces and what bounds them are not listed yet",
+            "Instrumentations, namespaces, LimitRanges, ResourceQuotas and ServiceAccounts are not listed yet",
         );
         let Some(client) = client.filter(|_| flags.source == KUBERNETES) else {
             let follower = Follower::start(flags.source.clone().into(), writer).map_err(Failure::failed)?;
@@ -250,5 +250,7 @@ impl Running {
 
 fn ready(listed: &Condition) {
     listed.set(true);
-    tracing::info!("ready: all Instrumentations, namespaces and what bounds them are known");
+    tracing::info!(
+        "ready: all Instrumentations, namespaces, LimitRanges, ResourceQuotas and ServiceAccounts are known"
+    );
 }

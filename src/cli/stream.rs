@@ -1,5 +1,5 @@
-//! What `inject`, `explain` and `validate` share: the streams they read, and what is known
-//! from them when the pods are looked at.
+//! The input of `inject`, `explain` and `validate`: streams of documents, and the objects that decisions
+//! depend on.
 
 use std::{io::Read, path::PathBuf, sync::Arc};
 
@@ -17,34 +17,34 @@ use crate::{
 use otel_webhook_api::sizes::AgentSizes;
 use otel_webhook_inject::{Outcome, Settings, catalogue::Catalogue, template::Around};
 
-/// Where the documents come from.
+/// Flags of the input files.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub struct FileFlags {
-    /// Stream of YAML or JSON documents; "-" is standard input; may be given several times
+    /// File of YAML or JSON documents, or "-" for standard input; may be repeated
     #[arg(short, long = "filename", value_name = "FILE|-", required = true)]
     filename: Vec<String>,
 }
 
-/// The same, and what is known beside the documents.
+/// Flags of the input files, and of the objects that decisions depend on.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub struct StreamFlags {
-    /// The documents.
+    /// The input files.
     #[command(flatten)]
     pub files: FileFlags,
 
-    /// Namespace of documents that name none; it is never written into a document
+    /// Namespace of documents that specify none; it is not written to the documents
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     pub namespace: String,
 
-    /// Directory of YAML and JSON files with objects that are known as well: Instrumentations, Namespaces,
+    /// Directory of YAML and JSON files with further objects of the cluster: Instrumentations, Namespaces,
     /// LimitRanges, ResourceQuotas, ServiceAccounts, ReplicaSets and Jobs
     #[arg(long, env = "OTEL_WEBHOOK_SOURCE", value_name = "DIR", value_parser = directory)]
     pub source: Option<PathBuf>,
 }
 
-/// Streams that were read to their ends; their documents borrow from them.
+/// Streams that were read completely. Documents borrow from them.
 pub struct Streams(Vec<Stream>);
 
 /// The text of a stream, and its name for messages.
@@ -53,14 +53,14 @@ struct Stream {
     text: String,
 }
 
-/// What is known when a pod is looked at.
+/// The objects and settings that decisions depend on.
 pub struct World {
     snapshot: Arc<Snapshot>,
     settings: Settings,
     namespace: String,
 }
 
-/// What came of one workload of a document.
+/// The result for one workload of a document.
 pub struct Review {
     /// Its kind.
     pub kind: String,
@@ -68,25 +68,25 @@ pub struct Review {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// What came of it, or why its pod cannot be read.
+    /// The result of injection, or why the pod cannot be read.
     pub outcome: Result<Outcome, String>,
 }
 
 impl FileFlags {
-    /// Reads all streams to their ends.
+    /// Reads all streams completely.
     ///
     /// # Errors
-    /// When one of them cannot be read or is no text.
+    /// If one of them cannot be read or is not UTF-8.
     pub fn read(&self) -> Result<Streams, Failure> {
         self.filename.iter().map(|file| Stream::read(file)).collect::<Result<_, _>>().map(Streams)
     }
 }
 
 impl Streams {
-    /// The documents of all streams, in their order.
+    /// Returns the documents of all streams, in order.
     ///
     /// # Errors
-    /// When one is not a stream of Kubernetes objects.
+    /// If one is not a stream of Kubernetes objects.
     pub fn documents(&self) -> Result<Vec<Document<'_>>, Failure> {
         let mut documents = Vec::new();
         for Stream { name, text } in &self.0 {
@@ -109,18 +109,17 @@ impl Stream {
         let text = String::from_utf8(bytes).map_err(|error| {
             let good = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
             let line = good.matches('\n').count() + 1;
-            Failure::unreadable(format!("{name}: line {line}: this is not text in UTF-8"))
+            Failure::unreadable(format!("{name}: line {line}: not valid UTF-8"))
         })?;
         Ok(Self { name: name.to_owned(), text })
     }
 }
 
 impl World {
-    /// Takes in everything there is: the directory first, then the documents,
-    /// which count where both have an object.
+    /// Reads the directory, then the documents. If both contain an object, that of the documents is used.
     ///
     /// # Errors
-    /// When the directory or a file of it cannot be used.
+    /// If the directory or one of its files cannot be used.
     pub fn new(
         flags: &StreamFlags,
         injection: &InjectionFlags,
@@ -138,18 +137,17 @@ impl World {
         Ok(Self { snapshot: writer.store().snapshot(), settings: injection.settings(), namespace })
     }
 
-    /// The Instrumentations that are known.
+    /// Returns the Instrumentations.
     pub fn catalogue(&self) -> &Catalogue {
         &self.snapshot.catalogue
     }
 
-    /// How much room agents take.
+    /// Returns the sizes of agents.
     pub fn sizes(&self) -> &AgentSizes {
         &self.settings.sizes
     }
 
-    /// Injects the pods and pod templates of a document, as a cluster would,
-    /// and says what came of each.
+    /// Injects into the pods and pod templates of a document, as in a cluster. Returns a result for each.
     pub fn inject(&self, document: &mut Document<'_>) -> Vec<Review> {
         let mut reviews = Vec::new();
         workload::each(&mut document.value, &mut |workload| {
@@ -165,7 +163,7 @@ impl World {
         reviews
     }
 
-    /// What is known around the workloads of a namespace.
+    /// Returns what decisions about the workloads of a namespace depend on.
     pub fn around<'w>(&'w self, namespace: &'w str) -> Around<'w> {
         let Self { snapshot, settings, .. } = self;
         Around { namespace, catalogue: &snapshot.catalogue, settings, owners: &snapshot.owners }
@@ -173,30 +171,29 @@ impl World {
 }
 
 impl Review {
-    /// Whether the pod was changed.
+    /// Returns whether the pod was changed.
     pub fn is_changed(&self) -> bool {
         self.outcome.as_ref().is_ok_and(|outcome| !outcome.patch.is_empty())
     }
 
-    /// The workload as people call it.
+    /// Returns the workload as `Kind/name`.
     pub fn title(&self) -> String {
         format!("{}/{}", self.kind, self.name)
     }
 }
 
-/// A directory. The server's other source, set in the environment for it, is no
-/// directory of that name by accident.
+/// Parses a directory. Rejects the value `kubernetes`, which the environment may have for the server.
 fn directory(text: &str) -> Result<PathBuf, String> {
     if text == KUBERNETES {
         return Err(format!(
-            "\"{KUBERNETES}\" is a source of `serve` only, from which the environment may have it \
-             (OTEL_WEBHOOK_SOURCE); give a directory here, \"./{KUBERNETES}\" if it is called that"
+            "\"{KUBERNETES}\" is valid for `serve` only, for which OTEL_WEBHOOK_SOURCE may be set; expected a \
+             directory (\"./{KUBERNETES}\" if it has this name)"
         ));
     }
     Ok(text.into())
 }
 
-/// A sentence as one line, whatever the names in it hold.
+/// Returns a message as one line: names in it may contain control characters.
 pub fn one_line(text: &str) -> String {
     text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }

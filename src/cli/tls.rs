@@ -1,4 +1,4 @@
-//! Flags of the serving certificate, and what comes of them: files, managed, or self-signed.
+//! Flags of the serving certificate: from files, managed, or self-signed.
 
 use std::{future, path::PathBuf, sync::Arc, time::Duration};
 
@@ -20,12 +20,12 @@ use crate::{
 };
 use otel_webhook_managed_certs::plan::Policy;
 
-/// Where the certificate comes from: one of three.
+/// Flags of the source of the certificate, one of three.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Certificate (one of --tls-cert, --tls-managed and --tls-self-signed)")]
 #[command(group = ArgGroup::new("certificate").required(true))]
 pub struct CertificateFlags {
-    /// File of the serving certificate and its chain (PEM); looked at every second
+    /// File of the serving certificate and its chain (PEM); reloaded within a second of a change
     #[arg(
         long,
         env = "OTEL_WEBHOOK_TLS_CERT",
@@ -35,16 +35,16 @@ pub struct CertificateFlags {
     )]
     tls_cert: Option<PathBuf>,
 
-    /// File of its private key (PEM)
+    /// File of the private key (PEM)
     #[arg(long, env = "OTEL_WEBHOOK_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
-    /// Make and renew the certificate, keep it in this Secret, and look after caBundle
+    /// Issue and rotate the certificate, store it in this Secret, and keep caBundle up to date
     #[arg(long, env = "OTEL_WEBHOOK_TLS_MANAGED", value_name = "SECRET", group = "certificate",
         requires = "webhook_configuration", value_parser = dns_name)]
     pub tls_managed: Option<String>,
 
-    /// Make a throw-away certificate for localhost at the start, to try things out
+    /// Issue a temporary certificate for localhost at startup, for testing
     #[arg(long, env = "OTEL_WEBHOOK_TLS_SELF_SIGNED", group = "certificate")]
     tls_self_signed: bool,
 
@@ -55,61 +55,61 @@ pub struct CertificateFlags {
     names: NameFlags,
 }
 
-/// Flags that count with `--tls-managed` alone.
+/// Flags that apply only with `--tls-managed`.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "With --tls-managed")]
 struct ManagedFlags {
-    /// Name of the webhook configurations whose caBundle is looked after, the mutating and the validating
-    /// one; may be given several times
+    /// Name of the mutating and the validating webhook configuration in which caBundle is kept up
+    /// to date; may be repeated
     #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',',
         requires = "tls_managed", value_parser = dns_name)]
     webhook_configuration: Vec<String>,
 
-    /// The namespace of the Secret and the Service; without it the one of the service account, or of the
-    /// kubeconfig's context
+    /// Namespace of the Secret and the Service; defaults to that of the service account, or of the kubeconfig's
+    /// context
     #[arg(long, env = "OTEL_WEBHOOK_NAMESPACE", value_name = "NAMESPACE", value_parser = label)]
     namespace: Option<String>,
 
-    /// How long a serving certificate lives; the next one is issued after two thirds of it
+    /// Lifetime of a serving certificate; it is rotated after two thirds of it
     #[arg(long, env = "OTEL_WEBHOOK_TLS_LIFETIME", default_value = "90d", value_name = "DURATION",
         value_parser = duration)]
     tls_lifetime: Duration,
 
-    /// How long the authority lives; the next one is made after two thirds of it
+    /// Lifetime of the CA; it is rotated after two thirds of it
     #[arg(long, env = "OTEL_WEBHOOK_TLS_CA_LIFETIME", default_value = "365d", value_name = "DURATION",
         value_parser = duration)]
     tls_ca_lifetime: Duration,
 
-    /// How long API servers are given to learn of a new authority before a certificate by it is served
+    /// Time for API servers to observe a new CA bundle, before a certificate of the new CA is served
     #[arg(long, env = "OTEL_WEBHOOK_TLS_PROPAGATION", default_value = "10s", value_name = "DURATION",
         value_parser = duration)]
     tls_propagation: Duration,
 }
 
-/// The certificate that is served, and the task that keeps it as it has to be.
+/// The serving certificate, and the task that reloads or rotates it.
 pub struct Certificate {
     pub current: Arc<CurrentCertificate>,
     pub upkeep: BoxFuture<'static, ()>,
 }
 
-/// What the upkeep of a certificate needs of the program.
+/// What that task needs of the program.
 pub struct Surroundings {
     pub metrics: Arc<Metrics>,
-    /// Turns true when the program ends.
+    /// Becomes true when the program ends.
     pub stopping: tokio::sync::watch::Receiver<bool>,
 }
 
 impl CertificateFlags {
-    /// Whether the flags fit together, as far as the parser cannot tell.
+    /// Checks combinations of flags that the parser cannot check.
     ///
     /// # Errors
-    /// Names the flags, their values and what would be right.
+    /// The message names the flags, their values and what is expected.
     pub fn check(&self) -> Result<(), Failure> {
         let ManagedFlags { tls_lifetime, tls_ca_lifetime, tls_propagation, .. } = &self.managed;
-        // A variable that says no is as good as a flag to the parser.
+        // To the parser, a variable with the value false is the same as the flag.
         if self.tls_managed.is_none() && self.tls_cert.is_none() && !self.tls_self_signed {
             return Err(Failure::unreadable(
-                "OTEL_WEBHOOK_TLS_SELF_SIGNED is false, and nothing else gives a certificate; give --tls-cert, \
+                "OTEL_WEBHOOK_TLS_SELF_SIGNED is false, and there is no other certificate; set --tls-cert, \
                  --tls-managed or --tls-self-signed",
             ));
         }
@@ -119,23 +119,23 @@ impl CertificateFlags {
         if tls_lifetime > tls_ca_lifetime {
             return Err(Failure::unreadable(format!(
                 "--tls-lifetime {tls_lifetime:?} is longer than --tls-ca-lifetime {tls_ca_lifetime:?}: \
-                 no certificate outlives its authority"
+                 a certificate cannot outlive its CA"
             )));
         }
         if *tls_propagation >= *tls_lifetime / 3 {
             return Err(Failure::unreadable(format!(
-                "--tls-propagation {tls_propagation:?} has to be shorter than a third of --tls-lifetime \
+                "--tls-propagation {tls_propagation:?} is not shorter than a third of --tls-lifetime \
                  {tls_lifetime:?}: a certificate would expire before the next one may be served"
             )));
         }
         Ok(())
     }
 
-    /// The certificate by these flags. `on_ready` is called once it can be used by API servers, as far as
-    /// that is known. `client` is for managed certificates.
+    /// Starts with the certificate of these flags. Calls `on_ready` once API servers can verify it, as far as this
+    /// is known. `client` is used for managed certificates.
     ///
     /// # Errors
-    /// When there is no certificate to begin with.
+    /// If there is no certificate to start with.
     pub async fn start(
         &self,
         client: Option<Client>,
@@ -157,7 +157,7 @@ impl CertificateFlags {
             let upkeep = files.follow(Arc::clone(&current), metrics, CertificateFiles::INTERVAL, stopping);
             return Ok(Certificate { current, upkeep: upkeep.boxed() });
         }
-        tracing::warn!("serving a throw-away certificate: no API server will trust it");
+        tracing::warn!("serving a temporary self-signed certificate, which no API server trusts");
         let pair = SelfSigned::generate(&DEFAULT_NAMES).map_err(Failure::failed)?;
         let current = CurrentCertificate::new(pair.serving().map_err(Failure::failed)?, metrics);
         Ok(Certificate { current: Arc::new(current), upkeep: future::pending().boxed() })
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_is_switched_off_is_none() {
+    fn a_disabled_certificate_does_not_satisfy_the_requirement() {
         let Line { mut certificate } = Line::parse_from(["serve", "--tls-self-signed"]);
         certificate.check().expect("one of three");
         certificate.tls_self_signed = false;

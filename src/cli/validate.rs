@@ -1,4 +1,4 @@
-//! `validate`: whether a cluster would take the Instrumentations of a stream, and what it would say of its workloads.
+//! `validate`: validates the Instrumentations of a stream, and reports the warnings for its workloads.
 
 use std::process::ExitCode;
 
@@ -17,7 +17,7 @@ use otel_webhook_api as api;
 use otel_webhook_api::validation::{self, Verdict, Warning};
 use otel_webhook_inject::limits::{Limit, LimitKind};
 
-/// What `validate` is told.
+/// Flags of `validate`.
 #[derive(Debug, Args)]
 pub struct ValidateArgs {
     #[command(flatten)]
@@ -37,15 +37,15 @@ pub struct ValidateArgs {
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  Would a cluster take this Instrumentation?
+  Validate an Instrumentation:
     otel-webhook validate -f instrumentation.yaml
-  In a pipeline, with the Instrumentations that are there already:
+  In a pipeline, with the Instrumentations of a directory:
     helm template shop ./chart | otel-webhook validate -f - -n shop --source instrumentations/ --strict -o json
 
-Exit code: 0; 1 when there are errors, or with --strict warnings; 2 when the input cannot be read or a document
-has no apiVersion or kind.";
+Exit status: 0; 1 on errors, and with --strict on warnings; 2 if the input cannot be read or a document has no
+apiVersion or kind.";
 
-/// What was found of one object.
+/// The result for one object.
 struct Checked {
     kind: String,
     namespace: String,
@@ -56,7 +56,7 @@ struct Checked {
 /// Runs the subcommand.
 ///
 /// # Errors
-/// When the input cannot be read, or the output not be written.
+/// If the input cannot be read, or the output cannot be written.
 pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
     let streams = args.input.files.read()?;
     let mut documents = streams.documents()?;
@@ -78,29 +78,30 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
     args.report.write(code, || table_of_all(&checked), || checked.iter().map(Checked::object))
 }
 
-/// Goes the way of an object into a cluster: completed, then judged.
+/// Defaults and validates an Instrumentation, as a cluster does.
 fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> Checked {
     let images = args.injection.images();
     let (namespace, name) = identity(object, args);
-    // Defaulting replaces images, so afterwards nothing shows that it did.
+    // Before defaulting, which replaces images.
     let mut before = Verdict::default();
     validation::check_images(&mut before, object, &images);
     let patch = api::defaulting(object, &images);
     json_patch::patch(object, &patch).expect("the operations are made for this object");
-    let mut verdict = admission::judge(object, None, &namespace, world.catalogue(), &images, world.sizes());
+    let mut verdict =
+        admission::validate(object, None, &namespace, world.catalogue(), &images, world.sizes());
     let replaced: Vec<_> = before.notes.into_iter().filter(|note| !verdict.notes.contains(note)).collect();
     verdict.notes.extend(replaced);
     Checked { kind: kind.to_owned(), namespace, name, verdict }
 }
 
-/// What a cluster would warn of when the object is applied; nothing for what is no workload.
+/// Returns the warnings of a cluster when the object is applied; none if it is not a workload.
 fn advise(object: &mut Value, of: &TypeMeta, args: &ValidateArgs, world: &World) -> Option<Checked> {
     let (namespace, name) = identity(object, args);
     let verdict = admission::advise(object, &of.api_version, &of.kind, &world.around(&namespace), false)?;
     Some(Checked { kind: of.kind.clone(), namespace, name, verdict })
 }
 
-/// What does not count of a LimitRange or ResourceQuota, since it cannot be read; nothing where all of it can.
+/// Returns the parts of a LimitRange or ResourceQuota that cannot be read and are ignored, if there are any.
 fn read_limit(object: &Value, of: &TypeMeta, args: &ValidateArgs) -> Option<Checked> {
     let is_kind = |kind: &LimitKind| of.api_version == "v1" && of.kind == kind.name();
     let mut problems = Vec::new();
@@ -116,7 +117,7 @@ fn read_limit(object: &Value, of: &TypeMeta, args: &ValidateArgs) -> Option<Chec
     is_said.then_some(Checked { kind: of.kind.clone(), namespace, name, verdict })
 }
 
-/// The namespace and name of an object.
+/// Returns the namespace and name of an object.
 fn identity(object: &Value, args: &ValidateArgs) -> (String, String) {
     let text = |field: &str| object["metadata"][field].as_str().filter(|text| !text.is_empty());
     let namespace = text("namespace").unwrap_or(&args.input.namespace);
@@ -126,7 +127,7 @@ fn identity(object: &Value, args: &ValidateArgs) -> (String, String) {
 
 fn table_of_all(checked: &[Checked]) -> String {
     if checked.is_empty() {
-        return "There is no Instrumentation and no workload in the input.\n".to_owned();
+        return "The input contains no Instrumentations and no workloads.\n".to_owned();
     }
     checked.iter().map(Checked::table).collect::<Vec<_>>().join("\n")
 }
@@ -134,7 +135,7 @@ fn table_of_all(checked: &[Checked]) -> String {
 impl Checked {
     fn table(&self) -> String {
         let Self { kind, namespace, name, verdict } = self;
-        let outcome = if verdict.is_allowed() { "allowed" } else { "refused" };
+        let outcome = if verdict.is_allowed() { "allowed" } else { "rejected" };
         let mut lines = vec![format!("{kind}/{name} in namespace {namespace}: {outcome}")];
         lines.extend(verdict.errors.iter().map(|error| format!("  error    {error}")));
         lines.extend(verdict.warnings.iter().map(|warning| format!("  warning  {warning}")));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::objects;
 use otel_webhook_inject::template::Workload;
 
-/// Visits the workloads of an object: itself, or the items of a list.
+/// Visits the workloads of an object: the object itself, or the items of a list.
 pub fn each(object: &mut Value, visit: &mut dyn FnMut(Workload<'_>)) {
     objects::each(object, &mut |object, object_type| {
         if let Some(workload) = Workload::of(object, &object_type.api_version, &object_type.kind) {
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_that_makes_pods_owns_the_pods_of_its_template() {
+    fn pods_of_a_template_are_owned_by_its_workload() {
         for (group, kind, path) in TEMPLATES {
             let mut object =
                 json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"name": "a"}});
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_is_its_own_and_a_name_may_be_made_up_later() {
+    fn a_pod_is_a_workload_with_or_without_a_name() {
         let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}});
         assert_eq!(found(pod), one("Pod", "a-", None));
         let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "j-"},
@@ -57,14 +57,14 @@ mod tests {
     }
 
     #[test]
-    fn lists_within_lists_are_opened_and_a_typed_list_gives_its_items_their_kind() {
+    fn nested_lists_are_visited_and_typed_lists_set_the_kind_of_their_items() {
         let pods = json!({"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": "a"}}]});
         let list = json!({"apiVersion": "v1", "kind": "List", "items": [pods, null, 3, {"kind": "Pod"}]});
         assert_eq!(found(list), one("Pod", "a", None));
     }
 
     #[test]
-    fn kinds_of_other_groups_and_objects_without_a_template_are_left_alone() {
+    fn other_groups_and_objects_without_a_template_are_skipped() {
         let other = json!({"apiVersion": "example.com/v1", "kind": "Deployment", "spec": {"template": {}}});
         assert!(found(other).is_empty());
         let bare = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": "none"}});

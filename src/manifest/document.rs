@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// How a document is written.
+/// The syntax of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     /// YAML.
@@ -14,22 +14,22 @@ pub enum Syntax {
 /// One document of a stream.
 #[derive(Clone, Debug)]
 pub struct Document<'t> {
-    /// Which document of its stream it is, from one on.
+    /// Its number in the stream, from 1.
     pub number: usize,
-    /// The line at which its content begins, from one on.
+    /// The line on which its content begins, from 1.
     pub line: usize,
-    /// How it is written.
+    /// Its syntax.
     pub syntax: Syntax,
-    /// What stands before the content: the `---` line, directives, comments.
+    /// The text before the content: the `---` line, directives, comments.
     pub head: &'t str,
-    /// The content as it came.
+    /// The text of the content.
     pub text: &'t str,
-    /// The object; null for a document with nothing in it.
+    /// The object; null for a blank document.
     pub value: Value,
 }
 
 impl Document<'_> {
-    /// Whether there is nothing in it, or comments alone.
+    /// Returns whether it is empty, or contains only comments.
     pub fn is_blank(&self) -> bool {
         self.value.is_null()
     }

@@ -1,48 +1,48 @@
-//! What can be wrong with a document.
+//! Errors in documents.
 
 use thiserror::Error;
 
-/// A document that cannot be used, and where it is.
+/// An invalid document, and its position.
 #[derive(Debug, Error)]
 #[error("{origin}: document {document}, line {line}: {problem}")]
 pub struct ManifestError {
-    /// The file, or what else the stream is called.
+    /// The name of the stream, such as its file.
     pub origin: String,
-    /// Which document of the stream, from one on.
+    /// The number of the document, from 1.
     pub document: usize,
-    /// The line of the stream, from one on.
+    /// The line of the stream, from 1.
     pub line: usize,
     /// What is wrong.
     #[source]
     pub problem: Problem,
 }
 
-/// What is wrong with a document.
+/// The problem of a document.
 #[derive(Debug, Error)]
 pub enum Problem {
-    /// The YAML parser stopped.
-    #[error("this is not YAML: {message} (column {column})")]
+    /// It is not valid YAML.
+    #[error("invalid YAML: {message} (column {column})")]
     NotYaml {
-        /// What the parser says.
+        /// The message of the parser.
         message: String,
-        /// Where in the line.
+        /// The column.
         column: u64,
     },
-    /// The JSON parser stopped.
-    #[error("this is not JSON: {message} (column {column})")]
+    /// It is not valid JSON.
+    #[error("invalid JSON: {message} (column {column})")]
     NotJson {
-        /// What the parser says.
+        /// The message of the parser.
         message: String,
-        /// Where in the line.
+        /// The column.
         column: usize,
     },
     /// The document is a list or a plain value.
-    #[error("this is {found}, not an object; a Kubernetes object has apiVersion and kind")]
+    #[error("expected a Kubernetes object with apiVersion and kind, found {found}")]
     NotAnObject {
-        /// What it is.
+        /// The type of the value.
         found: &'static str,
     },
-    /// A field that tells what the object is does not say so.
+    /// `apiVersion` or `kind` is missing or invalid.
     #[error(
         "{object} has no \"{field}\"{found}; every object needs apiVersion and kind, such as \
          \"apiVersion: apps/v1\" and \"kind: Deployment\""
@@ -52,15 +52,15 @@ pub enum Problem {
         object: String,
         /// `apiVersion` or `kind`.
         field: &'static str,
-        /// What is there instead, with words before it; empty for nothing.
+        /// The text about an invalid value; empty if there is none.
         found: String,
     },
 }
 
-/// A failure before it is known which stream it is of.
+/// An error without the name of the stream.
 #[derive(Debug)]
 pub struct Failure {
-    /// Which document of the stream.
+    /// The number of the document.
     pub document: usize,
     /// The line of the stream.
     pub line: usize,
@@ -69,7 +69,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The same with the stream's name.
+    /// Adds the name of the stream.
     pub fn of(self, origin: &str) -> ManifestError {
         let Self { document, line, problem } = self;
         ManifestError { origin: origin.to_owned(), document, line, problem }

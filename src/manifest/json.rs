@@ -8,7 +8,7 @@ use super::{
     split::Part,
 };
 
-/// Reads the values of a part, which may follow each other with space or nothing between them.
+/// Reads the values of a part, with or without white space between them.
 pub fn documents<'t>(
     part: &Part<'t>,
     first: usize,
@@ -20,7 +20,7 @@ pub fn documents<'t>(
         line: part.line + error.line() - 1,
         problem: Problem::of(error),
     };
-    // Comments and `...` may stand after JSON as they may after YAML.
+    // Comments and `...` are permitted after JSON, too.
     let mut stream = serde_json::Deserializer::from_str(part.trimmed()).into_iter::<&RawValue>();
     let mut starts = Vec::new();
     while let Some(raw) = stream.next() {
@@ -58,10 +58,9 @@ impl Problem {
     }
 }
 
-/// JSON without the space between its parts, and every value as it is spelled.
+/// Removes the white space of JSON, and keeps the text of every value.
 ///
-/// Read and written again, `1e3` would become `1000.0`, and of two equal keys
-/// the first would be lost.
+/// Parsing and writing it would change `1e3` to `1000.0`, and drop the first of two equal keys.
 pub fn compact(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let (mut in_string, mut escaped) = (false, false);

@@ -1,4 +1,4 @@
-//! What an object is, and the objects that a list holds.
+//! The types of objects, and the items of lists.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::error::Problem;
 
-/// What an object is.
+/// The type of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeMeta {
     /// Group and version.
@@ -16,27 +16,26 @@ pub struct TypeMeta {
 }
 
 impl TypeMeta {
-    /// What an object says that it is.
+    /// Returns the type of an object.
     pub fn of(object: &Value) -> Option<Self> {
         let text = |field: &str| object[field].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         Some(Self { api_version: text("apiVersion")?, kind: text("kind")? })
     }
 
-    /// The API group; empty for the core's.
+    /// Returns the API group; empty for the core group.
     pub fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 }
 
-/// The type of the items of a list which do not say it themselves: a
-/// `PodList` holds Pods. None for an object that is no list.
+/// Returns the type of the items of a typed list: a `PodList` contains Pods. None for an object that is not a list.
 pub fn item_type(list: &Value) -> Option<TypeMeta> {
     let TypeMeta { api_version, kind } = TypeMeta::of(list)?;
     let kind = kind.strip_suffix("List").filter(|_| list["items"].is_array())?;
     Some(TypeMeta { api_version, kind: kind.to_owned() })
 }
 
-/// The items of a list, each with its type; none for an object that is no list.
+/// Returns the items of a list, each with its type; none for an object that is not a list.
 pub fn items(list: &Value) -> Option<impl Iterator<Item = Cow<'_, Value>>> {
     let item_type = item_type(list)?;
     let items = list["items"].as_array()?.iter();
@@ -51,7 +50,7 @@ pub fn items(list: &Value) -> Option<impl Iterator<Item = Cow<'_, Value>>> {
     }))
 }
 
-/// Checks that a document is an object that says what it is, and the items of a `List`, too.
+/// Checks that a document is an object with a type, and so are the items of a `List`.
 pub fn check(document: &Value) -> Result<(), Problem> {
     check_object(document, &|| "the document".to_owned())
 }
@@ -63,11 +62,12 @@ fn check_object(object: &Value, name: &dyn Fn() -> String) -> Result<(), Problem
     for field in ["apiVersion", "kind"] {
         let said = &object[field];
         if said.as_str().is_none_or(str::is_empty) {
-            let found = if said.is_null() { String::new() } else { format!(" that is text (found {said})") };
+            let found =
+                if said.is_null() { String::new() } else { format!(" of type string (found {said})") };
             return Err(Problem::Untyped { object: name(), field, found });
         }
     }
-    // The items of a typed list need not say what they are; those of a `List` can be anything.
+    // Items of a typed list need no type; those of a `List` do.
     if object["kind"] != "List" {
         return Ok(());
     }
@@ -80,9 +80,9 @@ fn check_object(object: &Value, name: &dyn Fn() -> String) -> Result<(), Problem
 fn found(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "true or false",
+        Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
-        Value::String(_) => "plain text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }

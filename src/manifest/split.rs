@@ -1,40 +1,39 @@
-//! Parting a stream at its `---` lines.
+//! Splits a stream at its `---` lines.
 //!
-//! A line that begins with `---` ends a YAML document wherever it stands, in
-//! a block of text, too, so the lines alone tell where documents part.
+//! A `---` line always ends a YAML document, even in a block scalar, so that a stream can be split by lines.
 
-/// What stands between two `---` lines.
+/// The text between two `---` lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'t> {
-    /// Whether a `---` line begins it.
+    /// Whether it begins with a `---` line.
     pub is_marked: bool,
     /// The `---` line with the directives and comments before and after it.
     pub head: &'t str,
-    /// What follows.
+    /// The text after it.
     pub body: &'t str,
-    /// The line of the stream at which the body begins, from one on.
+    /// The line of the stream on which the body begins, from 1.
     pub line: usize,
 }
 
 impl<'t> Part<'t> {
-    /// Whether there is no content in it.
+    /// Returns whether it has no content.
     pub fn is_blank(&self) -> bool {
         self.body.lines().all(is_filler)
     }
 
-    /// Whether the content is JSON: `{` or `[` is the first there is, but for comments.
+    /// Returns whether the content is JSON: it begins with `{` or `[`, after comments.
     pub fn starts_as_json(&self) -> bool {
         self.body.trim_start().starts_with(['{', '['])
     }
 
-    /// The content without the comments after it and without a `...` line.
+    /// Returns the content without trailing comments and without a `...` line.
     pub fn trimmed(&self) -> &'t str {
         let tail = |line: &&str| is_filler(line) || is_marker(line, "...");
         let length: usize = self.body.split_inclusive('\n').rev().take_while(tail).map(str::len).sum();
         &self.body[..self.body.len() - length]
     }
 
-    /// What the YAML parser has to see: directives count for the document after them.
+    /// Returns the text for the YAML parser, including directives.
     pub fn yaml(&self, stream_line: usize) -> (std::borrow::Cow<'t, str>, usize) {
         if self.head.lines().any(|line| line.starts_with('%')) {
             let above = self.head.matches('\n').count();
@@ -45,9 +44,9 @@ impl<'t> Part<'t> {
     }
 }
 
-/// The parts of a stream, in order; together they are the whole of it.
+/// Splits a stream into its parts, in order. Together they are the whole stream.
 pub fn parts(text: &str) -> Vec<Part<'_>> {
-    // A byte order mark is no content, and between two documents it would be wrong.
+    // A byte order mark is not content, and would be invalid between two documents.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut scan = Scan { text, parts: Vec::new(), open: Open::at(0, 1) };
     let mut offset = 0;
@@ -65,7 +64,7 @@ pub fn parts(text: &str) -> Vec<Part<'_>> {
     scan.parts
 }
 
-/// A part of which the end is not known yet.
+/// A part without its end.
 struct Open {
     start: usize,
     content: usize,
@@ -120,13 +119,13 @@ impl Scan<'_> {
     }
 }
 
-/// Whether a line is `---` or `...`, alone or with something after a space.
+/// Returns whether a line is `---` or `...`, also with text after a space.
 fn is_marker(line: &str, marker: &str) -> bool {
     let rest = line.strip_prefix(marker);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
-/// Whether a line has nothing but space or a comment.
+/// Returns whether a line only has white space or a comment.
 fn is_filler(line: &str) -> bool {
     let content = line.trim_start();
     content.is_empty() || content.starts_with('#')

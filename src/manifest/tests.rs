@@ -21,13 +21,13 @@ fn object(a: &str) -> String {
     format!("apiVersion: v1\nkind: A\na: {a}\n")
 }
 
-/// What a document with `a: <text>` holds.
+/// Returns the value of a document with `a: <text>`.
 fn scalar(text: &str) -> Value {
     documents(&object(text))[0].value["a"].clone()
 }
 
 #[test]
-fn documents_are_parted_by_lines_of_three_dashes() {
+fn documents_are_separated_by_lines_of_three_dashes() {
     let (one, two) = (object("1"), object("2"));
     for (text, lines) in [
         (format!("{one}---\n{two}"), [1, 5]),
@@ -45,7 +45,7 @@ fn documents_are_parted_by_lines_of_three_dashes() {
 }
 
 #[test]
-fn blank_documents_count_and_say_nothing() {
+fn blank_documents_are_numbered_and_have_no_object() {
     let text = format!("---\n# only a comment\n---\n\n---\nnull\n---\n{}", object("4"));
     assert_eq!(found(&text), [(4, 8, json!(4))]);
     assert!(documents("").is_empty());
@@ -53,13 +53,13 @@ fn blank_documents_count_and_say_nothing() {
 }
 
 #[test]
-fn dashes_within_a_document_do_not_part_it() {
+fn dashes_within_a_document_do_not_split_it() {
     let text = "apiVersion: v1\nkind: A\na: |\n  ---\n  text\nb: ---x\n";
     assert_eq!(found(text), [(1, 1, json!("---\ntext\n"))]);
 }
 
 #[test]
-fn head_and_text_are_the_whole_stream_as_it_came() {
+fn head_and_text_are_the_unchanged_stream() {
     for text in [
         "# head\n---\n# more\nkind: A\napiVersion: v1 # why\n\n---\n\n--- # c\n{\"kind\":\"A\",\"apiVersion\":\"v1\"}\n \n",
         "{\"kind\":\"A\", \"apiVersion\":\"v1\"}{\"kind\":\"A\",\"apiVersion\":\"v1\"}\n\n{\"kind\":\"A\",\"apiVersion\":\"v1\"}",
@@ -71,19 +71,19 @@ fn head_and_text_are_the_whole_stream_as_it_came() {
 }
 
 #[test]
-fn what_starts_with_a_brace_is_json() {
+fn documents_that_start_with_a_brace_are_json() {
     let json = |a: u8| format!("{{\"apiVersion\":\"v1\",\n\"kind\":\"A\",\"a\":{a}}}");
     let text = format!("# c\n{}{}\n {}\n---\n--- {}\n# tail\n...\n", json(1), json(2), json(3), json(4));
     let expected = [(1, 2, json!(1)), (2, 3, json!(2)), (3, 5, json!(3)), (5, 8, json!(4))];
     assert_eq!(found(&text), expected);
-    assert!(message("{apiVersion: v1, kind: A}").contains("line 1: this is not JSON: key must be a string"));
-    // What the YAML parser would take, or take otherwise.
+    assert!(message("{apiVersion: v1, kind: A}").contains("line 1: invalid JSON: key must be a string"));
+    // The YAML parser would accept this, or read it differently.
     let escaped = r#"{"apiVersion":"v1","kind":"A","a":"\ud83d\ude00\/	"}"#.replace('\t', "\\t");
     assert_eq!(found(&escaped)[0].2, json!("😀/\t"));
 }
 
 #[test]
-fn json_without_space_keeps_every_value_as_it_is_spelled() {
+fn compact_json_keeps_the_text_of_every_value() {
     let text = r#" { "b" : [ 1e3 , 1.0, 9007199254740993, null ] , "a" : "x \" y \\" , "b" : "\u0041  " } "#;
     assert_eq!(compact(text), r#"{"b":[1e3,1.0,9007199254740993,null],"a":"x \" y \\","b":"\u0041  "}"#);
 }
@@ -124,29 +124,32 @@ fn anchors_aliases_and_merge_keys_work() {
 fn a_failure_names_document_line_and_what_is_wrong() {
     let first = object("1");
     for (text, expected) in [
-        ("a: [1".to_owned(), "x.yaml: document 1, line 1: this is not YAML: unclosed bracket '['"),
+        ("a: [1".to_owned(), "x.yaml: document 1, line 1: invalid YAML: unclosed bracket '['"),
         (
             format!("{first}---\nkind: A\nkind: B\n"),
-            "x.yaml: document 2, line 6: this is not YAML: the key \"kind\" stands twice in one object",
+            "x.yaml: document 2, line 6: invalid YAML: duplicate key \"kind\" in an object",
         ),
-        (format!("{first}---\nx: *no\n"), "x.yaml: document 2, line 5: this is not YAML: alias references"),
-        (
-            "%YAML 1.2\n---\nx: *no\n".to_owned(),
-            "x.yaml: document 1, line 3: this is not YAML: alias references",
-        ),
+        (format!("{first}---\nx: *no\n"), "x.yaml: document 2, line 5: invalid YAML: alias references"),
+        ("%YAML 1.2\n---\nx: *no\n".to_owned(), "x.yaml: document 1, line 3: invalid YAML: alias references"),
         (
             format!("{first}---\n{{\"kind\": \"A\",\n \"b\""),
-            "x.yaml: document 2, line 6: this is not JSON: EOF while parsing an object (column 4)",
+            "x.yaml: document 2, line 6: invalid JSON: EOF while parsing an object (column 4)",
         ),
-        ("- a\n".to_owned(), "x.yaml: document 1, line 1: this is a list, not an object"),
-        ("[]".to_owned(), "x.yaml: document 1, line 1: this is a list, not an object"),
+        (
+            "- a\n".to_owned(),
+            "x.yaml: document 1, line 1: expected a Kubernetes object with apiVersion and kind, found a list",
+        ),
+        (
+            "[]".to_owned(),
+            "x.yaml: document 1, line 1: expected a Kubernetes object with apiVersion and kind, found a list",
+        ),
         (
             format!("{first}---\n\nkind: A\n"),
             "x.yaml: document 2, line 6: the document has no \"apiVersion\"; every object needs",
         ),
         (
             "apiVersion: v1\nkind: 3\n".to_owned(),
-            "x.yaml: document 1, line 1: the document has no \"kind\" that is text (found 3); every object",
+            "x.yaml: document 1, line 1: the document has no \"kind\" of type string (found 3); every object",
         ),
         (
             "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1}]\n".to_owned(),
@@ -159,17 +162,17 @@ fn a_failure_names_document_line_and_what_is_wrong() {
 }
 
 #[test]
-fn a_short_text_cannot_blow_up() {
+fn aliases_and_nesting_are_limited() {
     let deep = format!("apiVersion: v1\nkind: A\na: {}{}\n", "[".repeat(5000), "]".repeat(5000));
-    assert!(message(&deep).contains("not YAML"));
+    assert!(message(&deep).contains("invalid YAML"));
     let deep =
         format!("{{\"apiVersion\":\"v1\",\"kind\":\"A\",\"a\":{}{}}}", "[".repeat(5000), "]".repeat(5000));
-    assert!(message(&deep).contains("not JSON: recursion limit exceeded"));
+    assert!(message(&deep).contains("invalid JSON: recursion limit exceeded"));
     let laughs = (1..12).fold("apiVersion: v1\nkind: A\na0: &a0 [x, x]\n".to_owned(), |text, level| {
         let before = format!("*a{}", level - 1);
         format!("{text}a{level}: &a{level} [{}]\n", [before.as_str(); 10].join(", "))
     });
-    assert!(message(&laughs).contains("not YAML"));
+    assert!(message(&laughs).contains("invalid YAML"));
 }
 
 #[test]
@@ -180,7 +183,7 @@ fn a_document_may_be_large() {
 }
 
 #[test]
-fn lists_are_laid_out_as_they_were() {
+fn the_indentation_of_lists_is_kept() {
     let value = json!({"a": [{"b": ["c"]}]});
     for text in ["a:\n  - b:\n      - c\n", "a:\n- b:\n  - c\n"] {
         assert_eq!(write(&value, Style::of(text)), text);
@@ -188,7 +191,7 @@ fn lists_are_laid_out_as_they_were() {
 }
 
 #[test]
-fn text_that_would_read_as_something_else_is_quoted() {
+fn strings_that_look_like_other_types_are_quoted() {
     for text in
         ["yes", "N", "on", "true", "null", "~", "", "0777", "0o7", "1_0", "1e3", "1.0", "0x1f", "1:30"]
     {
@@ -222,7 +225,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_the_same(value in value(), indented_lists: bool) {
+    fn written_values_read_the_same(value in value(), indented_lists: bool) {
         let object = json!({"apiVersion": "v1", "kind": "A", "a": value});
         let text = write(&object, Style { indented_lists });
         let read = read(&text, "x").map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;

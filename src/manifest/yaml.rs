@@ -1,4 +1,4 @@
-//! YAML documents: read as `kubectl` reads them, and written so that it reads the same.
+//! YAML documents: read like `kubectl` does, and written so that the result reads the same.
 
 use serde_json::Value;
 use serde_saphyr::{Budget, Options};
@@ -9,10 +9,10 @@ use super::{
     split::Part,
 };
 
-/// How deep a document may be nested, as for JSON.
+/// The maximum nesting depth, as for JSON.
 const DEPTH: usize = 128;
 
-/// Reads the one document of a part.
+/// Reads the document of a part.
 pub fn document<'t>(part: &Part<'t>, number: usize) -> Result<Document<'t>, Failure> {
     let (text, first_line) = part.yaml(part.line);
     let value = if part.is_blank() {
@@ -24,8 +24,8 @@ pub fn document<'t>(part: &Part<'t>, number: usize) -> Result<Document<'t>, Fail
     Ok(Document { number, line: part.line, syntax: Syntax::Yaml, head: part.head, text: part.body, value })
 }
 
-/// YAML as the API server's clients read it: booleans and octal numbers as in
-/// YAML 1.1, so that `yes` is true and `0777` is 511.
+/// Returns options to read YAML like `kubectl`: with booleans and octal numbers of YAML 1.1, so that `yes` is true and
+/// `0777` is 511.
 fn options() -> Options {
     serde_saphyr::options! {
         budget: budget(),
@@ -35,8 +35,8 @@ fn options() -> Options {
     }
 }
 
-/// The default limits are for small files. A stream may hold a whole cluster;
-/// what stays limited is what a short text can blow up: depth and aliases.
+/// Returns the limits. The defaults are for small files, but a stream may contain the objects of a whole cluster. Depth
+/// and aliases, by which a short text can use much memory, remain limited.
 fn budget() -> Option<Budget> {
     serde_saphyr::budget! {
         max_depth: DEPTH,
@@ -52,7 +52,7 @@ fn budget() -> Option<Budget> {
     }
 }
 
-/// What the parser says, with its place in the stream instead of the document.
+/// Returns the error of the parser with its position in the stream instead of the document.
 fn failure(error: &serde_saphyr::Error, document: usize, first_line: usize) -> Failure {
     let place = error.location().unwrap_or(serde_saphyr::Location::UNKNOWN);
     let line = usize::try_from(place.line()).unwrap_or_default();
@@ -60,7 +60,7 @@ fn failure(error: &serde_saphyr::Error, document: usize, first_line: usize) -> F
     let suffix = format!(" at line {}, column {}", place.line(), place.column());
     let message = match error {
         serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("the key \"{key}\" stands twice in one object")
+            format!("duplicate key \"{key}\" in an object")
         }
         _ => text.strip_suffix(&suffix).unwrap_or(&text).to_owned(),
     };
@@ -71,15 +71,15 @@ fn failure(error: &serde_saphyr::Error, document: usize, first_line: usize) -> F
     }
 }
 
-/// How YAML is laid out.
+/// The style of YAML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Whether the items of a list stand further in than the key that they belong to.
+    /// Whether the items of a list are indented more than their key.
     pub indented_lists: bool,
 }
 
 impl Style {
-    /// The layout of a text: that of its first list.
+    /// Detects the style of a text from its first list.
     pub fn of(text: &str) -> Self {
         let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
         let lines = || text.lines().filter(|line| !line.trim_start().starts_with('#'));
@@ -90,11 +90,11 @@ impl Style {
     }
 }
 
-/// Writes a value as YAML, with a line feed at its end.
+/// Writes a value as YAML, with a trailing newline.
 pub fn write(value: &Value, style: Style) -> String {
     let options = serde_saphyr::ser_options! {
         compact_list_indent: !style.indented_lists,
-        // Text of several lines reads best as it is; long lines are never folded.
+        // Strings of several lines are block scalars, and long lines are never folded.
         folded_wrap_chars: usize::MAX,
     };
     let mut text = serde_saphyr::to_string_with_options(value, options)

@@ -1,4 +1,4 @@
-//! Health and metrics, on a port of their own: probes and scrapes have no certificate to check.
+//! Health and metrics, on a separate port without TLS.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ struct Admin {
 pub fn admin_router(health: Arc<Health>, metrics: Arc<Metrics>) -> Router {
     with_routes(vec![
         ("/livez", "GET", get(alive)),
-        // The older name, which charts and people still use.
+        // The older name, which is still common.
         ("/healthz", "GET", get(alive)),
         ("/readyz", "GET", get(readyz)),
         ("/metrics", "GET", get(show_metrics)),
@@ -30,7 +30,7 @@ pub fn admin_router(health: Arc<Health>, metrics: Arc<Metrics>) -> Router {
     .with_state(Admin { health, metrics })
 }
 
-/// A process that can answer this is alive; a restart would not bring a missing API server back.
+/// Always succeeds: a restart would not help against, for example, an unavailable API server.
 async fn alive() -> &'static str {
     "alive\n"
 }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn readiness_lists_what_is_not_met_and_follows_it() {
+    async fn readiness_lists_unmet_conditions() {
         let health = Arc::new(Health::new());
         let store = health.condition("store", "Instrumentations are not listed yet");
         let certificate = health.condition("certificate", "there is none yet");
@@ -81,11 +81,11 @@ mod tests {
         health.shut_down();
         let (status, text) = get_text(&router, "/readyz").await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(text, "shutdown: the process is ending\n");
+        assert_eq!(text, "shutdown: the process is shutting down\n");
     }
 
     #[tokio::test]
-    async fn a_process_that_is_not_ready_is_alive() {
+    async fn liveness_does_not_depend_on_readiness() {
         let health = Arc::new(Health::new());
         health.condition("store", "never");
         let router = admin_router(health, Arc::new(Metrics::new()));

@@ -1,4 +1,4 @@
-//! One connection, from its handshake to its end.
+//! One connection.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -27,28 +27,28 @@ use crate::telemetry::Metrics;
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a connection may be without the head of a request, be it silent or slow.
+/// How long a connection may be idle, and how long the headers of a request may take.
 ///
-/// hyper has one timer for both. It has to be longer than the API server keeps an idle connection
-/// (90 s): should this side end it first, a review that is just then sent on it fails, since Go
-/// does not send a POST twice, and with `failurePolicy: Ignore` the pod silently stays as it is.
+/// hyper has one timer for both. It has to be longer than the API server keeps an idle connection (90 s): if the
+/// server closed it first, a review that is sent at this moment would fail, since Go does not retry a POST, and with
+/// `failurePolicy: Ignore` the pod would not be injected. See docs/adr/0008-http-1-and-long-idle-timeouts.md.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What is under HTTP.
+/// The transport below HTTP.
 #[derive(Clone)]
 pub enum Transport {
-    /// Nothing: for probes and scrapes.
+    /// Plain TCP, for probes and scrapes.
     Plain,
     /// TLS.
     Tls {
-        /// As [`crate::tls::server_config`] makes it.
+        /// The result of [`crate::tls::server_config`].
         config: Arc<ServerConfig>,
-        /// Counts handshakes that fail.
+        /// Counts failed handshakes.
         metrics: Arc<Metrics>,
     },
 }
 
-/// Serves one connection until it ends, or `phases` say that it has to.
+/// Serves one connection until it ends, or until the shutdown stops it.
 pub async fn serve(
     stream: TcpStream,
     peer: SocketAddr,
@@ -56,9 +56,9 @@ pub async fn serve(
     router: Router,
     phases: Phases,
 ) {
-    // Answers are single small writes: waiting for more to send would only delay them.
+    // Responses are single small writes, which Nagle's algorithm would only delay.
     if let Err(error) = stream.set_nodelay(true) {
-        debug!(%peer, %error, "TCP_NODELAY cannot be set");
+        debug!(%peer, %error, "cannot set TCP_NODELAY");
     }
     match transport {
         Transport::Plain => serve_http(TokioIo::new(stream), peer, router, phases).await,
@@ -66,7 +66,7 @@ pub async fn serve(
             Ok(stream) => serve_http(TokioIo::new(stream), peer, router, phases).await,
             Err(error) => {
                 metrics.count_tls_handshake_failure();
-                // Not louder: a TCP probe or a port scan looks just like this.
+                // Only at debug: TCP probes and port scans fail in the same way.
                 debug!(%peer, %error, "the TLS handshake failed");
             }
         },
@@ -100,10 +100,10 @@ where
     }
 }
 
-/// The router; while draining, it also asks clients to connect anew.
+/// Returns the router. While draining, it also asks clients to reconnect.
 ///
-/// The API server's connections outlive the removal of the endpoint that they were made for, so that
-/// without being asked it would use them until the very end.
+/// API servers keep connections after the removal of the endpoint, and would otherwise use them until the process
+/// ends.
 fn service(
     router: Router,
     phases: Phases,

@@ -1,4 +1,4 @@
-//! What has to be true before pods are sent here.
+//! The readiness of the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ pub struct Health {
     shutting_down: AtomicBool,
 }
 
-/// One condition of readiness; unmet until it is set. Clones are the same condition.
+/// One condition of readiness; unmet until it is set. Clones share the state.
 #[derive(Clone, Debug)]
 pub struct Condition {
     name: &'static str,
@@ -19,7 +19,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Says whether the condition is met from now on.
+    /// Sets whether the condition is met.
     pub fn set(&self, met: bool) {
         self.met.store(met, Ordering::Release);
     }
@@ -30,26 +30,26 @@ impl Condition {
 }
 
 impl Health {
-    /// Ready at once, as there are no conditions yet.
+    /// Returns a state without conditions, which is ready.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a condition. `name` is short (`store`); `unmet` says what is waited for.
+    /// Adds a condition. `name` is short (`store`); `unmet` is the message while it is not met.
     ///
-    /// All conditions have to be added before the port opens, or it may be ready too early.
+    /// All conditions have to be added before the port is opened; otherwise it may be ready too early.
     pub fn condition(&self, name: &'static str, unmet: &'static str) -> Condition {
         let condition = Condition { name, unmet, met: Arc::new(AtomicBool::new(false)) };
         self.conditions.lock().unwrap_or_else(PoisonError::into_inner).push(condition.clone());
         condition
     }
 
-    /// Never ready again: the process is about to end.
+    /// Makes the process not ready, for shutdown.
     pub fn shut_down(&self) {
         self.shutting_down.store(true, Ordering::Release);
     }
 
-    /// A line for each condition that is not met; none when ready.
+    /// Returns a line for each condition that is not met; none if ready.
     pub fn unmet(&self) -> Vec<String> {
         let conditions = self.conditions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines: Vec<String> = conditions
@@ -58,7 +58,7 @@ impl Health {
             .map(|condition| format!("{}: {}", condition.name, condition.unmet))
             .collect();
         if self.shutting_down.load(Ordering::Acquire) {
-            lines.push("shutdown: the process is ending".to_owned());
+            lines.push("shutdown: the process is shutting down".to_owned());
         }
         lines
     }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_condition_has_to_be_met() {
+    fn readiness_requires_every_condition() {
         let health = Health::new();
         let store = health.condition("store", "Instrumentations are not listed yet");
         let certificate = health.condition("certificate", "there is no certificate yet");
@@ -85,9 +85,9 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ends_is_not_ready() {
+    fn a_process_that_shuts_down_is_not_ready() {
         let health = Health::new();
         health.shut_down();
-        assert_eq!(health.unmet(), ["shutdown: the process is ending"]);
+        assert_eq!(health.unmet(), ["shutdown: the process is shutting down"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A port: bound first, served later, so that readiness is never claimed for a port that is not open.
+//! A port. It is bound first and served later, so that the process is never ready before the port is open.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,30 +17,30 @@ use tracing::{debug, error, info, warn};
 use super::connection::{self, Transport};
 use super::shutdown::Phases;
 
-/// Beyond these, connections wait in the backlog: memory stays bounded whatever comes.
+/// Further connections wait in the backlog, so that memory is bounded.
 const MAX_CONNECTIONS: usize = 4096;
 
 const BACKLOG: i32 = 1024;
 
-/// After an error that the next accept would meet again, such as too many open files.
+/// The pause after an error that the next accept would repeat, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a port is not open.
+/// Why a port cannot be opened.
 #[derive(Debug, Error)]
 #[error("cannot listen on {address} for {name}: {source}")]
 pub struct ListenError {
-    /// What the port is for.
+    /// The name of the port.
     pub name: &'static str,
-    /// The address that was asked for.
+    /// The address.
     pub address: SocketAddr,
-    /// What the system says.
+    /// The error of the operating system.
     pub source: io::Error,
 }
 
-/// A port that is open. Connections wait until it is served.
+/// An open port. Connections wait until it is served.
 #[derive(Debug)]
 pub struct Listening {
-    /// The address with the port that the system chose, where port 0 was asked for.
+    /// The address; with the port that the system chose, if it was 0.
     pub address: SocketAddr,
     name: &'static str,
     listener: TcpListener,
@@ -48,11 +48,11 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Opens a port; `name` says what for, in logs and errors. `[::]` is IPv4 too, and becomes
-    /// `0.0.0.0` on a machine without IPv6. Has to be called within a tokio runtime.
+    /// Opens a port; `name` is its name in logs and errors. `[::]` includes IPv4, and falls back to `0.0.0.0` on a host
+    /// without IPv6. Has to be called within a tokio runtime.
     ///
     /// # Errors
-    /// When the address is taken, not allowed, or not one of this machine.
+    /// If the address is in use, not permitted, or not one of this host.
     pub fn bind(name: &'static str, address: SocketAddr) -> Result<Self, ListenError> {
         let failed = |source| ListenError { name, address, source };
         let listener = open_or_fall_back(address).map_err(failed)?;
@@ -61,15 +61,15 @@ impl Listening {
         Ok(Self { address, name, listener, max_connections: MAX_CONNECTIONS })
     }
 
-    /// Serves at most so many connections at a time, instead of 4096.
+    /// Sets how many connections are served at a time, instead of 4096.
     #[must_use]
     pub fn with_max_connections(mut self, max_connections: usize) -> Self {
         self.max_connections = max_connections;
         self
     }
 
-    /// Serves until `phases` say stop; then finishes the requests in flight, for `grace` at most.
-    /// When the future is dropped, all its connections end.
+    /// Serves until the shutdown stops it; then waits for the requests in flight, at most for `grace`. Dropping the future
+    /// closes all connections.
     pub async fn serve(self, router: Router, transport: Transport, mut phases: Phases, grace: Duration) {
         let permits = Arc::new(Semaphore::new(self.max_connections));
         let mut connections = JoinSet::new();
@@ -88,18 +88,18 @@ impl Listening {
                 }
             }
         }
-        // Closed before the waiting, so that new clients go elsewhere at once.
+        // Closed before waiting, so that new clients connect to another replica at once.
         drop(self.listener);
         finish(self.name, connections, grace).await;
     }
 
-    /// The next connection, once there is room for it. Never fails: a server that stops accepting
-    /// because of one bad moment would have to be noticed and restarted by somebody.
+    /// Returns the next connection, once the limit permits it. Never fails: a server must not stop accepting because of
+    /// a temporary error.
     async fn accept(
         &self,
         permits: &Arc<Semaphore>,
     ) -> (Option<OwnedSemaphorePermit>, TcpStream, SocketAddr) {
-        // The semaphore is never closed, so that there always is a permit.
+        // The semaphore is never closed.
         let permit = Arc::clone(permits).acquire_owned().await.ok();
         loop {
             match self.listener.accept().await {
@@ -108,7 +108,7 @@ impl Listening {
                     debug!(%error, "a connection ended in the backlog");
                 }
                 Err(error) => {
-                    warn!(%error, "cannot accept connections for {}; trying again", self.name);
+                    warn!(%error, "cannot accept connections for {}; retrying", self.name);
                     time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -135,14 +135,14 @@ async fn finish(name: &str, mut connections: JoinSet<()>, grace: Duration) {
     };
     if time::timeout(grace, all).await.is_err() {
         let left = connections.len();
-        warn!(left, ?grace, "connections for {name} are cut off: their requests took too long");
+        warn!(left, ?grace, "closing connections for {name} with requests in flight after the grace period");
     }
 }
 
 fn open_or_fall_back(address: SocketAddr) -> io::Result<TcpListener> {
     match open(address) {
         Err(error) if may_lack_ipv6(address, &error) => {
-            info!(%error, "no IPv6 on this machine, listening on IPv4 alone");
+            info!(%error, "this host has no IPv6; listening on IPv4 only");
             open(SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port())))
         }
         opened => opened,
@@ -151,7 +151,7 @@ fn open_or_fall_back(address: SocketAddr) -> io::Result<TcpListener> {
 
 fn may_lack_ipv6(address: SocketAddr, error: &io::Error) -> bool {
     use io::ErrorKind::{AddrInUse, PermissionDenied};
-    // The errors of a missing IPv6 differ by how it was turned off; these two never mean it.
+    // The error of missing IPv6 depends on how it is disabled; these two have other causes.
     address.is_ipv6()
         && address.ip().is_unspecified()
         && !matches!(error.kind(), AddrInUse | PermissionDenied)
@@ -162,7 +162,7 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    // Or a restart within a minute would find the port taken by connections that are long closed.
+    // Otherwise a restart within a minute would fail because of connections in TIME_WAIT.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_unspecified_address_takes_ipv4_too() {
+    async fn the_unspecified_address_includes_ipv4() {
         let any = SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0));
         let listening = Listening::bind("tests", any).expect("a port");
         assert_ne!(listening.address.port(), 0);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_taken_port_is_named_in_the_error() {
+    async fn the_error_of_a_port_in_use_has_the_address() {
         let first = Listening::bind("the first", SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a port");
         let error = Listening::bind("the second", first.address).expect_err("taken");
         assert_eq!(error.source.kind(), io::ErrorKind::AddrInUse);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_lack_of_ipv6_falls_back() {
+    fn only_missing_ipv6_falls_back() {
         let any: SocketAddr = "[::]:443".parse().expect("an address");
         let unsupported = io::Error::from_raw_os_error(97);
         assert!(may_lack_ipv6(any, &unsupported));

@@ -1,4 +1,4 @@
-//! One review by HTTP: everything between the head of a request and `admission`, and back.
+//! One review over HTTP: reads the request, calls `admission` and writes the response.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::admission::Admission;
 use crate::telemetry::{Metrics, ReviewOutcome};
 use otel_webhook_review::MalformedReview;
 
-/// Where the API server sends reviews, and of what.
+/// The endpoints of the webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// Pods, for their agents.
+    /// Injects into pods.
     MutatePod,
-    /// Instrumentations, for their defaults.
+    /// Defaults Instrumentations.
     MutateInstrumentation,
-    /// Instrumentations, to be judged.
+    /// Validates Instrumentations.
     ValidateInstrumentation,
-    /// Workloads, to warn of what their pods will not get.
+    /// Warns about workloads whose pods will not be injected.
     ValidateWorkloads,
 }
 
 impl Endpoint {
-    /// All of them.
+    /// All endpoints.
     pub const ALL: [Self; 4] = [
         Self::MutatePod,
         Self::MutateInstrumentation,
@@ -39,7 +39,7 @@ impl Endpoint {
         Self::ValidateWorkloads,
     ];
 
-    /// The path; the operator's where it has one, so that its registrations can be kept.
+    /// Returns the path. It is the operator's path if there is one, so that its webhook configurations can be reused.
     pub const fn path(self) -> &'static str {
         match self {
             Self::MutatePod => "/mutate-v1-pod",
@@ -59,15 +59,15 @@ impl Endpoint {
     }
 }
 
-/// Bytes. etcd takes objects of 1.5 MiB; a review has the object twice at most, and JSON escapes.
+/// Bytes. Objects in etcd have at most 1.5 MiB; a review contains at most two, and JSON escapes.
 pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
 
-/// The API server waits for 30 s at most, body included, so that nobody reads a later answer.
+/// API servers wait for at most 30 s, including the body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// What the handlers of reviews share.
+/// The state that the handlers share.
 #[derive(Clone)]
 pub struct Reviews {
     admission: Arc<Admission>,
@@ -75,7 +75,7 @@ pub struct Reviews {
 }
 
 impl Reviews {
-    /// Shows the endpoints in the metrics from the start.
+    /// Exposes the metrics of all endpoints from the start.
     pub fn new(admission: Arc<Admission>, metrics: Arc<Metrics>) -> Self {
         for endpoint in Endpoint::ALL {
             metrics.expect_reviews(endpoint.path());
@@ -84,7 +84,7 @@ impl Reviews {
     }
 }
 
-/// Why a request got no review for an answer.
+/// Why the response to a request is not a review.
 #[derive(Debug, Error)]
 enum Refusal {
     #[error("expected the content type application/json, found {0}")]
@@ -97,7 +97,7 @@ enum Refusal {
     TimedOut(Duration),
     #[error(transparent)]
     Malformed(#[from] MalformedReview),
-    #[error("the review could not be handled: {0}")]
+    #[error("the processing of the review panicked: {0}")]
     Panicked(String),
 }
 
@@ -124,19 +124,19 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// Faults of clients are for the metrics: anyone in the cluster could fill the log with them.
+    /// Errors of clients are only in the metrics: otherwise any client in the cluster could flood the log.
     fn log(&self) {
         if matches!(self, Self::Panicked(_)) {
-            tracing::error!(error = %self, "a review was not answered");
+            tracing::error!(error = %self, "cannot respond to a review");
         } else {
-            tracing::debug!(error = %self, "a request was refused");
+            tracing::debug!(error = %self, "rejected a request");
         }
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        // As the API server itself words a failure, so that its log shows the reason.
+        // A Status like the API server's, so that its log contains the reason.
         let body = serde_json::json!({
             "apiVersion": "v1",
             "kind": "Status",
@@ -148,7 +148,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// Answers a review that came to an endpoint.
+/// Responds to a review.
 pub async fn handle(endpoint: Endpoint, State(reviews): State<Reviews>, request: Request) -> Response {
     let started = Instant::now();
     let (outcome, response) = match answer(endpoint, &reviews.admission, request).await {
@@ -166,7 +166,7 @@ async fn answer(endpoint: Endpoint, admission: &Admission, request: Request) -> 
     let (head, body) = request.into_parts();
     check_content_type(&head.headers)?;
     let body = read_body(&head.headers, body, BODY_TIMEOUT).await?;
-    // On the heap, since it is large: whatever is around it is moved several times on its way.
+    // On the heap, since the future is large and is moved several times.
     Ok(caught(Box::pin(endpoint.review(admission, &body))).await??)
 }
 
@@ -186,7 +186,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 async fn read_body(headers: &HeaderMap, body: Body, patience: Duration) -> Result<Bytes, Refusal> {
-    // A client that says how much it will send is refused before it does.
+    // A content length above the limit is rejected before the body is read.
     if declared_length(headers).is_some_and(|length| length > BODY_LIMIT) {
         return Err(Refusal::TooLarge);
     }
@@ -202,10 +202,10 @@ fn declared_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Awaits `handling`; should it panic, that is an answer too. Without this the connection would
-/// just end, and the API server could only tell of a broken connection.
+/// Awaits `handling` and turns a panic into a response. Otherwise the connection would be closed, and the API
+/// server could not log the reason.
 async fn caught<F: Future>(handling: F) -> Result<F::Output, Refusal> {
-    // Nothing is seen half changed: what the handling borrows is replaced whole, never edited.
+    // A panic cannot leave inconsistent state: shared state is replaced as a whole, never edited.
     AssertUnwindSafe(handling).catch_unwind().await.map_err(|payload| {
         let message = payload
             .downcast_ref::<&str>()
@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn json_is_taken_with_parameters_and_in_any_case() {
+    fn json_is_accepted_with_parameters_and_in_any_case() {
         for value in ["application/json", "application/json; charset=utf-8", "Application/JSON"] {
             assert!(check_content_type(&declaring(value)).is_ok(), "{value}");
         }
     }
 
     #[test]
-    fn other_content_types_are_named_in_the_refusal() {
+    fn other_content_types_are_rejected_by_name() {
         let cases = [
             (declaring("application/yaml"), "application/yaml"),
             (declaring("application/json-patch+json"), "application/json-patch+json"),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_of_the_limit_is_read_and_one_byte_more_is_not() {
+    async fn bodies_up_to_the_limit_are_read() {
         let body = |length| Body::from(vec![b' '; length]);
         let read =
             read_body(&HeaderMap::new(), body(BODY_LIMIT), BODY_TIMEOUT).await.expect("within the limit");
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_declared_length_beyond_the_limit_is_refused_unread() {
+    async fn a_content_length_above_the_limit_is_rejected_without_reading() {
         let headers = HeaderMap::from_iter([(header::CONTENT_LENGTH, HeaderValue::from(BODY_LIMIT + 1))]);
         let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
         let refusal = read_body(&headers, never, BODY_TIMEOUT).await;
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_breaks_off_is_incomplete() {
+    async fn a_body_that_ends_early_is_incomplete() {
         let broken =
             futures::stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("gone"))]);
         let refusal =
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_does_not_come_is_given_up() {
+    async fn a_body_that_does_not_arrive_times_out() {
         let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
         let refusal = read_body(&HeaderMap::new(), never, Duration::ZERO).await.expect_err("no body");
         assert_eq!(refusal.status(), StatusCode::REQUEST_TIMEOUT);
@@ -282,10 +282,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_is_answered_with_its_message() {
-        let refusal = caught(async { panic!("the core was wrong") }).await.expect_err("a panic");
+    async fn the_response_after_a_panic_has_its_message() {
+        let refusal = caught(async { panic!("on purpose") }).await.expect_err("a panic");
         assert_eq!(refusal.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(refusal.outcome(), ReviewOutcome::Panicked);
-        assert!(refusal.to_string().ends_with("the core was wrong"), "{refusal}");
+        assert!(refusal.to_string().ends_with("on purpose"), "{refusal}");
     }
 }

@@ -1,4 +1,4 @@
-//! Which path leads where, and what is answered on all others.
+//! The routes of the webhook port, and the responses to unknown paths and methods.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub fn webhook_router(admission: Arc<Admission>, metrics: Arc<Metrics>) -> Route
     with_routes(Endpoint::ALL.map(route).into()).with_state(reviews)
 }
 
-/// A router of these paths, which names them to whoever asks for another one.
+/// Returns a router of these paths. The response to other paths lists them.
 pub fn with_routes<S>(routes: Vec<(&'static str, &'static str, MethodRouter<S>)>) -> Router<S>
 where
     S: Clone + Send + Sync + 'static,
@@ -34,11 +34,11 @@ where
         .fold(Router::new(), |router, (path, _, handler)| router.route(path, handler))
         // axum adds the header Allow.
         .method_not_allowed_fallback(move |method: Method, uri: Uri| {
-            let text = format!("{method} is not allowed on {}; there is: {list}\n", uri.path());
+            let text = format!("{method} is not allowed on {}; valid: {list}\n", uri.path());
             ready((StatusCode::METHOD_NOT_ALLOWED, text))
         })
         .fallback(move |uri: Uri| {
-            let text = format!("nothing is at {}; there is: {known}\n", uri.path());
+            let text = format!("unknown path {}; valid: {known}\n", uri.path());
             ready((StatusCode::NOT_FOUND, text))
         })
 }
@@ -67,18 +67,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unknown_path_is_told_the_known_ones() {
+    async fn the_response_to_an_unknown_path_lists_the_valid_ones() {
         let (status, _, text) = ask("GET", "/three").await;
         assert_eq!(status, StatusCode::NOT_FOUND);
-        assert_eq!(text, "nothing is at /three; there is: GET /one, POST /two\n");
+        assert_eq!(text, "unknown path /three; valid: GET /one, POST /two\n");
     }
 
     #[tokio::test]
-    async fn a_wrong_method_is_told_the_right_one() {
+    async fn the_response_to_a_wrong_method_lists_the_valid_ones() {
         let (status, allow, text) = ask("GET", "/two").await;
         assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
         assert_eq!(allow.as_deref(), Some("POST"));
-        assert_eq!(text, "GET is not allowed on /two; there is: GET /one, POST /two\n");
+        assert_eq!(text, "GET is not allowed on /two; valid: GET /one, POST /two\n");
         let (_, allow, _) = ask("DELETE", "/one").await;
         assert_eq!(allow.as_deref(), Some("GET,HEAD"));
     }

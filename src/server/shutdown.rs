@@ -1,4 +1,4 @@
-//! The end of the process, in an order that loses no review.
+//! Graceful shutdown.
 
 use std::io;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use tracing::info;
 
 use super::health::Health;
 
-/// Tells listeners and tasks in the background that the process ends.
+/// Notifies listeners and background tasks of the shutdown.
 ///
-/// First it drains: not ready any more, but everything is still answered, because for a while
-/// the API server goes on to send reviews to an endpoint that is being taken off. Then it stops:
-/// nothing is accepted, and what is in flight is finished.
+/// The process first drains: it is not ready, but still responds, because API servers still send reviews until the
+/// removal of the endpoint has propagated. Then it stops: it accepts no connections and finishes the requests in
+/// flight.
 #[derive(Debug)]
 pub struct Shutdown {
     draining: watch::Sender<bool>,
@@ -28,49 +28,49 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// Nothing ends yet.
+    /// Returns the state of a running process.
     pub fn new() -> Self {
         Self { draining: watch::Sender::new(false), stopping: watch::Sender::new(false) }
     }
 
-    /// What a listener has to know.
+    /// Returns the phases for a listener.
     pub fn phases(&self) -> Phases {
         Phases { draining: self.draining.subscribe(), stopping: self.stopping.subscribe() }
     }
 
-    /// Turns true when tasks in the background have to end.
+    /// Returns a value that becomes true when background tasks have to end.
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.stopping.subscribe()
     }
 
-    /// Takes the process off: not ready, and clients are asked to come back on another connection.
+    /// Drains: the process is not ready, and asks clients to reconnect.
     pub fn drain(&self, health: &Health) {
         health.shut_down();
         self.draining.send_replace(true);
     }
 
-    /// Ends accepting.
+    /// Stops accepting connections.
     pub fn stop(&self) {
         self.draining.send_replace(true);
         self.stopping.send_replace(true);
     }
 
-    /// Drains for `delay`, and stops. A signal ends the waiting.
+    /// Drains for `delay` or until another signal, and stops.
     ///
-    /// The listeners' `serve` futures end some time afterwards; they are what to wait for.
+    /// The `serve` futures of the listeners end later; wait for them.
     pub async fn end(&self, signals: &mut TerminationSignals, health: &Health, delay: Duration) {
-        info!(?delay, "ending: not ready any more, still answering");
+        info!(?delay, "shutting down: not ready, still responding");
         self.drain(health);
         tokio::select! {
             () = time::sleep(delay) => {}
-            name = signals.recv() => info!(signal = name, "another signal: not waiting any longer"),
+            name = signals.recv() => info!(signal = name, "received another signal: skipping the delay"),
         }
-        info!("ending: finishing what is in flight");
+        info!("shutting down: finishing requests in flight");
         self.stop();
     }
 }
 
-/// How far the end has come, as listeners see it.
+/// The phase of the shutdown, for listeners.
 #[derive(Clone, Debug)]
 pub struct Phases {
     draining: watch::Receiver<bool>,
@@ -78,19 +78,19 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// Whether answers have to ask for the connection to be closed.
+    /// Returns whether responses have to close the connection.
     pub fn is_draining(&self) -> bool {
         *self.draining.borrow()
     }
 
-    /// Waits until nothing may be accepted any more.
+    /// Waits until no connections may be accepted.
     pub async fn stopping(&mut self) {
-        // An error means that the `Shutdown` is gone, and with it the rest of the program.
+        // An error means that the `Shutdown` was dropped, with the rest of the program.
         drop(self.stopping.wait_for(|stop| *stop).await);
     }
 }
 
-/// SIGTERM and SIGINT, caught from when this is made.
+/// Handlers of SIGTERM and SIGINT.
 #[derive(Debug)]
 pub struct TerminationSignals {
     terminate: Signal,
@@ -98,15 +98,16 @@ pub struct TerminationSignals {
 }
 
 impl TerminationSignals {
-    /// To be made early: the kernel discards signals that process 1 of a container has no handler for.
+    /// Installs the handlers. Has to be called early: the kernel ignores signals to process 1 of a container that have
+    /// no handler.
     ///
     /// # Errors
-    /// When the system refuses a handler.
+    /// If a handler cannot be installed.
     pub fn catch() -> io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// Waits for the next of them, and gives its name.
+    /// Waits for the next signal, and returns its name.
     pub async fn recv(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -132,14 +133,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_drains_and_a_signal_stops_at_once() {
+    async fn shutdown_drains_and_another_signal_stops_at_once() {
         let (shutdown, health) = (Shutdown::new(), Health::new());
         let mut phases = shutdown.phases();
         let mut signals = TerminationSignals::catch().expect("handlers");
         let mut draining = shutdown.draining.subscribe();
         let watcher = async {
             draining.wait_for(|draining| *draining).await.expect("draining");
-            assert_eq!(health.unmet(), ["shutdown: the process is ending"]);
+            assert_eq!(health.unmet(), ["shutdown: the process is shutting down"]);
             assert!(!*shutdown.stopping().borrow());
             send("INT");
             phases.stopping().await;
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_the_rest_of_the_program_everything_stops() {
+    async fn listeners_stop_if_the_shutdown_is_dropped() {
         let shutdown = Shutdown::new();
         let mut phases = shutdown.phases();
         drop(shutdown);

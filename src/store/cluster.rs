@@ -1,7 +1,5 @@
-//! What only the API server can tell while a review waits: whom a ReplicaSet
-//! or a Job belongs to, and what a namespace says that the watch has not
-//! brought yet. Asked for once, shared by the reviews that wait for the same,
-//! and remembered within bounds.
+//! Lookups of the API server during a review: the owner of a ReplicaSet or a Job, and a namespace that the watch
+//! has not received yet. Concurrent reviews share a lookup, and results are cached in bounded memory.
 
 mod memory;
 
@@ -30,15 +28,14 @@ use otel_webhook_inject::{
     workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners},
 };
 
-/// How long a review waits for answers, for all of them together. The name of an
-/// owner is worth little compared to a pod that starts late.
+/// How long a review waits for all lookups together. A name of an owner is not worth delaying a pod for longer.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// How long a question stays open. Reviews have gone on by then; it ends so that
-/// later ones do not join a question that is never answered.
+/// The timeout of a lookup. Reviews no longer wait then; it prevents later ones from joining a lookup that never
+/// ends.
 const LONGEST_ANSWER: Duration = Duration::from_secs(10);
 
-/// What look-ups need of the cluster, as rules of a role.
+/// Returns the rules of a role for lookups.
 pub fn rules() -> [Value; 3] {
     [
         json!({"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}),
@@ -47,12 +44,12 @@ pub fn rules() -> [Value; 3] {
     ]
 }
 
-/// Until when a review waits that comes now.
+/// Returns the deadline of the lookups of a review that begins now.
 pub fn deadline() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// Look-ups in the cluster.
+/// Lookups in the cluster.
 pub struct ClusterLookup(Arc<Inner>);
 
 struct Inner {
@@ -61,7 +58,7 @@ struct Inner {
     asking: Mutex<HashMap<Question, Asked>>,
 }
 
-/// A question that may be asked by several reviews at once.
+/// A lookup that several reviews may share.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Question {
     Owner(OwnerKey),
@@ -76,29 +73,28 @@ struct OwnerKey {
     uid: Box<str>,
 }
 
-/// What the API server said.
+/// The result of a lookup.
 #[derive(Clone, Debug)]
 enum Told {
     Owners(Option<Vec<Owner>>),
     Namespace(Option<Arc<catalogue::Namespace>>),
-    /// It could not be asked; the sentence is for the log.
+    /// The request failed; the message is for the log.
     Nothing(Arc<str>),
 }
 
 type Asked = Shared<BoxFuture<'static, Told>>;
 
-/// What is known after asking, for one review.
+/// The owners that were looked up for one review.
 #[derive(Debug)]
 pub struct Learned(HashMap<OwnerKey, Lookup>);
 
 impl ClusterLookup {
-    /// Asks by this client.
+    /// Returns lookups with this client.
     pub fn new(client: Client) -> Self {
         Self(Arc::new(Inner { client, owners: Mutex::default(), asking: Mutex::default() }))
     }
 
-    /// Whom owners belong to: from memory, else from the API server, all at
-    /// once and until the deadline.
+    /// Looks up the owners of owners: in the cache, else concurrently at the API server, until the deadline.
     pub async fn owners(&self, queries: &[OwnerQuery<'_>], deadline: Instant) -> Learned {
         let lookups = queries.iter().map(|query| async {
             let key = OwnerKey::of(query);
@@ -108,7 +104,7 @@ impl ClusterLookup {
         Learned(join_all(lookups).await.into_iter().collect())
     }
 
-    /// What a namespace says, if it is told before the deadline.
+    /// Looks up a namespace until the deadline.
     pub async fn namespace(&self, name: &str, deadline: Instant) -> Option<Arc<catalogue::Namespace>> {
         match self.ask(Question::Namespace(name.into()), deadline).await {
             Some(Told::Namespace(found)) => found,
@@ -127,7 +123,7 @@ impl ClusterLookup {
         }
     }
 
-    /// Asks, or joins those who ask already. None when the answer takes too long.
+    /// Starts or joins a lookup. Returns none if it fails or times out.
     async fn ask(&self, question: Question, deadline: Instant) -> Option<Told> {
         let asked = locked(&self.0.asking)
             .entry(question.clone())
@@ -135,12 +131,12 @@ impl ClusterLookup {
             .clone();
         match tokio::time::timeout_at(deadline, asked).await {
             Ok(Told::Nothing(problem)) => {
-                tracing::warn!(?question, %problem, "the API server could not be asked");
+                tracing::warn!(lookup = ?question, %problem, "a lookup at the API server failed");
                 None
             }
             Ok(told) => Some(told),
             Err(_) => {
-                tracing::warn!(?question, patience = ?PATIENCE, "the API server took too long to answer");
+                tracing::warn!(lookup = ?question, timeout = ?PATIENCE, "a lookup at the API server timed out");
                 None
             }
         }
@@ -148,7 +144,7 @@ impl ClusterLookup {
 }
 
 impl Inner {
-    /// Asks in a task of its own, so that a late answer is remembered, too.
+    /// Runs a lookup in its own task, so that a late result is cached, too.
     fn spawned(self: Arc<Self>, question: Question) -> Asked {
         let task = tokio::spawn(async move {
             let answer = tokio::time::timeout(LONGEST_ANSWER, self.answer(&question)).await;
@@ -176,7 +172,7 @@ impl Inner {
         told.unwrap_or_else(|error| Told::Nothing(error.to_string().into()))
     }
 
-    /// Metadata alone: the rest of the object is of no use, and many times larger.
+    /// Requests only metadata: the rest of the object is not used, and much larger.
     fn owners<K>(&self, key: &OwnerKey) -> impl Future<Output = kube::Result<Option<Vec<Owner>>>>
     where
         K: Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>,
@@ -185,7 +181,7 @@ impl Inner {
         let api: Api<K> = Api::namespaced(self.client.clone(), &key.namespace);
         async move {
             let found = api.get_metadata_opt(&key.name).await?;
-            // One of the same name that is not the pod's owner says nothing of it.
+            // Another object of the same name is not the pod's owner.
             let same = |uid: &Option<String>| key.uid.is_empty() || uid.as_deref() == Some(&key.uid);
             let own = found.filter(|found| same(&found.metadata.uid));
             let references =
@@ -202,8 +198,7 @@ impl Inner {
 }
 
 impl Owners for Learned {
-    /// What was not asked for is not known; a ReplicaSet's Deployment is then
-    /// derived from its name.
+    /// Returns unknown for failed lookups; the Deployment of a ReplicaSet is then derived from its name.
     fn look_up(&self, query: OwnerQuery<'_>) -> Lookup {
         self.0.get(&OwnerKey::of(&query)).cloned().unwrap_or(Lookup::Unknown)
     }

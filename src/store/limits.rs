@@ -1,5 +1,4 @@
-//! The writing side for what namespaces bound: LimitRanges, ResourceQuotas and
-//! ServiceAccounts that allow few Secrets.
+//! The writing side for LimitRanges, ResourceQuotas, and ServiceAccounts that restrict the Secrets of pods.
 
 use serde_json::Value;
 
@@ -7,26 +6,31 @@ use super::Writer;
 use otel_webhook_inject::limits::{Limit, LimitKind, Limits};
 
 impl Writer {
-    /// Takes such an object in, or the newer state of one. False where that
-    /// changes nothing that is of use: most changes of a ResourceQuota's status
-    /// are about counts of objects, and need not be published.
+    /// Adds or replaces such an object. Returns false if nothing relevant has changed: most changes of a ResourceQuota's
+    /// status are object counts, and need not be published.
     pub fn put_limit(&mut self, kind: LimitKind, object: &Value) -> bool {
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
         let mut problems = Vec::new();
         let limit = self.shared_items.share(Limit::read(kind, object, &mut problems));
         for problem in problems {
             let (kind, name) = (kind.name(), limit.name());
-            tracing::warn!(kind, namespace, name, problem, "a part of an object cannot be read");
+            tracing::warn!(
+                kind,
+                namespace,
+                name,
+                problem,
+                "cannot read a part of an object, which is ignored"
+            );
         }
         self.change_limits(namespace, |limits| limits.put(limit))
     }
 
-    /// Takes such an object out. False where it was not known.
+    /// Removes such an object. Returns false if it was not stored.
     pub fn forget_limit(&mut self, kind: LimitKind, namespace: &str, name: &str) -> bool {
         self.change_limits(namespace, |limits| limits.forget(kind, name))
     }
 
-    /// Takes out the objects of a kind that are not to be kept, by namespace and name. False where all are kept.
+    /// Removes the objects of a kind that are not selected, by namespace and name. Returns false if all are kept.
     pub fn keep_limits(&mut self, kind: LimitKind, keep: impl Fn(&str, &str) -> bool) -> bool {
         let all = self.working.catalogue.namespaces.iter();
         let bounded: Vec<_> =
@@ -39,7 +43,7 @@ impl Writer {
         is_changed
     }
 
-    /// What did not change is not copied.
+    /// Unchanged namespaces are not copied.
     fn change_limits(&mut self, namespace: &str, change: impl FnOnce(&mut Limits) -> bool) -> bool {
         let known = self.working.catalogue.namespace(namespace);
         let mut limits = known.map(|known| known.limits.clone()).unwrap_or_default();
@@ -92,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_of_any_source_are_taken_in() {
+    fn documents_of_all_kinds_are_added() {
         let mut writer = writer();
         let mut unplaced = range("", "of-file");
         unplaced["metadata"].as_object_mut().expect("metadata").remove("namespace");
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_is_of_no_use_is_none() {
+    fn irrelevant_changes_are_not_published() {
         let mut writer = writer();
         let quota = |cpu: &str, pods: &str| quota(&json!({"limits.cpu": cpu, "pods": pods}));
         assert!(writer.put_limit(LimitKind::Quota, &quota("1", "1")));
@@ -120,11 +124,11 @@ mod tests {
         assert!(!writer.put_limit(LimitKind::ServiceAccount, &account("usual", &json!({}))));
         assert!(!writer.forget_limit(LimitKind::ServiceAccount, "shop", "usual"));
         assert!(!writer.forget_limit(LimitKind::Range, "elsewhere", "none"));
-        assert_eq!(known(&writer), [("shop".to_owned(), 0)], "nothing is known of a namespace without any");
+        assert_eq!(known(&writer), [("shop".to_owned(), 0)], "a namespace without any is not stored");
     }
 
     #[test]
-    fn what_a_list_does_not_have_any_more_is_gone_and_nothing_else() {
+    fn only_objects_that_a_list_no_longer_has_are_removed() {
         let mut writer = writer();
         for (namespace, name) in [("shop", "a"), ("shop", "b"), ("other", "a")] {
             assert!(writer.put_limit(LimitKind::Range, &range(namespace, name)));
@@ -136,11 +140,15 @@ mod tests {
         assert_eq!(known(&writer), [("other".to_owned(), 0), ("shop".to_owned(), 1)]);
         writer.forget_namespace("shop");
         let limits = &writer.working.catalogue.namespace("shop").expect("its objects are known").limits;
-        assert_eq!((limits.limit_ranges().len(), limits.quotas().len()), (1, 1), "they go one by one");
+        assert_eq!(
+            (limits.limit_ranges().len(), limits.quotas().len()),
+            (1, 1),
+            "they are removed separately"
+        );
     }
 
     #[test]
-    fn equal_limit_ranges_of_many_namespaces_are_kept_once() {
+    fn equal_limit_ranges_of_many_namespaces_are_stored_once() {
         let mut writer = writer();
         for namespace in ["one", "other"] {
             writer.put_limit(LimitKind::Range, &range(namespace, "bounds"));

@@ -1,4 +1,4 @@
-//! Owners that a source holds itself: of a directory or a stream of documents.
+//! Owners in a directory or a stream of documents.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use otel_webhook_inject::workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners};
 
-/// ReplicaSets and Jobs with the owners that they have.
+/// ReplicaSets and Jobs with their owners.
 #[derive(Clone, Debug, Default)]
 pub struct OwnerBook(HashMap<(OwnerKind, Box<str>, Box<str>), Vec<Owner>>);
 
 impl OwnerBook {
-    /// Takes an object in.
+    /// Adds an object.
     pub fn put(&mut self, kind: OwnerKind, object: &Value) {
         let metadata = &object["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default().into();
@@ -20,14 +20,14 @@ impl OwnerBook {
 }
 
 impl Owners for OwnerBook {
-    /// What is not in the book does not exist: the source is all there is.
+    /// Objects that the source does not contain do not exist.
     fn look_up(&self, query: OwnerQuery<'_>) -> Lookup {
         let key = (query.kind, query.namespace.into(), query.name.into());
         self.0.get(&key).map_or(Lookup::Absent, |owners| Lookup::Known(owners.clone()))
     }
 }
 
-/// The owners of an object, as its metadata has them.
+/// Returns the owner references of an object.
 pub fn owners_of(object: &Value) -> Vec<Owner> {
     let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     references

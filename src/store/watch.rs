@@ -1,8 +1,8 @@
-//! A Kubernetes watch as the source: Instrumentations, LimitRanges and
-//! ResourceQuotas in full, namespaces and ServiceAccounts by their metadata.
+//! Kubernetes watches as the source: Instrumentations, LimitRanges and ResourceQuotas completely, namespaces and
+//! ServiceAccounts by their metadata.
 //!
-//! Objects are watched untyped and read one by one, since a typed watch fails
-//! as a whole on the first object that does not parse.
+//! Objects are watched untyped and parsed one by one, since a typed watch fails as a whole on the first object that
+//! cannot be parsed.
 
 mod changes;
 mod lists;
@@ -20,11 +20,11 @@ use lists::Lists;
 use otel_webhook_inject::limits::LimitKind;
 use pace::{News, Pace};
 
-/// How many events are taken in before they are shown: a burst is published
-/// once, a single event at once. Until then they are in memory as they came.
+/// How many events are processed before a snapshot: a burst is published once, a single event immediately. Until
+/// then, the objects are in memory completely.
 const BATCH: usize = 64;
 
-/// What the watches need of the cluster, as rules of a role.
+/// Returns the rules of a role for the watches.
 pub fn rules() -> [Value; 3] {
     let limits = LimitKind::ALL.map(LimitKind::resource);
     [
@@ -34,9 +34,9 @@ pub fn rules() -> [Value; 3] {
     ]
 }
 
-/// Watches and publishes, for ever. `on_ready` is called once everything was
-/// listed: a pod that is injected before the bounds of its namespace are known
-/// might be rejected. Bounds that may not be listed are not waited for.
+/// Watches and publishes, forever. Calls `on_ready` once everything is listed: a pod that is injected before its
+/// LimitRanges and ResourceQuotas are known might be rejected. It does not wait for those that may not be listed.
+/// See docs/adr/0010-limits-are-watched.md.
 pub async fn follow(client: Client, mut writer: Writer, on_ready: impl FnOnce()) {
     let mut changes = changes(&client).ready_chunks(BATCH);
     let (mut lists, mut pace) = (Lists::default(), Pace::default());

@@ -9,17 +9,17 @@ use tracing_subscriber::filter::{LevelFilter, ParseError};
 use tracing_subscriber::util::TryInitError;
 use tracing_subscriber::{Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// What of kube is logged at the usual levels. It says of a watch that fails for
-/// want of permission so at each attempt; the store says it, and what to do.
+/// Levels of kube unless the flag sets them. kube logs each failed attempt of a watch; the store logs a failure
+/// once, with the remedy.
 const QUIET: &str = "kube_runtime::watcher=error";
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// Lines for people, coloured on a terminal unless `NO_COLOR` is set.
+    /// Plain text, coloured on a terminal unless `NO_COLOR` is set
     #[default]
     Text,
-    /// One JSON object a line, for log collectors.
+    /// One JSON object per line, for log collectors
     Json,
 }
 
@@ -34,7 +34,7 @@ pub enum LoggingError {
     UnknownLevel {
         /// The level as given.
         value: String,
-        /// The part of it that is not understood.
+        /// The invalid part.
         part: String,
     },
     /// The level is not a list of filter directives.
@@ -45,7 +45,7 @@ pub enum LoggingError {
     BadFilter {
         /// The level as given.
         value: String,
-        /// What the parser of filters says.
+        /// The error of the parser.
         source: ParseError,
     },
     /// Logging was set up before, in the same process.
@@ -53,27 +53,25 @@ pub enum LoggingError {
     AlreadySet(#[from] TryInitError),
 }
 
-/// The log of the process. What still waits is written when this is dropped, as far as
-/// standard error takes it within a second.
-#[must_use = "lines that wait would be lost"]
+/// The log of the process. Dropping this writes the remaining lines, with a timeout of a second.
+#[must_use = "buffered lines would be lost"]
 #[derive(Debug)]
 pub struct Logging {
     _writer: WorkerGuard,
-    /// How many lines were dropped, since whatever reads them did not keep up.
+    /// Returns how many lines were dropped because standard error was not read in time.
     pub dropped: ErrorCounter,
 }
 
-/// Lines that may wait to be written, some hundred bytes each. Further ones are dropped and
-/// counted: a slow reader of the log never delays a review.
+/// The number of buffered lines, of some hundred bytes each. Further lines are dropped and counted, so that a slow
+/// reader of the log never delays a review.
 const MOST_WAITING: usize = 8 * 1024;
 
 /// Sends the process's log lines of `level` and above to standard error.
 ///
-/// `level` is a level (`info`) or a list of levels by target (`info,kube=debug`). Lines of the
-/// `log` crate are taken too.
+/// `level` is a level (`info`) or a list of levels by target (`info,kube=debug`). Includes lines of the `log` crate.
 ///
 /// # Errors
-/// When `level` is not understood, or logging was set up before.
+/// If `level` is invalid, or logging is already set up.
 pub fn init_logging(format: LogFormat, level: &str) -> Result<Logging, LoggingError> {
     let filter = parse_level(level)?;
     let (writer, logging) = writer(io::stderr(), MOST_WAITING);
@@ -87,7 +85,7 @@ pub fn init_logging(format: LogFormat, level: &str) -> Result<Logging, LoggingEr
     Ok(logging)
 }
 
-/// A writer that never waits, and what writes its lines to `to`.
+/// Returns a writer that never blocks, and the guard of the thread that writes its lines to `to`.
 fn writer(to: impl io::Write + Send + 'static, most_waiting: usize) -> (NonBlocking, Logging) {
     let builder = NonBlockingBuilder::default().buffered_lines_limit(most_waiting).lossy(true);
     let (writer, guard) = builder.thread_name("log").finish(to);
@@ -96,8 +94,8 @@ fn writer(to: impl io::Write + Send + 'static, most_waiting: usize) -> (NonBlock
 }
 
 fn parse_level(value: &str) -> Result<EnvFilter, LoggingError> {
-    // A filter takes a bare word that is no level for the name of a target, and then logs nothing
-    // but that target: `--log-level=verbose` would silence the program.
+    // A filter reads a word that is not a level as the name of a target, and then logs only this target: `--log=verbose`
+    // would silence the program.
     let unknown = value
         .split(',')
         .map(str::trim)
@@ -121,14 +119,14 @@ mod tests {
     use crate::telemetry::Metrics;
 
     #[test]
-    fn levels_and_targets_are_understood() {
+    fn levels_and_targets_are_parsed() {
         for value in ["off", "error", "WARN", "info", "debug", "trace", "info,kube=debug,hyper=off"] {
             assert!(parse_level(value).is_ok(), "{value}");
         }
     }
 
     #[test]
-    fn failures_of_watches_are_left_to_the_store_unless_kube_is_asked_for() {
+    fn kube_does_not_log_watch_failures_unless_its_level_is_set() {
         for (value, expected) in [
             ("info", true),
             ("warn", true),
@@ -145,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_no_level_is_refused_by_name() {
+    fn a_word_that_is_not_a_level_is_rejected_by_name() {
         for value in ["verbose", "info,verbose"] {
             let error = parse_level(value).expect_err(value).to_string();
             assert!(error.contains(value), "{error}");
@@ -155,18 +153,18 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_level_is_refused() {
+    fn an_empty_level_is_rejected() {
         assert!(matches!(parse_level(""), Err(LoggingError::UnknownLevel { .. })));
     }
 
     #[test]
-    fn a_level_that_no_target_can_have_is_refused() {
+    fn an_invalid_level_of_a_target_is_rejected() {
         let error = parse_level("kube=loud").expect_err("loud is no level");
         assert!(matches!(error, LoggingError::BadFilter { .. }), "{error}");
         assert!(error.to_string().contains("\"kube=loud\""), "{error}");
     }
 
-    /// Nobody reads what is written to it, until the other end is dropped.
+    /// A writer that blocks until the other end is dropped.
     struct Unread(mpsc::Receiver<()>);
 
     impl Write for Unread {
@@ -181,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_nobody_reads_delays_nobody_and_what_is_dropped_is_counted() {
+    fn a_blocked_log_delays_nothing_and_dropped_lines_are_counted() {
         let (reader, unread) = mpsc::channel();
         let (mut writer, logging) = writer(Unread(unread), 1);
         for _ in 0..10 {
             writer.write_all(b"line\n").expect("never waits");
         }
-        // One may be on its way, and one waits.
+        // One line may be in progress, and one is buffered.
         let dropped = logging.dropped.dropped_lines();
         assert!((8..10).contains(&dropped), "{dropped}");
         let line = format!("otel_webhook_log_lines_dropped_total {dropped}");

@@ -1,5 +1,5 @@
-//! Metrics of managed certificates. Those that say something of an object are there only where
-//! certificates are managed: a zero would be an alert everywhere else.
+//! Metrics of managed certificates. Those of an object only exist with managed certificates: otherwise their zeros
+//! would raise alerts.
 
 use std::fmt;
 use std::sync::atomic::AtomicI64;
@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// What failed, as the label `operation`.
+/// The failed operation, as the label `operation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ManagedOperation {
     /// The Secret could not be read or written.
@@ -66,27 +66,27 @@ impl ManagedMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "otel_webhook_ca_expiry_timestamp_seconds",
-            "When the managed certificate authority expires, in seconds since 1970",
+            "Unix time at which the managed CA expires",
             self.ca_expiry.clone(),
         );
         registry.register(
             "otel_webhook_ca_bundle_current",
-            "Whether caBundle of a webhook configuration that exists is the managed one",
+            "1 if caBundle of a webhook configuration is the managed CA bundle, 0 if it is not",
             self.ca_bundle_current.clone(),
         );
         registry.register(
             "otel_webhook_ca_bundle_repairs",
-            "Times that caBundle was changed by somebody else and put back",
+            "Changes of caBundle by other clients that were reverted",
             self.repairs.clone(),
         );
         registry.register(
             "otel_webhook_managed_certificate_failures",
-            "Attempts to keep the Secret or a webhook configuration as it has to be that failed",
+            "Failed attempts to read, watch or update the Secret or a webhook configuration",
             self.failures.clone(),
         );
     }
 
-    /// Shows failures as zero, before the first.
+    /// Exposes failures as zero, before the first.
     pub fn expect(&self) {
         for operation in ManagedOperation::ALL {
             drop(self.failures.get_or_create(&OperationLabels { operation }));
@@ -98,17 +98,17 @@ impl ManagedMetrics {
         self.failures.get_or_create(&OperationLabels { operation }).inc();
     }
 
-    /// Counts one `caBundle` that was put back.
+    /// Counts one `caBundle` that was restored.
     pub fn count_repair(&self) {
         self.repairs.inc();
     }
 
-    /// Sets when the authority in a Secret (`namespace/name`) expires, in seconds since 1970.
+    /// Sets the Unix time at which the CA in a Secret (`namespace/name`) expires.
     pub fn set_ca_expiry(&self, secret: &str, seconds: i64) {
         self.ca_expiry.get_or_create(&SecretLabels { secret: secret.to_owned() }).set(seconds);
     }
 
-    /// Sets whether a configuration has the bundle; none when it does not exist.
+    /// Sets whether a configuration has the managed CA bundle; none if the configuration does not exist.
     pub fn set_ca_bundle_current(&self, kind: &str, name: &str, is_current: Option<bool>) {
         let labels = ConfigurationLabels { kind: kind.to_owned(), name: name.to_owned() };
         match is_current {
@@ -128,7 +128,7 @@ mod tests {
     use crate::telemetry::Metrics;
 
     #[test]
-    fn nothing_is_said_of_what_is_not_managed() {
+    fn metrics_of_managed_certificates_exist_only_with_them() {
         let metrics = Metrics::new();
         let lines = |text: &str| metrics.encode().lines().any(|line| line == text);
         let said = |name: &str| metrics.encode().lines().any(|line| line.starts_with(name));

@@ -16,30 +16,30 @@ use super::log::Logging;
 use super::managed::ManagedMetrics;
 use super::process::{DroppedLines, ProcessCollector};
 
-/// Seconds. The core takes tens of microseconds; what is above a millisecond waited for something.
+/// Seconds. A decision takes tens of microseconds; reviews above a millisecond waited for a lookup.
 const REVIEW_BUCKETS: [f64; 14] = [
     0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0,
 ];
 
-/// How the answer to a review came out, as the label `outcome`.
+/// The outcome of a request, as the label `outcome`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReviewOutcome {
-    /// An `AdmissionReview` was answered.
+    /// The response was an `AdmissionReview`.
     Answered,
     /// The body could not be read as a review.
     Malformed,
-    /// The body was not declared as JSON.
+    /// The content type was not JSON.
     WrongContentType,
-    /// The body was larger than any review.
+    /// The body was larger than the limit.
     TooLarge,
-    /// The body did not come, or not in time.
+    /// The body was incomplete, or did not arrive in time.
     Incomplete,
-    /// Handling the review panicked.
+    /// The processing of the review panicked.
     Panicked,
 }
 
 impl ReviewOutcome {
-    /// All of them, so that each is shown from the start: a rate needs a zero to begin with.
+    /// All outcomes. Each is exposed from the start, since a rate needs an initial zero.
     pub const ALL: [Self; 6] = [
         Self::Answered,
         Self::Malformed,
@@ -49,7 +49,7 @@ impl ReviewOutcome {
         Self::Panicked,
     ];
 
-    /// The value of the label; part of the program's interface.
+    /// Returns the value of the label; part of the program's interface.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Answered => "Answered",
@@ -80,10 +80,9 @@ struct InjectionLabels {
     outcome: &'static str,
 }
 
-/// The metrics of the process. Shared by `Arc`; every method is cheap enough for the request path.
+/// The metrics of the process, shared by `Arc`. Every method is cheap enough for the request path.
 ///
-/// Labels are `&'static str` or closed sets on purpose: nothing that a client sends can become a
-/// label, so the number of series is bounded.
+/// Labels are `&'static str` or closed sets: no text of a client becomes a label, so the number of series is bounded.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -96,7 +95,7 @@ pub struct Metrics {
     certificate_expiry: Gauge<i64, AtomicI64>,
     certificate_reload_failures: Counter,
     tls_handshake_failures: Counter,
-    /// Of certificates that look after themselves.
+    /// Metrics of managed certificates.
     pub managed: ManagedMetrics,
 }
 
@@ -110,7 +109,7 @@ impl Metrics {
     /// The content type of [`Metrics::encode`].
     pub const CONTENT_TYPE: &'static str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-    /// All metrics at zero.
+    /// Returns all metrics at zero.
     pub fn new() -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
@@ -135,17 +134,17 @@ impl Metrics {
     fn register_reviews(&mut self) {
         self.registry.register(
             "otel_webhook_reviews",
-            "Requests to the webhook by endpoint and by how the answer came out",
+            "Requests to the webhook by endpoint and outcome",
             self.reviews.clone(),
         );
         self.registry.register(
             "otel_webhook_injections",
-            "Decisions by language and by the code of their reason; a pod that is reviewed again counts as AlreadyInjected alone",
+            "Decisions by language and reason code; a pod that is reviewed again is counted as AlreadyInjected only",
             self.injections.clone(),
         );
         self.registry.register(
             "otel_webhook_review_duration_seconds",
-            "Time from the head of a request to the answer, the arrival of its body included",
+            "Time from the headers of a request to the response, including the arrival of the body",
             self.review_duration.clone(),
         );
     }
@@ -153,32 +152,28 @@ impl Metrics {
     fn register_state(&mut self) {
         self.registry.register(
             "otel_webhook_instrumentations",
-            "Instrumentations that are known",
+            "Instrumentations in the cache",
             self.instrumentations.clone(),
         );
-        self.registry.register(
-            "otel_webhook_namespaces",
-            "Namespaces that are known",
-            self.namespaces.clone(),
-        );
+        self.registry.register("otel_webhook_namespaces", "Namespaces in the cache", self.namespaces.clone());
         self.registry.register(
             "otel_webhook_last_event_timestamp_seconds",
-            "When the source last told anything, in seconds since 1970; its age is time() less this",
+            "Unix time of the last event from the source",
             self.last_event.clone(),
         );
         self.registry.register(
             "otel_webhook_certificate_expiry_timestamp_seconds",
-            "When the serving certificate expires, in seconds since 1970",
+            "Unix time at which the serving certificate expires",
             self.certificate_expiry.clone(),
         );
         self.registry.register(
             "otel_webhook_certificate_reload_failures",
-            "Times that the certificate files were looked at and could not be used",
+            "Failed reloads of the certificate files",
             self.certificate_reload_failures.clone(),
         );
         self.registry.register(
             "otel_webhook_tls_handshake_failures",
-            "Connections that ended before their TLS handshake was done",
+            "Connections that failed before the TLS handshake was completed",
             self.tls_handshake_failures.clone(),
         );
     }
@@ -186,20 +181,20 @@ impl Metrics {
     fn register_process(&mut self) {
         self.registry.register(
             "otel_webhook_build",
-            "The program that runs",
+            "Version of the running program",
             Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
         self.registry.register_collector(Box::new(ProcessCollector));
     }
 
-    /// The same with the lines that the log dropped.
+    /// Adds the number of dropped log lines.
     #[must_use]
     pub fn with_log(mut self, logging: &Logging) -> Self {
         self.registry.register_collector(Box::new(DroppedLines(logging.dropped.clone())));
         self
     }
 
-    /// Shows all outcomes of `endpoint` as zero, before the first request to it.
+    /// Exposes all outcomes of `endpoint` as zero, before the first request.
     pub fn expect_reviews(&self, endpoint: &'static str) {
         for outcome in ReviewOutcome::ALL {
             drop(self.reviews.get_or_create(&ReviewLabels { endpoint, outcome }));
@@ -217,7 +212,7 @@ impl Metrics {
         self.injections.get_or_create(&InjectionLabels { language, outcome }).inc();
     }
 
-    /// Sets how many Instrumentations and namespaces are known, as of now.
+    /// Sets the number of Instrumentations and namespaces, and the time of the last event.
     pub fn set_store(&self, instrumentations: usize, namespaces: usize) {
         let count = |count| i64::try_from(count).unwrap_or(i64::MAX);
         self.instrumentations.set(count(instrumentations));
@@ -226,12 +221,12 @@ impl Metrics {
         self.last_event.set(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
     }
 
-    /// Sets when the serving certificate expires, in seconds since 1970.
+    /// Sets the Unix time at which the serving certificate expires.
     pub fn set_certificate_expiry(&self, seconds: i64) {
         self.certificate_expiry.set(seconds);
     }
 
-    /// Counts one look at certificate files that could not be used.
+    /// Counts one failed reload of the certificate files.
     pub fn count_certificate_reload_failure(&self) {
         self.certificate_reload_failures.inc();
     }
@@ -241,12 +236,12 @@ impl Metrics {
         self.tls_handshake_failures.inc();
     }
 
-    /// All metrics as text for a scrape, of the type [`Metrics::CONTENT_TYPE`].
+    /// Returns all metrics as text of the type [`Metrics::CONTENT_TYPE`].
     pub fn encode(&self) -> String {
         let mut text = String::new();
-        // Writing to a String cannot fail, and a scrape is no reason to panic should an encoder.
+        // Writing to a String cannot fail; if an encoder does, the scrape must not panic.
         if let Err(error) = text::encode(&mut text, &self.registry) {
-            tracing::error!(%error, "metrics cannot be encoded");
+            tracing::error!(%error, "cannot encode the metrics");
         }
         text
     }
@@ -257,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_metric_is_in_the_text_under_its_name() {
+    fn every_metric_is_exposed_under_its_name() {
         let metrics = Metrics::new();
         metrics.count_review("/mutate-v1-pod", ReviewOutcome::Answered, Duration::from_micros(40));
         metrics.count_injection("java", "NoInstrumentation");
@@ -286,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_are_shown_before_the_first_request() {
+    fn outcomes_are_exposed_before_the_first_request() {
         let metrics = Metrics::new();
         metrics.expect_reviews("/mutate-v1-pod");
         let text = metrics.encode();

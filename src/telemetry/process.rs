@@ -1,4 +1,4 @@
-//! Metrics that others keep for the process: the operating system, and the log.
+//! Metrics of the operating system and of the log, read at each scrape.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use tracing_appender::non_blocking::ErrorCounter;
 
-/// Memory of the process, read when metrics are asked for. Says nothing where there is no procfs.
+/// Memory of the process, read at each scrape. Omitted without procfs.
 #[derive(Debug)]
 pub struct ProcessCollector;
 
@@ -30,7 +30,7 @@ impl Collector for ProcessCollector {
     }
 }
 
-/// Lines of the log that were dropped.
+/// Dropped log lines.
 #[derive(Debug)]
 pub struct DroppedLines(pub ErrorCounter);
 
@@ -47,7 +47,7 @@ impl Collector for DroppedLines {
     }
 }
 
-/// `VmRSS` of a `/proc/PID/status`. `statm` counts pages, whose size is not to be had safely.
+/// Returns `VmRSS` of a `/proc/PID/status`. `statm` has pages, and their size cannot be read without unsafe code.
 fn resident_bytes(status: &str) -> Option<i64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resident_memory_is_read_from_the_status() {
+    fn resident_memory_is_read_from_proc_status() {
         assert_eq!(resident_bytes("Name:\tx\nVmRSS:\t    1234 kB\n"), Some(1234 * 1024));
         assert_eq!(resident_bytes("Name:\tx\n"), None);
     }

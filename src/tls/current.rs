@@ -1,4 +1,4 @@
-//! The certificate that is served.
+//! The serving certificate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use rustls::sign::CertifiedKey;
 use crate::telemetry::Metrics;
 use otel_webhook_managed_certs::certificate::ServingCertificate;
 
-/// The certificate that handshakes are answered with from now on. Read without a lock.
+/// The certificate for new handshakes. Read without a lock.
 pub struct CurrentCertificate {
     key: ArcSwapOption<CertifiedKey>,
     metrics: Arc<Metrics>,
 }
 
 impl CurrentCertificate {
-    /// Begins with `certificate`. The metric of its expiry is kept in step.
+    /// Starts with `certificate`. Also updates the metric of its expiry.
     pub fn new(certificate: ServingCertificate, metrics: Arc<Metrics>) -> Self {
         let current = Self::none(metrics);
         current.replace(certificate);
         current
     }
 
-    /// Begins without any: handshakes fail until there is one.
+    /// Starts without a certificate: handshakes fail until there is one.
     pub fn none(metrics: Arc<Metrics>) -> Self {
         Self { key: ArcSwapOption::empty(), metrics }
     }
 
-    /// Serves `certificate` to handshakes from now on; connections that exist are left alone.
+    /// Serves `certificate` to new handshakes; existing connections do not change.
     pub fn replace(&self, certificate: ServingCertificate) {
         self.metrics.set_certificate_expiry(certificate.not_after());
         self.key.store(Some(certificate.into_key()));
@@ -38,8 +38,7 @@ impl CurrentCertificate {
 
 impl ResolvesServerCert for CurrentCertificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        // Whatever name the client asks for: there is one certificate, and clients that come by
-        // address ask for no name.
+        // For every server name: there is one certificate, and clients that connect to an IP address send no name.
         self.key.load_full()
     }
 }
@@ -58,7 +57,7 @@ mod tests {
     use crate::tls::SelfSigned;
 
     #[test]
-    fn the_expiry_metric_follows_the_certificate() {
+    fn the_expiry_metric_is_that_of_the_current_certificate() {
         let metrics = Arc::new(Metrics::new());
         let serving = |days: u64| {
             let lifetime = Duration::from_secs(days * 24 * 3600);

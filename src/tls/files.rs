@@ -1,7 +1,7 @@
-//! Certificate and key in files that change while the process runs.
+//! Certificate and key from files, reloaded when they change.
 //!
-//! Files are compared by content, once a second, instead of being watched: a Secret volume changes
-//! by swapping a symlink two levels up, and a watch on the file stays with the old one for ever.
+//! Files are compared by content every second and not watched: a Secret volume is updated by replacing a symlink of a
+//! parent directory, and a watch would stay on the old file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::current::CurrentCertificate;
 use crate::telemetry::Metrics;
 use otel_webhook_managed_certs::certificate::{CertificateError, NamedPem, ServingCertificate};
 
-/// Why the files cannot be served.
+/// Why the files cannot be used.
 #[derive(Debug, Error)]
 pub enum FilesError {
     /// One of them cannot be read.
@@ -24,20 +24,20 @@ pub enum FilesError {
     Read {
         /// Its path.
         name: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// What they hold is no certificate with its key.
+    /// They do not contain a certificate and its key.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
 }
 
-/// A certificate file and a key file, and what they held when they were last used.
+/// A certificate file and a key file, and their last valid content.
 pub struct CertificateFiles {
     certificate: PathBuf,
     key: PathBuf,
     taken: Option<Content>,
-    /// Text of the last failure, while it lasts: each is logged once.
+    /// The message of the current failure: each is logged once.
     failure: Option<String>,
 }
 
@@ -48,25 +48,25 @@ struct Content {
 }
 
 impl CertificateFiles {
-    /// How often the files are looked at when nobody is in a hurry.
+    /// The default interval of reading the files.
     pub const INTERVAL: Duration = Duration::from_secs(1);
 
-    /// The files at these paths; nothing is read yet.
+    /// Returns the files at these paths, without reading them.
     pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         Self { certificate: certificate.into(), key: key.into(), taken: None, failure: None }
     }
 
-    /// What the files hold now.
+    /// Reads the files.
     ///
     /// # Errors
-    /// When a file cannot be read or used; the error names it.
+    /// If a file cannot be read or used; the message names it.
     pub async fn load(&mut self) -> Result<ServingCertificate, FilesError> {
         let content = self.read().await?;
         self.take(content)
     }
 
-    /// Looks at the files every `interval`, and replaces `current` when they hold another pair that
-    /// can be served. A pair that cannot leaves everything as it is. Ends when `shutdown` turns true.
+    /// Reads the files every `interval`, and replaces `current` if they contain another valid pair. Ignores an invalid
+    /// pair. Ends when `shutdown` becomes true.
     pub async fn follow(
         mut self,
         current: Arc<CurrentCertificate>,
@@ -78,7 +78,7 @@ impl CertificateFiles {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                // An error means that the sender is gone, and with it the rest of the program.
+                // An error means that the sender was dropped, with the rest of the program.
                 _ = shutdown.wait_for(|stop| *stop) => return,
                 _ = ticks.tick() => {}
             }
@@ -101,7 +101,7 @@ impl CertificateFiles {
         Ok(Content { certificate: read_file(&self.certificate).await?, key: read_file(&self.key).await? })
     }
 
-    /// The pair is remembered only when it is good: a bad one is tried, and counted, again.
+    /// Only remembers a valid pair: an invalid one is read, and counted, again.
     fn take(&mut self, content: Content) -> Result<ServingCertificate, FilesError> {
         let certificate = ServingCertificate::from_pem(
             NamedPem { name: &self.certificate.to_string_lossy(), pem: &content.certificate },
@@ -117,7 +117,7 @@ impl CertificateFiles {
             info!(file = %self.certificate.display(), not_after = certificate.not_after(), "serving a new certificate");
             current.replace(certificate);
         } else if recovered {
-            info!(file = %self.certificate.display(), "the certificate files are as they were before they failed");
+            info!(file = %self.certificate.display(), "the certificate files are valid again and unchanged");
         }
     }
 
@@ -127,7 +127,7 @@ impl CertificateFiles {
         if self.failure.as_ref() != Some(&text) {
             warn!(
                 error = text,
-                "the certificate files cannot be used; still serving the certificate from before"
+                "cannot reload the certificate files; still serving the previous certificate"
             );
             self.failure = Some(text);
         }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_another_content_is_taken() {
+    async fn only_changed_files_are_loaded() {
         let folder = tempfile::tempdir().expect("a folder");
         write(folder.path(), &pair());
         let mut files = files(folder.path());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bad_pair_is_an_error_until_it_is_good() {
+    async fn an_invalid_pair_is_an_error_until_it_is_valid() {
         let folder = tempfile::tempdir().expect("a folder");
         write(folder.path(), &pair());
         let mut files = files(folder.path());
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_file_is_named() {
+    async fn the_error_of_a_missing_file_names_it() {
         let error = files(Path::new("/nowhere")).load().await.expect_err("nothing there");
         assert!(error.to_string().starts_with("/nowhere/tls.crt: cannot be read: "), "{error}");
     }

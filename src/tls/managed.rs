@@ -1,19 +1,19 @@
-//! Certificates that look after themselves: one authority and one serving certificate in a Secret that all
-//! replicas share, and `caBundle` of the webhook configurations.
+//! Self-managed certificates: a CA and a serving certificate in a Secret that all replicas share, and `caBundle` of
+//! the webhook configurations. See docs/adr/0006-managed-certificates.md.
 //!
 //! ```text
-//! Secret, configurations ──watch──> Replica: what is known ──> plan: what the Secret has to hold
+//! Secret, configurations ──watch──> Replica: last state ──> plan: required content of the Secret
 //!                                      │ next: Action
-//!                                      ├─ ChangeSecret: read, plan, write with the version that was read
-//!                                      ├─ Mend: read both, patch caBundle alone
+//!                                      ├─ ChangeSecret: read, plan, write with the same resourceVersion
+//!                                      ├─ Mend: read both, patch only caBundle
 //!                                      └─ Serve ──> CurrentCertificate
 //! ```
-//! There is no lease, and no replica is special. Each looks at the same objects and comes to the same
-//! conclusion; whoever is first writes, and the others find it done, since every write follows a read and is
-//! refused when the object has changed in between. A replica can end between any two steps.
+//! There is no lease and no leader. All replicas watch the same objects and make the same decisions. The first one
+//! writes; the write of another one is rejected with a conflict, since the object has changed since it was read. A
+//! replica can stop between any two steps.
 //!
-//! Architecture invariant: all decisions are in the crate `managed-certs` (`replica` and `plan`), without I/O
-//! and without a clock; here is only what carries them out.
+//! Architecture invariant: all decisions are in the crate `managed-certs` (`replica` and `plan`), without I/O and
+//! without a clock. This module only executes them.
 
 mod clock;
 mod objects;
@@ -38,10 +38,10 @@ use otel_webhook_managed_certs::replica::{Action, Replica};
 use report::Report;
 use step::{StepError, in_time};
 
-/// How often a step is tried again at once when somebody else was faster.
+/// How often a step is retried at once after a conflict.
 const ATTEMPTS: usize = 3;
 
-/// Looks after the certificates, for as long as the program runs.
+/// Manages the certificates.
 pub struct Managed {
     objects: ManagedObjects,
     replica: Replica,
@@ -50,19 +50,19 @@ pub struct Managed {
     report: Report,
 }
 
-/// Where the certificates are kept and who is to trust them.
+/// The Secret of the certificates, and the configurations with their `caBundle`.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Namespace of the Secret.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Secret.
     pub secret: String,
     /// Names of the configurations, of both kinds.
     pub configurations: Vec<String>,
 }
 
 impl Managed {
-    /// Nothing is done before [`Managed::run`].
+    /// Returns the state. It starts with [`Managed::run`].
     pub fn new(
         client: Client,
         place: &Place,
@@ -75,8 +75,8 @@ impl Managed {
         Self { objects, replica, clock: Clock::default(), current, report: Report::new(metrics) }
     }
 
-    /// Makes what is missing, renews what is due and puts back what was changed, for ever. `on_ready` is
-    /// called once the certificate in use is trusted by the configurations.
+    /// Creates, rotates and restores certificates, forever. Calls `on_ready` once `caBundle` of the configurations
+    /// verifies the serving certificate.
     pub async fn run(mut self, on_ready: impl FnOnce()) {
         let mut news = self.objects.watch().ready_chunks(64);
         let mut on_ready = Some(on_ready);
@@ -110,7 +110,7 @@ impl Managed {
         }
     }
 
-    /// Does the next thing. Gives how long to wait for news before the one after it.
+    /// Performs the next action. Returns how long to wait for events before the one after it.
     async fn act(&mut self) -> Duration {
         match self.replica.next(self.clock.now(), Instant::now()) {
             Action::Wait(wait) => return wait,
@@ -155,7 +155,7 @@ impl Managed {
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
-                    debug!(%error, "another replica was faster");
+                    debug!(%error, "conflict with another replica");
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -163,8 +163,7 @@ impl Managed {
         Ok(())
     }
 
-    /// The configuration is read before the Secret: whoever put a newer bundle into it in between had
-    /// written that to the Secret first.
+    /// Reads the configuration before the Secret: a newer CA bundle in the configuration is always in the Secret already.
     async fn mend(&mut self, index: usize) -> Result<(), StepError> {
         for attempt in 1..=ATTEMPTS {
             let configuration = self.objects.configuration(index).await?;
@@ -186,7 +185,7 @@ impl Managed {
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() && attempt < ATTEMPTS => {
-                    debug!(%error, "somebody else was faster");
+                    debug!(%error, "conflict with another client");
                 }
                 Err(error) => return Err(error.into()),
             }

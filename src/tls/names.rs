@@ -1,13 +1,13 @@
-//! The names that a serving certificate is for.
+//! The names in a serving certificate.
 
 use std::net::IpAddr;
 
-/// The names under which a process is reached from its own machine.
+/// The names of the local host.
 pub const DEFAULT_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The names of a Service, from the shortest to the longest, and `more`, each once.
+/// Returns the names of a Service, from the shortest to the longest, and `more`, without duplicates.
 ///
-/// API servers ask for `service.namespace.svc`; the others are for people, and for what else calls it.
+/// API servers use `service.namespace.svc`; the others are for other clients.
 pub fn service_names(service: &str, namespace: &str, domain: &str, more: &[String]) -> Vec<String> {
     let own = [
         service.to_owned(),
@@ -25,7 +25,7 @@ pub fn service_names(service: &str, namespace: &str, domain: &str, more: &[Strin
     names
 }
 
-/// A name as certificates have it: an address in its shortest form, a DNS name in lower case.
+/// Returns a name in canonical form: an IP address in its shortest form, a DNS name in lower case.
 fn canonical(name: &str) -> String {
     name.parse::<IpAddr>().map_or_else(|_| name.to_ascii_lowercase(), |address| address.to_string())
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_has_four_names_and_any_more_that_are_given() {
+    fn a_service_has_four_names_and_additional_ones() {
         let more = ["0:0::1", "Hooks.Example.com", "otel-webhook"].map(str::to_owned);
         assert_eq!(
             service_names("otel-webhook", "monitoring", "cluster.local", &more),

@@ -1,4 +1,4 @@
-//! A certificate of an authority that is used once: first tries, tests, and one's own setup.
+//! A certificate of a temporary CA: for `--tls-self-signed`, `demo`, `certs` and tests.
 
 use std::time::Duration;
 
@@ -9,30 +9,30 @@ use otel_webhook_managed_certs::certificate::{CertificateError, NamedPem, Servin
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A throw-away authority's certificate, and a leaf that it signed (ECDSA P-256).
+/// The certificate of a temporary CA, and a serving certificate that it signed (ECDSA P-256).
 ///
-/// The authority's key is forgotten at once: nothing else can ever be signed by it.
+/// The key of the CA is discarded, so that it cannot sign other certificates.
 #[derive(Clone)]
 pub struct SelfSigned {
-    /// What clients are given to trust.
+    /// The CA bundle for clients.
     pub ca_pem: String,
-    /// The leaf.
+    /// The serving certificate.
     pub certificate_pem: String,
-    /// The leaf's key, PKCS#8.
+    /// The key of the serving certificate, PKCS#8.
     pub key_pem: String,
 }
 
 impl SelfSigned {
-    /// Makes an authority and a leaf for `names`: DNS names and IP addresses. Both live for a year.
+    /// Creates a CA and a serving certificate for `names`: DNS names and IP addresses. Both are valid for a year.
     ///
     /// # Errors
-    /// When a name is none, or the system has no randomness.
+    /// If a name is invalid, or the system has no randomness.
     pub fn generate(names: &[&str]) -> Result<Self, IssueError> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         Self::living(&names, YEAR)
     }
 
-    /// The same with a life of one's own.
+    /// Creates them with another lifetime.
     ///
     /// # Errors
     /// As [`SelfSigned::generate`].
@@ -43,7 +43,7 @@ impl SelfSigned {
         Ok(Self { ca_pem: authority.certificate().pem(), certificate_pem, key_pem })
     }
 
-    /// The leaf, ready to be served.
+    /// Returns the serving certificate with its key.
     ///
     /// # Errors
     /// None for a pair that [`SelfSigned::generate`] made.
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_in_the_certificate_as_what_they_are() {
+    fn dns_names_and_ip_addresses_are_in_the_certificate() {
         let made = SelfSigned::generate(&DEFAULT_NAMES).expect("a pair").serving().expect("a pair");
         let (_, leaf) = x509_parser::parse_x509_certificate(&made.chain()[0]).expect("a certificate");
         let names = leaf.subject_alternative_name().expect("well formed").expect("there").value;
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_none_is_refused() {
+    fn an_invalid_name_is_rejected() {
         let error = SelfSigned::generate(&["naïve"]).err().expect("not a DNS name");
         assert!(matches!(&error, IssueError::Names { names, .. } if names == &["naïve"]), "{error}");
     }

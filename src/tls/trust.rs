@@ -1,9 +1,7 @@
-//! Whether an API server would trust a certificate: what it checks when it
-//! calls a webhook, done beforehand.
+//! Verifies a certificate as an API server does when it calls a webhook.
 //!
-//! An API server is written in Go, which takes a leaf that stands in the bundle
-//! itself as trusted, and minds when an authority expires. rustls does neither,
-//! so both are done here.
+//! API servers use Go's verification, which trusts a leaf that is itself in the bundle, and checks the expiry of
+//! CAs. rustls does neither, so both are implemented here.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,12 +26,12 @@ pub enum UnreadableCertificates {
     /// There is no `BEGIN CERTIFICATE` section.
     #[error("has no certificate")]
     None,
-    /// One of them is not an X.509 certificate.
+    /// A certificate is not X.509.
     #[error("certificate {number} is not X.509: {reason}")]
     NotX509 {
-        /// Which one, from one on.
+        /// Its number, from 1.
         number: usize,
-        /// What the parser says.
+        /// The error of the parser.
         reason: String,
     },
 }
@@ -41,46 +39,46 @@ pub enum UnreadableCertificates {
 /// Why an API server would not trust a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Distrust {
-    /// It is over.
+    /// It has expired.
     #[error("the certificate expired at {not_after}")]
     Expired {
-        /// Its last moment.
+        /// The end of its validity.
         not_after: Timestamp,
     },
-    /// It has not begun.
-    #[error("the certificate is valid from {not_before} on only")]
+    /// It is not valid yet.
+    #[error("the certificate is not valid before {not_before}")]
     NotYetValid {
-        /// Its first moment.
+        /// The start of its validity.
         not_before: Timestamp,
     },
     /// It is for other names.
-    #[error("the certificate is not for {wanted}; it is for {}", Listed(.names))]
+    #[error("the certificate is not valid for {wanted}; it is valid for {}", Listed(.names))]
     OtherName {
-        /// The name that the API server calls.
+        /// The name that the API server uses.
         wanted: String,
-        /// The names that it has.
+        /// The names in the certificate.
         names: Vec<String>,
     },
-    /// Its authority is over.
-    #[error("the authority that signed the certificate has expired")]
-    AuthorityExpired,
-    /// It was signed by another authority.
-    #[error("no authority of the bundle signed the certificate")]
-    OtherAuthority,
-    /// It cannot be a server's, for another reason.
+    /// Its CA has expired.
+    #[error("the CA that signed the certificate has expired")]
+    CaExpired,
+    /// It was signed by another CA.
+    #[error("no CA of the bundle signed the certificate")]
+    OtherCa,
+    /// It is not a valid server certificate, for another reason.
     #[error("the certificate cannot be verified: {0}")]
     Unfit(String),
 }
 
-/// The certificates that a server is trusted by, such as a `caBundle`.
+/// A CA bundle, such as `caBundle`.
 #[derive(Clone, Debug)]
 pub struct Bundle(Vec<X509>);
 
-/// A chain as a server shows it.
+/// The certificate chain of a server.
 #[derive(Clone, Debug)]
 pub struct ShownChain {
     chain: Vec<CertificateDer<'static>>,
-    /// What the first of them says.
+    /// The parsed leaf.
     pub leaf: X509,
 }
 
@@ -88,17 +86,17 @@ impl Bundle {
     /// Reads every certificate of a text.
     ///
     /// # Errors
-    /// When there is none, or one cannot be read.
+    /// If there is none, or one cannot be read.
     pub fn from_pem(text: &[u8]) -> Result<Self, UnreadableCertificates> {
         let numbered = read(text)?.into_iter().zip(1..);
         numbered.map(|(certificate, number)| parse(certificate, number)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether a server that shows this chain is trusted when it is called by `name` at `now`.
+    /// Verifies the chain of a server that is called by `name` at `now`.
     ///
     /// # Errors
-    /// The first reason why not.
-    pub fn judge(&self, shown: &ShownChain, name: &str, now: Timestamp) -> Result<(), Distrust> {
+    /// The first reason not to trust it.
+    pub fn verify(&self, shown: &ShownChain, name: &str, now: Timestamp) -> Result<(), Distrust> {
         let X509 { not_before, not_after, names, .. } = &shown.leaf;
         if now > *not_after {
             return Err(Distrust::Expired { not_after: *not_after });
@@ -114,10 +112,10 @@ impl Bundle {
         if self.0.iter().any(|trusted| trusted.der() == shown.leaf.der()) {
             return Ok(());
         }
-        let is_valid = |authority: &&X509| authority.not_before <= now && now <= authority.not_after;
+        let is_valid = |ca: &&X509| ca.not_before <= now && now <= ca.not_after;
         let verify = |authorities: &mut dyn Iterator<Item = &X509>| {
             let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(authorities.map(|authority| authority.der().clone()));
+            roots.add_parsable_certificates(authorities.map(|ca| ca.der().clone()));
             let seconds = u64::try_from(now.as_second()).unwrap_or_default();
             let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
             let algorithms = ring::default_provider().signature_verification_algorithms.all;
@@ -127,39 +125,39 @@ impl Bundle {
             Ok(()) => Ok(()),
             Err(error) if is_of_another(&error) => {
                 let by_any = verify(&mut self.0.iter());
-                Err(if by_any.is_ok() { Distrust::AuthorityExpired } else { Distrust::OtherAuthority })
+                Err(if by_any.is_ok() { Distrust::CaExpired } else { Distrust::OtherCa })
             }
             Err(error) => Err(unfit(error)),
         }
     }
 }
 
-/// Whether none of the authorities signed the chain; another one may have the name of one of them.
+/// Returns whether none of the CAs signed the chain. The names of CAs are not unique.
 fn is_of_another(error: &rustls::Error) -> bool {
     use rustls::CertificateError::{BadSignature, UnknownIssuer};
     matches!(error, rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature))
 }
 
 impl ShownChain {
-    /// Reads what the leaf of a chain says.
+    /// Parses the leaf of a chain.
     ///
     /// # Errors
-    /// When there is no leaf, or it is not X.509.
+    /// If there is no leaf, or it is not X.509.
     pub fn new(chain: Vec<CertificateDer<'static>>) -> Result<Self, UnreadableCertificates> {
         let leaf = chain.first().ok_or(UnreadableCertificates::None)?;
         let leaf = parse(leaf.clone(), 1)?;
         Ok(Self { chain, leaf })
     }
 
-    /// Reads a chain, the leaf first.
+    /// Reads a chain from PEM, the leaf first.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// If there is none, or it cannot be read.
     pub fn from_pem(text: &[u8]) -> Result<Self, UnreadableCertificates> {
         Self::new(read(text)?)
     }
 
-    /// Whether less than a tenth of its life is left at `now`: who renews it is late by then.
+    /// Returns whether less than a tenth of its lifetime is left at `now`: it should have been renewed before.
     pub fn is_nearly_over(&self, now: Timestamp) -> bool {
         let X509 { not_before, not_after, .. } = &self.leaf;
         not_after.duration_since(now) < not_after.duration_since(*not_before) / 10
@@ -176,7 +174,7 @@ fn parse(certificate: CertificateDer<'static>, number: usize) -> Result<X509, Un
     X509::read(certificate).map_err(|reason| UnreadableCertificates::NotX509 { number, reason })
 }
 
-/// Names, parted by commas.
+/// Comma-separated names.
 struct Listed<'n>(&'n [String]);
 
 impl fmt::Display for Listed<'_> {

@@ -284,7 +284,7 @@ async fn what_may_not_be_listed_is_said_once_and_not_waited_for() {
     assert_eq!(lines.len(), 1, "{lines:?}");
     for part in [
         "WARN",
-        "until it may, only what was read before is respected",
+        "LimitRanges, ResourceQuotas and ServiceAccounts are used only as last read",
         "limitranges is forbidden",
         "`otel-webhook rbac`",
     ] {
@@ -292,7 +292,7 @@ async fn what_may_not_be_listed_is_said_once_and_not_waited_for() {
     }
     server.list("limitranges", Listing::Items(vec![range("a", "10m")]));
     following.limits("shop", |limits| ranges(limits) == ["a"]).await;
-    until(|| said().last()?.contains("may be read now").then_some(())).await;
+    until(|| said().last()?.contains("can be read again").then_some(())).await;
 }
 
 /// Instrumentations and namespaces are needed, whatever the reason why they are not told.

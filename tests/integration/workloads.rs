@@ -54,7 +54,7 @@ async fn whoever_applies_a_workload_hears_what_its_pods_will_get() {
     assert_eq!(response("UPDATE", asks.clone()).await, preview);
     assert_eq!(response("DELETE", asks).await, Value::Null);
     let misspelled = deployment(&json!({"instrumentation.opentelemetry.io/inject-jva": "true"}));
-    let warning = "otel-webhook: there is no annotation instrumentation.opentelemetry.io/inject-jva (did you \
+    let warning = "otel-webhook: unknown annotation instrumentation.opentelemetry.io/inject-jva (did you \
         mean \"inject-java\"?)";
     assert_eq!(response("CREATE", misspelled).await, json!([warning]));
 }

@@ -5,7 +5,7 @@ use crate::store::Writer;
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{Settings, catalogue::Catalogue};
 
-/// Warnings about an object, beside an Instrumentation `order` for pods with the label of that name.
+/// Returns the warnings about an object, with an Instrumentation `order` that selects pods by the label `app`.
 fn said(object: &Value, preview: bool) -> Option<Vec<String>> {
     let mut writer = Writer::new(DefaultImages::default());
     writer.put(&json!({
@@ -24,7 +24,7 @@ fn said(object: &Value, preview: bool) -> Option<Vec<String>> {
     Some(verdict.warnings.iter().map(ToString::to_string).collect())
 }
 
-/// A Deployment with annotations of its own and of its template, for the label `app`.
+/// Returns a Deployment with annotations on itself and on its template, and the label `app`.
 fn deployment(own: &Value, template: &Value, app: &str) -> Value {
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -46,10 +46,10 @@ fn of_template(template: &Value) -> Vec<String> {
 }
 
 #[test]
-fn an_annotation_on_the_workload_itself() {
+fn annotations_on_the_workload_itself_are_reported() {
     let object = deployment(&json!({"inject-java": "true"}), &json!({}), "order");
     let expected = "metadata.annotations[instrumentation.opentelemetry.io/inject-java]: the annotation \
-        instrumentation.opentelemetry.io/inject-java does nothing on the Deployment itself; move it to \
+        instrumentation.opentelemetry.io/inject-java has no effect on the Deployment itself; move it to \
         spec.template.metadata.annotations";
     assert_eq!(said(&object, false).expect("a workload"), [expected]);
     let both = deployment(&json!({"inject-java": "true"}), &json!({"inject-java": "true"}), "order");
@@ -57,7 +57,7 @@ fn an_annotation_on_the_workload_itself() {
 }
 
 #[test]
-fn an_annotation_on_the_template_of_jobs() {
+fn annotations_on_a_job_template_are_reported() {
     let of_jobs = json!({"annotations": prefixed(&json!({"inject-java": "true", "inject-jva": "true"}))});
     let pod = deployment(&json!({}), &json!({}), "order")["spec"]["template"].take();
     let object = json!({
@@ -67,11 +67,11 @@ fn an_annotation_on_the_template_of_jobs() {
     let at = "spec.jobTemplate.metadata.annotations[instrumentation.opentelemetry.io/";
     let expected = [
         format!(
-            "{at}inject-jva]: there is no annotation instrumentation.opentelemetry.io/inject-jva \
+            "{at}inject-jva]: unknown annotation instrumentation.opentelemetry.io/inject-jva \
              (did you mean \"inject-java\"?)"
         ),
         format!(
-            "{at}inject-java]: the annotation instrumentation.opentelemetry.io/inject-java does nothing on \
+            "{at}inject-java]: the annotation instrumentation.opentelemetry.io/inject-java has no effect on \
              the job template itself; move it to spec.jobTemplate.spec.template.metadata.annotations"
         ),
     ];
@@ -79,17 +79,17 @@ fn an_annotation_on_the_template_of_jobs() {
 }
 
 #[test]
-fn an_annotation_that_does_not_exist() {
+fn unknown_annotations_are_reported() {
     let at = "spec.template.metadata.annotations[instrumentation.opentelemetry.io/";
     let expected = format!(
-        "{at}inject-jva]: there is no annotation instrumentation.opentelemetry.io/inject-jva \
+        "{at}inject-jva]: unknown annotation instrumentation.opentelemetry.io/inject-jva \
          (did you mean \"inject-java\"?)"
     );
     assert_eq!(of_template(&json!({"inject-jva": "true"})), [expected]);
     let image = "default-auto-instrumentation-java-image";
     let expected = format!(
-        "{at}{image}]: the annotation instrumentation.opentelemetry.io/{image} means something on \
-         Instrumentations only"
+        "{at}{image}]: the annotation instrumentation.opentelemetry.io/{image} only has an effect on \
+         Instrumentations"
     );
     assert_eq!(of_template(&json!({image: "a"})), [expected]);
     let valid: serde_json::Map<_, _> = valid().map(|key| (key.to_owned(), json!(""))).collect();
@@ -97,7 +97,7 @@ fn an_annotation_that_does_not_exist() {
 }
 
 #[test]
-fn what_the_core_finds() {
+fn findings_are_reported() {
     for (annotations, expected) in [
         (
             json!({"inject-java": "ordr"}),
@@ -124,10 +124,10 @@ fn what_the_core_finds() {
 }
 
 #[test]
-fn an_instrumentation_that_is_named_though_its_selector_does_not_match() {
+fn named_instrumentations_with_another_selector_are_reported() {
     let named = json!({"inject-java": "order"});
     let warnings = said(&deployment(&json!({}), &named, "cart"), false).expect("a workload");
-    let expected = "java: the Instrumentation \"shop/order\" is named, so it is used, but its selector does \
+    let expected = "java: Instrumentation \"shop/order\" is used, since it is named, but its selector does \
         not match the labels of the pod";
     assert!(warnings[0].ends_with(expected), "{warnings:?}");
     assert_eq!(warnings.len(), 1);
@@ -135,7 +135,7 @@ fn an_instrumentation_that_is_named_though_its_selector_does_not_match() {
 }
 
 #[test]
-fn a_preview_is_one_line_a_language() {
+fn a_preview_has_one_line_per_language() {
     let object = deployment(&json!({}), &json!({"inject-java": "true"}), "order");
     let warnings = said(&object, true).expect("a workload");
     assert_eq!(warnings.len(), 1);
@@ -144,7 +144,7 @@ fn a_preview_is_one_line_a_language() {
 }
 
 #[test]
-fn what_another_object_made_and_other_kinds_are_passed_over() {
+fn owned_objects_and_other_kinds_are_skipped() {
     let mut made = deployment(&json!({"inject-java": "true"}), &json!({}), "order");
     made["kind"] = json!("ReplicaSet");
     assert_eq!(said(&made, false).expect("one without owner").len(), 1);
@@ -155,7 +155,7 @@ fn what_another_object_made_and_other_kinds_are_passed_over() {
 }
 
 #[test]
-fn a_pod_that_cannot_be_read_is_named_with_its_reason() {
+fn unreadable_pods_are_reported() {
     let mut object = deployment(&json!({}), &json!({}), "order");
     object["spec"]["template"]["spec"] = json!({"containers": 1});
     let warnings = said(&object, false).expect("a workload");

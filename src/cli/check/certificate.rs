@@ -1,4 +1,4 @@
-//! Whether API servers trust the certificate that the webhook serves.
+//! Checks whether API servers trust the serving certificate of the webhook.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,7 @@ use crate::tls::trust::{Bundle, Distrust, ShownChain};
 /// The certificate behind a backend, or why it is not known.
 pub type Shown = Result<ShownChain, String>;
 
-/// What is to be said of the certificates that the webhooks are called by; of
-/// several that are called alike, once.
+/// Returns the results for the certificates of the webhooks. Equal results are returned once.
 pub fn results(hooks: &[Hook], shown: &BTreeMap<String, Shown>, now: Timestamp) -> Vec<CheckResult> {
     let mut results: Vec<CheckResult> = Vec::new();
     for hook in hooks {
@@ -27,7 +26,7 @@ pub fn results(hooks: &[Hook], shown: &BTreeMap<String, Shown>, now: Timestamp) 
     results
 }
 
-/// What tells backends apart that have certificates of their own.
+/// Returns a key for the server of a backend: each server has its own certificate.
 pub fn origin(backend: &Backend) -> String {
     match backend {
         Backend::Service { namespace, name, .. } => format!("{namespace}/{name}"),
@@ -44,15 +43,15 @@ fn result(hook: &Hook, shown: &Shown, now: Timestamp) -> CheckResult {
 
 fn of(hook: &Hook, shown: &Shown, now: Timestamp) -> CheckResult {
     if hook.bundle.is_empty() {
-        let message = "has no caBundle: API servers trust the webhook by the authorities of their machines";
-        let advice = "let cert-manager's cainjector, managed mode or the chart write it; see certs/README.md";
+        let message = "has no caBundle: API servers verify the webhook with the CAs of their hosts";
+        let advice = "set it by cert-manager's cainjector, by managed certificates or by the chart; see certs/README.md";
         return CheckResult::new(Code::BundleMissing, message).advise(advice);
     }
     let bundle = match Bundle::from_pem(&hook.bundle) {
         Ok(bundle) => bundle,
         Err(problem) => {
-            let message = format!("the caBundle cannot be read: {problem}");
-            let advice = "write certificates in PEM, encoded as base64 once";
+            let message = format!("caBundle cannot be read: {problem}");
+            let advice = "set it to PEM certificates, base64-encoded once";
             return CheckResult::new(Code::BundleUnreadable, message).advise(advice);
         }
     };
@@ -60,27 +59,26 @@ fn of(hook: &Hook, shown: &Shown, now: Timestamp) -> CheckResult {
         Ok(shown) => shown,
         Err(reason) => {
             let message =
-                format!("whether the caBundle fits the serving certificate was not checked: {reason}");
+                format!("did not check whether caBundle verifies the serving certificate: {reason}");
             return CheckResult::new(Code::CertificateNotChecked, message);
         }
     };
-    if let Err(distrust) = bundle.judge(shown, &name(&hook.backend), now) {
+    if let Err(distrust) = bundle.verify(shown, &name(&hook.backend), now) {
         return CheckResult::new(Code::CertificateNotTrusted, distrust.to_string()).advise(advice(&distrust));
     }
     let until = shown.leaf.not_after;
     if shown.is_nearly_over(now) {
-        let message = format!("the certificate ends at {until} and has not been renewed");
-        let advice =
-            "look at who renews it: cert-manager's Certificate, or the webhook's log in managed mode";
+        let message = format!("the certificate expires at {until} and was not renewed");
+        let advice = "see why it is not renewed: cert-manager's Certificate, or the webhook's log for managed certificates";
         return CheckResult::new(Code::CertificateNearlyOver, message).advise(advice);
     }
     CheckResult::new(
         Code::CertificateTrusted,
-        format!("API servers trust the certificate; it is valid until {until}"),
+        format!("API servers trust the certificate, which is valid until {until}"),
     )
 }
 
-/// The name that an API server calls the backend by.
+/// Returns the DNS name by which an API server calls the backend.
 fn name(backend: &Backend) -> String {
     match backend {
         Backend::Service { namespace, name, .. } => format!("{name}.{namespace}.svc"),
@@ -94,13 +92,11 @@ fn name(backend: &Backend) -> String {
 fn advice(distrust: &Distrust) -> &'static str {
     match distrust {
         Distrust::Expired { .. } | Distrust::NotYetValid { .. } => {
-            "renew it; the webhook takes a new one within a second"
+            "renew it; the webhook reloads it within a second"
         }
-        Distrust::OtherName { .. } => "issue it for the name that API servers call",
-        Distrust::AuthorityExpired | Distrust::OtherAuthority => {
-            "put the authority of the serving certificate into the caBundle"
-        }
-        Distrust::Unfit(_) => "issue one for servers; certs/README.md has examples",
+        Distrust::OtherName { .. } => "issue it for the DNS name that API servers use",
+        Distrust::CaExpired | Distrust::OtherCa => "set caBundle to the CA of the serving certificate",
+        Distrust::Unfit(_) => "issue a server certificate; see certs/README.md for examples",
     }
 }
 
@@ -138,15 +134,20 @@ mod tests {
     }
 
     #[test]
-    fn the_right_bundle_is_told_from_each_wrong_one() {
+    fn each_wrong_bundle_is_reported() {
         let now = Timestamp::now();
         let (ca, shown) = pair(NAME);
         assert_eq!(said(Some(&ca), &shown, now).0, Code::CertificateTrusted);
         for (bundle, shown, code, words) in [
             (None, &shown, Code::BundleMissing, "has no caBundle"),
-            (Some("text"), &shown, Code::BundleUnreadable, "the caBundle cannot be read: has no certificate"),
-            (Some(&*pair(NAME).0), &shown, Code::CertificateNotTrusted, "put the authority"),
-            (Some(&*ca), &Err("no pod".to_owned()), Code::CertificateNotChecked, "was not checked: no pod"),
+            (Some("text"), &shown, Code::BundleUnreadable, "caBundle cannot be read: has no certificate"),
+            (Some(&*pair(NAME).0), &shown, Code::CertificateNotTrusted, "set caBundle to the CA"),
+            (
+                Some(&*ca),
+                &Err("no pod".to_owned()),
+                Code::CertificateNotChecked,
+                "verifies the serving certificate: no pod",
+            ),
         ] {
             let (found, line) = said(bundle, shown, now);
             assert_eq!(found, code, "{line}");
@@ -155,11 +156,14 @@ mod tests {
         let (ca, other) = pair("other.svc");
         let (code, line) = said(Some(&ca), &other, now);
         assert_eq!(code, Code::CertificateNotTrusted);
-        assert!(line.contains("is not for otel-webhook.otel-webhook.svc; it is for other.svc"), "{line}");
+        assert!(
+            line.contains("is not valid for otel-webhook.otel-webhook.svc; it is valid for other.svc"),
+            "{line}"
+        );
     }
 
     #[test]
-    fn one_that_ends_soon_or_has_ended_is_found_before_and_after() {
+    fn a_certificate_that_expires_soon_or_has_expired_is_reported() {
         let (ca, shown) = pair(NAME);
         let end = shown.as_ref().expect("readable").leaf.not_after;
         let second = jiff::SignedDuration::from_secs(1);
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_called_by_its_host() {
+    fn the_name_of_a_url_is_its_host() {
         assert_eq!(name(&Backend::Url("https://[::1]:9443/mutate-v1-pod".to_owned())), "::1");
         assert_eq!(name(&Backend::Url("https://webhook.example.com/x".to_owned())), "webhook.example.com");
     }

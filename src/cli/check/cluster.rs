@@ -1,7 +1,6 @@
-//! What is asked of the cluster, as whoever runs the check.
+//! Reads from the cluster with the permissions of the user who runs the check.
 //!
-//! What may not be read is no failure of the check: it is said, and the rest
-//! goes on.
+//! Missing permissions are reported as a warning, and the check continues.
 
 use std::{net::IpAddr, path::PathBuf};
 
@@ -22,43 +21,43 @@ use crate::cli::failure::Failure;
 /// How many objects are read at a time.
 const PAGE: u32 = 250;
 
-/// Which cluster, and as whom.
+/// Flags of the cluster and the user.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct ClusterFlags {
-    /// The kubeconfig; without it $KUBECONFIG, ~/.kube/config, or the service account of the pod
+    /// Path of the kubeconfig; defaults to $KUBECONFIG, ~/.kube/config, or the service account of the pod
     #[arg(long, env = "OTEL_WEBHOOK_KUBECONFIG", value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// Context of the kubeconfig, in place of the current one
+    /// Context of the kubeconfig; defaults to the current context
     #[arg(long, env = "OTEL_WEBHOOK_CONTEXT", value_name = "NAME")]
     context: Option<String>,
 }
 
-/// A cluster to ask.
+/// Reads objects of a cluster.
 #[derive(Clone)]
 pub struct ClusterReader {
     client: Client,
 }
 
-/// What came of a question: what is there, or why it was not told.
+/// The result of a request: an answer, or why there is none.
 pub type Asked<T> = Result<T, NotTold>;
 
-/// Why something was not told.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotTold {
-    /// What was asked, such as `list pods`.
+    /// The request, such as `list pods`.
     pub question: String,
-    /// What the API server says.
+    /// The error of the API server.
     pub problem: String,
 }
 
 impl NotTold {
-    /// The warning that the report has less in it than it should.
+    /// Returns the warning that the report is incomplete.
     pub fn result(&self) -> CheckResult {
         let Self { question, problem } = self;
         CheckResult::new(Code::NotAllowed, format!("cannot {question}: {problem}"))
-            .advise("what depends on it is left out here; whoever may read it sees more")
+            .advise("checks that depend on it are skipped; run the command as a user with this permission")
     }
 }
 
@@ -67,7 +66,7 @@ impl NotTold {
 struct Page {
     #[serde(default)]
     metadata: PageMetadata,
-    /// Null where there are none and metadata alone is asked for.
+    /// Null if there are no items and only metadata was requested.
     items: Option<Vec<Value>>,
 }
 
@@ -81,10 +80,11 @@ impl ClusterReader {
     /// Connects to the cluster of the flags.
     ///
     /// # Errors
-    /// When there is none, or it does not answer: nothing can be checked then.
+    /// If it cannot connect: nothing can be checked then.
     pub async fn connect(flags: &ClusterFlags) -> Result<Self, Failure> {
-        let unreachable =
-            |problem: &dyn std::fmt::Display| Failure::unreadable(format!("no cluster to check: {problem}"));
+        let unreachable = |problem: &dyn std::fmt::Display| {
+            Failure::unreadable(format!("cannot connect to a cluster: {problem}"))
+        };
         let mut config = flags.config().await.map_err(|problem| unreachable(&problem))?;
         if is_by_environment(&config) && goes_directly(&config.cluster_url, &Matcher::from_env()) {
             config.proxy_url = None;
@@ -93,14 +93,14 @@ impl ClusterReader {
         let client = Client::try_from(config).map_err(|problem| unreachable(&problem))?;
         match client.apiserver_version().await {
             Ok(_) => {}
-            // Whoever may not even ask for the version may still read what matters.
+            // The user may not read the version, but may have the other permissions.
             Err(kube::Error::Api(status)) if status.code == 403 => {}
             Err(problem) => return Err(unreachable(&format!("{url}: {}", Told(&problem)))),
         }
         Ok(Self { client })
     }
 
-    /// An object, if it is there.
+    /// Returns an object, if it exists.
     pub async fn get<K>(&self, namespace: Option<&str>, name: &str) -> Asked<Option<K>>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
@@ -114,7 +114,7 @@ impl ClusterReader {
         .or_else(|(question, error)| absent(question, &error))
     }
 
-    /// An object as it is, if it is there.
+    /// Returns an object as JSON, if it exists.
     pub async fn get_value(
         &self,
         kind: &ApiResource,
@@ -129,7 +129,7 @@ impl ClusterReader {
         .or_else(|(question, error)| absent(question, &error))
     }
 
-    /// All objects of a kind that has few.
+    /// Returns all objects of a kind. For kinds with few objects.
     pub async fn list<K>(&self, namespace: Option<&str>, labels: Option<&str>) -> Asked<Vec<K>>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
@@ -143,7 +143,7 @@ impl ClusterReader {
         Ok(found.items)
     }
 
-    /// Creates an object that is an answer by itself, such as a review of access.
+    /// Creates an object that is only answered and not stored, such as a `SubjectAccessReview`.
     pub async fn create<K>(&self, object: &K) -> Asked<K>
     where
         K: Resource<DynamicType = (), Scope = kube::core::ClusterResourceScope>,
@@ -154,7 +154,7 @@ impl ClusterReader {
         api.create(&PostParams::default(), object).await.map_err(|error| not_told(question, &error))
     }
 
-    /// Visits every object of a kind, a page at a time; `what` is whether metadata alone is asked for.
+    /// Visits every object of a kind, page by page; `what` selects the whole objects or metadata only.
     pub async fn each(
         &self,
         kind: &ApiResource,
@@ -171,9 +171,9 @@ impl ClusterReader {
             };
             let page: Page = match self.ask(format!("list {}", kind.plural), request).await {
                 Ok(page) => page,
-                // There is no such kind: nobody has installed it.
+                // The kind is not installed.
                 Err((_, kube::Error::Api(status))) if status.code == 404 => return Ok(()),
-                // A list that took too long goes on with what is there now.
+                // An expired list continues with the current objects.
                 Err((_, kube::Error::Api(status))) if resumes(&status).is_some() => {
                     parameters.continue_token = resumes(&status);
                     continue;
@@ -205,12 +205,12 @@ fn request(kind: &ApiResource, namespace: Option<&str>) -> Request {
     Request::new(DynamicObject::url_path(kind, namespace))
 }
 
-/// How much of the objects is asked for.
+/// The part of objects that is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Everything.
+    /// The whole object.
     Whole,
-    /// The metadata.
+    /// Only its metadata.
     Metadata,
 }
 
@@ -228,15 +228,15 @@ impl ClusterFlags {
     }
 }
 
-/// Whether the proxy is that of the environment, and not the kubeconfig's own.
+/// Returns whether the proxy comes from the environment and not from the kubeconfig.
 fn is_by_environment(config: &Config) -> bool {
     let of = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
     config.proxy_url.is_some()
         && ["HTTPS_PROXY", "https_proxy"].iter().any(|name| of(name) == config.proxy_url)
 }
 
-/// Whether a cluster is reached without the environment's proxy. kube takes that
-/// for every cluster; kubectl asks `NO_PROXY`, and never leaves its own machine by one.
+/// Returns whether to connect to a cluster without the proxy of the environment. kube ignores `NO_PROXY`; kubectl
+/// respects it, and never uses a proxy for localhost.
 fn goes_directly(cluster: &hyper::Uri, environment: &Matcher) -> bool {
     let host = cluster.host().unwrap_or_default().trim_matches(['[', ']']);
     let is_own = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
@@ -254,13 +254,13 @@ fn not_told(question: String, error: &kube::Error) -> NotTold {
     NotTold { question, problem: Told(error).to_string() }
 }
 
-/// The token by which a list that expired goes on.
+/// Returns the token that continues an expired list.
 fn resumes(status: &Status) -> Option<String> {
     let token = status.metadata.as_ref()?.continue_.clone()?;
     (status.code == 410 && !token.is_empty()).then_some(token)
 }
 
-/// An error in the API server's own words, where it has some.
+/// An error with the message of the API server, if there is one.
 struct Told<'e>(&'e kube::Error);
 
 impl std::fmt::Display for Told<'_> {
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxy_is_for_what_no_proxy_does_not_name() {
+    fn no_proxy_and_localhost_are_reached_without_a_proxy() {
         let matcher = Matcher::builder().https("http://proxy:3128").no("example.com,10.0.0.0/8").build();
         for (cluster, expected) in [
             ("https://cluster.example.org:6443", false),

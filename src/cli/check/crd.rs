@@ -1,4 +1,4 @@
-//! Whether the CRD is there, and has every field that this version knows.
+//! Checks whether the CRD is installed, and has every field of this version.
 
 use serde_json::Value;
 
@@ -8,20 +8,20 @@ use otel_webhook_api::crd;
 /// Name of the CRD.
 pub const NAME: &str = "instrumentations.opentelemetry.io";
 
-/// The annotation of what helm leaves behind.
+/// The annotation of objects that Helm does not delete.
 const KEEP: &str = "helm.sh/resource-policy";
 
 const APPLY: &str = "apply it: otel-webhook crd | kubectl apply --server-side --force-conflicts -f -";
 
-/// What is to be said of the CRD that the cluster has.
+/// Returns the results for the CRD of the cluster.
 pub fn results(served: Option<&Value>) -> Vec<CheckResult> {
     let about = |result: CheckResult| result.about(Subject::new("CustomResourceDefinition", "", NAME));
     let Some(served) = served else {
-        return vec![about(CheckResult::new(Code::CrdMissing, "is not there").advise(APPLY))];
+        return vec![about(CheckResult::new(Code::CrdMissing, "not found").advise(APPLY))];
     };
     let ours = crd::crd();
     let Some(version) = serving(served, &ours) else {
-        let problem = "does not serve v1alpha1, or not yet";
+        let problem = "does not serve v1alpha1 (yet)";
         return vec![about(CheckResult::new(Code::CrdNotServed, problem).advise(APPLY))];
     };
     let mut pruned = Vec::new();
@@ -30,15 +30,15 @@ pub fn results(served: Option<&Value>) -> Vec<CheckResult> {
     let mut results = vec![about(if pruned.is_empty() {
         CheckResult::new(Code::CrdCurrent, "has every field of this version")
     } else {
-        let problem = format!("drops what is written to {}: it is not of this version", pruned.join(", "));
+        let problem = format!("is of another version, and drops these fields: {}", pruned.join(", "));
         CheckResult::new(Code::CrdPrunesFields, problem)
-            .advise(format!("all else works; to have these, {APPLY}"))
+            .advise(format!("everything else works; to use these fields, {APPLY}"))
     })];
     results.extend(release(served).map(about));
     results
 }
 
-/// The version that is used, once the API server has taken the CRD in.
+/// Returns the version that is used, once the CRD is established.
 fn serving<'s>(served: &'s Value, ours: &Value) -> Option<&'s Value> {
     let conditions = served["status"]["conditions"].as_array().into_iter().flatten();
     let is_established = conditions
@@ -50,8 +50,8 @@ fn serving<'s>(served: &'s Value, ours: &Value) -> Option<&'s Value> {
     versions.next().filter(|_| is_established)
 }
 
-/// Paths of the fields that one schema has and another would drop; of a field that
-/// is missing as a whole, its own path alone.
+/// Collects the paths of the fields that one schema has and another drops. If a whole object is missing, only its
+/// own path.
 fn missing(ours: &Value, theirs: &Value, path: &str, found: &mut Vec<String>) {
     if theirs["x-kubernetes-preserve-unknown-fields"] == true {
         return;
@@ -69,8 +69,7 @@ fn missing(ours: &Value, theirs: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Whether helm set an annotation. It goes by what its release says, and not by
-/// what somebody has written on the object since.
+/// Returns whether Helm set an annotation: Helm ignores annotations that were added to the object later.
 fn is_set_by_helm(object: &Value, annotation: &str) -> bool {
     let managers = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     managers.into_iter().any(|entry| {
@@ -80,7 +79,7 @@ fn is_set_by_helm(object: &Value, annotation: &str) -> bool {
     })
 }
 
-/// A warning where an uninstall of a helm release would delete the CRD.
+/// Returns a warning if the uninstallation of a Helm release would delete the CRD.
 fn release(served: &Value) -> Option<CheckResult> {
     let annotation = |key: &str| served["metadata"]["annotations"][key].as_str();
     let name = annotation("meta.helm.sh/release-name")?;
@@ -89,10 +88,10 @@ fn release(served: &Value) -> Option<CheckResult> {
         return None;
     }
     let problem = format!(
-        "belongs to the helm release {name} of namespace {namespace}, whose uninstall deletes it, and every \
-         Instrumentation with it"
+        "belongs to the Helm release {namespace}/{name}: uninstalling the release deletes the CRD and all \
+         Instrumentations"
     );
-    let advice = "have that release keep it before you uninstall: docs/migration.md says how";
+    let advice = "make the release keep it before you uninstall the release; see docs/migration.md";
     Some(CheckResult::new(Code::CrdGoesWithRelease, problem).advise(advice))
 }
 
@@ -102,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// Ours as an API server has it.
+    /// The CRD of this version as an API server stores it.
     fn stored() -> Value {
         let mut crd = crd::crd();
         crd["status"] = json!({"conditions": [{"type": "Established", "status": "True"}]});
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_is_current() {
+    fn the_crd_of_this_version_is_current() {
         let [(code, line)] = &codes(Some(&stored()))[..] else { panic!("one result") };
         assert_eq!(*code, Code::CrdCurrent);
         let expected = "ok       crd           CustomResourceDefinition instrumentations.opentelemetry.io: has \
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn none_and_one_that_is_not_served_are_failures() {
+    fn a_missing_crd_and_one_that_is_not_served_are_failures() {
         assert_eq!(codes(None)[0].0, Code::CrdMissing);
         let mut other = stored();
         other["spec"]["versions"][0]["served"] = json!(false);
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_one_drops_is_named_by_its_path() {
+    fn fields_that_an_older_crd_drops_are_reported() {
         let mut old = stored();
         for field in ["selector", "priority"] {
             spec(&mut old).as_object_mut().unwrap().remove(field);
@@ -147,13 +146,13 @@ mod tests {
         variable.as_object_mut().unwrap().remove("fileKeyRef");
         let (code, line) = &codes(Some(&old))[0];
         assert_eq!(*code, Code::CrdPrunesFields);
-        let named = "drops what is written to spec.env[].valueFrom.fileKeyRef, spec.priority, spec.selector:";
+        let named = "drops these fields: spec.env[].valueFrom.fileKeyRef, spec.priority, spec.selector;";
         assert!(line.contains(named), "{line}");
         assert!(line.contains("otel-webhook crd | kubectl apply"), "{line}");
     }
 
     #[test]
-    fn what_keeps_all_fields_drops_none() {
+    fn a_schema_that_preserves_unknown_fields_drops_none() {
         let mut lax = stored();
         lax["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
             json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -161,13 +160,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_goes_with_a_release_is_warned_of_until_it_is_kept() {
+    fn a_crd_that_a_release_would_delete_is_reported() {
         let mut owned = stored();
         owned["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": "operator",
             "meta.helm.sh/release-namespace": "observability"});
         let (code, line) = &codes(Some(&owned))[1];
         assert_eq!(*code, Code::CrdGoesWithRelease);
-        assert!(line.contains("the helm release operator of namespace observability"), "{line}");
+        assert!(line.contains("the Helm release observability/operator"), "{line}");
         owned["metadata"]["annotations"][KEEP] = json!("keep");
         let by = |manager: &str| {
             let fields = json!({"f:metadata": {"f:annotations": {format!("f:{KEEP}"): {}}}});

@@ -1,8 +1,7 @@
-//! Which of the numbered differences from the operator change a workload's next pod.
+//! Which of the numbered differences from the operator (docs/injection.md) change a workload's next pod.
 //!
-//! As far as the pod, its surroundings and what the core finds can tell. Some
-//! leave no trace in a pod: D10 is about time, D11 about fields that no client
-//! knows, D22 about Instrumentations when they are stored.
+//! They are derived from the pod, its namespace and the findings. Some cannot be seen in a pod: D10 is about
+//! time, D11 about unknown fields, D22 about storing Instrumentations.
 
 mod by_finding;
 mod by_instrumentation;
@@ -15,7 +14,7 @@ use std::borrow::Cow;
 pub use case::{Case, Difference};
 use seen::Seen;
 
-/// A rule: whether a difference shows in this case.
+/// A rule: whether a case has a difference.
 type Rule = fn(&Seen<'_>) -> bool;
 
 /// The rules, by number.
@@ -50,7 +49,7 @@ static RULES: [(u8, Rule); 28] = [
     (32, by_finding::bounded_by_namespace),
 ];
 
-/// The differences that show in a case, by number.
+/// Returns the differences of a case, by number.
 pub fn of(case: &Case<'_>) -> Vec<Difference> {
     if !case.outcome.is_asked() {
         return Vec::new();

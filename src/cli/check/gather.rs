@@ -1,4 +1,4 @@
-//! What the checks are about, asked of the cluster once.
+//! Reads what the checks need from the cluster, once.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -27,32 +27,32 @@ use crate::{
     tls::trust::ShownChain,
 };
 
-/// How long a URL may take to answer.
+/// Timeout of the connection to a URL.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is registered, and what is behind it.
+/// The webhook configurations and their backends.
 #[derive(Debug, Default)]
 pub struct Facts {
-    /// The configurations.
+    /// The webhook configurations.
     pub registration: Registration,
-    /// Whether the API server told of all configurations; else nothing can be said of what is missing.
+    /// Whether all configurations could be read; otherwise missing ones are not reported.
     pub is_registration_told: bool,
-    /// The Services that reviews are sent to.
+    /// The Services of the webhooks.
     pub services: Vec<ServiceFacts>,
     /// A pod of the webhook.
     pub running: Option<Running>,
-    /// What could not be read.
+    /// The requests that failed.
     pub not_told: Vec<NotTold>,
 }
 
-/// The CRD as it is served.
+/// Returns the CRD of the cluster.
 pub async fn crd(cluster: &ClusterReader) -> Asked<Option<Value>> {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     cluster.get_value(&kind, None, crd::NAME).await
 }
 
 impl Facts {
-    /// Asks for the configurations of these names, and for what is behind them.
+    /// Reads the configurations with these names, and their backends.
     pub async fn gather(cluster: &ClusterReader, names: &[String]) -> Self {
         let mut facts = Self::default();
         let mutating = cluster.list::<MutatingWebhookConfiguration>(None, None).await;
@@ -79,7 +79,7 @@ impl Facts {
         facts
     }
 
-    /// Finds a pod behind a Service, which tells how the webhook runs.
+    /// Finds a pod of a Service, to read the webhook's flags.
     async fn find_pods(
         &mut self,
         cluster: &ClusterReader,
@@ -102,7 +102,7 @@ impl Facts {
         })
     }
 
-    /// The certificates behind the backends, each asked for once.
+    /// Returns the certificates of the backends, each read once.
     pub async fn certificates(
         &self,
         cluster: &ClusterReader,
@@ -125,37 +125,37 @@ impl Facts {
 
     async fn of_secret(&self, cluster: &ClusterReader, namespace: &str, secret: Option<&str>) -> Shown {
         let by_pod = || {
-            let running = self.running.as_ref().ok_or("there is no pod that names its Secret")?;
+            let running = self.running.as_ref().ok_or("no pod of the webhook found")?;
             let flags = running.flags.as_ref().map_err(|problem| &**problem)?;
-            flags.secret.as_deref().ok_or("its pods mount no Secret with it")
+            flags.secret.as_deref().ok_or("the webhook's pods mount no Secret with it")
         };
         let name = match secret {
             Some(name) => name,
-            None => by_pod().map_err(|problem| format!("{problem}; --secret NAME would"))?,
+            None => by_pod().map_err(|problem| format!("{problem}; set it by --secret NAME"))?,
         };
         let found = cluster.get::<Secret>(Some(namespace), name).await;
         let found = found.map_err(|NotTold { problem, .. }| problem)?;
-        let found = found.ok_or_else(|| format!("there is no Secret {namespace}/{name}"))?;
+        let found = found.ok_or_else(|| format!("Secret {namespace}/{name} not found"))?;
         let certificate = found.data.as_ref().and_then(|data| data.get("tls.crt"));
-        let certificate =
-            certificate.ok_or_else(|| format!("the Secret {namespace}/{name} has no tls.crt"))?;
+        let certificate = certificate.ok_or_else(|| format!("Secret {namespace}/{name} has no tls.crt"))?;
         ShownChain::from_pem(&certificate.0)
-            .map_err(|problem| format!("the Secret {namespace}/{name}: {problem}"))
+            .map_err(|problem| format!("Secret {namespace}/{name}: {problem}"))
     }
 }
 
-/// What a server outside of the cluster shows.
+/// Returns the certificate of a server outside of the cluster.
 async fn of_url(url: &str) -> Shown {
     let uri: hyper::Uri = url.parse().map_err(|error| format!("{url}: {error}"))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
     let target = Target { host, port: uri.port_u16().unwrap_or(443) };
     let connection = tokio::time::timeout(PATIENCE, Connection::open(&target)).await;
-    let connection = connection.map_err(|_| format!("{target} does not answer within {PATIENCE:?}"))?;
+    let connection =
+        connection.map_err(|_| format!("the connection to {target} timed out after {PATIENCE:?}"))?;
     let connection = connection.map_err(|error| error.to_string())?;
     ShownChain::new(connection.chain).map_err(|error| error.to_string())
 }
 
-/// Asks what a service account may do.
+/// Returns the permissions of a service account.
 pub async fn answers(cluster: &ClusterReader, account: &Account, needs: Vec<Need>) -> Asked<Vec<NeedReview>> {
     let mut answers = Vec::new();
     for need in needs {

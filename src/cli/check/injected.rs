@@ -1,4 +1,4 @@
-//! What a pod that runs has been given, and by whom.
+//! Detects what was injected into a running pod, and by which webhook.
 
 use serde_json::Value;
 
@@ -7,29 +7,29 @@ use otel_webhook_inject::{
     language::{LANGUAGES, Language},
 };
 
-/// Who injected a language.
+/// The webhook that injected a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
-    /// The product: its stamp on the pod says so.
+    /// This webhook, according to the annotation `otel-webhook/status` of the pod.
     Webhook,
-    /// The operator, or the product without its stamp: both add the same.
+    /// The operator, or this webhook without `--stamp`: both add the same.
     Operator,
 }
 
-/// A variable that both add to every target, whatever the language.
+/// A variable that both add to every target, in every language.
 const OF_EVERY_TARGET: &str = "OTEL_RESOURCE_ATTRIBUTES_POD_NAME";
 
-/// What the names of the agents' volumes begin with.
+/// The prefix of the names of the agents' volumes.
 const AGENTS: &str = "opentelemetry-auto-instrumentation";
 
-/// What the names of the web servers' volumes begin with.
+/// The prefixes of the names of the web servers' volumes.
 const WEB_SERVERS: [&str; 2] = ["otel-apache-", "otel-nginx-"];
 
-/// The container of a collector that the operator adds.
+/// The name of the operator's collector sidecar.
 const COLLECTOR: &str = "otc-container";
 
 impl By {
-    /// The word for it.
+    /// Returns the name in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Webhook => "otel-webhook",
@@ -38,10 +38,10 @@ impl By {
     }
 }
 
-/// The languages that a pod has been given, in the order of the table.
+/// Returns the languages that were injected into a pod, in the order of the language table.
 ///
-/// Containers tell; the stamp only tells by whom, since annotations are copied
-/// too easily. Where a language brings variables alone, these tell.
+/// Languages are detected by their containers, or by their variables if they add no container. The annotation
+/// only decides by which webhook, since annotations are often copied.
 pub fn languages(pod: &Value) -> Vec<(&'static str, By)> {
     let stamped = stamped(pod);
     let is_there = |language: &&&Language| {
@@ -54,12 +54,12 @@ pub fn languages(pod: &Value) -> Vec<(&'static str, By)> {
     LANGUAGES.iter().filter(is_there).map(|language| (language.name, by(language))).collect()
 }
 
-/// Whether the operator has given the pod a collector of its own.
+/// Returns whether the operator injected a collector sidecar.
 pub fn has_collector(pod: &Value) -> bool {
     containers(pod).any(|(_, name)| name == COLLECTOR)
 }
 
-/// Every container, with whether it is an init container.
+/// Returns every container, and whether it is an init container.
 fn containers(pod: &Value) -> impl Iterator<Item = (bool, &str)> {
     ["initContainers", "containers"].into_iter().flat_map(move |list| {
         let names = items(&pod["spec"][list]).filter_map(|container| container["name"].as_str());
@@ -67,7 +67,7 @@ fn containers(pod: &Value) -> impl Iterator<Item = (bool, &str)> {
     })
 }
 
-/// Whether a container marks this language and no other.
+/// Returns whether a container is specific to this language.
 fn is_of(language: &Language, init: bool, name: &str) -> bool {
     let marks = |row: &Language| row.marks.iter().any(|mark| mark.is(init, name));
     marks(language) && LANGUAGES.iter().all(|row| row.name == language.name || !marks(row))
@@ -77,7 +77,7 @@ fn is_mark(init: bool, name: &str) -> bool {
     LANGUAGES.iter().any(|language| language.marks.iter().any(|mark| mark.is(init, name)))
 }
 
-/// Whether a target has the variables, and nothing that an agent brings with it.
+/// Returns whether a target has the variables, but nothing of an agent.
 fn has_variables_alone(pod: &Value, stamped: &[String], language: &str) -> bool {
     let has_variable =
         |container: &&Value| items(&container["env"]).any(|variable| variable["name"] == OF_EVERY_TARGET);
@@ -89,7 +89,7 @@ fn has_variables_alone(pod: &Value, stamped: &[String], language: &str) -> bool 
     if !stamped.is_empty() {
         return targets.next().is_some() && stamped.iter().any(|stamped| stamped == language);
     }
-    // Of the targets of a web server's module only the first has its mounts.
+    // Only the first target of a web server's module has its mounts.
     let is_server = |name: &str| WEB_SERVERS.iter().any(|prefix| name.starts_with(prefix));
     if items(&pod["spec"]["volumes"]).any(|volume| is_server(text(&volume["name"]))) {
         return false;
@@ -98,7 +98,7 @@ fn has_variables_alone(pod: &Value, stamped: &[String], language: &str) -> bool 
     targets.any(|container| !items(&container["volumeMounts"]).any(is_agent))
 }
 
-/// The languages that the product says it injected.
+/// Returns the injected languages according to `otel-webhook/status`.
 fn stamped(pod: &Value) -> Vec<String> {
     let status = text(&pod["metadata"]["annotations"][STATUS]);
     let entries: Vec<Value> = serde_json::from_str(status).unwrap_or_default();
@@ -127,7 +127,7 @@ mod tests {
         template::{Around, Workload},
     };
 
-    /// A pod that asks for these languages, as the core leaves it.
+    /// A pod that opts in to these languages, after injection.
     fn injected(languages: &[&str], stamp: bool) -> Value {
         let prefix = otel_webhook_api::ANNOTATION_PREFIX;
         let mut writer = Writer::new(DefaultImages::default());
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn each_language_is_recognised_with_and_without_the_stamp() {
+    fn each_language_is_detected_with_and_without_the_status_annotation() {
         for language in LANGUAGES {
             for (stamp, by) in [(true, By::Webhook), (false, By::Operator)] {
                 let pod = injected(&[language.name], stamp);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_told_apart() {
+    fn several_languages_are_detected() {
         for stamp in [true, false] {
             let names = |pod: &Value| languages(pod).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
             assert_eq!(names(&injected(&["java", "go"], stamp)), ["java", "go"]);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copied_stamp_is_no_agent_and_a_collector_is_none_either() {
+    fn a_copied_annotation_and_a_collector_are_not_agents() {
         let mut pod = injected(&["java"], true);
         pod["spec"]["initContainers"] = json!([]);
         pod["spec"]["containers"] = json!([{"name": "app"}, {"name": "otc-container"}]);

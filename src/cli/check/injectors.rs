@@ -1,4 +1,4 @@
-//! Other webhooks that inject, such as the operator's own: who comes first, and where both do.
+//! Other webhooks that inject, such as the operator's: in which namespaces, and in which order.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use super::{
     result::{CheckResult, Code},
 };
 
-/// How many namespaces are named in a sentence.
+/// How many namespaces a message lists.
 const NAMED: usize = 5;
 
-/// What is to be said of other webhooks that inject, by the labels of the namespaces.
+/// Returns the results for other webhooks that inject, according to the labels of the namespaces.
 pub fn results(registration: &Registration, namespaces: &BTreeMap<String, Labels>) -> Vec<CheckResult> {
     if registration.others.is_empty() {
-        let message = "no other webhook injects agents";
+        let message = "no other webhook injects auto-instrumentation";
         return vec![CheckResult::new(Code::NoOtherInjector, message)];
     }
     registration.others.iter().map(|other| of(registration, other, namespaces)).collect()
@@ -29,25 +29,25 @@ fn of(registration: &Registration, other: &Hook, namespaces: &BTreeMap<String, L
         })
         .collect();
     let Some((_, ours)) = both.first() else {
-        let message = format!("{} injects, but nowhere where this webhook does", other.name);
+        let message = format!("{} injects, but in other namespaces than this webhook", other.name);
         return CheckResult::new(Code::OtherInjectorApart, message).about(other.subject());
     };
     let names: Vec<_> = both.iter().map(|(name, _)| *name).collect();
     let (first, second) =
         if other.configuration < ours.configuration { (other, *ours) } else { (*ours, other) };
     let message = format!(
-        "{} gets the pods of {} as well; {} is called before {}, by their names, and whoever finds a pod \
-         injected leaves it as it is",
+        "{} also selects the pods of {}; {} is called before {} because of their names, and each skips pods \
+         that are already injected",
         other.name,
         list(&names),
         first.configuration,
         second.configuration,
     );
-    let advice = "part them by their namespace selectors, as docs/migration.md says";
+    let advice = "separate them by their namespace selectors; see docs/migration.md";
     CheckResult::new(Code::OtherInjectorBeside, message).about(other.subject()).advise(advice)
 }
 
-/// `3 namespaces (a, b, c)`, the first few of them by name.
+/// Returns `3 namespaces (a, b, c)`, with the first few names.
 fn list(names: &[&str]) -> String {
     let noun = if names.len() == 1 { "namespace" } else { "namespaces" };
     let first = names[..names.len().min(NAMED)].join(", ");
@@ -75,26 +75,26 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_first_follows_from_the_names_of_the_configurations() {
+    fn webhooks_are_called_in_the_order_of_their_configurations_names() {
         let name = "opentelemetry-operator-mutation";
         let (code, line) = &said(&[operator(name, json!({}))], &["shop"])[0];
         assert_eq!(*code, Code::OtherInjectorBeside);
-        let order = "gets the pods of 1 namespace (shop) as well; opentelemetry-operator-mutation is called \
-                     before otel-webhook, by their names";
+        let order = "also selects the pods of 1 namespace (shop); opentelemetry-operator-mutation is called \
+                     before otel-webhook because of their names";
         assert!(line.contains(order), "{line}");
         let (_, line) = &said(&[operator("z-operator", json!({}))], &["shop"])[0];
         assert!(line.contains("otel-webhook is called before z-operator"), "{line}");
     }
 
     #[test]
-    fn only_namespaces_that_both_select_count() {
+    fn only_namespaces_that_both_select_are_reported() {
         let names = ["a", "b", "c", "d", "e", "f", "kube-system"];
         let (_, line) = &said(&[operator("o", json!({}))], &names)[0];
-        assert!(line.contains("the pods of 6 namespaces (a, b, c, d, e, …) as well"), "{line}");
+        assert!(line.contains("also selects the pods of 6 namespaces (a, b, c, d, e, …);"), "{line}");
         let only = json!({"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}});
         let (code, line) = &said(&[operator("o", only)], &names)[0];
         assert_eq!(*code, Code::OtherInjectorApart);
-        assert!(line.contains("mpod.kb.io injects, but nowhere where this webhook does"), "{line}");
+        assert!(line.contains("mpod.kb.io injects, but in other namespaces than this webhook"), "{line}");
     }
 
     #[test]

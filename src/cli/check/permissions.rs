@@ -1,4 +1,4 @@
-//! Whether the webhook's service account may do what it needs to.
+//! Checks whether the webhook's service account has the permissions that it needs.
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 
@@ -22,10 +22,10 @@ pub struct Account {
     pub name: String,
 }
 
-/// What a webhook looks after that manages its certificate.
+/// The objects of a webhook with managed certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManagedNames {
-    /// Its own namespace.
+    /// The namespace of the webhook.
     pub namespace: String,
     /// The Secret.
     pub secret: String,
@@ -33,35 +33,35 @@ pub struct ManagedNames {
     pub configurations: Vec<String>,
 }
 
-/// Something that the webhook does.
+/// A permission that the webhook needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     /// API group.
     pub group: String,
     /// Plural name of the kind.
     pub resource: String,
-    /// What it does with them.
+    /// The verbs.
     pub verbs: Vec<String>,
-    /// The one object that it does it to; none for all.
+    /// The name of the object; none for all objects.
     pub object: Option<String>,
-    /// The namespace that it does it in; none for all.
+    /// The namespace; none for all namespaces.
     pub namespace: Option<String>,
 }
 
-/// Which verbs of a need the account may not use.
+/// The verbs of a needed permission that the account lacks.
 #[derive(Debug)]
 pub struct NeedReview {
-    /// The need.
+    /// The needed permission.
     pub need: Need,
-    /// What is not allowed.
+    /// The verbs that are not allowed.
     pub missing: Vec<String>,
 }
 
 impl Account {
-    /// Reads `NAMESPACE/NAME`.
+    /// Parses `NAMESPACE/NAME`.
     ///
     /// # Errors
-    /// When it is not that.
+    /// If the text has another format.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text.split_once('/') {
             Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
@@ -71,7 +71,7 @@ impl Account {
         }
     }
 
-    /// The question whether this account may do something.
+    /// Returns the `SubjectAccessReview` of a verb.
     pub fn question(&self, need: &Need, verb: &str) -> SubjectAccessReview {
         let Self { namespace, name } = self;
         let groups = [
@@ -114,7 +114,7 @@ impl std::fmt::Display for Need {
     }
 }
 
-/// What the webhook does, by the rules that stand beside its code.
+/// Returns the permissions that the webhook needs, from the rules next to its code.
 pub fn needs(managed: Option<&ManagedNames>) -> Vec<Need> {
     let always = watch::rules().into_iter().chain(cluster::rules());
     let mut needs: Vec<Need> = always.flat_map(|rule| Need::of_rule(&rule, &[], None)).collect();
@@ -129,7 +129,7 @@ pub fn needs(managed: Option<&ManagedNames>) -> Vec<Need> {
 }
 
 impl Need {
-    /// What a rule is for; `names` stand where it has a place holder for one.
+    /// Returns the permissions of a rule; `names` replace the placeholder in it.
     fn of_rule(rule: &Value, names: &[String], namespace: Option<&str>) -> Vec<Self> {
         let list = |field: &str| {
             let items = rule[field].as_array().into_iter().flatten();
@@ -153,33 +153,34 @@ impl Need {
     }
 }
 
-/// The warning that nobody knows whom to ask for.
+/// Returns the warning that the service account is unknown.
 pub fn no_account() -> CheckResult {
-    let message = "no pod of the webhook tells which service account it runs as";
+    let message = "the webhook's service account is unknown, since no pod of the webhook was found";
     CheckResult::new(Code::PermissionsNotChecked, message)
-        .advise("give it by --service-account NAMESPACE/NAME")
+        .advise("set it by --service-account NAMESPACE/NAME")
 }
 
-/// What is to be said of an account.
+/// Returns the results for an account.
 pub fn results(account: &Account, answers: &Asked<Vec<NeedReview>>) -> Vec<CheckResult> {
     let about =
         |result: CheckResult| result.about(Subject::new("ServiceAccount", &account.namespace, &account.name));
     let answers = match answers {
         Ok(answers) => answers,
         Err(NotTold { problem, .. }) => {
-            let message = format!("what it may do could not be asked: {problem}");
-            let advice = "ask for the permission to create subjectaccessreviews.authorization.k8s.io";
+            let message = format!("its permissions could not be checked: {problem}");
+            let advice =
+                "to check them, you need the permission to create subjectaccessreviews.authorization.k8s.io";
             return vec![about(CheckResult::new(Code::PermissionsNotChecked, message).advise(advice))];
         }
     };
     let missing: Vec<_> = answers.iter().filter(|answer| !answer.missing.is_empty()).collect();
     if missing.is_empty() {
-        let message = "may do all that it needs to, as far as it was asked";
+        let message = "has all permissions that it needs";
         return vec![about(CheckResult::new(Code::PermissionsSuffice, message))];
     }
     let said = missing.into_iter().map(|NeedReview { need, missing }| {
         let message = format!("may not {} {need}", missing.join(", "));
-        let advice = "install the roles: otel-webhook rbac prints the rules";
+        let advice = "install the roles that otel-webhook rbac prints";
         about(CheckResult::new(Code::PermissionMissing, message).advise(advice))
     });
     said.collect()
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_with_its_verbs() {
+    fn missing_permissions_are_reported_with_their_verbs() {
         let missing = |object, verbs: &[&str]| NeedReview {
             need: need(object),
             missing: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
@@ -225,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn enough_and_not_asked_are_two_things() {
+    fn unchecked_permissions_are_not_reported_as_sufficient() {
         assert!(lines(Ok(Vec::new()))[0].starts_with("ok       permissions "));
         let not_told = NotTold { question: String::new(), problem: "forbidden".to_owned() };
-        assert!(lines(Err(not_told))[0].contains("could not be asked: forbidden"));
+        assert!(lines(Err(not_told))[0].contains("could not be checked: forbidden"));
     }
 
     #[test]
-    fn a_question_is_asked_for_the_account_with_its_groups() {
+    fn access_reviews_have_the_account_and_its_groups() {
         let review = account().question(&need(Some("a")), "get");
         let spec = review.spec;
         assert_eq!(spec.user.as_deref(), Some("system:serviceaccount:otel-webhook:otel-webhook"));
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_needed_is_what_the_rules_grant() {
+    fn the_needed_permissions_are_those_of_the_rules() {
         let said = |managed: Option<&ManagedNames>| {
             let need = |need: &Need| format!("{} {need}", need.verbs.join(","));
             needs(managed).iter().map(need).collect::<Vec<_>>()
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_has_a_namespace_and_a_name() {
+    fn accounts_are_parsed() {
         for text in ["a", "/a", "a/"] {
             assert!(Account::parse(text).is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! `check --preview`: every running workload with what its pods have and what new ones would get.
+//! `check --preview`: lists the running workloads with what is injected now, and into new pods.
 
 use serde_json::{Value, json};
 
@@ -11,23 +11,23 @@ use super::{
 use crate::cli::{output, stream::one_line};
 use otel_webhook_inject::{Finding, Note, language::LANGUAGES, told};
 
-/// The heads of the columns.
+/// The column headers.
 const COLUMNS: [&str; 7] = ["NAMESPACE", "WORKLOAD", "PODS", "LANGUAGE", "NOW", "NEXT", "DIFFERENCES"];
 
-/// How a language changes with the next pod.
+/// How a language changes with the next pod of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// It is there, and will be the same.
+    /// It is injected now, and will be in the same way.
     Same,
-    /// It is there, and will be with numbered differences.
+    /// It is injected now, and will be with numbered differences.
     Changed,
-    /// It is not there, and will be.
+    /// It is not injected now, and will be.
     Added,
-    /// It is there, and will not be.
+    /// It is injected now, and will not be.
     Removed,
-    /// It is not there, and will not be.
+    /// It is not injected now, and will not be.
     None,
-    /// Nobody can tell, since there are no pods, or no template.
+    /// Unknown, since the workload has no pods or its template is not known.
     Unknown,
 }
 
@@ -48,14 +48,14 @@ impl Change {
 struct Row<'s> {
     workload: &'s Surveyed,
     language: &'static str,
-    /// What the core finds of it; none where it would not be asked for, or nobody knows.
+    /// The findings about the next pod; none if it does not opt in, or is not known.
     next: Vec<&'s Finding>,
 }
 
-/// The preview for people: a table, the reasons, and what to know beside them.
+/// Returns the preview as text: a table, reasons and warnings.
 pub fn text(survey: &Survey) -> String {
     if survey.workloads.is_empty() {
-        return "There is no workload.\n".to_owned();
+        return "There are no workloads.\n".to_owned();
     }
     let rows = survey.workloads.iter().flat_map(|workload| {
         let rows = rows(workload);
@@ -67,15 +67,19 @@ pub fn text(survey: &Survey) -> String {
         lines
     });
     let mut lines = output::table(COLUMNS, rows);
-    section(&mut lines, "Why not, and what to know:", survey.workloads.iter().flat_map(reasons));
+    section(&mut lines, "Reasons and warnings:", survey.workloads.iter().flat_map(reasons));
     let collectors = survey.workloads.iter().filter(|workload| workload.collector == Some(true));
-    section(&mut lines, "The operator gives these a collector, and goes on doing so:", collectors.map(title));
+    section(
+        &mut lines,
+        "Into these, the operator injects a collector sidecar, and continues to:",
+        collectors.map(title),
+    );
     lines.push(String::new());
     lines.push(summary(survey));
     lines.iter().flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
 }
 
-/// The preview for programs: one object a workload.
+/// Returns the preview as JSON, with one object per workload.
 pub fn objects<'s>(survey: &'s Survey, registration: &'s Registration) -> impl Iterator<Item = Value> + 's {
     survey.workloads.iter().map(|workload| {
         let hooks = reviewers(workload, survey, registration).into_iter();
@@ -97,7 +101,7 @@ pub fn objects<'s>(survey: &'s Survey, registration: &'s Registration) -> impl I
     })
 }
 
-/// The languages that a workload has or asks for, in the order of the table.
+/// Returns the languages that a workload has or opts in to, in the order of the language table.
 fn rows(workload: &Surveyed) -> Vec<Row<'_>> {
     let findings: &[Finding] = match &workload.next {
         Next::Decided(findings) => findings,
@@ -116,7 +120,7 @@ impl Row<'_> {
         self.next.iter().any(|finding| finding.reason.is_injected())
     }
 
-    /// Whether a pod that is there stays as it is: nobody makes it anew.
+    /// Returns whether a pod is not recreated by a controller.
     fn stays(&self) -> bool {
         self.next.iter().any(|finding| finding.reason.code() == "AlreadyInjected")
     }
@@ -186,7 +190,7 @@ impl Row<'_> {
     }
 }
 
-/// What is next where the core was not asked, or found nothing.
+/// Returns the text for workloads without findings.
 fn next_word(workload: &Surveyed) -> &'static str {
     match &workload.next {
         Next::Decided(_) => "-",
@@ -214,7 +218,7 @@ fn title(workload: &Surveyed) -> String {
     workload.subject.to_string()
 }
 
-/// A sentence for each thing that does not go in, for each image that is kept or replaced, and for each warning.
+/// Returns a line for each skipped language, for each default image that is kept or replaced, and for each warning.
 fn reasons(workload: &Surveyed) -> Vec<String> {
     match &workload.next {
         Next::Decided(findings) => {
@@ -229,12 +233,15 @@ fn reasons(workload: &Surveyed) -> Vec<String> {
         }
         Next::Unreadable(problem) => vec![format!("{}: the pod cannot be read: {problem}", title(workload))],
         Next::Unknown => {
-            vec![format!("{}: its pods are injected already and hide their template", title(workload))]
+            vec![format!(
+                "{}: unknown, since its pods are already injected and its template cannot be read",
+                title(workload)
+            )]
         }
     }
 }
 
-/// What is to be known of an image.
+/// Returns the notes about default images.
 fn image_notes(finding: &Finding) -> impl Iterator<Item = &Note> {
     finding.notes.iter().filter(|note| matches!(note, Note::Image(_)))
 }
@@ -247,7 +254,7 @@ fn section(lines: &mut Vec<String>, head: &str, said: impl Iterator<Item = Strin
     }
 }
 
-/// How many workloads come to what: the most telling change of each counts.
+/// Returns how many workloads have which change; for several languages, the first in the order below.
 fn summary(survey: &Survey) -> String {
     let order =
         [Change::Removed, Change::Added, Change::Changed, Change::Unknown, Change::Same, Change::None];

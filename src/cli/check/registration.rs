@@ -1,4 +1,4 @@
-//! The webhook configurations: what is sent to whom.
+//! The webhook configurations: which objects API servers send to which webhook.
 
 mod backend;
 
@@ -18,19 +18,19 @@ use super::result::{CheckResult, Code, Subject};
 use crate::server::Endpoint;
 use otel_webhook_inject::selector::Selector;
 
-/// Kind of a configuration that changes objects.
+/// Kind of the configurations of mutating webhooks.
 pub const MUTATING: &str = "MutatingWebhookConfiguration";
 
-/// Kind of a configuration that judges objects.
+/// Kind of the configurations of validating webhooks.
 pub const VALIDATING: &str = "ValidatingWebhookConfiguration";
 
-/// Name of the chart's condition that a pod has an annotation of its own.
+/// Name of the chart's match condition that the pod itself has an annotation that opts in.
 const ANNOTATED: &str = "opted-in";
 
-/// What the configurations are called where nobody says otherwise.
+/// The default name of the configurations.
 const USUAL_NAME: &str = "otel-webhook";
 
-/// What the names of all webhooks in the chart's configurations end with.
+/// The suffix of the names of all webhooks in the chart's configurations.
 const DOMAIN: &str = ".otel-webhook.io";
 
 /// Labels of an object.
@@ -41,39 +41,38 @@ pub type Labels = BTreeMap<String, String>;
 pub struct Hook {
     /// Kind of the configuration.
     pub kind: &'static str,
-    /// Name of the configuration, by which the API server orders them.
+    /// Name of the configuration. API servers call webhooks in this order.
     pub configuration: String,
-    /// Its name in the configuration.
+    /// Name of the webhook in the configuration.
     pub name: String,
-    /// Where reviews go.
+    /// The backend.
     pub backend: Backend,
-    /// The `caBundle`; empty where there is none.
+    /// The `caBundle`; empty if there is none.
     pub bundle: Vec<u8>,
-    /// Whether objects are refused while the webhook is away.
-    pub refuses: bool,
-    /// Whether CEL conditions narrow down what is sent; they are not evaluated here.
+    /// Whether the failure policy is Fail.
+    pub fails_closed: bool,
+    /// Whether it has match conditions; they are not evaluated here.
     pub has_conditions: bool,
-    /// Whether only pods with an annotation of their own are sent: the chart's own condition.
+    /// Whether the chart's match condition selects only pods that opt in themselves.
     annotated_only: bool,
     rules: Vec<RuleWithOperations>,
     namespaces: Option<Selector>,
     objects: Option<Selector>,
 }
 
-/// The configurations of the product, and the other webhooks that inject.
+/// The configurations of this webhook, and the other webhooks that inject.
 #[derive(Debug, Default)]
 pub struct Registration {
-    /// Names of the product's configurations.
+    /// Names of this webhook's configurations.
     pub names: Vec<String>,
-    /// Every webhook of the product's configurations.
+    /// All webhooks of these configurations.
     pub ours: Vec<Hook>,
-    /// Webhooks of others that pods are sent to for their agents, in the order of their calls.
+    /// The other webhooks that inject into pods, in the order of their calls.
     pub others: Vec<Hook>,
 }
 
 impl Registration {
-    /// Tells the product's webhooks from those of others. `names` are those of the product's
-    /// configurations; where there are none, they are found.
+    /// Finds this webhook's configurations by `names`, or if there are none, by the names of their webhooks.
     pub fn new(
         names: &[String],
         mutating: &[MutatingWebhookConfiguration],
@@ -90,12 +89,12 @@ impl Registration {
         Self { names, ours, others }
     }
 
-    /// The product's webhooks that pods are sent to.
+    /// Returns this webhook's entries for pods.
     pub fn pods(&self) -> impl Iterator<Item = &Hook> {
         self.ours.iter().filter(|hook| hook.kind == MUTATING && hook.sends("", "pods"))
     }
 
-    /// What is to be said of the product's own configurations.
+    /// Returns the results for this webhook's configurations.
     pub fn results(&self) -> Vec<CheckResult> {
         let mut results = Vec::new();
         for name in &self.names {
@@ -103,8 +102,8 @@ impl Registration {
                 |kind| self.ours.iter().any(|hook| hook.configuration == *name && hook.kind == kind);
             if !of_name(MUTATING) && !of_name(VALIDATING) {
                 let about = Subject::new(MUTATING, "", name);
-                let advice = "install the webhook, or name its configuration by --webhook-configuration";
-                let result = CheckResult::new(Code::ConfigurationMissing, "is not there, or has no webhooks");
+                let advice = "install the webhook, or set the name by --webhook-configuration";
+                let result = CheckResult::new(Code::ConfigurationMissing, "not found, or has no webhooks");
                 results.push(result.about(about).advise(advice));
             }
         }
@@ -120,17 +119,17 @@ impl Registration {
     fn pod_results(&self) -> Vec<CheckResult> {
         let mut results = Vec::new();
         for hook in self.pods() {
-            let narrowed = if hook.has_conditions { ", as far as its match conditions let them" } else { "" };
-            let message = format!("sends pods that are created to {}{narrowed}", hook.backend);
+            let narrowed = if hook.has_conditions { ", if its match conditions match" } else { "" };
+            let message = format!("sends new pods to {}{narrowed}", hook.backend);
             results.push(CheckResult::new(Code::PodsRegistered, message).about(hook.subject()));
-            if hook.refuses {
-                let message = format!("{}: pods are refused while the webhook is away", hook.name);
+            if hook.fails_closed {
+                let message = format!("{}: pods are rejected while the webhook is unavailable", hook.name);
                 let result = CheckResult::new(Code::PodsHeldBack, message).about(hook.subject());
                 results.push(result.advise("set failurePolicy: Ignore"));
             }
         }
         if results.is_empty() {
-            let message = format!("no webhook of {} is sent pods that are created", self.names.join(", "));
+            let message = format!("no webhook of {} selects new pods", self.names.join(", "));
             let advice = "register the webhook for pods (operation CREATE)";
             results.push(CheckResult::new(Code::PodsNotRegistered, message).advise(advice));
         }
@@ -144,18 +143,18 @@ impl Registration {
         };
         let missing = match (sent(MUTATING), sent(VALIDATING)) {
             (true, true) => return None,
-            (true, false) => "a verdict: what cannot work is stored all the same",
-            (false, true) => "their defaults",
-            (false, false) => "defaults and a verdict: what cannot work is stored all the same",
+            (true, false) => "validation, so that errors are not rejected",
+            (false, true) => "defaulting",
+            (false, false) => "defaulting and validation, so that errors are not rejected",
         };
         let message = format!("Instrumentations are stored without {missing}");
         let result = CheckResult::new(Code::InstrumentationsNotRegistered, message);
-        Some(result.advise("register the webhooks for Instrumentations, too, if that is not meant"))
+        Some(result.advise("if this is not intended, register the webhooks for Instrumentations as well"))
     }
 }
 
-/// The configurations that are the product's by their own name or that of a webhook in them; the
-/// usual name where there is none, since that one is missing then.
+/// Returns the names of the configurations that are this webhook's by their own name or that of a webhook in them;
+/// the default name if there are none.
 fn found(hooks: &[Hook]) -> Vec<String> {
     let is_ours = |hook: &&Hook| hook.configuration == USUAL_NAME || hook.name.ends_with(DOMAIN);
     let names: BTreeSet<_> = hooks.iter().filter(is_ours).map(|hook| hook.configuration.clone()).collect();
@@ -163,12 +162,12 @@ fn found(hooks: &[Hook]) -> Vec<String> {
 }
 
 impl Hook {
-    /// The configuration that it is of.
+    /// Returns the configuration that contains it.
     pub fn subject(&self) -> Subject {
         Subject::new(self.kind, "", &self.configuration)
     }
 
-    /// Whether objects of a kind are sent when they are created.
+    /// Returns whether its rules match the creation of a resource.
     pub fn sends(&self, group: &str, resource: &str) -> bool {
         let has = |list: &Option<Vec<String>>, wanted: &str| {
             list.iter().flatten().any(|item| item == wanted || item == "*")
@@ -182,19 +181,19 @@ impl Hook {
         })
     }
 
-    /// Whether an object is sent, by its labels and those of its namespace, and by
-    /// whether it asks by an annotation of its own.
+    /// Returns whether it selects an object, by the labels of the object and of its namespace, and by whether the
+    /// object itself opts in.
     pub fn selects(&self, namespace: &Labels, object: &Labels, asks_itself: bool) -> bool {
         let is_asked = asks_itself || !self.annotated_only;
         is_asked && self.selects_namespace(namespace) && is_met(self.objects.as_ref(), object)
     }
 
-    /// Whether anything of a namespace is sent, by its labels.
+    /// Returns whether its namespace selector matches.
     pub fn selects_namespace(&self, namespace: &Labels) -> bool {
         is_met(self.namespaces.as_ref(), namespace)
     }
 
-    /// Whether this injects agents: the operator, or another installation of the product.
+    /// Returns whether this injects: the operator, or another installation of this webhook.
     fn injects(&self) -> bool {
         let is_path = self.backend.path() == Endpoint::MutatePod.path();
         self.sends("", "pods") && (is_path || self.name.starts_with("mpod.kb.io"))
@@ -205,7 +204,7 @@ fn is_met(selector: Option<&Selector>, labels: &Labels) -> bool {
     selector.is_none_or(|selector| selector.matches_by(|key| labels.get(key).map(String::as_str)))
 }
 
-/// The API server takes no selector that cannot be read.
+/// Returns a selector. API servers validate them, so that all can be read.
 fn read(selector: Option<&LabelSelector>) -> Option<Selector> {
     let selector = selector.and_then(|selector| serde_json::to_value(selector).ok());
     let selector = selector.and_then(|selector| serde_json::from_value(selector).ok());
@@ -216,9 +215,9 @@ fn unknown_path(hook: &Hook) -> Option<CheckResult> {
     let path = hook.backend.path();
     let paths = Endpoint::ALL.map(Endpoint::path);
     (!paths.contains(&&*path)).then(|| {
-        let message = format!("{}: nothing is at the path {path}", hook.name);
+        let message = format!("{}: unknown path {path}", hook.name);
         let result = CheckResult::new(Code::PathUnknown, message).about(hook.subject());
-        result.advise(format!("there is: {}", paths.join(", ")))
+        result.advise(format!("valid paths: {}", paths.join(", ")))
     })
 }
 
@@ -237,7 +236,7 @@ macro_rules! hooks {
                 name: webhook.name.clone(),
                 backend: Backend::of(&webhook.client_config),
                 bundle: webhook.client_config.ca_bundle.clone().map(|bundle| bundle.0).unwrap_or_default(),
-                refuses: webhook.failure_policy.as_deref() != Some("Ignore"),
+                fails_closed: webhook.failure_policy.as_deref() != Some("Ignore"),
                 annotated_only: conditions(webhook.match_conditions.as_deref()).any(|name| name == ANNOTATED),
                 has_conditions: webhook.match_conditions.as_ref().is_some_and(|list| !list.is_empty()),
                 rules: webhook.rules.clone().unwrap_or_default(),
@@ -249,7 +248,7 @@ macro_rules! hooks {
     };
 }
 
-// Two types of the same fields.
+// Two types with the same fields.
 hooks!(mutating_hooks, MutatingWebhookConfiguration, MutatingWebhook, MUTATING);
 hooks!(validating_hooks, ValidatingWebhookConfiguration, ValidatingWebhook, VALIDATING);
 

@@ -1,4 +1,4 @@
-//! Who asks for injection and does not get it, and which pods run without.
+//! Checks which workloads opt in but are not injected, and which pods run without the injection.
 
 use super::{
     registration::{Hook, Registration},
@@ -7,7 +7,7 @@ use super::{
 };
 use otel_webhook_inject as inject;
 
-/// Reasons that lie with a namespace, whatever the pod.
+/// Reasons that are caused by the namespace and not by the pod.
 const OF_NAMESPACES: [&str; 10] = [
     "LanguageDisabled",
     "NoInstrumentation",
@@ -21,10 +21,10 @@ const OF_NAMESPACES: [&str; 10] = [
     "PodSecurity",
 ];
 
-/// Kinds whose pods come and go by themselves.
+/// Kinds of workloads with short-lived pods.
 const SHORT_LIVED: [&str; 2] = ["Job", "CronJob"];
 
-/// What is to be said of the requests of namespaces and workloads.
+/// Returns the results for namespaces and workloads that opt in.
 pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult> {
     let mut results: Vec<CheckResult> = survey.unusable.iter().map(unusable).collect();
     let of_namespaces: Vec<_> = survey.asking.iter().flat_map(in_vain_for_all).collect();
@@ -43,7 +43,7 @@ pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult>
     results.extend(of_workloads);
     if in_vain == 0 && survey.not_told.is_empty() {
         let all = survey.workloads.len();
-        let message = format!("{asking} of {all} workloads ask for injection, and none of them in vain");
+        let message = format!("{asking} of {all} workloads opt in, and all of them are injected");
         results.push(CheckResult::new(Code::RequestsMet, message));
     }
     results
@@ -51,7 +51,7 @@ pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult>
 
 fn unusable((subject, problem): &(Subject, String)) -> CheckResult {
     let result = CheckResult::new(Code::InstrumentationUnusable, format!("cannot be used: {problem}"));
-    result.about(subject.clone()).advise("mend it; otel-webhook validate says all that is wrong")
+    result.about(subject.clone()).advise("fix it; otel-webhook validate lists all errors")
 }
 
 fn in_vain(subject: &Subject, finding: &inject::Finding, code: Code) -> CheckResult {
@@ -81,7 +81,7 @@ fn is_in_vain(workload: &Surveyed) -> bool {
         || decided(workload).iter().any(|one| one.reason.is_trouble())
 }
 
-/// What a workload asks for and will not get; what was said of its whole namespace is not said again.
+/// Returns the skipped languages of a workload. Results for its whole namespace are not repeated.
 fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckResult> {
     if let Next::Unreadable(problem) = &workload.next {
         let message = format!("the pod cannot be read: {problem}");
@@ -102,7 +102,7 @@ fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckR
     troubles.map(|finding| in_vain(&workload.subject, finding, Code::RequestInVain)).collect()
 }
 
-/// What is in, or will be, and is probably not meant.
+/// Returns the warnings about injections.
 fn warned(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
     let noted = inject::told(decided(workload)).into_iter().filter(|warning| warning.note.is_some());
     noted.map(|warning| {
@@ -111,7 +111,7 @@ fn warned(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
     })
 }
 
-/// The webhooks that a new pod of a workload would be sent to, in the order of their calls.
+/// Returns the webhooks that select a new pod of a workload, in the order of their calls.
 pub fn reviewers<'r>(workload: &Surveyed, survey: &Survey, registration: &'r Registration) -> Vec<&'r Hook> {
     let nothing = super::registration::Labels::new();
     let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
@@ -122,7 +122,7 @@ pub fn reviewers<'r>(workload: &Surveyed, survey: &Survey, registration: &'r Reg
     hooks
 }
 
-/// Whether the product itself is among them.
+/// Returns whether a webhook belongs to this webhook's configurations.
 fn is_ours(hook: &Hook, registration: &Registration) -> bool {
     registration.names.contains(&hook.configuration)
 }
@@ -143,14 +143,14 @@ fn not_reviewed(workload: &Surveyed, survey: &Survey, registration: &Registratio
         return None;
     }
     let names = registration.names.join(", ");
-    let message = format!("asks for {}, but its pods are not sent to the webhook", would.join(", "));
+    let message = format!("opts in to {}, but no webhook configuration selects its pods", would.join(", "));
     let nothing = super::registration::Labels::new();
     let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
     let advice = if registration.pods().any(|hook| hook.selects(namespace, &workload.labels, true)) {
-        "annotate its own pods: those of which only the namespace asks are not sent (registration.pods.shape)"
+        "annotate the pods: with registration.pods.shape=annotated, the annotation of the namespace is not enough"
             .to_owned()
     } else {
-        format!("let the selectors of {names} select the namespace {}", workload.subject.namespace)
+        format!("change the selectors of {names} to include namespace {}", workload.subject.namespace)
     };
     Some(CheckResult::new(Code::NotReviewed, message).about(workload.subject.clone()).advise(advice))
 }
@@ -169,20 +169,20 @@ fn running_without(workload: &Surveyed, survey: &Survey, registration: &Registra
     let most = lacking.iter().map(|(_, count)| *count).max().filter(|count| *count > 0)?;
     let names: Vec<_> = lacking.iter().filter(|(_, count)| *count > 0).map(|(name, _)| *name).collect();
     let message = format!(
-        "{most} of {} pods run without {}, which new ones would get: they are from before",
+        "{most} of {} pods were created before, and run without {}; new pods are injected",
         pods.count,
         names.join(", ")
     );
     Some(CheckResult::new(Code::RunningWithout, message).about(subject.clone()).advise(renew(subject)))
 }
 
-/// How a workload gets new pods.
+/// Returns how to recreate the pods of a workload.
 fn renew(subject: &Subject) -> String {
     let Subject { kind, namespace, name } = subject;
     if ["Deployment", "StatefulSet", "DaemonSet"].contains(&&**kind) {
         return format!("kubectl rollout restart {}/{name} -n {namespace}", kind.to_lowercase());
     }
-    "delete them, so that they are created anew".to_owned()
+    "delete them, so that they are recreated".to_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What a check finds: a closed list of codes, each with its check and level.
+//! The results of checks: a closed list of codes, each with its check and level.
 //!
-//! Codes and the members of the JSON are stable: programs read them.
+//! The codes and the fields of the JSON are stable, since programs read them.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 
 use crate::cli::stream::one_line;
 
-/// How bad a result is.
+/// The severity of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// Something is not as it should be, or could not be looked at.
+    /// A problem, or something that could not be checked.
     Warning,
     /// Injection does not work.
     Failure,
 }
 
 impl Level {
-    /// The word for it.
+    /// Returns the name in reports.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -32,28 +32,28 @@ impl Level {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident: $check:literal $level:ident;)*) => {
-        /// What was found.
+        /// The code of a result.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Code {
             $($(#[$doc])* $name,)*
         }
 
         impl Code {
-            /// The stable name, in camel case.
+            /// Returns the stable name, in camel case.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)*
                 }
             }
 
-            /// The check that finds it.
+            /// Returns the check.
             pub fn check(self) -> &'static str {
                 match self {
                     $(Self::$name => $check,)*
                 }
             }
 
-            /// How bad it is.
+            /// Returns the level.
             pub fn level(self) -> Level {
                 match self {
                     $(Self::$name => Level::$level,)*
@@ -66,105 +66,105 @@ macro_rules! codes {
 codes! {
     /// The CRD has every field of this version.
     CrdCurrent: "crd" Ok;
-    /// There is no CRD.
+    /// The CRD is not installed.
     CrdMissing: "crd" Failure;
-    /// The CRD does not serve the version that is used.
+    /// The CRD does not serve the required version.
     CrdNotServed: "crd" Failure;
-    /// The CRD drops fields that this version knows.
+    /// The CRD drops fields of this version.
     CrdPrunesFields: "crd" Warning;
-    /// An uninstall of another release takes the CRD, and every Instrumentation, with it.
+    /// Uninstalling another Helm release deletes the CRD, and every Instrumentation.
     CrdGoesWithRelease: "crd" Warning;
-    /// Pods are sent to the webhook.
+    /// A configuration sends new pods to the webhook.
     PodsRegistered: "registration" Ok;
-    /// There is no MutatingWebhookConfiguration of the name.
+    /// The webhook configuration does not exist.
     ConfigurationMissing: "registration" Failure;
-    /// The configuration sends no pods that are created.
+    /// No configuration sends new pods.
     PodsNotRegistered: "registration" Failure;
-    /// Pods are refused while the webhook is away.
+    /// Pods are rejected while the webhook is unavailable.
     PodsHeldBack: "registration" Warning;
-    /// Instrumentations are stored without defaults or without a verdict.
+    /// Instrumentations are stored without defaulting or validation.
     InstrumentationsNotRegistered: "registration" Warning;
-    /// A webhook's path is none of ours.
+    /// The path of a webhook is unknown.
     PathUnknown: "registration" Failure;
-    /// The Service has an endpoint that is ready.
+    /// The Service has ready endpoints.
     EndpointsReady: "service" Ok;
-    /// There is no such Service.
+    /// The Service does not exist.
     ServiceMissing: "service" Failure;
-    /// The Service has no such port.
+    /// The Service does not have the port.
     PortMissing: "service" Failure;
-    /// Nothing behind the Service is ready.
+    /// The Service has no ready endpoints.
     EndpointsMissing: "service" Failure;
-    /// The API server trusts the certificate.
+    /// API servers trust the certificate.
     CertificateTrusted: "certificate" Ok;
-    /// It would not.
+    /// API servers do not trust the certificate.
     CertificateNotTrusted: "certificate" Failure;
-    /// There is no `caBundle`, so that the API server trusts what its machine trusts.
+    /// `caBundle` is not set, so that API servers use the CAs of their hosts.
     BundleMissing: "certificate" Failure;
-    /// The `caBundle` cannot be read.
+    /// `caBundle` cannot be read.
     BundleUnreadable: "certificate" Failure;
-    /// The certificate should have been renewed by now.
+    /// The certificate expires soon and was not renewed.
     CertificateNearlyOver: "certificate" Warning;
-    /// Nobody could look.
+    /// The certificate could not be checked.
     CertificateNotChecked: "certificate" Warning;
-    /// The service account may do all that it needs.
+    /// The service account has all permissions.
     PermissionsSuffice: "permissions" Ok;
-    /// It may not.
+    /// The service account lacks a permission.
     PermissionMissing: "permissions" Failure;
-    /// Nobody could ask.
+    /// The permissions could not be checked.
     PermissionsNotChecked: "permissions" Warning;
     /// No other webhook injects.
     NoOtherInjector: "injectors" Ok;
-    /// Another one does, for other namespaces.
+    /// Another webhook injects, in other namespaces.
     OtherInjectorApart: "injectors" Ok;
-    /// Another one does, for namespaces that are sent to us as well.
+    /// Another webhook injects, in namespaces that this webhook selects as well.
     OtherInjectorBeside: "injectors" Warning;
-    /// The flags that the webhook runs with were found, and are used for what follows.
+    /// The flags of the webhook's pods are used for the results that follow.
     SettingsFound: "settings" Ok;
-    /// They were not; those of this command are used.
+    /// The flags of this command are used instead.
     SettingsAssumed: "settings" Warning;
     /// An Instrumentation cannot be used.
     InstrumentationUnusable: "requests" Warning;
-    /// Whoever asks gets it.
+    /// All workloads that opt in are injected.
     RequestsMet: "requests" Ok;
-    /// Whoever asks does not get it; `reason` says why.
+    /// A language is skipped; `reason` is the reason code.
     RequestInVain: "requests" Warning;
-    /// Whoever asks gets it, and it will probably not do what was meant; `reason` says why.
+    /// An injection will probably not do what was meant; `reason` is the code of the warning.
     InjectedWithWarning: "requests" Warning;
-    /// Whoever asks is not sent to the webhook.
+    /// A workload opts in, but no configuration selects its pods.
     NotReviewed: "requests" Warning;
-    /// Pods run without what new ones would get.
+    /// Pods were created before, and run without the injection of new pods.
     RunningWithout: "requests" Warning;
-    /// Something may not be read by whoever runs the check.
+    /// The user who runs the check lacks a permission.
     NotAllowed: "access" Warning;
-    /// The webhook was connected to.
+    /// The connection to the webhook works.
     Connected: "connection" Ok;
-    /// It was not.
+    /// The connection to the webhook failed.
     NotConnected: "connection" Failure;
-    /// The certificate is trusted by the authorities that were given.
+    /// The CA bundle of the flag verifies the certificate.
     Verified: "certificate" Ok;
-    /// No authorities were given.
+    /// The flag for the CA bundle is not set.
     NotVerified: "certificate" Warning;
-    /// The certificate is not trusted by them.
+    /// The CA bundle of the flag does not verify the certificate.
     VerificationFailed: "certificate" Failure;
-    /// The webhook answered as it should.
+    /// The response of the webhook is correct.
     Answered: "answer" Ok;
-    /// It did not.
+    /// The response of the webhook is not correct.
     AnswerWrong: "answer" Failure;
 }
 
-/// What a result is about.
+/// The object of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Subject {
     /// Kind of the object.
     pub kind: String,
-    /// Its namespace; empty for one without.
+    /// Its namespace; empty if it has none.
     pub namespace: String,
     /// Its name.
     pub name: String,
 }
 
 impl Subject {
-    /// An object of a namespace; an empty one for those without.
+    /// Returns an object; the namespace is empty if it has none.
     pub fn new(kind: &str, namespace: &str, name: &str) -> Self {
         Self { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
     }
@@ -180,37 +180,37 @@ impl std::fmt::Display for Subject {
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
-    /// What was found.
+    /// The code of a result.
     pub code: Code,
-    /// What it is about.
+    /// The object.
     pub subject: Option<Subject>,
-    /// The code of the reason why a request is in vain, or of what is warned of.
+    /// The code of the reason or of the warning.
     pub reason: Option<&'static str>,
-    /// The sentence for people.
+    /// The message.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub advice: Option<String>,
 }
 
 impl CheckResult {
-    /// A result about nothing in particular.
+    /// Returns a result without an object.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, subject: None, reason: None, message: message.into(), advice: None }
     }
 
-    /// The same about an object.
+    /// Adds the object.
     #[must_use]
     pub fn about(self, subject: Subject) -> Self {
         Self { subject: Some(subject), ..self }
     }
 
-    /// The same with what to do.
+    /// Adds the remedy.
     #[must_use]
     pub fn advise(self, advice: impl Into<String>) -> Self {
         Self { advice: Some(advice.into()), ..self }
     }
 
-    /// The result as a line of text.
+    /// Returns the result as a line of text.
     pub fn line(&self) -> String {
         let Self { code, subject, message, advice, .. } = self;
         let subject = subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
@@ -219,7 +219,7 @@ impl CheckResult {
         one_line(&format!("{level:<7}  {check:<12}  {subject}{message}{advice}"))
     }
 
-    /// The result as an object.
+    /// Returns the result as JSON.
     pub fn object(&self) -> Value {
         let subject = self.subject.as_ref().map(|subject| {
             let namespace = Some(&subject.namespace).filter(|namespace| !namespace.is_empty());
@@ -237,10 +237,10 @@ impl CheckResult {
     }
 }
 
-/// How many results of one code have a line each; large clusters have thousands.
+/// How many results of one code are listed; large clusters have thousands.
 const MOST_LINES: usize = 50;
 
-/// The report for people: a line each, and how many there are of each level.
+/// Returns the report as text: a line for each result, and the number of results of each level.
 pub fn text(results: &[CheckResult]) -> String {
     let mut shown: HashMap<&str, usize> = HashMap::new();
     let mut lines = Vec::new();
@@ -250,7 +250,7 @@ pub fn text(results: &[CheckResult]) -> String {
             lines.push(result.line());
         } else if *before == MOST_LINES {
             let all = results.iter().filter(|other| other.code == result.code).count();
-            let message = format!("… and {} more; -o json has all", all - MOST_LINES);
+            let message = format!("… and {} more; -o json lists all", all - MOST_LINES);
             lines.push(CheckResult::new(result.code, message).line());
         }
         *before += 1;
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_how_bad_where_what_and_what_to_do() {
+    fn a_line_has_level_check_object_message_and_remedy() {
         let result = CheckResult::new(Code::ServiceMissing, "there is no such\nService")
             .about(Subject::new("Service", "shop", "webhook"))
             .advise("create it");
@@ -277,18 +277,18 @@ mod tests {
     }
 
     #[test]
-    fn of_many_alike_the_first_have_a_line() {
+    fn only_the_first_of_many_results_are_listed() {
         let results: Vec<_> =
             (0..60).map(|number| CheckResult::new(Code::RequestInVain, number.to_string())).collect();
         let text = text(&results);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), MOST_LINES + 2);
-        assert_eq!(lines[MOST_LINES], "warning  requests      … and 10 more; -o json has all");
+        assert_eq!(lines[MOST_LINES], "warning  requests      … and 10 more; -o json lists all");
         assert_eq!(lines[MOST_LINES + 1], "0 ok, 60 warnings, 0 failures");
     }
 
     #[test]
-    fn the_object_has_every_member_always() {
+    fn the_json_always_has_every_field() {
         let result = CheckResult::new(Code::CrdCurrent, "fine");
         let expected = json!({"check": "crd", "level": "ok", "code": "CrdCurrent", "object": null,
             "reason": null, "message": "fine", "advice": null});

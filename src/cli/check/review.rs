@@ -1,4 +1,4 @@
-//! `check --review`: one real review to a webhook's URL, as an API server would send it.
+//! `check --review`: sends one review to the URL of a webhook, like an API server.
 
 use std::{
     path::Path,
@@ -19,10 +19,10 @@ use crate::{
     tls::trust::{Bundle, ShownChain},
 };
 
-/// What the answer has to carry.
+/// The uid of the request, which the response must repeat.
 const UID: &str = "otel-webhook-check";
 
-/// A URL that reviews are sent to.
+/// The URL of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewUrl {
     /// The server.
@@ -31,29 +31,29 @@ pub struct ReviewUrl {
     pub path: String,
 }
 
-/// Reads a URL. Without a path it is that of the webhook for pods.
+/// Parses a URL. The path defaults to that of the webhook for pods.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
+/// The message says what is wrong with it.
 pub fn parse_url(text: &str) -> Result<ReviewUrl, String> {
     let valid = "such as https://otel-webhook.otel-webhook.svc/mutate-v1-pod";
     let url: Uri = text.parse().map_err(|error| format!("{error}; expected a URL {valid}"))?;
     if url.scheme_str() != Some("https") {
-        return Err(format!("API servers call webhooks by https only; expected a URL {valid}"));
+        return Err(format!("API servers call webhooks over https only; expected a URL {valid}"));
     }
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
     if host.is_empty() {
-        return Err(format!("there is no host in it; expected a URL {valid}"));
+        return Err(format!("the URL has no host; expected a URL {valid}"));
     }
     let target = Target { host: host.to_owned(), port: url.port_u16().unwrap_or(443) };
     let path = Some(url.path()).filter(|path| !path.is_empty() && *path != "/");
     Ok(ReviewUrl { target, path: path.unwrap_or(Endpoint::MutatePod.path()).to_owned() })
 }
 
-/// Sends a review and says what came of it.
+/// Sends a review and returns the results.
 ///
 /// # Errors
-/// When the file of authorities cannot be read.
+/// If the file of the CA bundle cannot be read.
 pub async fn review(
     url: &ReviewUrl,
     ca: Option<&Path>,
@@ -65,9 +65,15 @@ pub async fn review(
     if tokio::time::timeout(patience, exchange).await.is_err() {
         let target = &url.target;
         results.push(if results.is_empty() {
-            CheckResult::new(Code::NotConnected, format!("no connection to {target} within {patience:?}"))
+            CheckResult::new(
+                Code::NotConnected,
+                format!("the connection to {target} timed out after {patience:?}"),
+            )
         } else {
-            CheckResult::new(Code::AnswerWrong, format!("no answer of {target} within {patience:?}"))
+            CheckResult::new(
+                Code::AnswerWrong,
+                format!("the response of {target} timed out after {patience:?}"),
+            )
         });
     }
     Ok(results)
@@ -89,18 +95,20 @@ async fn exchange(url: &ReviewUrl, bundle: Option<&Bundle>, results: &mut Vec<Ch
     let (target, address, took) = (&url.target, connection.address, began.elapsed());
     results.push(CheckResult::new(
         Code::Connected,
-        format!("connected to {target} at {address}, handshake included in {took:.1?}"),
+        format!("connected to {target} at {address} in {took:.1?}, including the handshake"),
     ));
     let verdict = verify(&connection, bundle, &target.host);
     let is_trusted = verdict.code != Code::VerificationFailed;
     results.push(verdict);
-    // An API server would not send anything now.
+    // An API server sends nothing to a webhook that it does not trust.
     if is_trusted {
         let began = Instant::now();
         let answer = connection.post(&url.path, body().to_string()).await;
         results.push(match answer {
-            Ok(answer) => judge(&answer, &url.path, began.elapsed()),
-            Err(error) => CheckResult::new(Code::AnswerWrong, format!("no answer at {}: {error}", url.path)),
+            Ok(answer) => check_response(&answer, &url.path, began.elapsed()),
+            Err(error) => {
+                CheckResult::new(Code::AnswerWrong, format!("no response from {}: {error}", url.path))
+            }
         });
     }
 }
@@ -111,25 +119,25 @@ fn verify(connection: &Connection, bundle: Option<&Bundle>, host: &str) -> Check
         Err(error) => {
             return CheckResult::new(
                 Code::VerificationFailed,
-                format!("the certificate cannot be used: {error}"),
+                format!("the certificate cannot be read: {error}"),
             );
         }
     };
-    let says = format!("for {}, valid until {}", shown.leaf.names.join(", "), shown.leaf.not_after);
+    let validity = format!("for {}, valid until {}", shown.leaf.names.join(", "), shown.leaf.not_after);
     let Some(bundle) = bundle else {
         return CheckResult::new(
             Code::NotVerified,
-            format!("the certificate was not verified; it is {says}"),
+            format!("the certificate was not verified; it is {validity}"),
         )
-        .advise("give its authority by --ca FILE");
+        .advise("to verify it, set its CA by --ca FILE");
     };
-    match bundle.judge(&shown, host, Timestamp::now()) {
-        Ok(()) => CheckResult::new(Code::Verified, format!("the certificate is verified; it is {says}")),
+    match bundle.verify(&shown, host, Timestamp::now()) {
+        Ok(()) => CheckResult::new(Code::Verified, format!("the certificate is verified; it is {validity}")),
         Err(distrust) => CheckResult::new(Code::VerificationFailed, distrust.to_string()),
     }
 }
 
-/// A pod that asks for nothing, so that nothing is to be done to it.
+/// Returns a review of a pod that does not opt in, so that the webhook must not change it.
 fn body() -> Value {
     json!({
         "apiVersion": "admission.k8s.io/v1",
@@ -155,7 +163,7 @@ fn body() -> Value {
     })
 }
 
-fn judge(answer: &HttpResponse, path: &str, took: Duration) -> CheckResult {
+fn check_response(answer: &HttpResponse, path: &str, took: Duration) -> CheckResult {
     let wrong = |problem: String| CheckResult::new(Code::AnswerWrong, format!("{path}: {problem}"));
     let beginning: String = answer.text.trim().chars().take(200).collect();
     if !answer.status.is_success() {
@@ -163,19 +171,19 @@ fn judge(answer: &HttpResponse, path: &str, took: Duration) -> CheckResult {
     }
     let review: Value = match serde_json::from_str(&answer.text) {
         Ok(review) => review,
-        Err(_) => return wrong(format!("the answer is not JSON: {beginning}")),
+        Err(_) => return wrong(format!("the response is not JSON: {beginning}")),
     };
     let response = &review["response"];
     if review["kind"] != "AdmissionReview" || review["apiVersion"] != "admission.k8s.io/v1" {
-        wrong(format!("the answer is no AdmissionReview of admission.k8s.io/v1: {beginning}"))
+        wrong(format!("the response is not an AdmissionReview of admission.k8s.io/v1: {beginning}"))
     } else if response["uid"] != UID {
-        wrong(format!("the answer has the uid {}, not \"{UID}\"", response["uid"]))
+        wrong(format!("the response has the uid {}, expected \"{UID}\"", response["uid"]))
     } else if response["allowed"] != true {
-        wrong(format!("a pod that asks for nothing is not allowed: {beginning}"))
+        wrong(format!("a pod that does not opt in is rejected: {beginning}"))
     } else if !response["patch"].is_null() {
-        wrong("a pod that asks for nothing is changed".to_owned())
+        wrong("a pod that does not opt in is changed".to_owned())
     } else {
-        CheckResult::new(Code::Answered, format!("{path}: allowed, with the right uid, in {took:.1?}"))
+        CheckResult::new(Code::Answered, format!("{path}: responded correctly in {took:.1?}"))
     }
 }
 
@@ -186,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_has_a_host_and_what_is_missing_is_filled_in() {
+    fn urls_need_a_host_and_have_a_default_port_and_path() {
         let parsed = |text: &str| {
             let ReviewUrl { target, path } = parse_url(text).expect(text);
             (target.to_string(), path)
@@ -196,10 +204,10 @@ mod tests {
         assert_eq!(parsed("https://[::1]:9443/"), ("[::1]:9443".to_owned(), pods));
         assert_eq!(parsed("https://127.0.0.1:1/x"), ("127.0.0.1:1".to_owned(), "/x".to_owned()));
         for (text, problem) in [
-            ("http://a/mutate-v1-pod", "by https only"),
-            ("a.b.svc:443", "by https only"),
+            ("http://a/mutate-v1-pod", "over https only"),
+            ("a.b.svc:443", "over https only"),
             ("https://", "expected a URL such as"),
-            ("/mutate-v1-pod", "by https only"),
+            ("/mutate-v1-pod", "over https only"),
         ] {
             let found = parse_url(text).expect_err(text);
             assert!(found.contains(problem), "{text}: {found}");
@@ -207,10 +215,10 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_answer_is_told_from_the_others() {
+    fn each_wrong_response_is_reported() {
         let of = |status: StatusCode, text: &str| {
             let answer = HttpResponse { status, text: text.to_owned() };
-            judge(&answer, "/mutate-v1-pod", Duration::from_millis(1))
+            check_response(&answer, "/mutate-v1-pod", Duration::from_millis(1))
         };
         let review = |response: Value| {
             json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
@@ -219,7 +227,7 @@ mod tests {
         let fine = of(StatusCode::OK, &review(json!({"uid": UID, "allowed": true})));
         assert_eq!(
             (fine.code, &*fine.message),
-            (Code::Answered, "/mutate-v1-pod: allowed, with the right uid, in 1.0ms")
+            (Code::Answered, "/mutate-v1-pod: responded correctly in 1.0ms")
         );
         for (status, text, problem) in [
             (
@@ -227,10 +235,10 @@ mod tests {
                 "nothing is here".to_owned(),
                 "the status is 404 Not Found: nothing is here",
             ),
-            (StatusCode::OK, "<html>".to_owned(), "the answer is not JSON: <html>"),
-            (StatusCode::OK, "{}".to_owned(), "the answer is no AdmissionReview"),
-            (StatusCode::OK, review(json!({"uid": "other", "allowed": true})), "the uid \"other\", not"),
-            (StatusCode::OK, review(json!({"uid": UID, "allowed": false})), "is not allowed"),
+            (StatusCode::OK, "<html>".to_owned(), "the response is not JSON: <html>"),
+            (StatusCode::OK, "{}".to_owned(), "the response is not an AdmissionReview"),
+            (StatusCode::OK, review(json!({"uid": "other", "allowed": true})), "the uid \"other\", expected"),
+            (StatusCode::OK, review(json!({"uid": UID, "allowed": false})), "is rejected"),
             (StatusCode::OK, review(json!({"uid": UID, "allowed": true, "patch": "W10="})), "is changed"),
         ] {
             let found = of(status, &text);

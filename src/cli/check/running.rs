@@ -1,7 +1,6 @@
-//! How the webhook runs in the cluster, as its pods tell: flags, service account, Secret.
+//! The flags, the service account and the Secret of the webhook, read from its pods.
 //!
-//! The webhook decides by its own flags, so what is said of its decisions has to
-//! be decided by the same.
+//! The decisions of the webhook depend on its flags, so `check` uses the same flags.
 
 mod pod;
 
@@ -15,29 +14,29 @@ use crate::cli::{flags::InjectionFlags, serve::ServeFlags};
 pub use pod::Pod;
 use pod::{Container, PodSpec};
 
-/// What a pod of the webhook tells.
+/// The settings of a pod of the webhook.
 #[derive(Debug)]
 pub struct Running {
     /// The pod.
     pub pod: Subject,
     /// Its service account.
     pub account: Account,
-    /// The flags that it runs with, or why they cannot be read.
+    /// Its flags, or why they cannot be read.
     pub flags: Result<ServingFlags, String>,
 }
 
-/// The flags that matter here.
+/// The flags that `check` uses.
 #[derive(Debug)]
 pub struct ServingFlags {
-    /// How it injects.
+    /// The injection flags.
     pub injection: InjectionFlags,
-    /// Name of the Secret with the serving certificate, where there is one.
+    /// Name of the Secret of the serving certificate, if there is one.
     pub secret: Option<String>,
-    /// What it looks after, where it manages its certificate.
+    /// The objects of managed certificates, if they are enabled.
     pub managed: Option<ManagedNames>,
 }
 
-/// Reads the newest of the webhook's pods; none where there is none.
+/// Reads the newest pod of the webhook, if there is one.
 pub fn newest(pods: &[Pod]) -> Option<Running> {
     let alive = pods.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
     let pod = alive.max_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|created| created.0))?;
@@ -53,12 +52,12 @@ pub fn newest(pods: &[Pod]) -> Option<Running> {
 }
 
 impl Running {
-    /// By which flags the decisions of the webhook are told.
+    /// Returns the result for the flags that are used.
     pub fn result(&self) -> CheckResult {
         let result = match &self.flags {
             Ok(flags) => {
                 let languages = flags.injection.languages.names();
-                let message = format!("runs with the flags that are used here; languages: {languages}");
+                let message = format!("the results are based on its flags; languages: {languages}");
                 CheckResult::new(Code::SettingsFound, message)
             }
             Err(problem) => assumed(&format!("its flags cannot be read: {problem}")),
@@ -67,10 +66,11 @@ impl Running {
     }
 }
 
-/// The warning that flags were not found.
+/// Returns the warning that the flags of this command are used.
 pub fn assumed(reason: &str) -> CheckResult {
-    let message = format!("{reason}; what would be injected is told by the flags of this command");
-    CheckResult::new(Code::SettingsAssumed, message).advise("give those of the webhook, such as --languages")
+    let message = format!("{reason}; the results are based on the flags of this command");
+    CheckResult::new(Code::SettingsAssumed, message)
+        .advise("set the flags of the webhook, such as --languages")
 }
 
 fn flags(spec: &PodSpec, own_namespace: &str) -> Result<ServingFlags, String> {
@@ -89,18 +89,18 @@ fn flags(spec: &PodSpec, own_namespace: &str) -> Result<ServingFlags, String> {
     Ok(ServingFlags { injection, secret, managed })
 }
 
-/// The values of a flag.
+/// Returns the values of a flag.
 fn given(matches: &ArgMatches, id: &str) -> Vec<String> {
     let values = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
     values.filter_map(|value| value.to_str().map(str::to_owned)).collect()
 }
 
-/// What a container runs, word by word.
+/// Returns the command and the arguments of a container.
 fn words(container: &Container) -> impl Iterator<Item = &String> {
     container.command.iter().chain(&container.args)
 }
 
-/// Parses the arguments of a container as the program in it does, with its environment.
+/// Parses the arguments of a container with its environment, as `serve` does.
 fn parse(container: &Container) -> Result<ArgMatches, String> {
     let serve = ServeFlags::augment_args(Command::new("serve"));
     let arguments: Vec<&String> = words(container).skip_while(|word| *word != "serve").collect();
@@ -109,12 +109,12 @@ fn parse(container: &Container) -> Result<ArgMatches, String> {
         line.extend(by_environment(argument, container, &arguments));
     }
     line.extend(arguments.into_iter().skip(1).cloned());
-    // The environment of whoever runs the check is another one.
+    // The environment of this process does not apply.
     let serve = serve.mut_args(|argument| argument.env(Resettable::Reset)).no_binary_name(true);
     serve.try_get_matches_from(line).map_err(|error| first_line(&error))
 }
 
-/// A flag that the container's environment gives, unless its arguments do.
+/// Returns a flag of the container's environment, unless the arguments set it.
 fn by_environment(argument: &Arg, container: &Container, arguments: &[&String]) -> Option<String> {
     let (variable, long) = (argument.get_env()?.to_str()?, format!("--{}", argument.get_long()?));
     let is_given = |given: &str| given == long || given.starts_with(&format!("{long}="));
@@ -133,7 +133,7 @@ fn first_line(error: &clap::Error) -> String {
     text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
 }
 
-/// The Secret that is mounted where the certificate is read.
+/// Returns the Secret that is mounted at the path of the certificate.
 fn secret(spec: &PodSpec, container: &Container, matches: &ArgMatches) -> Option<String> {
     let file = given(matches, "tls_cert").pop()?;
     let folder =
@@ -197,7 +197,7 @@ mod tests {
         let flags = flags_of(container(&args, env)).expect("readable");
         assert_eq!(flags.injection.languages.names(), "java,go");
         assert_eq!(flags.injection.settings().cross_namespace, CrossNamespace::Granted);
-        assert!(flags.injection.stamp, "an argument comes before the environment");
+        assert!(flags.injection.stamp, "arguments override the environment");
         let default = flags.injection.default_instrumentation.as_ref().expect("given");
         assert_eq!(default.to_string(), "home/default");
         assert_eq!(flags.secret.as_deref(), Some("serving"));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_committed_deployment_is_understood() {
+    fn the_committed_deployment_is_parsed() {
         let text = include_str!("../../../manifests/managed/deployment.yaml");
         let deployment: Value = serde_saphyr::from_str(text).expect("YAML");
         let mut pod = deployment["spec"]["template"].clone();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn unreadable_flags_are_reported() {
         let problem = flags_of(container(&["serve", "--from-the-future"], json!([]))).expect_err("unknown");
         assert!(problem.contains("--from-the-future"), "{problem}");
         let mut commanded = container(&FILES[1..], json!([]));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_pod_that_stays_counts() {
+    fn the_newest_pod_that_is_not_terminating_is_used() {
         let fine = container(&FILES, json!([]));
         let (old, new) = (pod("a", "2026-01-01T00:00:00Z", &fine), pod("b", "2026-02-01T00:00:00Z", &fine));
         let mut going = pod("c", "2026-03-01T00:00:00Z", &fine);

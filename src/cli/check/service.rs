@@ -1,4 +1,4 @@
-//! Whether the backends of the registration are there.
+//! Checks the Services of the webhooks.
 
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 
@@ -7,14 +7,14 @@ use super::{
     result::{CheckResult, Code, Subject},
 };
 
-/// What the cluster has of a Service that reviews are sent to.
+/// The Service of a webhook, as the cluster has it.
 #[derive(Debug)]
 pub struct ServiceFacts {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// The ports that reviews are sent to.
+    /// The ports that the webhooks use.
     pub ports: Vec<i32>,
     /// The Service.
     pub service: Asked<Option<Service>>,
@@ -22,14 +22,14 @@ pub struct ServiceFacts {
     pub slices: Asked<Vec<EndpointSlice>>,
 }
 
-/// What is to be said of a Service.
+/// Returns the results for a Service.
 pub fn results(facts: &ServiceFacts) -> Vec<CheckResult> {
     let about = |result: CheckResult| result.about(Subject::new("Service", &facts.namespace, &facts.name));
     let service = match &facts.service {
         Ok(Some(service)) => service,
         Ok(None) => {
-            let advice = "create it, or register the webhook with the one that is there";
-            return vec![about(CheckResult::new(Code::ServiceMissing, "is not there").advise(advice))];
+            let advice = "create it, or change the Service in the webhook configuration";
+            return vec![about(CheckResult::new(Code::ServiceMissing, "not found").advise(advice))];
         }
         Err(not_told) => return vec![not_told.result()],
     };
@@ -41,14 +41,14 @@ fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> 
     if let Some(name) = spec.and_then(|spec| spec.external_name.as_ref()).filter(|name| !name.is_empty()) {
         return CheckResult::new(
             Code::EndpointsReady,
-            format!("stands for {name}; endpoints cannot be looked at"),
+            format!("has the external name {name}; its endpoints cannot be checked"),
         );
     }
     let ports = spec.and_then(|spec| spec.ports.as_deref()).unwrap_or_default();
     let Some(own) = ports.iter().find(|own| own.port == port) else {
         let there = ports.iter().map(|own| own.port.to_string()).collect::<Vec<_>>().join(", ");
-        let advice = "register the webhook with a port that the Service has";
-        return CheckResult::new(Code::PortMissing, format!("has no port {port}; there is: {there}"))
+        let advice = "change the port in the webhook configuration";
+        return CheckResult::new(Code::PortMissing, format!("has no port {port}; its ports: {there}"))
             .advise(advice);
     };
     let slices = match slices {
@@ -57,8 +57,8 @@ fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> 
     };
     match ready(slices, own.name.as_deref().unwrap_or_default()) {
         0 => {
-            let advice = "look at the webhook's pods and their logs: kubectl get pods, kubectl logs";
-            let message = format!("has no ready endpoint for port {port}: pods are created without agents");
+            let advice = "check the webhook's pods and their logs: kubectl get pods, kubectl logs";
+            let message = format!("has no ready endpoints for port {port}: pods are not injected");
             CheckResult::new(Code::EndpointsMissing, message).advise(advice)
         }
         count => {
@@ -67,14 +67,14 @@ fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> 
     }
 }
 
-/// How many addresses answer at the port of a name.
+/// Returns the number of ready addresses of a port.
 fn ready(slices: &[EndpointSlice], port: &str) -> usize {
     let has_port = |slice: &&EndpointSlice| {
         let mut ports = slice.ports.iter().flatten();
         ports.any(|own| own.name.as_deref().unwrap_or_default() == port)
     };
     let endpoints = slices.iter().filter(has_port).flat_map(|slice| slice.endpoints.iter().flatten());
-    // Unknown is to be taken for ready.
+    // According to the API, unknown means ready.
     let is_ready = |ready: Option<bool>| ready.unwrap_or(true);
     endpoints
         .filter(|endpoint| is_ready(endpoint.conditions.as_ref().and_then(|conditions| conditions.ready)))
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn ready_endpoints_of_the_right_port_count() {
+    fn ready_endpoints_of_the_port_are_counted() {
         let endpoints = json!([
             {"addresses": ["10.0.0.1"], "conditions": {"ready": true}},
             {"addresses": ["10.0.0.2"]},
@@ -128,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named() {
+    fn missing_endpoints_and_ports_are_reported() {
         let none = json!([{"addresses": ["10.0.0.3"], "conditions": {"ready": false}}]);
         let (code, line) = said(&facts(spec(), none));
         assert_eq!(code, Code::EndpointsMissing);
-        assert!(line.contains("has no ready endpoint for port 443"), "{line}");
+        assert!(line.contains("has no ready endpoints for port 443"), "{line}");
         let (code, line) = said(&facts(json!({"ports": [{"port": 8443}, {"port": 80}]}), json!([])));
         assert_eq!(code, Code::PortMissing);
-        assert!(line.contains("has no port 443; there is: 8443, 80"), "{line}");
+        assert!(line.contains("has no port 443; its ports: 8443, 80"), "{line}");
         let gone = ServiceFacts { service: Ok(None), ..facts(spec(), json!([])) };
         assert_eq!(said(&gone).0, Code::ServiceMissing);
         let external = json!({"externalName": "webhook.example.com", "ports": []});
@@ -143,9 +143,9 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_read_is_a_warning() {
-        let refused = || NotTold { question: "get services a".to_owned(), problem: "forbidden".to_owned() };
-        let facts = ServiceFacts { slices: Err(refused()), ..facts(spec(), json!([])) };
+    fn missing_permissions_are_warnings() {
+        let forbidden = || NotTold { question: "get services a".to_owned(), problem: "forbidden".to_owned() };
+        let facts = ServiceFacts { slices: Err(forbidden()), ..facts(spec(), json!([])) };
         let (code, line) = said(&facts);
         assert_eq!(code, Code::NotAllowed);
         assert!(line.contains("cannot get services a: forbidden"), "{line}");

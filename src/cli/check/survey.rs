@@ -1,12 +1,11 @@
-//! Every workload of a cluster, seen once: what its pods have, and what new ones would get.
+//! Reads every workload of a cluster once: what is injected into its pods, and into new ones.
 //!
 //! ```text
 //! namespaces, Instrumentations ─> store ─┐
-//! pods ─> tally by workload              ├─ the core ─> findings
+//! pods ─> counts by workload             ├─ decisions ─> findings
 //! Deployments, … in pages ───────────────┘
 //! ```
-//! An object is looked at when its page comes and dropped again, so that what
-//! is kept is one row a workload.
+//! Each object is processed with its page and then dropped, so that only one row per workload is kept.
 
 mod known;
 mod look;
@@ -37,7 +36,7 @@ use object::{text, typed};
 use otel_webhook_inject::workload::OwnerKind;
 use owners::Owners;
 
-/// Looks at everything, or at one namespace.
+/// Reads all namespaces, or one.
 pub async fn take(cluster: &ClusterReader, scope: Option<&str>, injection: &InjectionFlags) -> Survey {
     let mut survey = Survey::default();
     let look = known::list(cluster, scope, injection, &mut survey).await;
@@ -64,7 +63,7 @@ struct Surveyor<'c> {
 }
 
 impl Surveyor<'_> {
-    /// Pods, counted for their workloads; those that no workload of ours made are workloads themselves.
+    /// Counts the pods of each workload. Pods without a known controller are workloads themselves.
     async fn list_pods(&mut self) {
         for (kind, resource) in [
             (OwnerKind::ReplicaSet, ApiResource::erase::<ReplicaSet>(&())),
@@ -88,7 +87,7 @@ impl Surveyor<'_> {
         }
         let pod = typed(pod, "v1", "Pod");
         let (subject, is_listed) = self.owners.of(&pod);
-        // What a kubelet runs from its own files is only shown by the API server.
+        // Mirror pods of static pods are not created through the API server.
         if subject.kind == "Node" {
             return;
         }
@@ -97,7 +96,7 @@ impl Surveyor<'_> {
         if is_listed || !is_first {
             return;
         }
-        // What the template of another controller says shows in its pods until they are injected.
+        // Pods of another controller show its template as long as they are not injected.
         let hides_template = subject.kind != "Pod" && !injected::languages(&pod).is_empty();
         if let Some(mut surveyed) = self.look.at(pod, subject) {
             if hides_template {
@@ -108,7 +107,7 @@ impl Surveyor<'_> {
         }
     }
 
-    /// Everything that makes pods.
+    /// Reads all workloads with pod templates.
     async fn list_workloads(&mut self) {
         for resource in [
             ApiResource::erase::<Deployment>(&()),
@@ -121,7 +120,7 @@ impl Surveyor<'_> {
             let told = cluster.each(&resource, scope, Part::Whole, take).await;
             self.note(told);
         }
-        // Those that have pods and no owner that makes them: few, so they are read one by one.
+        // ReplicaSets and Jobs with pods but without a controller: few, so each is read on its own.
         let mut left: Vec<Subject> = self.tally.keys().cloned().collect();
         left.retain(|subject| ["ReplicaSet", "Job"].contains(&&*subject.kind));
         for subject in left {

@@ -1,12 +1,11 @@
-//! A memory that does not grow with the cluster.
+//! A cache of bounded size.
 
 use std::{collections::HashMap, hash::Hash};
 
-/// How many answers are kept at most in each of two generations.
+/// The maximum number of entries in each of two generations.
 const GENERATION: usize = 4096;
 
-/// The newest answers, and those before them: when the newest are many, the
-/// older ones are dropped. What is used moves to the newest.
+/// Two generations of entries. When the new one is full, it replaces the old one. Used entries move to the new one.
 #[derive(Debug)]
 pub struct Memory<K, V> {
     newest: HashMap<K, V>,
@@ -20,7 +19,7 @@ impl<K, V> Default for Memory<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V: Clone> Memory<K, V> {
-    /// An answer, if it is still known.
+    /// Returns an entry, if it is still cached.
     pub fn get(&mut self, key: &K) -> Option<V> {
         if let Some(value) = self.newest.get(key) {
             return Some(value.clone());
@@ -30,7 +29,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Memory<K, V> {
         Some(value)
     }
 
-    /// Keeps an answer.
+    /// Caches an entry.
     pub fn put(&mut self, key: K, value: V) {
         if self.newest.len() >= GENERATION {
             self.older = std::mem::take(&mut self.newest);
@@ -44,13 +43,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_bounded_and_keeps_what_is_used() {
+    fn the_cache_is_bounded_and_keeps_used_entries() {
         let mut memory = Memory::default();
         for number in 0..3 * GENERATION {
             memory.put(number, ());
-            assert!(memory.get(&0).is_some(), "used all the time, forgotten at {number}");
+            assert!(memory.get(&0).is_some(), "used constantly, evicted at {number}");
         }
         assert!(memory.newest.len() + memory.older.len() <= 2 * GENERATION);
-        assert!(memory.get(&1).is_none(), "never used again, and still there");
+        assert!(memory.get(&1).is_none(), "never used again, but not evicted");
     }
 }

@@ -1,4 +1,4 @@
-//! The files of a directory, and what they hold.
+//! The files of a directory, and their documents.
 
 use std::{
     io,
@@ -9,26 +9,26 @@ use thiserror::Error;
 
 use crate::manifest::{self, Document, ManifestError};
 
-/// The namespace of objects in files that name none.
+/// The namespace of objects in files that specify none.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
-/// Why a directory or a file of it cannot be used.
+/// Why a directory or one of its files cannot be used.
 #[derive(Debug, Error)]
 pub enum SourceError {
-    /// The directory or a file of it cannot be read.
+    /// The directory or one of its files cannot be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
-        /// What cannot be read.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file's content cannot be used.
+    /// The content of a file is invalid.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
 }
 
-/// The files of a directory that are read, sorted.
+/// Returns the files of a directory to read, sorted.
 pub fn files(dir: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let unreadable = |source| SourceError::Unreadable { path: dir.to_owned(), source };
     let mut files = Vec::new();
@@ -46,18 +46,18 @@ fn is_manifest(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let extension = path.extension().unwrap_or_default();
     let is_named_so = ["yaml", "yml", "json"].iter().any(|known| extension == *known);
-    // A pipe or a device that is named so would hold the reader up for ever. A
-    // link that leads nowhere is a file that cannot be read, and is said so.
+    // A pipe or a device with such a name would block the reader forever. A dangling symlink is reported as a file that
+    // cannot be read.
     let is_file = || std::fs::metadata(path).map_or(true, |metadata| metadata.is_file());
     is_named_so && !name.starts_with('.') && is_file()
 }
 
-/// Reads a file whole.
+/// Reads a file completely.
 pub fn read_file(path: &Path) -> Result<String, SourceError> {
     std::fs::read_to_string(path).map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })
 }
 
-/// The documents of a file.
+/// Returns the documents of a file.
 pub fn documents<'t>(path: &Path, text: &'t str) -> Result<Vec<Document<'t>>, ManifestError> {
     manifest::read(text, &path.display().to_string())
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_of_the_directory_itself_are_read_in_the_order_of_their_names() {
+    fn files_are_read_in_order_without_subdirectories() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("folder.yaml")).unwrap();
         std::fs::create_dir(dir.path().join("sub")).unwrap();

@@ -1,4 +1,4 @@
-//! A directory that is read again whenever it changes.
+//! A directory that is reloaded when it changes.
 
 use std::{
     collections::BTreeMap,
@@ -11,38 +11,38 @@ use serde_json::Value;
 use super::files::{DEFAULT_NAMESPACE, SourceError, documents, files, read_file};
 use crate::store::Writer;
 
-/// How often the directory is looked at.
+/// The interval of checking the directory.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Keeps a store in step with a directory.
+/// Keeps a store up to date with a directory.
 ///
-/// Files are compared by content: the links of a mounted ConfigMap are swapped
-/// as a whole, which no watch of a file would see.
+/// Files are compared by content: the symlinks of a mounted ConfigMap are replaced as a whole, which a watch of a file
+/// would not notice.
 #[derive(Debug)]
 pub struct Follower {
     dir: PathBuf,
     writer: Writer,
     files: BTreeMap<PathBuf, Known>,
-    /// The failure to list the directory that was logged last.
+    /// The last logged failure to list the directory.
     complaint: Option<String>,
 }
 
-/// A file as it was when it was last looked at.
+/// The last state of a file.
 #[derive(Debug, Default)]
 struct Known {
-    /// What the file said, or why it could not be read.
+    /// The content of the file, or why it could not be read.
     seen: Option<Result<String, String>>,
-    /// The objects of its last good state.
+    /// The objects of its last valid state.
     objects: Vec<Value>,
 }
 
 impl Follower {
-    /// Reads the directory for the first time and publishes what it holds.
+    /// Reads the directory for the first time and publishes its objects.
     ///
-    /// A file that cannot be used is logged and left out until it can.
+    /// An invalid file is logged and skipped until it is valid.
     ///
     /// # Errors
-    /// When the directory itself cannot be read.
+    /// If the directory itself cannot be read.
     pub fn start(dir: PathBuf, writer: Writer) -> Result<Self, SourceError> {
         let paths = files(&dir)?;
         let mut follower = Self { dir, writer, files: BTreeMap::new(), complaint: None };
@@ -51,7 +51,7 @@ impl Follower {
         Ok(follower)
     }
 
-    /// Follows the directory for as long as it is polled.
+    /// Follows the directory, forever.
     pub async fn run(mut self) {
         loop {
             tokio::time::sleep(PERIOD).await;
@@ -61,14 +61,13 @@ impl Follower {
             });
             match poll.await {
                 Ok(follower) => self = follower,
-                // The runtime is shutting down, or a file made the reader panic:
-                // what was published last stays.
-                Err(error) => return tracing::error!(%error, "the source is not followed any more"),
+                // The runtime is shutting down, or the reader panicked: the last snapshot stays published.
+                Err(error) => return tracing::error!(%error, "stopped following the source directory"),
             }
         }
     }
 
-    /// Looks at the directory once. Says whether anything in it had changed.
+    /// Checks the directory once. Returns whether anything in it has changed.
     pub fn poll(&mut self) -> bool {
         let paths = match files(&self.dir) {
             Ok(paths) => paths,
@@ -87,12 +86,15 @@ impl Follower {
 
     fn complain(&mut self, complaint: String) {
         if self.complaint.as_ref() != Some(&complaint) {
-            tracing::error!(error = complaint, "the source cannot be read; what it said last stays");
+            tracing::error!(
+                error = complaint,
+                "cannot read the source directory; its last objects stay in use"
+            );
             self.complaint = Some(complaint);
         }
     }
 
-    /// Reads the files. Says whether any object may have changed.
+    /// Reads the files. Returns whether any object may have changed.
     fn take(&mut self, paths: Vec<PathBuf>) -> bool {
         let mut before = std::mem::take(&mut self.files);
         let mut changed = false;
@@ -110,12 +112,12 @@ impl Follower {
             self.writer.put_document(object, DEFAULT_NAMESPACE);
         }
         self.writer.publish();
-        tracing::info!(source = %self.dir.display(), files = self.files.len(), "the source was read");
+        tracing::info!(source = %self.dir.display(), files = self.files.len(), "read the source directory");
     }
 }
 
 impl Known {
-    /// Reads the file. Says whether its objects may have changed.
+    /// Reads the file. Returns whether its objects may have changed.
     fn read(&mut self, path: &Path) -> bool {
         let seen = read_file(path).map_err(|error| error.to_string());
         if self.seen.as_ref() == Some(&seen) {
@@ -132,7 +134,7 @@ impl Known {
                 true
             }
             Err(error) => {
-                tracing::error!(error, "a file cannot be used; what it said last stays");
+                tracing::error!(error, "cannot use a file; its last valid objects stay in use");
                 false
             }
         }
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_seen_and_nothing_is_published_without() {
+    fn snapshots_are_published_only_after_changes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.yaml");
         std::fs::write(&path, FIRST).unwrap();
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_breaks_keeps_its_last_good_state() {
+    fn a_file_that_becomes_invalid_keeps_its_last_valid_state() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.yaml"), FIRST).unwrap();
         let (mut follower, store) = follow(dir.path());
@@ -190,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_broken_at_the_start_does_not_hide_the_others() {
+    fn a_file_that_is_invalid_at_startup_does_not_affect_others() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.yaml"), "kind: Instrumentation").unwrap();
         std::fs::write(dir.path().join("b.yaml"), FIRST).unwrap();
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_goes_away_leaves_what_it_said() {
+    fn a_deleted_directory_keeps_its_last_state() {
         let outer = tempfile::tempdir().unwrap();
         let dir = outer.path().join("source");
         std::fs::create_dir(&dir).unwrap();
@@ -212,7 +214,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_mounted_config_map_is_read_through_its_links_and_only_once() {
+    fn the_files_of_a_mounted_config_map_are_read_once() {
         use std::os::unix::fs::symlink;
         let dir = tempfile::tempdir().unwrap();
         for (folder, name) in [("..first", "a"), ("..second", "b")] {
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_directory_is_said_by_name() {
+    fn the_error_of_a_missing_directory_names_it() {
         let writer = Writer::new(DefaultImages::default());
         let error = Follower::start("/nowhere/at/all".into(), writer).unwrap_err().to_string();
         assert!(error.starts_with("/nowhere/at/all: "), "{error}");

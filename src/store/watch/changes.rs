@@ -1,4 +1,4 @@
-//! The watches, as one stream of changes.
+//! All watches as one stream of changes.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -22,19 +22,18 @@ use super::watched::Watched;
 use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
 
-/// How many objects are listed at a time; a page is in memory as a whole, many
-/// times as large as what is kept of it.
+/// The page size of lists. A page is completely in memory, and much larger than what is stored of it.
 const PAGE: u32 = 100;
 
-/// What a watch tells.
+/// An event of a watch.
 pub struct Change {
-    /// Which one.
+    /// The watch.
     pub watched: Watched,
-    /// Its objects as documents, with no more of their metadata than is used.
+    /// Its objects as documents, with only the used metadata.
     pub told: Result<Event<Value>, watcher::Error>,
 }
 
-/// Everything that is watched.
+/// Returns all watches.
 pub fn changes(client: &Client) -> impl Stream<Item = Change> + use<> {
     let full = |kind: ApiResource| Api::<DynamicObject>::all_with(client.clone(), &kind);
     let namespaces = Api::<PartialObjectMeta<Namespace>>::all(client.clone());
@@ -55,8 +54,8 @@ fn whole(object: DynamicObject) -> (ObjectMeta, Value) {
     (object.metadata, object.data)
 }
 
-/// Waits longer after each list that fails. Each attempt begins with an event, which would reset
-/// the usual backoff; this one goes back by itself once two minutes have passed without an error.
+/// Waits longer after each failed list. Each attempt begins with an event, which would reset the usual backoff; this
+/// one is reset after two minutes without an error.
 #[derive(Default)]
 struct Patient(watcher::DefaultBackoff);
 
@@ -72,7 +71,7 @@ impl Backoff for Patient {
     fn reset(&mut self) {}
 }
 
-/// Watches objects of one kind, of which `parts` takes the metadata and the rest.
+/// Watches objects of one kind; `parts` splits them into metadata and the rest.
 fn watch<K>(api: Api<K>, watched: Watched, parts: fn(K) -> (ObjectMeta, Value)) -> BoxStream<'static, Change>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -84,7 +83,7 @@ where
     let events = watcher(api, watcher::Config::default().page_size(PAGE)).backoff(Patient::default());
     let changes =
         events.map(move |told| Change { watched, told: told.map(|event| converted(event, document)) });
-    changes.filter(|change| future::ready(!change.is_of_no_use())).boxed()
+    changes.filter(|change| future::ready(!change.is_irrelevant())).boxed()
 }
 
 fn converted<K>(event: Event<K>, convert: impl Fn(K) -> Value) -> Event<Value> {
@@ -98,9 +97,9 @@ fn converted<K>(event: Event<K>, convert: impl Fn(K) -> Value) -> Event<Value> {
 }
 
 impl Change {
-    /// There are many times more ServiceAccounts than ones that bound anything:
-    /// those that are not listed among them are taken as gone, which is right.
-    fn is_of_no_use(&self) -> bool {
+    /// Returns whether to drop an object: most ServiceAccounts do not restrict Secrets. Dropped objects of a list are
+    /// treated as deleted, which is correct.
+    fn is_irrelevant(&self) -> bool {
         let is_account = self.watched == Watched::Limit(LimitKind::ServiceAccount);
         let is_strict =
             |object: &Value| !object["metadata"]["annotations"][ENFORCE_MOUNTABLE_SECRETS].is_null();
@@ -109,7 +108,7 @@ impl Change {
 }
 
 impl Watched {
-    /// The object as a document, with its type, which lists leave out.
+    /// Returns the object as a document, with its type, which lists omit.
     fn document(self, metadata: &ObjectMeta, mut rest: Value) -> Value {
         rest["apiVersion"] = match self {
             Self::Instrumentation => Instrumentation::api_version(&()).into(),

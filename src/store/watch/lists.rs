@@ -1,4 +1,4 @@
-//! What the watches tell, taken in; and how far each of them has come.
+//! Applies the events of the watches to the store, and tracks the progress of their lists.
 
 use std::{collections::BTreeSet, mem};
 
@@ -9,7 +9,7 @@ use super::{changes::Change, pace::News, watched::Watched};
 use crate::store::Writer;
 use otel_webhook_inject::limits::LimitKind;
 
-/// How far each watch has come.
+/// The progress of each watch.
 #[derive(Default)]
 pub struct Lists {
     instrumentations: List,
@@ -17,7 +17,7 @@ pub struct Lists {
     limits: [List; LimitKind::ALL.len()],
 }
 
-/// Objects of one kind as a list is told anew. What is not told again is gone.
+/// The objects of a list in progress. Objects that it no longer contains are removed at its end.
 #[derive(Default)]
 struct List {
     seen: Option<BTreeSet<(String, String)>>,
@@ -26,14 +26,14 @@ struct List {
 }
 
 impl Lists {
-    /// Whether everything was listed that may be listed.
+    /// Returns whether everything is listed, except for what may not be listed.
     pub fn are_complete(&self) -> bool {
         let needed = [&self.instrumentations, &self.namespaces];
         let known = |list: &List| list.is_complete || list.is_forbidden;
         needed.iter().all(|list| list.is_complete) && self.limits.iter().all(known)
     }
 
-    /// Takes a change in. Says how much it changes.
+    /// Applies a change. Returns how much it affects.
     pub fn take(&mut self, writer: &mut Writer, change: Change) -> News {
         let Change { watched, told } = change;
         let list = match watched {
@@ -54,7 +54,7 @@ impl Lists {
 impl List {
     fn take(&mut self, writer: &mut Writer, watched: Watched, event: Event<Value>) -> News {
         match event {
-            // Each attempt at a list begins with it, also one that fails.
+            // Each attempt to list begins with this event, even if it fails.
             Event::Init => {
                 self.seen = Some(BTreeSet::new());
                 News::Nothing
@@ -87,20 +87,24 @@ impl List {
         }
     }
 
-    /// Says why a watch failed; that something is forbidden that the webhook can do without, once.
+    /// Logs why a watch failed. A missing permission for LimitRanges, ResourceQuotas and ServiceAccounts is logged once,
+    /// since the webhook can do without them.
     fn fail(&mut self, watched: Watched, error: &watcher::Error) {
         let kind = watched.kind();
         let error = Advice { error, watched };
         if !(error.is_forbidden() && matches!(watched, Watched::Limit(_))) {
-            tracing::warn!(kind, %error, "a watch failed; trying again");
+            tracing::warn!(kind, %error, "a watch failed; retrying");
         } else if !mem::replace(&mut self.is_forbidden, true) {
-            tracing::warn!(kind, %error, "what bounds pods may not be read; until it may, only what was read before is respected");
+            tracing::warn!(kind, %error, "a watch is forbidden; LimitRanges, ResourceQuotas and ServiceAccounts are used only as last read");
         }
     }
 
     fn work_again(&mut self, watched: Watched) {
         if mem::take(&mut self.is_forbidden) {
-            tracing::info!(kind = watched.kind(), "what bounds pods may be read now");
+            tracing::info!(
+                kind = watched.kind(),
+                "LimitRanges, ResourceQuotas and ServiceAccounts can be read again"
+            );
         }
     }
 }
@@ -138,7 +142,7 @@ fn identity(object: &Value) -> (String, String) {
     (text("namespace"), text("name"))
 }
 
-/// A watch's error, with what to do where that is known.
+/// The error of a watch, with a remedy if there is one.
 struct Advice<'e> {
     error: &'e watcher::Error,
     watched: Watched,

@@ -1,25 +1,25 @@
-//! When readers are shown what was taken in.
+//! When to publish snapshots.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often changes of what quotas say is used are shown. They come with every
-/// pod that is created or ends, and each publication costs all namespaces.
+/// The minimum interval of publishing the usage of ResourceQuotas. It changes with every pod that is created or
+/// deleted, and the cost of a snapshot grows with the number of namespaces.
 const USAGE_PERIOD: Duration = Duration::from_millis(100);
 
-/// How much a change matters.
+/// The relevance of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum News {
-    /// Nothing is to be shown.
+    /// Nothing has to be published.
     Nothing,
-    /// More or less of a quota is used.
+    /// The usage of a ResourceQuota.
     Usage,
-    /// Anything else, which is shown at once.
+    /// Any other change, which is published immediately.
     Change,
 }
 
-/// When the last publication was, and when the next is due.
+/// The time of the last snapshot, and whether a change waits.
 #[derive(Debug, Default)]
 pub struct Pace {
     last: Option<Instant>,
@@ -27,19 +27,19 @@ pub struct Pace {
 }
 
 impl News {
-    /// Of an object that was changed, or not.
+    /// Returns the relevance of an object that has changed, or not.
     pub fn of(is_changed: bool) -> Self {
         if is_changed { Self::Change } else { Self::Nothing }
     }
 }
 
 impl Pace {
-    /// When something has to be shown that waits; none where nothing does.
+    /// Returns when a waiting change has to be published; none if none waits.
     pub fn until(&self) -> Option<Instant> {
         self.until
     }
 
-    /// Whether to publish now, with these news.
+    /// Returns whether to publish now, with this change.
     pub fn is_due(&mut self, news: News, now: Instant) -> bool {
         if news == News::Usage && self.until.is_none() {
             self.until = Some(self.last.map_or(now, |last| last + USAGE_PERIOD));
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn usage_is_shown_at_once_after_a_rest_and_else_once_a_period() {
+    fn usage_is_published_immediately_or_once_per_interval() {
         let (mut pace, start) = (Pace::default(), Instant::now());
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
         assert!(!pace.is_due(News::Nothing, at(0)));
@@ -66,13 +66,13 @@ mod tests {
             assert!(!pace.is_due(News::Usage, at(milliseconds)), "{milliseconds} ms");
         }
         assert_eq!(pace.until(), Some(at(100)));
-        assert!(pace.is_due(News::Nothing, at(100)), "what waited is shown, also without more of it");
+        assert!(pace.is_due(News::Nothing, at(100)), "a waiting change is published without a further one");
         assert_eq!(pace.until(), None);
         assert!(!pace.is_due(News::Nothing, at(500)) && pace.is_due(News::Usage, at(500)), "after a rest");
     }
 
     #[test]
-    fn other_changes_are_shown_at_once_and_what_waits_with_them() {
+    fn other_changes_are_published_immediately_with_waiting_ones() {
         let (mut pace, start) = (Pace::default(), Instant::now());
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
         assert!(pace.is_due(News::Change, at(0)) && pace.is_due(News::Change, at(1)));

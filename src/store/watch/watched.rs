@@ -2,19 +2,19 @@
 
 use otel_webhook_inject::limits::LimitKind;
 
-/// What is watched.
+/// A watched kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
     /// Instrumentations.
     Instrumentation,
     /// Namespaces, by their metadata.
     Namespace,
-    /// What bounds the pods of a namespace.
+    /// LimitRanges, ResourceQuotas or ServiceAccounts.
     Limit(LimitKind),
 }
 
 impl Watched {
-    /// What it is called.
+    /// Returns the name of the kind.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Instrumentation => "Instrumentation",

@@ -1,4 +1,4 @@
-//! The time by which certificates are dated.
+//! The time for the validity of certificates.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use jiff::fmt::rfc2822;
 use jiff::{SignedDuration, Timestamp};
 use tracing::warn;
 
-/// Smaller differences are left alone: certificates are backdated by more, and lifetimes are longer.
+/// Smaller differences are ignored: certificates are backdated by more, and lifetimes are longer.
 const TOLERATED: Duration = Duration::from_secs(60);
 
-/// The clock of this machine, unless it is far from the API server's: what is issued by a clock that is
-/// wrong would be refused by everybody else, and replicas would disagree on what is due.
+/// The clock of this host, unless it differs much from the API server's: clients would reject certificates with wrong
+/// times, and replicas would disagree about when to rotate.
 #[derive(Debug, Default)]
 pub struct Clock {
     ahead: SignedDuration,
@@ -22,7 +22,7 @@ impl Clock {
         Timestamp::now().saturating_sub(self.ahead).unwrap_or_default()
     }
 
-    /// Compares this machine's clock to an API server's, by the header `Date` of its answer.
+    /// Compares the clock of this host with the API server's, by the header `Date` of a response.
     pub fn hear(&mut self, date: &str) {
         if let Ok(said) = rfc2822::parse(date) {
             self.compare(said.timestamp(), Timestamp::now());
@@ -35,7 +35,7 @@ impl Clock {
         if (ahead - self.ahead).unsigned_abs() > TOLERATED {
             warn!(
                 ahead = %ahead,
-                "the clock of this machine is not the API server's; certificates are dated by the API server's"
+                "the clock of this host differs from the API server's; certificates use the API server's time"
             );
         }
         self.ahead = ahead;
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_far_from_the_api_servers_is_not_used() {
+    fn a_clock_that_differs_much_is_not_used() {
         let mut clock = Clock::default();
         let own = Timestamp::now();
         for seconds in [-3600, 7200] {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_date_of_an_answer_is_understood() {
+    fn the_date_header_is_parsed() {
         let mut clock = Clock::default();
         clock.hear("nonsense");
         assert_eq!(clock.ahead, SignedDuration::ZERO);

@@ -1,4 +1,4 @@
-//! The Kubernetes objects that managed certificates are about: one Secret and the named configurations.
+//! The Kubernetes objects of managed certificates: one Secret and the webhook configurations.
 
 use futures::stream::{BoxStream, select_all};
 use futures::{Stream, StreamExt};
@@ -21,7 +21,7 @@ use otel_webhook_managed_certs::content::Content;
 use otel_webhook_managed_certs::program::PROGRAM;
 use otel_webhook_managed_certs::secret::{self, Stored};
 
-/// What managed certificates need of the whole cluster; the names stand where `CONFIGURATION` does.
+/// Returns the cluster-wide rules for managed certificates, with the placeholder `CONFIGURATION`.
 pub fn cluster_rules() -> [Value; 1] {
     [json!({
         "apiGroups": ["admissionregistration.k8s.io"],
@@ -31,9 +31,9 @@ pub fn cluster_rules() -> [Value; 1] {
     })]
 }
 
-/// What they need of their own namespace; the name stands where `SECRET` does.
+/// Returns the Role's rules for managed certificates, with the placeholder `SECRET`.
 ///
-/// `create` is for the one name as well: the Secret is created by a patch, which has a name, unlike a POST.
+/// `create` is restricted to the name as well: the Secret is created by a patch, which has a name, unlike a POST.
 pub fn namespace_rules() -> [Value; 1] {
     [json!({
         "apiGroups": [""],
@@ -43,7 +43,7 @@ pub fn namespace_rules() -> [Value; 1] {
     })]
 }
 
-/// What a watch tells.
+/// An event of a watch.
 pub enum News {
     Secret(Option<Box<Stored>>),
     Configuration(usize, Option<Configuration>),
@@ -55,9 +55,9 @@ pub enum News {
 pub enum RequestError {
     #[error(transparent)]
     Kube(#[from] kube::Error),
-    #[error("the answer is not a Secret: {0}")]
+    #[error("the response is not a Secret: {0}")]
     NotASecret(serde_json::Error),
-    #[error("the request cannot be made: {0}")]
+    #[error("cannot build the request: {0}")]
     Request(#[from] kube::core::request::Error),
 }
 
@@ -70,7 +70,7 @@ pub struct ManagedObjects {
     configurations: Vec<Named>,
 }
 
-/// A configuration of one kind by its name, whether it exists or not.
+/// A configuration of one kind and name, which may not exist.
 pub struct Named {
     pub kind: String,
     pub name: String,
@@ -78,7 +78,7 @@ pub struct Named {
 }
 
 impl ManagedObjects {
-    /// The Secret `namespace/name`, and the configurations of both kinds by these names.
+    /// Returns access to the Secret `namespace/name`, and to the configurations of both kinds with these names.
     pub fn new(client: Client, namespace: &str, name: &str, configurations: &[String]) -> Self {
         let secrets = Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<v1::Secret>(&()));
         let kinds = [
@@ -96,24 +96,24 @@ impl ManagedObjects {
         Self { client, namespace: namespace.to_owned(), name: name.to_owned(), secrets, configurations }
     }
 
-    /// The configurations, in the order of their indices.
+    /// Returns the configurations, in the order of their indices.
     pub fn configurations(&self) -> &[Named] {
         &self.configurations
     }
 
-    /// The names of the configurations, each once.
+    /// Returns the names of the configurations, without duplicates.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.configurations.iter().map(|named| named.name.as_str()).collect();
         names.dedup();
         names
     }
 
-    /// The Secret as `namespace/name`.
+    /// Returns the Secret as `namespace/name`.
     pub fn secret_name(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 
-    /// Watches all the objects. Each by its own name: nothing else is granted.
+    /// Watches all objects, each by its name, since the roles grant nothing else.
     pub fn watch(&self) -> impl Stream<Item = News> + use<> {
         let mut watches: Vec<BoxStream<'static, News>> =
             vec![news(&self.secrets, &self.name, format!("Secret {}", self.secret_name()), |object| {
@@ -127,10 +127,10 @@ impl ManagedObjects {
         select_all(watches)
     }
 
-    /// The Secret as it is now, and the date by the API server's clock.
+    /// Reads the Secret, and the time of the API server.
     ///
     /// # Errors
-    /// When the API server cannot be asked.
+    /// If the request fails.
     pub async fn secret(&self) -> Result<(Option<Stored>, Option<String>), RequestError> {
         let request = Request::new(self.secrets.resource_url()).get(&self.name, &GetParams::default())?;
         let response = self.client.send(request.map(Body::from)).await?;
@@ -149,13 +149,13 @@ impl ManagedObjects {
         Err(kube::Error::Api(status.with_code(head.status.as_u16()).boxed()).into())
     }
 
-    /// Creates the Secret; the first one wins, others get a conflict.
+    /// Creates the Secret. If several replicas do so, all but one get a conflict.
     ///
-    /// By server-side apply without force, and with a field manager that nobody else has: the same one
-    /// would be taken for somebody who has changed their mind, and overwrite what was there.
+    /// Uses server-side apply without force, with a unique field manager: with a shared one, the API server would let
+    /// the second replica overwrite the Secret.
     ///
     /// # Errors
-    /// When there is one already, or the API server does not take it.
+    /// If it exists already, or the API server rejects it.
     pub async fn create_secret(&self, content: &Content) -> Result<Stored, RequestError> {
         let serial = content.newest().map(|newest| newest.serial.replace(':', "")).unwrap_or_default();
         let params = PatchParams::apply(&format!("{PROGRAM}-{serial}"));
@@ -163,29 +163,29 @@ impl ManagedObjects {
         Ok(stored(&self.secrets.patch(&self.name, &params, &Patch::Apply(object)).await?))
     }
 
-    /// Updates the Secret, unless it was changed since it was read.
+    /// Updates the Secret, if it has not changed since it was read.
     ///
     /// # Errors
-    /// When it was, or the API server does not take it.
+    /// If it has changed, or the API server rejects it.
     pub async fn update_secret(&self, read: &Stored, content: &Content) -> Result<Stored, RequestError> {
         let params = PostParams { field_manager: Some(PROGRAM.to_owned()), ..PostParams::default() };
         let object = serde_json::from_value(read.with(content)).map_err(RequestError::NotASecret)?;
         Ok(stored(&self.secrets.replace(&self.name, &params, &object).await?))
     }
 
-    /// A configuration as it is now.
+    /// Reads a configuration.
     ///
     /// # Errors
-    /// When the API server cannot be asked.
+    /// If the request fails.
     pub async fn configuration(&self, index: usize) -> Result<Option<Configuration>, RequestError> {
         let named = &self.configurations[index];
         Ok(named.api.get_opt(&named.name).await?.as_ref().map(configuration))
     }
 
-    /// Changes a configuration, unless it was changed since it was read.
+    /// Patches a configuration, if it has not changed since it was read.
     ///
     /// # Errors
-    /// When it was, or the API server does not take it.
+    /// If it has changed, or the API server rejects it.
     pub async fn patch(&self, index: usize, patch: json_patch::Patch) -> Result<Configuration, RequestError> {
         let named = &self.configurations[index];
         let params = PatchParams { field_manager: Some(PROGRAM.to_owned()), ..PatchParams::default() };
@@ -195,13 +195,13 @@ impl ManagedObjects {
 }
 
 impl RequestError {
-    /// Whether somebody else was faster: 409 of an object that has changed, 404 of one that is gone, 422 of
-    /// a patch whose test failed.
+    /// Returns whether another client changed the object first: 409 if it has changed, 404 if it was deleted, 422 if the
+    /// test operation of a patch failed.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Kube(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code))
     }
 
-    /// Whether a role is missing.
+    /// Returns whether a permission is missing.
     pub fn is_forbidden(&self) -> bool {
         matches!(self, Self::Kube(kube::Error::Api(status)) if status.code == 403)
     }
@@ -228,7 +228,7 @@ fn news(
         .boxed()
 }
 
-/// The Secret is read without a type: the client logs what it cannot parse, and there are keys in it.
+/// Parses the Secret here and not in the client, which would log a Secret, with its keys, that it cannot parse.
 fn stored(object: &DynamicObject) -> Stored {
     Stored::read(document(object))
 }
@@ -238,7 +238,7 @@ fn configuration(object: &DynamicObject) -> Configuration {
 }
 
 fn document(object: &DynamicObject) -> Value {
-    serde_json::to_value(object).expect("what was read from JSON can be written as JSON")
+    serde_json::to_value(object).expect("an object that was read from JSON can be written as JSON")
 }
 
 #[cfg(test)]
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_stay_as_they_are_on_their_way_through_json() {
+    fn objects_survive_a_round_trip_through_json() {
         let bundle = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {"f:clientConfig": {"f:caBundle": {}}}}});
         let object = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",

@@ -1,4 +1,4 @@
-//! What operators are told: log lines, each once, and metrics.
+//! Log lines, each once, and metrics of managed certificates.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use otel_webhook_managed_certs::x509::X509;
 
 const ADVICE: &str = "; the service account needs the rules that `otel-webhook rbac` prints";
 
-/// What is told, and what has been.
+/// The reports, and which of them were already logged.
 pub struct Report {
     metrics: Arc<Metrics>,
     said_unregistered: bool,
@@ -26,19 +26,19 @@ pub struct Report {
 }
 
 impl Report {
-    /// Nothing has been told.
+    /// Starts without reports.
     pub fn new(metrics: Arc<Metrics>) -> Self {
         metrics.managed.expect();
         Self { metrics, said_unregistered: false, said_cainjector: BTreeSet::new() }
     }
 
-    /// How things stand.
+    /// Reports the current state.
     pub fn state(&mut self, objects: &ManagedObjects, replica: &Replica) {
         let is_unregistered = replica.is_unregistered();
         if is_unregistered && !self.said_unregistered {
             warn!(
                 names = objects.names().join(", "),
-                "no webhook configuration of these exists yet: not ready before there is one"
+                "not ready: none of these webhook configurations exists yet"
             );
         }
         self.said_unregistered = is_unregistered;
@@ -51,7 +51,7 @@ impl Report {
         }
     }
 
-    /// How a step came out: a failure is counted each time, and said once.
+    /// Reports the outcome of a step. A failure is counted each time, and logged once.
     pub fn outcome(
         &self,
         operation: ManagedOperation,
@@ -61,7 +61,7 @@ impl Report {
     ) {
         let Err(error) = outcome else {
             if retry.succeeded() {
-                info!(object, "it works again");
+                info!(object, "the operation succeeded again");
             }
             return;
         };
@@ -69,11 +69,11 @@ impl Report {
         let is_forbidden = matches!(&error, StepError::Request(error) if error.is_forbidden());
         let advice = if is_forbidden { ADVICE } else { "" };
         if retry.failed(&error.to_string(), Instant::now()) {
-            warn!(object, %error, "managed certificates cannot go on{advice}; trying again");
+            warn!(object, %error, "an operation of managed certificates failed; retrying{advice}");
         }
     }
 
-    /// A watch ended with an error; it begins again by itself.
+    /// Reports the failure of a watch, which restarts automatically.
     pub fn watch_failed(&self, what: &str, error: &watcher::Error) {
         self.metrics.managed.count_failure(ManagedOperation::Watch);
         let is_forbidden = matches!(
@@ -82,28 +82,28 @@ impl Report {
             | watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 403
         );
         let advice = if is_forbidden { ADVICE } else { "" };
-        warn!(what, %error, "a watch failed{advice}; trying again");
+        warn!(what, %error, "a watch failed; retrying{advice}");
     }
 
-    /// The bundle was put into a configuration; `changed_by` is who had changed it, where somebody had.
+    /// Reports that `caBundle` of a configuration was set. `changed_by` is the field manager that had changed it, if any.
     pub fn mended(&self, configuration: &Named, changed_by: Option<&str>, was_last: bool) {
         let Some(by) = changed_by else {
-            info!(%configuration, "caBundle is set");
+            info!(%configuration, "set caBundle");
             return;
         };
         self.metrics.managed.count_repair();
-        warn!(%configuration, by, "caBundle was changed, and is put back");
+        warn!(%configuration, by, "another client changed caBundle; it was restored");
         if was_last {
             warn!(
                 %configuration,
                 by,
-                "caBundle is changed again and again, and is left alone for a while. Is another tool told to \
-                 look after it? Only one can be"
+                "another client changes caBundle repeatedly; not restoring it for a while. Only one tool may manage \
+                 caBundle: disable it in the other one"
             );
         }
     }
 
-    /// Another tool is told to look after the same field.
+    /// Reports that cert-manager is configured to manage the same field.
     pub fn cainjector(&mut self, named: &Named, configuration: Option<&Configuration>) {
         let configuration = configuration.and_then(|found| Some((named.to_string(), found.cainjector?)));
         if let Some((configuration, annotation)) = configuration
@@ -111,25 +111,20 @@ impl Report {
         {
             warn!(
                 configuration,
-                annotation, "cert-manager is told to look after caBundle as well; remove the annotation"
+                annotation, "cert-manager is configured to set caBundle as well; remove the annotation"
             );
         }
     }
 }
 
-/// The Secret was changed.
-pub fn secret_changed(
-    objects: &ManagedObjects,
-    causes: &[Cause],
-    faults: &[String],
-    authority: Option<&X509>,
-) {
+/// Reports that the Secret was changed.
+pub fn secret_changed(objects: &ManagedObjects, causes: &[Cause], faults: &[String], ca: Option<&X509>) {
     let object = format!("Secret {}", objects.secret_name());
-    let authority = authority.map_or("", |authority| &authority.serial);
+    let ca = ca.map_or("", |ca| &ca.serial);
     for cause in causes {
-        info!(object, authority, "{cause}");
+        info!(object, ca, "{cause}");
     }
     if !faults.is_empty() {
-        warn!(object, faults = faults.join("; "), "it was damaged, and is mended");
+        warn!(object, faults = faults.join("; "), "the Secret was invalid and was repaired");
     }
 }

@@ -1,4 +1,4 @@
-//! A step that a replica takes, and why it fails.
+//! A step of a replica, and why it fails.
 
 use std::future::Future;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::objects::RequestError;
 use otel_webhook_managed_certs::plan::PlanError;
 
-/// How long a step may take.
+/// The timeout of a step.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why a step failed.
@@ -18,13 +18,13 @@ pub enum StepError {
     Request(#[from] RequestError),
     #[error(transparent)]
     Plan(#[from] PlanError),
-    #[error("it is left alone: {0}")]
+    #[error("not changed: {0}")]
     Foreign(String),
-    #[error("no answer within {PATIENCE:?}")]
+    #[error("timed out after {PATIENCE:?}")]
     NoAnswer,
 }
 
-/// The outcome of a step, which must not take longer than [`PATIENCE`].
+/// Returns the outcome of a step, with the timeout [`PATIENCE`].
 pub async fn in_time(step: impl Future<Output = Result<(), StepError>>) -> Result<(), StepError> {
     tokio::time::timeout(PATIENCE, step).await.unwrap_or(Err(StepError::NoAnswer))
 }

@@ -98,7 +98,7 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     assert_eq!(check(&plane, &["--strict"]).code, Some(1), "a warning counts");
 
     let nowhere = check(&plane, &["-n", "nowhere"]);
-    let said = "--namespace: there is no namespace \"nowhere\"";
+    let said = "--namespace: namespace \"nowhere\" not found";
     assert!(nowhere.code == Some(2) && nowhere.err.contains(said), "{nowhere:?}");
 
     registration_and_backends(&plane, &home);
@@ -120,12 +120,12 @@ fn until_found(plane: &ControlPlane, code: &str, exit: i32) -> String {
 fn registration_and_backends(plane: &ControlPlane, home: &Home) {
     Home::set_ready(plane, false);
     let said = until_found(plane, "EndpointsMissing", 1);
-    assert!(said.contains("has no ready endpoint for port 443"), "{said}");
+    assert!(said.contains("has no ready endpoints for port 443"), "{said}");
     Home::set_ready(plane, true);
     until_found(plane, "EndpointsReady", 0);
 
     home.register(plane, |webhook| webhook["clientConfig"]["service"]["port"] = json!(8443));
-    assert!(until_found(plane, "PortMissing", 1).contains("has no port 8443; there is: 443"));
+    assert!(until_found(plane, "PortMissing", 1).contains("has no port 8443; its ports: 443"));
     home.register(plane, |webhook| webhook["clientConfig"]["service"]["name"] = json!("other"));
     assert!(until_found(plane, "ServiceMissing", 1).contains("\"name\":\"other\""));
     home.register(plane, |webhook| webhook["failurePolicy"] = json!("Fail"));
@@ -144,7 +144,7 @@ fn registration_and_backends(plane: &ControlPlane, home: &Home) {
     let operator = "opentelemetry-operator-mutation";
     home.register_as(plane, operator, |webhook| webhook["name"] = json!("mpod.kb.io"));
     let said = until_found(plane, "OtherInjectorBeside", 0);
-    let order = "opentelemetry-operator-mutation is called before otel-webhook, by their names";
+    let order = "opentelemetry-operator-mutation is called before otel-webhook because of their names";
     assert!(said.contains(operator) && said.contains(order) && said.contains("shop"), "{said}");
     home.register_as(plane, operator, |webhook| {
         webhook["name"] = json!("mpod.kb.io");
@@ -157,7 +157,7 @@ fn registration_and_backends(plane: &ControlPlane, home: &Home) {
 fn certificates(plane: &ControlPlane, home: &Home) {
     Home::serve(plane, &SelfSigned::generate(&[NAME]).expect("a pair"));
     let said = until_found(plane, "CertificateNotTrusted", 1);
-    assert!(said.contains("no authority of the bundle signed the certificate"), "{said}");
+    assert!(said.contains("no CA of the bundle signed the certificate"), "{said}");
 
     let (authority, pair) = expired();
     home.trust(plane, &authority);
@@ -167,7 +167,7 @@ fn certificates(plane: &ControlPlane, home: &Home) {
 
     Home::serve(plane, &SelfSigned::generate(&["other.svc"]).expect("a pair"));
     let said = until_found(plane, "CertificateNotTrusted", 1);
-    assert!(said.contains(&format!("is not for {NAME}; it is for other.svc")), "{said}");
+    assert!(said.contains(&format!("is not valid for {NAME}; it is valid for other.svc")), "{said}");
 
     home.register(plane, |webhook| {
         webhook["clientConfig"].as_object_mut().expect("an object").remove("caBundle");
@@ -177,7 +177,7 @@ fn certificates(plane: &ControlPlane, home: &Home) {
     assert!(plane.kubectl(&["delete", "secret", home::SECRET, "-n", registration::HOME]).ok);
     home.register(plane, |_| ());
     let said = until_found(plane, "CertificateNotChecked", 0);
-    assert!(said.contains("there is no Secret otel-webhook/otel-webhook-certificates"), "{said}");
+    assert!(said.contains("Secret otel-webhook/otel-webhook-certificates not found"), "{said}");
     home.trust(plane, &home.pair.ca_pem);
     Home::serve(plane, &home.pair);
     until_found(plane, "CertificateTrusted", 0);
@@ -237,7 +237,7 @@ fn rights(plane: &ControlPlane) {
         let is_said = |kind: &str| {
             let mut of_kind =
                 messages.iter().filter(|message| message.contains(&format!("cannot list {kind}: ")));
-            of_kind.any(|message| message.ends_with("is told as if there were none\""))
+            of_kind.any(|message| message.ends_with("the results ignore these objects\""))
         };
         let are_seen = !messages.iter().any(|message| message.contains("cannot list pods"));
         let are_said = ["limitranges", "resourcequotas", "serviceaccounts"].into_iter().all(is_said);
@@ -269,7 +269,7 @@ fn requests(plane: &ControlPlane) {
     // Left out by the registration itself.
     registration::apply(plane, &home::deployment("kube-system", "left-out", "shop/default").to_string());
     let said = until_found(plane, "NotReviewed", 0);
-    assert!(said.contains("select the namespace kube-system"), "{said}");
+    assert!(said.contains("to include namespace kube-system"), "{said}");
     assert!(plane.kubectl(&["delete", "deployment", "left-out", "-n", "kube-system"]).ok);
 }
 
@@ -282,8 +282,8 @@ fn crd(plane: &ControlPlane) {
         "meta.helm.sh/release-namespace": "observability"});
     registration::apply(plane, &old.to_string());
     let said = until_found(plane, "CrdPrunesFields", 0);
-    assert!(said.contains("drops what is written to spec.priority, spec.selector: "), "{said}");
-    assert!(until_found(plane, "CrdGoesWithRelease", 0).contains("the helm release operator"));
+    assert!(said.contains("drops these fields: spec.priority, spec.selector"), "{said}");
+    assert!(until_found(plane, "CrdGoesWithRelease", 0).contains("the Helm release observability/operator"));
 }
 
 /// What the preview and the check say where the webhook really runs.

@@ -52,7 +52,7 @@ pub fn later(cluster: &Cluster) {
     let replicas = Replicas::new(cluster, "managed-later", &[]);
     replicas.start(0);
     until("it says that it waits", LIMIT, || {
-        (replicas.said(0, "no webhook configuration of these exists yet") == 1).then_some(())
+        (replicas.said(0, "none of these webhook configurations exists yet") == 1).then_some(())
     });
     assert!(replicas.secret().is_some(), "what can be made is made");
     let text = replicas.readiness(0);
@@ -71,7 +71,7 @@ pub fn later(cluster: &Cluster) {
         cluster.plane.kubectl(&["delete", kind, &configuration(0)]);
     }
     until("it sees that they are gone", LIMIT, || {
-        (replicas.said(0, "no webhook configuration of these exists yet") == 2).then_some(())
+        (replicas.said(0, "none of these webhook configurations exists yet") == 2).then_some(())
     });
     assert!(replicas.is_ready(0));
 }
@@ -90,7 +90,11 @@ pub fn vandalised_bundle(cluster: &Cluster) {
         assert!((0..REPLICAS).all(|replica| replicas.is_ready(replica)), "none is taken out");
     }
     note(&format!("caBundle was put back after {times:.0?}, the look by kubectl included"));
-    assert_eq!(replicas.all_said("caBundle was changed, and is put back"), times.len(), "by one of them");
+    assert_eq!(
+        replicas.all_said("another client changed caBundle; it was restored"),
+        times.len(),
+        "by one of them"
+    );
     assert!(replicas.all_said("kubectl") >= times.len(), "who did it is named");
 }
 
@@ -123,7 +127,7 @@ pub fn vandalised_secret(cluster: &Cluster) {
         let name = format!("managed-{replica}.otel-webhook.example");
         assert_eq!(complaints(&cluster.plane, before, &[&name]), [""; 0]);
     }
-    assert_eq!(replicas.all_said("it was damaged, and is mended"), 4, "each by one of them");
+    assert_eq!(replicas.all_said("the Secret was invalid and was repaired"), 4, "each by one of them");
 }
 
 /// A Secret that is somebody else's is left alone, and said to be.
@@ -200,7 +204,7 @@ pub fn rotations(cluster: &Cluster) {
 pub fn quarrel(cluster: &Cluster) {
     let replicas = Replicas::started(cluster, "managed-quarrel", &[]);
     let other = BASE64_STANDARD.encode(pair().ca_pem);
-    let gave_up = |replica| replicas.said(replica, "is left alone for a while") > 0;
+    let gave_up = |replica| replicas.said(replica, "not restoring it for a while") > 0;
     until("all leave it alone", LIMIT, || {
         set_bundle(cluster, KINDS[0], &other);
         (0..REPLICAS).all(gave_up).then_some(())
@@ -212,7 +216,7 @@ pub fn quarrel(cluster: &Cluster) {
         (0..REPLICAS).all(|replica| replicas.metric(replica, in_step) == Some(0.0)).then_some(())
     });
     assert_eq!(replicas.bundle(KINDS[0], 1), other);
-    let repairs = replicas.all_said("caBundle was changed, and is put back");
+    let repairs = replicas.all_said("another client changed caBundle; it was restored");
     assert!(repairs <= 10 * REPLICAS, "{repairs} in a minute");
 }
 

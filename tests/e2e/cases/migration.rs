@@ -60,7 +60,7 @@ fn move_over(doc: &mut Doc, world: &World, traffic: &Traffic<'_>) {
     world.register_ours("otel-webhook", &doc.values(BESIDE));
     let [checked] = &doc.run(world, BESIDE)[..] else { panic!("one command") };
     assert!(
-        checked.contains(&format!("{OPERATOR}: mpod.kb.io injects, but nowhere where this")),
+        checked.contains(&format!("{OPERATOR}: mpod.kb.io injects, but in other namespaces than this")),
         "{checked}"
     );
     is_in_effect([("shop", By::Operator), ("cart", By::Operator)]);
@@ -82,7 +82,7 @@ fn move_over(doc: &mut Doc, world: &World, traffic: &Traffic<'_>) {
         world.pods("shop", "order").iter().any(|pod| by(pod) == Some(By::Us)).then_some(())
     });
     let [checked] = &doc.run_only(world, MOVE, "otel-webhook")[..] else { panic!("one command") };
-    assert!(checked.contains("1 of 1 workloads ask for injection, and none of them in vain"), "{checked}");
+    assert!(checked.contains("1 of 1 workloads opt in, and all of them are injected"), "{checked}");
 
     doc.run(world, ROLL_BACK);
     is_in_effect([("shop", By::Operator), ("cart", By::Operator)]);

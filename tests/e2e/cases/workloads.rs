@@ -15,7 +15,7 @@ pub fn warned_of(cluster: &Cluster) {
 
     let misspelt = deployment(namespace);
     let sentence = "Warning: otel-webhook: \
-        there is no annotation instrumentation.opentelemetry.io/inject-jva (did you mean \"inject-java\"?)";
+        unknown annotation instrumentation.opentelemetry.io/inject-jva (did you mean \"inject-java\"?)";
     let dry_run = ["apply", "--dry-run=server", "--filename", "-"];
     until("the registration is in effect", LIMIT, || {
         let ran = cluster.plane.kubectl_in(&dry_run, &misspelt.to_string());
@@ -26,7 +26,7 @@ pub fn warned_of(cluster: &Cluster) {
 
     let ran = cluster.plane.kubectl_in(&["apply", "--filename", "-"], &cron_job(namespace).to_string());
     let sentence = "Warning: otel-webhook: \
-        the annotation instrumentation.opentelemetry.io/inject-java does nothing on the job template itself; \
+        the annotation instrumentation.opentelemetry.io/inject-java has no effect on the job template itself; \
         move it to spec.jobTemplate.spec.template.metadata.annotations";
     assert!(ran.ok && ran.stderr.contains(sentence), "{}", ran.stderr);
     for kind in ["deployment/mistaken", "cronjob/mistaken"] {

@@ -72,8 +72,10 @@ fn what_is_there_is_replaced_only_when_asked_to() {
     fs::write(folder.join("tls.key"), "mine").expect("a file");
     let ran = certs(folder, &[]);
     assert_eq!(ran.code, 1);
-    let expected =
-        format!("otel-webhook: {} is there already; --force replaces it\n", folder.join("tls.key").display());
+    let expected = format!(
+        "otel-webhook: {} already exists; to overwrite it, use --force\n",
+        folder.join("tls.key").display()
+    );
     assert_eq!((ran.err, ran.out), (expected, String::new()));
     assert!(!folder.join("ca.crt").exists(), "nothing is written");
     assert_eq!(fs::read_to_string(folder.join("tls.key")).expect("a file"), "mine");

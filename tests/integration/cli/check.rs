@@ -52,7 +52,7 @@ async fn a_webhook_that_answers_with_the_right_certificate_is_fine() {
     let run = review(vec![url.clone(), "--ca".to_owned(), ca.clone(), "--strict".to_owned()]).await;
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);
     assert_eq!(levels(&run), owned(&[("ok", "connection"), ("ok", "certificate"), ("ok", "answer")]));
-    assert!(run.out.contains("/mutate-v1-pod: allowed, with the right uid, in "), "{}", run.out);
+    assert!(run.out.contains("/mutate-v1-pod: responded correctly in "), "{}", run.out);
 
     let run = review(vec![url, "--ca".to_owned(), ca, "-o".to_owned(), "json".to_owned()]).await;
     let codes: Vec<Value> = run
@@ -85,7 +85,7 @@ async fn nothing_is_sent_to_a_server_that_is_not_trusted() {
     let run = review(vec![url, "--ca".to_owned(), ca]).await;
     assert_eq!(run.code, 1);
     assert_eq!(levels(&run), owned(&[("ok", "connection"), ("failure", "certificate")]));
-    assert!(run.out.contains("no authority of the bundle signed the certificate"), "{}", run.out);
+    assert!(run.out.contains("no CA of the bundle signed the certificate"), "{}", run.out);
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_wrong_path_and_a_closed_port_are_failures() {
     let url = format!("https://localhost:{}/other", server.address.port());
     let run = review(vec![url]).await;
     assert_eq!(run.code, 1);
-    assert!(run.out.contains("/other: the status is 404 Not Found: nothing is at /other"), "{}", run.out);
+    assert!(run.out.contains("/other: the status is 404 Not Found: unknown path /other"), "{}", run.out);
 
     let free =
         std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound").port();
@@ -107,14 +107,14 @@ async fn a_wrong_path_and_a_closed_port_are_failures() {
 fn what_cannot_be_checked_ends_with_two() {
     let refused = run(&["check", "--review", "http://localhost"], "");
     assert_eq!(refused.code, 2);
-    assert!(refused.err.contains("API servers call webhooks by https only"), "{}", refused.err);
+    assert!(refused.err.contains("API servers call webhooks over https only"), "{}", refused.err);
     let unreadable = run(&["check", "--review", "https://localhost", "--ca", "/nowhere/ca.crt"], "");
     assert_eq!((unreadable.code, &*unreadable.out), (2, ""));
     assert!(unreadable.err.contains("/nowhere/ca.crt: "), "{}", unreadable.err);
     let none = run(&["check", "--kubeconfig", "/nowhere/config"], "");
     assert_eq!((none.code, &*none.out), (2, ""));
     assert!(
-        none.err.contains("no cluster to check: ") && none.err.contains("/nowhere/config"),
+        none.err.contains("cannot connect to a cluster: ") && none.err.contains("/nowhere/config"),
         "{}",
         none.err
     );

@@ -34,8 +34,8 @@ Pod/p in namespace default
   app        java      Injected           default/inst     injected
 
 Pod/quiet in namespace default
-  asks for nothing; the annotation instrumentation.opentelemetry.io/inject-java: \"true\" on the pod, or on its \
-namespace, would ask";
+  does not opt in; to opt in, set the annotation instrumentation.opentelemetry.io/inject-java: \"true\" on the \
+pod or its namespace";
     assert!(run.out.starts_with(expected), "{}", run.out);
     assert_eq!(run.err, "");
 }
@@ -87,7 +87,7 @@ fn a_pod_that_cannot_be_read_says_so() {
 
 #[test]
 fn input_without_workloads_says_so() {
-    assert_eq!(explain(&[], &[INSTRUMENTATION]).out, "There is no pod and no pod template in the input.\n");
+    assert_eq!(explain(&[], &[INSTRUMENTATION]).out, "The input contains no pods and no pod templates.\n");
 }
 
 #[test]

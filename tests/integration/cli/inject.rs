@@ -230,7 +230,7 @@ fn a_pod_that_the_api_server_would_refuse_stays_as_it_is() {
     let odd = "apiVersion: v1\nkind: Pod\nmetadata: {name: odd}\nspec: {containers: none}\n";
     let run = inject(&[], &[odd]);
     assert_eq!(run.out, odd);
-    assert!(run.err.starts_with("Pod/odd: the pod cannot be read and stays as it is: "), "{}", run.err);
+    assert!(run.err.starts_with("Pod/odd: not injected, since the pod cannot be read: "), "{}", run.err);
 }
 
 #[test]

@@ -88,10 +88,10 @@ fn json_and_yaml_go_out_as_one_stream() {
 fn input_that_cannot_be_read_is_refused_with_its_place() {
     let good = "apiVersion: v1\nkind: A\n";
     for (stream, expected) in [
-        (format!("{good}---\na: [1\n"), "document 2, line 4: this is not YAML: unclosed bracket"),
+        (format!("{good}---\na: [1\n"), "document 2, line 4: invalid YAML: unclosed bracket"),
         (
             format!("{good}---\n\n{{\"kind\": \"A\",\n\"b\": "),
-            "document 2, line 6: this is not JSON: EOF while parsing a value",
+            "document 2, line 6: invalid JSON: EOF while parsing a value",
         ),
         (format!("{good}---\n\napiVersion: v1\n"), "document 2, line 5: the document has no \"kind\""),
         (format!("---\nkind: A\n---\n{good}"), "document 1, line 2: the document has no \"apiVersion\""),
@@ -115,7 +115,7 @@ fn files_that_cannot_be_read_are_named() {
         (vec!["inject", "-f", &path("none.yaml")], format!("{}: No such file", path("none.yaml"))),
         (
             vec!["inject", "-f", &path("latin.yaml")],
-            format!("{}: line 3: this is not text in UTF-8", path("latin.yaml")),
+            format!("{}: line 3: not valid UTF-8", path("latin.yaml")),
         ),
         (
             vec!["inject", "-f", "-", "--source", &path("")],
@@ -144,7 +144,7 @@ fn the_servers_other_source_is_no_directory_by_accident() {
     let refused = run(&["explain", "-f", "-", "--source", "kubernetes"], "");
     assert_eq!(refused.code, 2);
     let named =
-        ["invalid value 'kubernetes' for '--source <DIR>'", "source of `serve` only", "\"./kubernetes\""];
+        ["invalid value 'kubernetes' for '--source <DIR>'", "valid for `serve` only", "\"./kubernetes\""];
     assert!(named.iter().all(|part| refused.err.contains(part)), "{}", refused.err);
     let path = dir.path().join("kubernetes");
     succeed(&["explain", "-f", "-", "--source", path.to_str().unwrap()], "");

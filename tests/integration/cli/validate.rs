@@ -26,7 +26,7 @@ fn a_verdict_for_each_instrumentation() {
     let good = INSTRUMENTATION.replace("spec:", "spec:\n  sampler: {type: always_on}");
     let run = validate(&[], &[BAD, SERVICE, &good]);
     let expected = "\
-Instrumentation/bad in namespace shop: refused
+Instrumentation/bad in namespace shop: rejected
   error    spec.propagators[0]: \"B3\" is not a propagator (did you mean \"b3\"?); valid: tracecontext, baggage, b3, \
 b3multi, jaeger, xray, ottrace, none
   warning  spec.sampler.type: is not set; each agent takes its own default, and the argument is ignored
@@ -37,7 +37,7 @@ Instrumentation/inst in namespace default: allowed
 ";
     assert_eq!((&*run.out, &*run.err, run.code), (expected, "", 1));
     let none = validate(&[], &[SERVICE]);
-    assert_eq!((&*none.out, none.code), ("There is no Instrumentation and no workload in the input.\n", 0));
+    assert_eq!((&*none.out, none.code), ("The input contains no Instrumentations and no workloads.\n", 0));
 }
 
 #[test]

@@ -86,11 +86,11 @@ async fn other_paths_and_methods_are_told_what_there_is() {
                POST /validate-opentelemetry-io-v1alpha1-instrumentation, POST /validate-workloads";
     let answer = client.get("/").await.expect("an answer");
     assert_eq!(answer.status, StatusCode::NOT_FOUND);
-    assert_eq!(answer.text, format!("nothing is at /; there is: {all}\n"));
+    assert_eq!(answer.text, format!("unknown path /; valid: {all}\n"));
     let answer = client.get("/mutate-v1-pod").await.expect("an answer");
     assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(answer.headers[ALLOW], "POST");
-    assert_eq!(answer.text, format!("GET is not allowed on /mutate-v1-pod; there is: {all}\n"));
+    assert_eq!(answer.text, format!("GET is not allowed on /mutate-v1-pod; valid: {all}\n"));
 }
 
 #[tokio::test]

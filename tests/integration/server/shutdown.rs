@@ -67,7 +67,7 @@ async fn while_draining_everything_is_answered_but_connections_are_not_kept() {
 
     server.shutdown.drain(&health);
 
-    assert_eq!(health.unmet(), ["shutdown: the process is ending"]);
+    assert_eq!(health.unmet(), ["shutdown: the process is shutting down"]);
     let answer = old.get("/").await.expect("an answer");
     assert_eq!((answer.status, answer.text.as_str()), (StatusCode::OK, "fine"));
     assert_eq!(answer.headers[CONNECTION], "close");

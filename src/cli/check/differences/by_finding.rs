@@ -1,4 +1,4 @@
-//! Differences that show in what the core finds.
+//! Differences that are derived from the findings.
 
 use super::seen::{Seen, is_extension, items};
 use otel_webhook_inject::{
@@ -8,10 +8,10 @@ use otel_webhook_inject::{
     reason::{Reason, Sign},
 };
 
-/// Reasons by which the operator skips a container, with what it has added for it left in the pod.
+/// Reasons for which the operator skips a container, but leaves the additions for it in the pod.
 const SKIPPED: [&str; 3] = ["OptionalReference", "AutoHomeSet", "PlatformUnknown"];
 
-/// Reasons that are errors in the operator, which leave out every language.
+/// Reasons that are errors in the operator, after which it skips every language.
 const ERRORS: [&str; 7] = [
     "NoInstrumentation",
     "NoneSelectsPod",
@@ -22,10 +22,10 @@ const ERRORS: [&str; 7] = [
     "ContainerNamedTwice",
 ];
 
-/// Reasons of the product's own, which come before the operator's error that there is no such Instrumentation.
+/// Reasons that only this webhook has, and checks before the operator's error of a missing Instrumentation.
 const NOT_ASKED: [&str; 3] = ["LanguageDisabled", "InstrumentationNotGranted", "CrossNamespaceDenied"];
 
-/// D2: the operator adds volume and init container for nothing.
+/// D2: the operator adds an unused volume and init container.
 pub fn every_target_skipped(seen: &Seen<'_>) -> bool {
     let of = |name: &'static str| seen.findings().iter().filter(move |finding| finding.language == name);
     LANGUAGES.iter().any(|language| {
@@ -47,7 +47,7 @@ pub fn names_unknown_or_padded(seen: &Seen<'_>) -> bool {
     seen.has("ContainerNotFound") || lists.any(is_padded)
 }
 
-/// D15: a target was skipped before the first that was injected.
+/// D15: a target was skipped before the first injected one.
 pub fn first_target_skipped(seen: &Seen<'_>) -> bool {
     seen.injected().any(|(injected, language)| {
         let of_language = |finding: &&otel_webhook_inject::Finding| finding.language == language.name;
@@ -56,7 +56,7 @@ pub fn first_target_skipped(seen: &Seen<'_>) -> bool {
     })
 }
 
-/// D17: what the operator adds would make the pod invalid.
+/// D17: the additions of the operator would make the pod invalid.
 pub fn would_be_invalid(seen: &Seen<'_>) -> bool {
     let is_taken = ["NameTaken", "ConfigPath"].iter().any(|code| seen.has(code));
     let spec = &seen.case.pod["spec"];
@@ -73,8 +73,8 @@ pub fn would_be_invalid(seen: &Seen<'_>) -> bool {
     is_taken || by_resource
 }
 
-/// D18: the operator would inject such a pod again, since it looks neither for the container that attaches the
-/// module to nginx nor for those of extensions.
+/// D18: the operator would inject again, since it does not recognise the container that attaches the module to
+/// nginx nor those of extensions.
 pub fn injected_in_part(seen: &Seen<'_>) -> bool {
     seen.findings().iter().any(|finding| match &finding.reason {
         Reason::AlreadyInjected { sign: Sign::Container(container) } => {
@@ -84,31 +84,31 @@ pub fn injected_in_part(seen: &Seen<'_>) -> bool {
     })
 }
 
-/// D20: the operator leaves the pod alone when a Secret or ConfigMap is missing.
+/// D20: the operator does not inject if a Secret or ConfigMap is missing.
 pub fn certificates_not_checked(seen: &Seen<'_>) -> bool {
     let is_note = |note: &Note| matches!(note, Note::CertificateNotChecked { .. });
     seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
 }
 
-/// D30: the operator takes the first container, whatever it is.
+/// D30: the operator always selects the first container.
 pub fn helpers_skipped(seen: &Seen<'_>) -> bool {
     let is_note = |note: &Note| matches!(note, Note::HelpersSkipped { .. });
     seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
 }
 
-/// D32: the operator's pod would be rejected, or wait for a claim that is.
+/// D32: the operator's pod would be rejected, or wait for a resource claim that would be.
 pub fn bounded_by_namespace(seen: &Seen<'_>) -> bool {
     const SKIPPED: [&str; 4] = ["ResourcesRefused", "ClaimRefused", "SecretRefused", "MirrorPod"];
     let is_fitted = |note: &Note| match note {
         Note::ResourcesLowered { due_to, .. } | Note::SidecarFitted { due_to, .. } => !due_to.is_empty(),
         _ => false,
     };
-    // In the operator's way, they are fitted only where the pod would be rejected.
+    // With the operator's resources, they are only fitted if the pod would be rejected.
     let mut exact = seen.case.exact.findings.iter();
     SKIPPED.iter().any(|code| seen.has(code)) || exact.any(|finding| finding.notes.iter().any(is_fitted))
 }
 
-/// D21: one language fails, and another one goes in all the same.
+/// D21: one language fails, and another one is injected.
 pub fn other_language_fails(seen: &Seen<'_>) -> bool {
     let fails = seen.findings().iter().any(|finding| {
         ERRORS.contains(&finding.reason.code())
@@ -117,7 +117,7 @@ pub fn other_language_fails(seen: &Seen<'_>) -> bool {
     seen.injected().next().is_some() && fails
 }
 
-/// Whether an Instrumentation is named for a language that is not there.
+/// Returns whether a language names an Instrumentation that does not exist.
 fn names_none(seen: &Seen<'_>, language: &str) -> bool {
     let row = LANGUAGES.iter().find(|row| row.name == language);
     let mut said = row.into_iter().flat_map(|row| seen.annotation(row.inject)).flatten();

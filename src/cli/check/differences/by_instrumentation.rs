@@ -1,9 +1,9 @@
-//! Differences that show in the Instrumentation that is used, or in those there are.
+//! Differences that are derived from the Instrumentation that is used, or from the existing ones.
 
 use super::seen::{Seen, entries};
 use otel_webhook_inject::{Note, language::LANGUAGES};
 
-/// D9: the operator wants exactly one, and knows neither selectors nor priorities.
+/// D9: the operator expects exactly one, and has no selectors and priorities.
 pub fn chosen_among_several(seen: &Seen<'_>) -> bool {
     let namespace = seen.case.around.namespace;
     let count = seen.case.instrumentations.keys().filter(|(own, _)| own == namespace).count();
@@ -31,7 +31,7 @@ pub fn sets_what_is_extended(seen: &Seen<'_>) -> bool {
     })
 }
 
-/// D28: the default image that was stored is replaced by the present one.
+/// D28: the stored default image is replaced by the current one.
 pub fn image_follows_default(seen: &Seen<'_>) -> bool {
     let is_replaced = |note: &Note| matches!(note, Note::Image(choice) if choice.is_replaced());
     seen.findings().iter().flat_map(|finding| &finding.notes).any(is_replaced)

@@ -1,4 +1,4 @@
-//! Differences that show in what the pod has itself, before or after.
+//! Differences that are derived from the pod, before or after injection.
 
 use serde_json::Value;
 
@@ -9,19 +9,19 @@ use otel_webhook_inject::{
     workload::{Lookup, OwnerKind, OwnerQuery},
 };
 
-/// What a variable is called that holds the user's original value.
+/// The prefix of variables that keep the user's original value.
 const ORIGINAL: &str = "OTEL_INJECT_ORIGINAL_";
 
 /// The variable of the node's name.
 const NODE_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
 
-/// Variables that the operator adds once more, whoever set them.
+/// Variables that the operator adds again if they are already set.
 const REPEATED: [&str; 2] = ["OTEL_RESOURCE_ATTRIBUTES_POD_NAME", NODE_NAME];
 
-/// Variables that it sets before it looks at those of every language; those of one it leaves at their place.
+/// Variables that it sets first in every language; it does not move those of one language.
 const ADDRESSES: [&str; 2] = ["OTEL_NODE_IP", "OTEL_POD_IP"];
 
-/// The variables of targets that were read from elsewhere, and have been kept under another name.
+/// Returns the variables with a source (`valueFrom`) that were kept under another name.
 fn originals<'s>(seen: &'s Seen<'_>) -> impl Iterator<Item = &'s str> {
     let is_reference = |variable: &&Value| variable["valueFrom"].is_object();
     let own = containers(seen.case.pod).flat_map(|container| items(&container["env"])).filter(is_reference);
@@ -32,12 +32,12 @@ fn originals<'s>(seen: &'s Seen<'_>) -> impl Iterator<Item = &'s str> {
     })
 }
 
-/// D1: a variable that is read from elsewhere is extended all the same.
+/// D1: variables with a source are extended as well.
 pub fn original_kept(seen: &Seen<'_>) -> bool {
     originals(seen).any(|name| name != ATTRIBUTES)
 }
 
-/// D6: so are the resource attributes.
+/// D6: resource attributes with a source are extended as well.
 pub fn original_attributes_kept(seen: &Seen<'_>) -> bool {
     originals(seen).any(|name| name == ATTRIBUTES)
 }
@@ -49,15 +49,15 @@ pub fn extension_has_pull_policy(seen: &Seen<'_>) -> bool {
     seen.injected().next().is_some() && extensions.any(|container| container["imagePullPolicy"].is_string())
 }
 
-/// D4: the operator takes such a pod for injected.
+/// D4: the operator treats such a pod as already injected.
 pub fn has_node_name(seen: &Seen<'_>) -> bool {
-    // It leaves its own collector out of this.
+    // It ignores its own collector sidecar.
     let mut own = containers(seen.case.pod).filter(|container| container["name"] != "otc-container");
     let has = |container: &Value| entries(&container["env"], NODE_NAME).next().is_some();
     seen.injected().next().is_some() && own.any(has)
 }
 
-/// D7: the operator does not see such an attribute, and adds its own.
+/// D7: the operator does not recognise such an attribute, and adds its own.
 pub fn attribute_with_equals_sign(seen: &Seen<'_>) -> bool {
     let of_resource = |key: &str| {
         seen.used().any(|(object, _)| !object["spec"]["resource"]["resourceAttributes"][key].is_null())
@@ -68,7 +68,7 @@ pub fn attribute_with_equals_sign(seen: &Seen<'_>) -> bool {
     own.any(|(key, value)| value.contains('=') && is_added(key) && !is_owner(key))
 }
 
-/// D12: the operator adds these keys whether they are there or not.
+/// D12: the operator adds these keys even if they exist.
 pub fn attribute_would_be_repeated(seen: &Seen<'_>) -> bool {
     let repeated = ["k8s.pod.name", "k8s.node.name", "k8s.pod.uid"];
     let in_own = seen
@@ -83,7 +83,7 @@ pub fn attribute_would_be_repeated(seen: &Seen<'_>) -> bool {
     in_own || in_sidecar || sidecar_keeps_attribute(seen)
 }
 
-/// D12 as well: the operator takes what the application has itself from the sidecar.
+/// D12: the operator removes attributes of the application from the sidecar.
 fn sidecar_keeps_attribute(seen: &Seen<'_>) -> bool {
     let sidecar = containers(seen.after).find(|one| one["name"].as_str().is_some_and(is_sidecar));
     let kept = sidecar.map(own_attributes).unwrap_or_default();
@@ -94,7 +94,7 @@ fn sidecar_keeps_attribute(seen: &Seen<'_>) -> bool {
     })
 }
 
-/// D29: the operator leaves the variable of the node's name out where nothing refers to it.
+/// D29: the operator omits the variable of the node's name if nothing refers to it.
 pub fn node_name_added(seen: &Seen<'_>) -> bool {
     let has = |container: &Value| entries(&container["env"], NODE_NAME).next().is_some();
     let reference = format!("$({NODE_NAME})");
@@ -113,7 +113,7 @@ pub fn node_name_added(seen: &Seen<'_>) -> bool {
 /// Instrumentation sets.
 pub fn variable_would_be_repeated(seen: &Seen<'_>) -> bool {
     let is_added = |code: &str| ["Injected", "NothingToAdd"].contains(&code);
-    // A sidecar has variables of its own.
+    // A sidecar has its own variables.
     let is_in_target =
         |one: &Finding| language::named(one.language).is_some_and(|row| row.shape != Shape::Sidecar);
     let added = seen.findings().iter().filter(|one| is_added(one.reason.code()) && is_in_target(one));
@@ -130,7 +130,7 @@ pub fn variable_would_be_repeated(seen: &Seen<'_>) -> bool {
     in_two || by_container || by_resource
 }
 
-/// D16: an empty variable, and a version that is none.
+/// D16: an empty variable, and an invalid version.
 pub fn odd_attributes(seen: &Seen<'_>) -> bool {
     seen.targets().any(|(container, _)| {
         let Some(entry) = entries(&container["env"], ATTRIBUTES).last() else { return false };
@@ -156,7 +156,7 @@ pub fn owner_in_attributes(seen: &Seen<'_>) -> bool {
     own || with_sidecar.any(|(finding, _)| before.contains(&&finding.container))
 }
 
-/// D24: the main container is not the first one.
+/// D24: the main container is not the first container.
 pub fn default_container_is_not_first(seen: &Seen<'_>) -> bool {
     let named = &seen.case.pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"];
     let first = &seen.case.pod["spec"]["containers"][0]["name"];
@@ -168,7 +168,7 @@ pub fn default_container_is_not_first(seen: &Seen<'_>) -> bool {
     })
 }
 
-/// D26: the operator extends the first entry, which does not count.
+/// D26: the operator extends the first entry, which a later one overrides.
 pub fn extended_twice(seen: &Seen<'_>) -> bool {
     seen.targets().any(|(container, language)| {
         let mut names = language.extended.iter().chain(&[ATTRIBUTES]);
@@ -176,7 +176,7 @@ pub fn extended_twice(seen: &Seen<'_>) -> bool {
     })
 }
 
-/// D27: the ReplicaSet is no Deployment's, and its controller names the service.
+/// D27: the ReplicaSet has another controller than a Deployment, which gives the service its name.
 pub fn replica_set_of_another(seen: &Seen<'_>) -> bool {
     let metadata = &seen.case.pod["metadata"];
     let text = |reference: &Value, field: &str| reference[field].as_str().unwrap_or_default().to_owned();

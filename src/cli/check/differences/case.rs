@@ -1,4 +1,4 @@
-//! What is looked at, and what shows.
+//! The input of the rules, and their result.
 
 use std::collections::HashMap;
 
@@ -16,18 +16,18 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// A pod, what came of it, and what that came of.
+/// A pod, the decision about it, and what the decision depends on.
 pub struct Case<'c> {
-    /// The pod before.
+    /// The pod before injection.
     pub pod: &'c Value,
-    /// What the core finds.
+    /// The findings.
     pub outcome: &'c Outcome,
-    /// The same with the init containers' resources as the operator sets them.
+    /// The findings if init containers have the resources that the operator sets.
     pub exact: &'c Outcome,
-    /// What is known around it.
+    /// What the decision depends on.
     pub around: &'c Around<'c>,
     /// The owner that a pod of a template will have.
     pub owner: Option<&'c OwnerReference<'static>>,
-    /// Instrumentations as they are stored, by namespace and name.
+    /// The stored Instrumentations, by namespace and name.
     pub instrumentations: &'c HashMap<(String, String), Value>,
 }

@@ -1,4 +1,4 @@
-//! A case, as rules look at it.
+//! A case with the pod after injection, as the rules read it.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use otel_webhook_inject::{
     language::{self, LANGUAGES, Language, Mark, Shape},
 };
 
-/// A case with the pod after.
+/// A case with the pod after injection.
 pub struct Seen<'s> {
     pub case: &'s Case<'s>,
     pub after: &'s Value,
@@ -24,13 +24,13 @@ impl<'s> Seen<'s> {
         self.findings().iter().any(|finding| finding.reason.code() == code)
     }
 
-    /// What went in: language and container.
+    /// Returns what was injected: language and container.
     pub fn injected(&self) -> impl Iterator<Item = (&'s Finding, &'static Language)> {
         let injected = self.findings().iter().filter(|finding| finding.reason.is_injected());
         injected.filter_map(|finding| Some((finding, language::named(finding.language)?)))
     }
 
-    /// The containers that something went into, as they were before, with the language.
+    /// Returns the injected containers as they were before, with the language.
     pub fn targets(&self) -> impl Iterator<Item = (&'s Value, &'static Language)> {
         self.injected().filter_map(|(finding, language)| {
             let name = finding.container.as_deref()?;
@@ -38,7 +38,7 @@ impl<'s> Seen<'s> {
         })
     }
 
-    /// The Instrumentations that were used, with the language.
+    /// Returns the Instrumentations that were used, with the language.
     pub fn used(&self) -> impl Iterator<Item = (&'s Value, &'static Language)> {
         self.injected().filter_map(|(finding, language)| {
             let name = &finding.instrumentation.as_ref()?.name;
@@ -47,7 +47,7 @@ impl<'s> Seen<'s> {
         })
     }
 
-    /// An annotation under the prefix: the pod's own, and its namespace's.
+    /// Returns the values of an annotation on the pod and on its namespace.
     pub fn annotation(&self, key: &str) -> [Option<&'s str>; 2] {
         let own = self.case.pod["metadata"]["annotations"][format!("{ANNOTATION_PREFIX}{key}")].as_str();
         let known = self.case.around.catalogue.namespace(self.case.around.namespace);
@@ -59,37 +59,37 @@ impl<'s> Seen<'s> {
     }
 }
 
-/// The variable of resource attributes.
+/// The environment variable of resource attributes.
 pub const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
 
 pub fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// Every container of a pod, init containers first.
+/// Returns every container of a pod, init containers first.
 pub fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     items(&pod["spec"]["initContainers"]).chain(items(&pod["spec"]["containers"]))
 }
 
-/// The entries of a variable in a list, in order.
+/// Returns the entries of a variable in a list, in order.
 pub fn entries<'v>(list: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     items(list).filter(move |variable| variable["name"] == name)
 }
 
-/// The keys and values of a container's own resource attributes.
+/// Returns the keys and values of a container's own resource attributes.
 pub fn own_attributes(container: &Value) -> Vec<(&str, &str)> {
     let entry = entries(&container["env"], ATTRIBUTES).last();
     let text = entry.and_then(|entry| entry["value"].as_str()).unwrap_or_default();
     text.split(',').filter_map(|pair| pair.trim().split_once('=')).collect()
 }
 
-/// Whether this is the name of an extension's init container, of which a pod can have several.
+/// Returns whether this is the name of an extension's init container. A pod can have several.
 pub fn is_extension(name: &str) -> bool {
     let mut marks = LANGUAGES.iter().flat_map(|row| row.marks);
     marks.any(|mark| matches!(mark, Mark::InitWithNumber(prefix) if name.starts_with(prefix)))
 }
 
-/// Whether this is the name of an agent's sidecar.
+/// Returns whether this is the name of an agent's sidecar.
 pub fn is_sidecar(name: &str) -> bool {
     let mut rows = LANGUAGES.iter().filter(|row| row.shape == Shape::Sidecar);
     rows.any(|row| row.marks.iter().any(|mark| matches!(mark, Mark::Regular(own) if *own == name)))

@@ -1,5 +1,5 @@
-//! The differences, against the operator's own results: a case that is marked as
-//! different has its number, and one that is not has none.
+//! Compares the differences with recorded results of the operator: a case that is marked as different has its
+//! number, and the others have none.
 
 use std::{collections::HashMap, io::Read, path::Path};
 
@@ -78,8 +78,8 @@ fn of_pod(pod: &Value, namespace: &str, objects: &[Value], settings: &Settings) 
     })
 }
 
-/// Marks of cases whose pod shows no trace of them: the container is skipped either
-/// way, several Instrumentations are an error either way, D10 and D11 never show.
+/// Marks of cases that cannot be seen in the pod: both skip the container, both report an error for several
+/// Instrumentations, or the difference is D10 or D11.
 fn shows(number: u8, case: &Value) -> bool {
     match number {
         1 => !case.to_string().contains("\"optional\":true"),
@@ -89,7 +89,7 @@ fn shows(number: u8, case: &Value) -> bool {
     }
 }
 
-/// Cases whose mark is for another reason than the one that is told.
+/// Cases that are marked for another reason than the derived one.
 const OTHERWISE: [&str; 20] = [
     "cont-java-own-dup-unknown",
     "cont-go-own-dup-unknown",
@@ -108,15 +108,15 @@ const OTHERWISE: [&str; 20] = [
     "env-nginx-LD_LIBRARY_PATH-own-optional-second-fine",
     "env-nginx-OTEL_RESOURCE_ATTRIBUTES-own-configmap",
     "env-sdk-OTEL_RESOURCE_ATTRIBUTES-own-configmap",
-    // The platform is unknown, so that the container is skipped before its variable matters.
+    // The platform is unknown, so that the container is skipped before its variable is read.
     "random-0888-java+python",
-    // The variable is set, so that the controller's name stands in the module's configuration alone.
+    // The variable is set, so that only the module's configuration contains the controller's name.
     "random-0823-apache-httpd",
     "random-1493-nginx",
 ];
 
 #[test]
-fn the_operators_own_results_have_their_numbers() {
+fn recorded_differences_from_the_operator_are_derived() {
     let (mut told, mut missed, mut invented) = (0, Vec::new(), Vec::new());
     for case in cases() {
         let id = case["id"].as_str().expect("an id");
@@ -131,7 +131,7 @@ fn the_operators_own_results_have_their_numbers() {
                 missed.push(format!("D{number} of {id}"));
             }
         }
-        // An unknown name is said, whatever the operator makes of the rest of the list. The cases were
+        // An unknown name is reported, regardless of the rest of the list. The cases were
         // recorded before D29, before Go's sidecar kept what the application has itself (D12), and
         // before a language's addresses stood at the head (D13).
         let keeps = items(&case["diverges"]).any(|mark| mark == "O15");
@@ -146,18 +146,18 @@ fn the_operators_own_results_have_their_numbers() {
         let extra = found.iter().filter(|one| marks.is_empty() && !is_known(one.0));
         invented.extend(extra.map(|one| format!("{one} of {id}")));
     }
-    assert!(missed.is_empty(), "not told: {missed:?}");
-    assert!(invented.len() <= MOST_INVENTED, "told without a mark: {invented:?}");
-    assert!(told >= FEWEST_TOLD, "only {told} are told");
+    assert!(missed.is_empty(), "not derived: {missed:?}");
+    assert!(invented.len() <= MOST_INVENTED, "derived without a mark: {invented:?}");
+    assert!(told >= FEWEST_TOLD, "only {told} are derived");
 }
 
-/// Numbers that are told where the operator's result is the same after all.
+/// How many numbers may be derived although the operator's result is the same.
 const MOST_INVENTED: usize = 5;
 
-/// How many marks are told; cases that are not read any more are noticed.
+/// How many marks are derived at least, to detect cases that are no longer read.
 const FEWEST_TOLD: usize = 400;
 
-/// A pod of two containers with these annotations, under the prefix where they have none.
+/// A pod of two containers with these annotations; the prefix is added if they have none.
 fn pod(annotations: &[(&str, &str)]) -> Value {
     let key =
         |key: &str| if key.contains('/') { key.to_owned() } else { format!("{ANNOTATION_PREFIX}{key}") };
@@ -179,7 +179,7 @@ fn told(pod: &Value, objects: &[Value], init_resources: InitResources) -> String
 }
 
 #[test]
-fn a_choice_among_several_and_by_selector_is_told() {
+fn a_choice_by_priority_or_selector_is_a_difference() {
     let ask = pod(&[("inject-java", "true"), ("container-names", "app")]);
     let exact = |objects: &[Value]| told(&ask, objects, InitResources::Exact);
     let (plain, first) = (instrumentation("a", &json!({})), instrumentation("b", &json!({"priority": 1})));
@@ -190,7 +190,7 @@ fn a_choice_among_several_and_by_selector_is_told() {
 }
 
 #[test]
-fn what_no_recorded_case_has_is_told_as_well() {
+fn differences_without_a_recorded_case_are_derived() {
     let plain = [instrumentation("a", &json!({}))];
     let listed = pod(&[("inject-java", "true"), ("container-names", "app")]);
     assert_eq!(told(&listed, &plain, InitResources::Neutral), "D23");
@@ -211,11 +211,11 @@ fn what_no_recorded_case_has_is_told_as_well() {
     let old = otel_webhook_api::defaults::JAVA.image.replace("2.30.0", "2.29.0");
     assert_eq!(stored(&old, &old), "D28");
     assert_eq!(stored(&old, ""), "", "it is pinned");
-    assert_eq!(stored("java:old", "java:old"), "", "it is a mirror's, and kept");
+    assert_eq!(stored("java:old", "java:old"), "", "it is the image of a mirror, and kept");
 }
 
 #[test]
-fn what_the_cases_were_recorded_too_early_for_is_told() {
+fn differences_newer_than_the_recorded_cases_are_derived() {
     let plain = [instrumentation("a", &json!({}))];
     let with_own = |mut pod: Value, value: &str| {
         pod["spec"]["containers"][1]["env"] = json!([{"name": ATTRIBUTES, "value": value}]);
@@ -238,7 +238,7 @@ fn what_the_cases_were_recorded_too_early_for_is_told() {
 }
 
 #[test]
-fn what_another_namespace_does_not_grant_is_an_error_of_the_operator_only_where_it_does_not_exist() {
+fn a_missing_grant_is_an_error_of_the_operator_only_if_the_instrumentation_does_not_exist() {
     let ask = pod(&[("inject-java", "a"), ("inject-python", "infra/b"), ("container-names", "app")]);
     let own = instrumentation("a", &json!({}));
     let mut other = instrumentation("b", &json!({}));
@@ -253,7 +253,7 @@ fn what_another_namespace_does_not_grant_is_an_error_of_the_operator_only_where_
 }
 
 #[test]
-fn who_asks_for_nothing_has_no_differences() {
+fn a_pod_that_does_not_opt_in_has_no_differences() {
     let mut silent = pod(&[]);
     silent["spec"]["os"] = json!({"name": "windows"});
     assert_eq!(told(&silent, &[], InitResources::Neutral), "");

@@ -1,4 +1,4 @@
-//! What the preview says of each way that a workload can change.
+//! Tests of each change of a workload in the preview.
 
 use super::*;
 use crate::cli::check::{
@@ -11,7 +11,7 @@ use otel_webhook_api::{
 };
 use otel_webhook_inject::reason::{Reason, Sign};
 
-/// What `Seen::warned` warns of.
+/// The warning of `Seen::warned`.
 const WARNING: &str = "OTEL_EXPORTER_OTLP_ENDPOINT is \"c:4317\", without a scheme; set it to http://c:4317";
 
 fn none() -> Reason {
@@ -39,7 +39,7 @@ fn all() -> Seen {
 }
 
 #[test]
-fn each_change_has_its_word() {
+fn each_change_has_a_name() {
     let survey = all().survey();
     let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
     let objects: Vec<_> = objects(&survey, &registration).collect();
@@ -63,7 +63,7 @@ fn each_change_has_its_word() {
 }
 
 #[test]
-fn an_object_has_all_there_is_to_know() {
+fn an_object_has_all_fields() {
     let changed = seen("Deployment", "shop", "order").pods(2).has("java", 1).asks("java", Reason::Injected);
     let survey = changed.warned().asks("go", none()).differs(&[21]).collector().survey();
     let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
@@ -86,7 +86,7 @@ fn an_object_has_all_there_is_to_know() {
 }
 
 #[test]
-fn the_table_has_a_line_for_every_workload_and_the_reasons_below() {
+fn the_table_has_a_row_per_workload_and_reasons_below() {
     let warned = seen("Deployment", "shop", "warned").asks("java", Reason::Injected).warned();
     let odd = seen("Deployment", "shop", "odd").unreadable("no list");
     let text = text(&all().and(odd).and(warned).survey());
@@ -99,18 +99,18 @@ fn the_table_has_a_line_for_every_workload_and_the_reasons_below() {
         "shop       Job/silent          1     -         -             -                  -",
         "shop       Deployment/odd      0     -         -             unreadable         -",
         "  Deployment shop/odd: the pod cannot be read: no list",
-        "  CloneSet shop/hidden: its pods are injected already and hide their template",
-        "The operator gives these a collector, and goes on doing so:",
+        "  CloneSet shop/hidden: unknown, since its pods are already injected and its template cannot be read",
+        "Into these, the operator injects a collector sidecar, and continues to:",
         "  DaemonSet shop/removed",
         "11 workloads with their next pods: 1 removed, 1 added, 1 changed, 3 unknown, 2 same, 3 none",
     ] {
         assert!(text.lines().any(|shown| shown == line), "{line} is not in\n{text}");
     }
-    assert_eq!(super::text(&Survey::default()), "There is no workload.\n");
+    assert_eq!(super::text(&Survey::default()), "There are no workloads.\n");
 }
 
 #[test]
-fn an_image_that_is_kept_or_replaced_is_said() {
+fn kept_and_replaced_images_are_reported() {
     let stored = Stored { image: Some("own:1"), recorded: Some("own:1"), is_blocked: false };
     let choice = DefaultImages::default().choose(&JAVA, stored);
     let said = choice.to_string();

@@ -1,8 +1,8 @@
-//! Where reviews are sent.
+//! The backends of webhooks.
 
 use k8s_openapi::api::admissionregistration::v1::WebhookClientConfig;
 
-/// Where reviews go.
+/// The backend of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Backend {
     /// A Service of the cluster.
@@ -16,12 +16,12 @@ pub enum Backend {
         /// The path.
         path: String,
     },
-    /// Somewhere else.
+    /// A URL.
     Url(String),
 }
 
 impl Backend {
-    /// The one of a webhook.
+    /// Returns the backend of a webhook.
     pub fn of(config: &WebhookClientConfig) -> Self {
         match &config.service {
             Some(service) => Self::Service {
@@ -34,7 +34,7 @@ impl Backend {
         }
     }
 
-    /// The path that reviews are sent to.
+    /// Returns the path of the webhook.
     pub fn path(&self) -> String {
         match self {
             Self::Service { path, .. } => path.clone(),

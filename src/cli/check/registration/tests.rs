@@ -1,10 +1,10 @@
-//! What is read from configurations, beginning with the committed ones.
+//! Tests of webhook configurations, based on the committed manifests.
 
 use serde_json::{Value, from_value, json};
 
 use super::*;
 
-/// The committed registration, as `change` leaves it, beside other configurations.
+/// The committed configurations after `change`, and others.
 pub fn registration(others: &[Value], change: impl FnOnce(&mut Value, &mut Value)) -> Registration {
     let text = include_str!("../../../../manifests/webhook/webhook.yaml");
     let [mut mutating, mut validating]: [Value; 2] =
@@ -37,11 +37,11 @@ fn codes(registration: &Registration) -> Vec<Code> {
 }
 
 #[test]
-fn the_committed_registration_is_as_it_should_be() {
+fn the_committed_configurations_have_no_problems() {
     let registration = registration(&[], |_, _| ());
     assert_eq!(codes(&registration), [Code::PodsRegistered]);
     let line = registration.results()[0].line();
-    let end = "sends pods that are created to Service otel-webhook/otel-webhook, port 443";
+    let end = "sends new pods to Service otel-webhook/otel-webhook, port 443";
     assert!(line.ends_with(end), "{line}");
     let pods = registration.pods().next().expect("one");
     assert!(pods.selects(&labels("shop"), &Labels::new(), false));
@@ -49,7 +49,7 @@ fn the_committed_registration_is_as_it_should_be() {
 }
 
 #[test]
-fn each_thing_that_is_missing_is_said() {
+fn everything_that_is_missing_is_reported() {
     let none = Registration::new(&[], &[], &[]);
     assert_eq!(
         (&none.names[..], codes(&none)),
@@ -59,7 +59,8 @@ fn each_thing_that_is_missing_is_said() {
         mutating["webhooks"][0]["rules"][0]["operations"] = json!(["UPDATE"]);
     });
     assert_eq!(codes(&no_pods), [Code::PodsNotRegistered]);
-    for (mutating_too, words) in [(false, "without a verdict"), (true, "without defaults and a verdict")] {
+    for (mutating_too, words) in [(false, "without validation"), (true, "without defaulting and validation")]
+    {
         let bare = registration(&[], |mutating, validating| {
             validating["webhooks"] = json!([]);
             if mutating_too {
@@ -85,7 +86,7 @@ fn a_configuration_of_another_name_is_found_by_its_webhooks() {
 }
 
 #[test]
-fn a_policy_that_holds_pods_back_and_a_wrong_path_are_found() {
+fn failure_policy_fail_and_a_wrong_path_are_reported() {
     let odd = registration(&[], |mutating, _| {
         mutating["webhooks"][0]["failurePolicy"] = json!("Fail");
         mutating["webhooks"][0]["clientConfig"]["service"]["path"] = json!("/mutate-pods");
@@ -93,12 +94,12 @@ fn a_policy_that_holds_pods_back_and_a_wrong_path_are_found() {
     });
     assert_eq!(codes(&odd), [Code::PodsRegistered, Code::PodsHeldBack, Code::PathUnknown]);
     let results = odd.results();
-    assert!(results[0].line().contains("as far as its match conditions let them"));
-    assert!(results[2].line().contains("there is: /mutate-v1-pod, "), "{}", results[2].line());
+    assert!(results[0].line().contains("if its match conditions match"));
+    assert!(results[2].line().contains("valid paths: /mutate-v1-pod, "), "{}", results[2].line());
 }
 
 #[test]
-fn those_who_inject_are_told_from_other_webhooks_for_pods() {
+fn other_webhooks_for_pods_do_not_inject() {
     let mut mesh = operator("mesh", json!({}));
     mesh["webhooks"][0]["name"] = json!("inject.mesh.io");
     mesh["webhooks"][0]["clientConfig"]["service"]["path"] = json!("/inject");

@@ -1,4 +1,4 @@
-//! Requests that are met, that are in vain, and pods from before.
+//! Tests of workloads that are injected, of workloads that are not, and of older pods.
 
 use serde_json::{Value, json};
 
@@ -22,15 +22,15 @@ fn none(namespace: &str) -> Reason {
 }
 
 #[test]
-fn all_is_well_where_everyone_gets_what_they_ask_for() {
+fn workloads_that_are_all_injected_have_one_result() {
     let met = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 2).pods(2);
     let found = in_default(met.and(seen("Deployment", "shop", "silent").pods(1)));
     assert_eq!(codes(&found), [Code::RequestsMet]);
-    assert!(found[0].line().ends_with("1 of 2 workloads ask for injection, and none of them in vain"));
+    assert!(found[0].line().ends_with("1 of 2 workloads opt in, and all of them are injected"));
 }
 
 #[test]
-fn a_request_in_vain_has_the_cores_own_reason() {
+fn a_skipped_language_has_the_reason_of_the_decision() {
     let found = in_default(seen("Deployment", "shop", "order").asks("java", none("shop")));
     assert_eq!(codes(&found), [Code::RequestInVain]);
     assert_eq!(found[0].reason, Some("NoInstrumentation"));
@@ -41,7 +41,7 @@ fn a_request_in_vain_has_the_cores_own_reason() {
 }
 
 #[test]
-fn what_is_injected_and_will_not_arrive_is_a_warning() {
+fn an_injection_without_effect_is_a_warning() {
     let found = in_default(seen("Deployment", "shop", "order").asks("java", Reason::Injected).warned());
     assert_eq!(codes(&found), [Code::InjectedWithWarning, Code::RequestsMet]);
     assert_eq!(found[0].reason, Some("EndpointWithoutScheme"));
@@ -52,7 +52,7 @@ fn what_is_injected_and_will_not_arrive_is_a_warning() {
 }
 
 #[test]
-fn what_lies_with_the_namespace_is_said_once() {
+fn reasons_of_a_namespace_are_reported_once() {
     let by_namespace = seen("Deployment", "shop", "a").asks("java", none("shop"));
     let own = seen("Deployment", "shop", "b").asks("java", none("shop")).names("java");
     let mut survey = by_namespace.and(own).survey();
@@ -64,7 +64,7 @@ fn what_lies_with_the_namespace_is_said_once() {
 }
 
 #[test]
-fn what_other_namespaces_do_not_grant_lies_with_the_namespace() {
+fn missing_grants_of_other_namespaces_are_reasons_of_the_namespace() {
     let name = || ObjectName { namespace: "infra".into(), name: "base".into() };
     let namespace = || "shop".to_owned();
     for reason in [
@@ -81,36 +81,38 @@ fn what_other_namespaces_do_not_grant_lies_with_the_namespace() {
 }
 
 #[test]
-fn pods_from_before_are_counted_with_what_to_do() {
+fn older_pods_are_counted_with_a_remedy() {
     let old = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 1).pods(3);
     let found = in_default(old);
-    let expected = "Deployment shop/order: 2 of 3 pods run without java, which new ones would get: they are \
-                    from before; kubectl rollout restart deployment/order -n shop";
+    let expected = "Deployment shop/order: 2 of 3 pods were created before, and run without java; new pods \
+                    are injected; kubectl rollout restart deployment/order -n shop";
     assert_eq!(found[0].code, Code::RunningWithout);
     assert!(found[0].line().ends_with(expected), "{}", found[0].line());
     let short = seen("CronJob", "shop", "report").asks("java", Reason::Injected).pods(1);
-    assert_eq!(codes(&in_default(short)), [Code::RequestsMet], "its pods end by themselves");
+    assert_eq!(codes(&in_default(short)), [Code::RequestsMet], "its pods are short-lived");
     let bare = in_default(seen("Pod", "shop", "p").asks("java", Reason::Injected).pods(1));
-    assert!(bare[0].line().ends_with("; delete them, so that they are created anew"), "{}", bare[0].line());
+    assert!(bare[0].line().ends_with("; delete them, so that they are recreated"), "{}", bare[0].line());
 }
 
 #[test]
-fn who_is_not_sent_to_any_webhook_is_told() {
+fn pods_that_no_configuration_selects_are_reported() {
     let ask = |namespace: &str| seen("Deployment", namespace, "dns").asks("java", Reason::Injected).pods(1);
     let found = in_default(ask("kube-system"));
     assert_eq!(found[0].code, Code::NotReviewed);
-    assert!(found[0].line().contains("let the selectors of otel-webhook select the namespace kube-system"));
-    // The operator has them still.
+    assert!(
+        found[0].line().contains("change the selectors of otel-webhook to include namespace kube-system")
+    );
+    // The operator still selects them.
     let everywhere: Value = json!({});
     let both = registration(&[operator("a-operator", everywhere)], |_, _| ());
     assert_eq!(codes(&results(&ask("kube-system").survey(), &both)), [Code::RequestsMet]);
-    // Nothing is registered: that is said elsewhere.
+    // A missing registration is reported elsewhere.
     let none = Registration::default();
     assert_eq!(codes(&results(&ask("shop").survey(), &none)), [Code::RequestsMet]);
 }
 
 #[test]
-fn what_only_a_namespace_asks_for_is_not_sent_where_pods_have_to_ask() {
+fn an_opt_in_of_the_namespace_is_not_enough_if_pods_have_to_opt_in() {
     let annotated = registration(&[], |mutating, _| {
         let condition = json!([{"name": "opted-in", "expression": "true"}]);
         mutating["webhooks"][0]["matchConditions"] = condition;
@@ -118,12 +120,12 @@ fn what_only_a_namespace_asks_for_is_not_sent_where_pods_have_to_ask() {
     let ask = || seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 1).pods(1);
     let found = results(&ask().survey(), &annotated);
     assert_eq!(found[0].code, Code::NotReviewed);
-    assert!(found[0].line().contains("annotate its own pods"), "{}", found[0].line());
+    assert!(found[0].line().contains("annotate the pods"), "{}", found[0].line());
     assert_eq!(codes(&results(&ask().names("java").survey(), &annotated)), [Code::RequestsMet]);
 }
 
 #[test]
-fn reviewers_are_in_the_order_of_their_calls() {
+fn webhooks_are_in_the_order_of_their_calls() {
     let survey = seen("Deployment", "shop", "order").survey();
     let names = |other: &str| {
         let registration = registration(&[operator(other, json!({}))], |_, _| ());
@@ -136,7 +138,7 @@ fn reviewers_are_in_the_order_of_their_calls() {
 }
 
 #[test]
-fn an_instrumentation_that_cannot_be_used_is_named() {
+fn an_unusable_instrumentation_is_reported() {
     let mut survey = Survey::default();
     let subject = Subject::new("Instrumentation", "shop", "broken");
     survey.unusable.push((subject, "spec.selector: no operator".to_owned()));

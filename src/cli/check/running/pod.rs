@@ -1,5 +1,4 @@
-//! As much of a pod as tells how the webhook runs in it. The whole of a pod's
-//! type would be half a megabyte of the program, for a dozen of its fields.
+//! The fields of a pod that `check` reads. The complete type would add half a megabyte to the program.
 
 use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::Resource;
@@ -9,17 +8,17 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize, Resource)]
 #[resource(inherit = v1::Pod)]
 pub struct Pod {
-    /// Name, namespace, and when it came and goes.
+    /// Name, namespace, and the times of its creation and deletion.
     pub metadata: ObjectMeta,
-    /// What it runs.
+    /// Its specification.
     pub spec: Option<PodSpec>,
 }
 
-/// What a pod runs.
+/// The specification of a pod.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSpec {
-    /// Its account; none for `default`.
+    /// Its service account; none for `default`.
     pub service_account_name: Option<String>,
     /// Its containers.
     pub containers: Vec<Container>,
@@ -28,36 +27,36 @@ pub struct PodSpec {
     pub volumes: Vec<Volume>,
 }
 
-/// What a container runs.
+/// A container.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Container {
-    /// What is run in place of the image's own program.
+    /// The command.
     pub command: Vec<String>,
     /// The arguments.
     pub args: Vec<String>,
-    /// The variables.
+    /// The environment variables.
     pub env: Vec<Variable>,
-    /// Where volumes are.
+    /// The volume mounts.
     pub volume_mounts: Vec<Mount>,
 }
 
-/// A variable.
+/// An environment variable.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Its value, unless it comes from elsewhere.
+    /// Its value, unless it has a source.
     pub value: Option<String>,
 }
 
-/// Where a volume is.
+/// A volume mount.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mount {
     /// The volume's name.
     pub name: String,
-    /// The folder.
+    /// The path.
     pub mount_path: String,
 }
 
@@ -66,9 +65,9 @@ pub struct Mount {
 pub struct Volume {
     /// Its name.
     pub name: String,
-    /// The Secret that it is.
+    /// Its Secret.
     pub secret: Option<SecretVolume>,
-    /// What it is put together from.
+    /// Its projected sources.
     pub projected: Option<Projected>,
 }
 
@@ -80,22 +79,22 @@ pub struct SecretVolume {
     pub secret_name: Option<String>,
 }
 
-/// A volume that is put together.
+/// A projected volume.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Projected {
-    /// From what.
+    /// Its sources.
     #[serde(default)]
     pub sources: Vec<Source>,
 }
 
-/// A part of a volume that is put together.
+/// A source of a projected volume.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Source {
-    /// The Secret that it is.
+    /// Its Secret.
     pub secret: Option<SecretSource>,
 }
 
-/// A Secret as a part of a volume.
+/// A Secret in a projected volume.
 #[derive(Clone, Debug, Deserialize)]
 pub struct SecretSource {
     /// The Secret's name.

@@ -1,4 +1,4 @@
-//! Namespaces, what bounds them, and Instrumentations, listed once.
+//! Lists namespaces, LimitRanges, ResourceQuotas, ServiceAccounts and Instrumentations once.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -24,7 +24,7 @@ use crate::{
 use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::{catalogue::Stored, limits::LimitKind};
 
-/// Lists them once, as the webhook watches them.
+/// Lists the objects that the webhook watches.
 pub async fn list(
     cluster: &ClusterReader,
     scope: Option<&str>,
@@ -56,7 +56,7 @@ pub async fn list(
         let metadata = &object["metadata"];
         instrumentations.insert((text(&metadata["namespace"]), text(&metadata["name"])), object);
     };
-    // A pod may name one of any namespace.
+    // A pod may name Instrumentations of other namespaces.
     let mut told = cluster.each(&kind, None, Part::Whole, &mut take).await;
     if let (Err(_), Some(_)) = (&told, scope) {
         told = cluster.each(&kind, scope, Part::Whole, take).await.and(told);
@@ -71,7 +71,7 @@ pub async fn list(
     look
 }
 
-/// Lists what bounds pods. Where that is not told, what new pods would get may differ from what the webhook gives them.
+/// Lists LimitRanges, ResourceQuotas and ServiceAccounts. Without them, the results may differ from the webhook's.
 async fn list_limits(cluster: &ClusterReader, scope: Option<&str>, writer: &mut Writer, survey: &mut Survey) {
     for (kind, resource, part) in [
         (LimitKind::Range, ApiResource::erase::<LimitRange>(&()), Part::Whole),
@@ -83,13 +83,13 @@ async fn list_limits(cluster: &ClusterReader, scope: Option<&str>, writer: &mut 
         };
         let told = cluster.each(&resource, scope, part, take).await;
         survey.not_told.extend(told.err().map(|NotTold { question, problem }| {
-            let problem = format!("{problem}; what new pods would get is told as if there were none");
+            let problem = format!("{problem}; the results ignore these objects");
             NotTold { question, problem }
         }));
     }
 }
 
-/// What namespaces ask for, and Instrumentations that cannot be used.
+/// Records the languages that namespaces opt in to, and unusable Instrumentations.
 fn note(survey: &mut Survey, look: &Look, scope: Option<&str>) {
     let mut known: Vec<_> = look.snapshot.catalogue.namespaces.iter().collect();
     known.retain(|(name, _)| scope.is_none_or(|scope| scope == &***name));

@@ -1,4 +1,4 @@
-//! What the core makes of a workload, by what the webhook would know.
+//! The decision about a workload, with the knowledge of the webhook.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -23,20 +23,20 @@ use otel_webhook_inject::{
     template::{Around, Workload},
 };
 
-/// What decisions depend on.
+/// The objects and settings that decisions depend on.
 pub struct Look {
-    /// What the installation decides.
+    /// The settings of the installation.
     pub settings: Settings,
-    /// Instrumentations and namespaces, as the webhook has them.
+    /// The store of the webhook.
     pub snapshot: Arc<Snapshot>,
-    /// Instrumentations as they are stored, by namespace and name.
+    /// The stored Instrumentations, by namespace and name.
     pub instrumentations: HashMap<(String, String), Value>,
-    /// Owners of ReplicaSets that no Deployment made.
+    /// Owners of ReplicaSets without a Deployment.
     pub book: OwnerBook,
 }
 
 impl Look {
-    /// What is to be known of an object that is a workload.
+    /// Returns the row of a workload.
     pub fn at(&self, mut object: Value, subject: Subject) -> Option<Surveyed> {
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let workload = Workload::of(&mut object, &api_version, &kind)?;
@@ -63,7 +63,7 @@ impl Look {
         })
     }
 
-    /// What comes of what a namespace asks for all its pods: of a pod that says nothing itself.
+    /// Returns the findings for a pod without annotations, if the namespace opts in.
     pub fn at_namespace(&self, name: &str) -> Vec<Finding> {
         let mut pod = json!({"metadata": {}, "spec": {"containers": [{"name": "app", "image": "app"}]}});
         let workload = Workload::of(&mut pod, "v1", "Pod").expect("a pod");

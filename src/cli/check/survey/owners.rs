@@ -1,4 +1,4 @@
-//! Whose pod is whose.
+//! The workloads that own pods.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use otel_webhook_inject::workload::OwnerKind;
 pub struct Owners(HashMap<(OwnerKind, String, String), String>);
 
 impl Owners {
-    /// Takes in the metadata of a ReplicaSet or a Job.
+    /// Adds the metadata of a ReplicaSet or a Job.
     pub fn put(&mut self, kind: OwnerKind, object: &Value) {
         let metadata = &object["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
@@ -23,8 +23,8 @@ impl Owners {
         }
     }
 
-    /// The workload that a pod belongs to, and whether workloads of its kind are
-    /// listed themselves. One that nobody made is its own.
+    /// Returns the workload that owns a pod, and whether workloads of its kind are listed themselves. A pod without
+    /// a controller is its own workload.
     pub fn of(&self, pod: &Value) -> (Subject, bool) {
         let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
         let namespace = text("namespace");
@@ -47,7 +47,7 @@ impl Owners {
     }
 }
 
-/// What makes ReplicaSets and Jobs: group and kind.
+/// The controllers of ReplicaSets and Jobs: group and kind.
 fn maker(kind: OwnerKind) -> (&'static str, &'static str) {
     match kind {
         OwnerKind::ReplicaSet => ("apps", "Deployment"),
@@ -55,7 +55,7 @@ fn maker(kind: OwnerKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Group, kind and name of the controller.
+/// Returns group, kind and name of the controller.
 fn controller(object: &Value) -> Option<(&str, &str, &str)> {
     let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     let owner = references.into_iter().find(|reference| reference["controller"] == true)?;
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_belongs_to_what_made_its_maker() {
+    fn pods_belong_to_the_owner_of_their_controller() {
         let mut owners = Owners::default();
         owners.put(OwnerKind::ReplicaSet, &owned("order-5d", "Deployment", "order"));
         owners.put(OwnerKind::ReplicaSet, &owned("cart-6c", "Rollout", "cart"));

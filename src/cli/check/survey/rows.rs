@@ -1,4 +1,4 @@
-//! What was seen: a row a workload.
+//! The result of a survey: a row per workload.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +13,23 @@ use crate::cli::check::{
 };
 use otel_webhook_inject::Finding;
 
-/// The annotation by which a pod or a namespace asks the operator for a collector.
+/// The annotation by which a pod or a namespace opts in to the operator's collector sidecar.
 pub const COLLECTOR: &str = "sidecar.opentelemetry.io/inject";
 
-/// What was seen.
+/// The result of a survey.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// Labels of each namespace.
     pub namespaces: BTreeMap<String, Labels>,
-    /// What comes of what namespaces ask for all their pods.
+    /// The findings for namespaces that opt in.
     pub asking: Vec<(String, Vec<Finding>)>,
     /// Instrumentations that cannot be used, with their problems.
     pub unusable: Vec<(Subject, String)>,
-    /// Namespaces that ask the operator for a collector in every pod.
+    /// Namespaces that opt in to the operator's collector sidecar.
     pub collectors: BTreeSet<String>,
     /// The workloads, by namespace, kind and name.
     pub workloads: Vec<Surveyed>,
-    /// What could not be read.
+    /// The requests that failed.
     pub not_told: Vec<NotTold>,
 }
 
@@ -40,40 +40,40 @@ pub struct Surveyed {
     pub subject: Subject,
     /// Labels of its pods.
     pub labels: Labels,
-    /// The languages that its own template names, whatever its namespace says.
+    /// The languages that its template opts in to, regardless of the namespace.
     pub own: Vec<&'static str>,
-    /// Whether the operator is asked for a collector in its pods; none until the namespace is asked, too.
+    /// Whether it opts in to the operator's collector sidecar; none if the namespace decides.
     pub collector: Option<bool>,
-    /// What a new pod would get.
+    /// The result for a new pod.
     pub next: Next,
     /// Its pods.
     pub pods: Pods,
-    /// How a new pod would differ from the operator's.
+    /// The differences of a new pod from the operator's.
     pub differences: Vec<Difference>,
 }
 
-/// What a new pod would get.
+/// The result for a new pod.
 #[derive(Debug)]
 pub enum Next {
-    /// What the core finds.
+    /// The findings.
     Decided(Vec<Finding>),
     /// The pod cannot be read.
     Unreadable(String),
-    /// Its template is not known: another controller makes the pods.
+    /// Its template is not known: another controller creates the pods.
     Unknown,
 }
 
 /// The running pods of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pods {
-    /// How many there are.
+    /// The number of pods.
     pub count: usize,
-    /// How many of them have a language, by whom.
+    /// The number of pods with a language, by the webhook that injected it.
     pub have: BTreeMap<(&'static str, By), usize>,
 }
 
 impl Pods {
-    /// How many have a language, whoever gave it to them.
+    /// Returns the number of pods with a language, from any webhook.
     pub fn with(&self, language: &str) -> usize {
         self.have.iter().filter(|((own, _), _)| *own == language).map(|(_, count)| count).sum()
     }
@@ -88,7 +88,7 @@ impl Pods {
 }
 
 impl Survey {
-    /// Whether there is not even a namespace, as far as that was told.
+    /// Returns whether the cluster has no namespace that could be read.
     pub fn is_of_nowhere(&self) -> bool {
         self.namespaces.is_empty() && self.not_told.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Surveys for the tests of those who read them.
+//! Surveys for tests.
 
 use super::*;
 use crate::cli::check::{
@@ -9,10 +9,10 @@ use crate::cli::check::{
 use otel_webhook_api::otlp;
 use otel_webhook_inject::{Finding, Note, reason::Reason};
 
-/// Workloads as they were seen.
+/// A workload for tests.
 pub struct Seen(Vec<Surveyed>);
 
-/// One workload that asks for nothing and has no pods.
+/// Returns a workload that does not opt in and has no pods.
 pub fn seen(kind: &str, namespace: &str, name: &str) -> Seen {
     Seen(vec![Surveyed {
         subject: Subject::new(kind, namespace, name),
@@ -31,7 +31,7 @@ impl Seen {
         self
     }
 
-    /// It asks for a language in its container `app`, and this comes of it.
+    /// Adds a language for the container `app`, with its reason.
     pub fn asks(self, language: &'static str, reason: Reason) -> Self {
         let container = reason.is_injected().then(|| "app".to_owned());
         let finding = Finding { language, container, instrumentation: None, reason, notes: Vec::new() };
@@ -41,7 +41,7 @@ impl Seen {
         })
     }
 
-    /// What was asked for last has an endpoint without a scheme.
+    /// Adds the warning about an endpoint without a scheme to the last finding.
     pub fn warned(self) -> Self {
         let problem = otlp::Problem::NoScheme { variable: otlp::ENDPOINT, host: "c:4317".to_owned() };
         self.change(|one| match &mut one.next {
@@ -50,58 +50,58 @@ impl Seen {
         })
     }
 
-    /// There is something to know of what came of it last.
+    /// Adds a note to the last finding.
     pub fn notes(self, note: Note) -> Self {
         self.change(|one| {
-            let Next::Decided(findings) = &mut one.next else { panic!("nothing came of it") };
+            let Next::Decided(findings) = &mut one.next else { panic!("no findings") };
             findings.last_mut().expect("a finding").notes.push(note);
         })
     }
 
-    /// Its own template names a language.
+    /// Makes its template opt in to a language.
     pub fn names(self, language: &'static str) -> Self {
         self.change(|one| one.own.push(language))
     }
 
-    /// It has so many pods.
+    /// Sets the number of pods.
     pub fn pods(self, count: usize) -> Self {
         self.change(|one| one.pods.count = count)
     }
 
-    /// So many of them have a language, by the operator.
+    /// Sets the number of pods into which the operator injected a language.
     pub fn has(self, language: &'static str, count: usize) -> Self {
         self.change(|one| {
             one.pods.have.insert((language, By::Operator), count);
         })
     }
 
-    /// Its pod cannot be read.
+    /// Makes its pod unreadable.
     pub fn unreadable(self, problem: &str) -> Self {
         self.change(|one| one.next = Next::Unreadable(problem.to_owned()))
     }
 
-    /// Its template is not known.
+    /// Makes its template unknown.
     pub fn unknown(self) -> Self {
         self.change(|one| one.next = Next::Unknown)
     }
 
-    /// It asks for a collector.
+    /// Makes it opt in to a collector.
     pub fn collector(self) -> Self {
         self.change(|one| one.collector = Some(true))
     }
 
-    /// Its next pod differs by these numbers.
+    /// Sets the differences of its next pod.
     pub fn differs(self, numbers: &[u8]) -> Self {
         self.change(|one| one.differences = numbers.iter().copied().map(Difference).collect())
     }
 
-    /// With others.
+    /// Combines it with others.
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// A survey of them, in namespaces without labels of their own.
+    /// Returns a survey of workloads, in namespaces without labels.
     pub fn survey(self) -> Survey {
         let namespaces = self.0.iter().map(|one| one.subject.namespace.clone());
         let namespaces = namespaces.map(|name| (name.clone(), labels(&name))).collect();
