@@ -61,7 +61,7 @@ impl Admission {
         } else {
             let fields: Vec<_> = verdict.errors.iter().map(|error| &*error.field).collect();
             tracing::info!(%namespace, %name, fields = fields.join(","), "rejected an Instrumentation");
-            AdmissionResponse::refused(&uid, Status::invalid(&name, &verdict.errors))
+            AdmissionResponse::rejected(&uid, Status::invalid(&name, &verdict.errors))
         };
         Ok(answer.warning(&verdict.warnings).write())
     }

@@ -79,7 +79,7 @@ fn a_language_that_is_wrong_is_left_out_alone() {
         (json!({"volumeLimitSize": "abc"}), r#"spec.java.volumeLimitSize: "abc" is not a quantity; "#),
         (json!({"image": 5}), "spec.java.image: 5 is a number; valid: text; put it in quotes"),
         (json!(["a"]), "spec.java: is a list; valid: an object"),
-        (json!({"env": [{"name": "A=B"}]}), r#"spec.java.env[0].name: "A=B" is not a variable's name; "#),
+        (json!({"env": [{"name": "A=B"}]}), r#"spec.java.env[0].name: "A=B" is not a variable name; "#),
         (
             json!({"resources": {"requests": {"example.com/gpu": 1}}}),
             "spec.java.resources.requests[example.com/gpu]: has no limit; ",
@@ -93,7 +93,7 @@ fn a_language_that_is_wrong_is_left_out_alone() {
         let injected = inject(&around, &asking(&["java", "python"], json!({})));
         assert_eq!(injected.codes(), ["java: InstrumentationInvalid", "python/app: Injected"], "{java}");
         let said = injected.outcome.warnings().join("\n");
-        let start = format!("java: the Instrumentation \"shop/inst\" cannot be used: {sentence}");
+        let start = format!("java: Instrumentation \"shop/inst\" cannot be used: {sentence}");
         assert!(said.contains(&start), "{said}");
     }
 }
@@ -108,7 +108,7 @@ fn what_is_wrong_for_every_pod_leaves_out_all_languages() {
         ),
         (
             json!({"exporter": {"tls": {"secretName": "a/b"}}}),
-            r#"spec.exporter.tls.secretName: "a/b" is not the name of an object"#,
+            r#"spec.exporter.tls.secretName: "a/b" is not an object name"#,
         ),
         (
             json!({"initContainerSecurityContext": {"runAsUser": -1}}),

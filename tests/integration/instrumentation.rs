@@ -126,11 +126,11 @@ async fn a_volume_that_is_smaller_than_its_agent_is_warned_of() {
         assert_eq!(verdict["allowed"], true, "{verdict}");
         verdict["warnings"].to_string()
     };
-    let words = "spec.java.volumeLimitSize: 10Mi is less than the agent takes (24Mi)";
+    let words = "spec.java.volumeLimitSize: 10Mi is less than the size of the agent (24Mi)";
     let small = warnings(json!({"volumeLimitSize": "10Mi"})).await;
     assert!(small.contains(words), "{small}");
     let fine = warnings(json!({"volumeLimitSize": "24Mi"})).await;
-    assert!(!fine.contains("less than the agent takes"), "{fine}");
+    assert!(!fine.contains("less than the size of the agent"), "{fine}");
 }
 
 #[tokio::test]
@@ -319,13 +319,13 @@ async fn what_cannot_be_judged_is_not_let_in() {
         ("{".to_owned(), "the body is not an AdmissionReview"),
         (
             with("/apiVersion", json!("admission.k8s.io/v1beta1")),
-            "\"admission.k8s.io/v1beta1\" is not spoken here",
+            "\"admission.k8s.io/v1beta1\" is not supported",
         ),
         (with("/request/uid", json!("")), "request.uid: is missing"),
-        (with("/request/object", json!(null)), "request.object: is missing; CREATE has to bring it"),
+        (with("/request/object", json!(null)), "request.object: is missing; CREATE requires it"),
         (
             with("/request/resource", json!({"group": "", "resource": "pods"})),
-            "request.resource: \"pods.\" is not reviewed here; valid: instrumentations.opentelemetry.io",
+            "request.resource: \"pods.\" is not supported by this endpoint; valid: instrumentations.opentelemetry.io",
         ),
     ] {
         for path in [MUTATE, VALIDATE] {

@@ -62,8 +62,8 @@ fn what_is_not_granted_has_the_words_of_what_is_not_there() {
     let said = named(&granted, "infra/base");
     assert_eq!(
         said,
-        "the Instrumentation \"infra/base\" does not exist or is not granted to namespace \"shop\"; its owner \
-         grants it by the annotation otel-webhook/allowed-namespaces. Granted in that namespace: given"
+        "Instrumentation \"infra/base\" not found, or not granted to namespace \"shop\" by its annotation \
+         otel-webhook/allowed-namespaces; granted Instrumentations of its namespace: given"
     );
     assert_eq!(named(&granted, "infra/bose"), said.replace("base", "bose"));
     let nowhere = named(&around(CrossNamespace::Granted, []), "infra/base");
@@ -72,14 +72,13 @@ fn what_is_not_granted_has_the_words_of_what_is_not_there() {
     let denied = named(&around(CrossNamespace::Deny, objects()), "infra/base");
     assert_eq!(
         denied,
-        "the Instrumentation \"infra/base\" would be one of another namespace, which --cross-namespace=deny does \
-         not allow; create one in namespace \"shop\" and name that"
+        "Instrumentation \"infra/base\" is in another namespace, which --cross-namespace=deny does \
+         not allow; create one in namespace \"shop\" and name it"
     );
     assert_eq!(named(&around(CrossNamespace::Deny, []), "infra/base"), denied);
 
     let allowed = named(&around(CrossNamespace::Allow, objects()), "infra/bose");
-    let expected =
-        "the Instrumentation \"infra/bose\" does not exist; in that namespace there are: base, given, other";
+    let expected = "Instrumentation \"infra/bose\" not found; its namespace has: base, given, other";
     assert_eq!(allowed, expected);
 }
 
@@ -90,7 +89,7 @@ fn one_of_the_pods_own_namespace_is_used_in_every_mode() {
         for name in ["true", "inst", "shop/inst"] {
             assert_eq!(named(&around, name), "shop/inst", "{mode:?} {name}");
         }
-        let expected = "the Instrumentation \"shop/other\" does not exist; in that namespace there are: inst";
+        let expected = "Instrumentation \"shop/other\" not found; its namespace has: inst";
         assert_eq!(named(&around, "shop/other"), expected, "{mode:?}");
     }
 }
@@ -107,7 +106,7 @@ fn the_default_instrumentation_is_used_from_every_namespace() {
         assert_eq!(is_used, mode == CrossNamespace::Allow, "{mode:?}");
 
         around.settings.default_instrumentation = name("gone");
-        let expected = "the default Instrumentation \"infra/gone\" does not exist; create it, or name another one \
+        let expected = "default Instrumentation \"infra/gone\" not found; create it, or set another one \
                         by --default-instrumentation";
         assert_eq!(named(&around, "true"), expected, "{mode:?}");
     }

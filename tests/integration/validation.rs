@@ -83,7 +83,7 @@ fn what_the_operator_stores_is_refused_only_for_the_differences() {
             refused.extend(judged(object).errors.iter().map(ToString::to_string));
         }
     }
-    let known = ["cannot be set beside"];
+    let known = ["cannot be set together with"];
     let unknown: Vec<_> =
         refused.iter().filter(|message| !known.iter().any(|known| message.contains(known))).collect();
     assert!(unknown.is_empty(), "{unknown:#?}");

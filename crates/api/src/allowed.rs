@@ -2,7 +2,7 @@
 
 /// The annotation of an Instrumentation that names the namespaces, comma-separated, or `*` for all.
 ///
-/// It counts where the installation asks for it: see `--cross-namespace`.
+/// It has an effect with `--cross-namespace=granted` only.
 pub const ALLOWED_NAMESPACES: &str = "otel-webhook/allowed-namespaces";
 
 /// Every namespace.
@@ -13,14 +13,14 @@ const ALL: &str = "*";
 pub struct AllowedNamespaces(Box<[Box<str>]>);
 
 impl AllowedNamespaces {
-    /// Reads the value of the annotation; none where there is no annotation.
+    /// Reads the value of the annotation; `None` without the annotation.
     ///
     /// An entry that is not the name of a namespace allows none.
     pub fn new(annotation: Option<&str>) -> Self {
         Self(entries(annotation.unwrap_or_default()).map(Into::into).collect())
     }
 
-    /// Whether a namespace is among them.
+    /// Whether a namespace is among the allowed ones.
     pub fn has(&self, namespace: &str) -> bool {
         self.0.iter().any(|entry| **entry == *ALL || **entry == *namespace)
     }
@@ -31,7 +31,7 @@ fn entries(annotation: &str) -> impl Iterator<Item = &str> {
     annotation.split(',').map(str::trim).filter(|entry| !entry.is_empty())
 }
 
-/// The entries that allow no namespace, since none can have such a name.
+/// The entries that are not valid namespace names, and so allow no namespace.
 pub fn malformed(annotation: &str) -> impl Iterator<Item = &str> {
     entries(annotation).filter(|entry| *entry != ALL && !is_namespace(entry))
 }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_entries_are_those_that_no_namespace_can_be_named() {
+    fn malformed_entries_are_those_that_are_not_namespace_names() {
         let long = "a".repeat(64);
         let annotation = format!("shop, team-*, Shop, a.b, -a, a-, *, a b, ,{long}, 0, ü");
         let found: Vec<_> = malformed(&annotation).collect();

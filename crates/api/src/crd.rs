@@ -1,10 +1,10 @@
-//! The CustomResourceDefinition, made from the types.
+//! The CustomResourceDefinition, generated from the types.
 //!
 //! ```text
 //! types ─ schemars ──> schema ─ mend ──> as the operator serves it ─ rules ──> bounds, patterns, CEL
 //! ```
 //!
-//! The same schema is what validation checks types, values and patterns by
+//! Validation checks types, values and patterns by the same schema
 //! (`schema.rs`), so the API server and the webhook cannot disagree about them.
 
 #[cfg(feature = "schema")]
@@ -27,11 +27,11 @@ pub use names::{PROPAGATORS, SAMPLERS};
 pub use patterns::{INTERVAL, Pattern, RATIO};
 
 static CRD: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(schema::CRD).expect("it is written by a program"));
+    LazyLock::new(|| serde_json::from_str(schema::CRD).expect("crd.json is generated"));
 
-/// The CustomResourceDefinition as the types say it. The program has it as it
-/// was made last (`crd.json`): making it takes longer than all else that the
-/// program does until it is ready, much memory, and half a megabyte of code.
+/// The CustomResourceDefinition, generated from the types. The program contains the
+/// generated file (`crd.json`): generating it at each start would take longer than the
+/// rest of the start, much memory, and half a megabyte of code.
 #[cfg(feature = "schema")]
 pub fn of_types() -> Value {
     use kube::CustomResourceExt;

@@ -1,8 +1,8 @@
-//! What an Instrumentation leaves open, filled in when it is stored.
+//! Defaulting: sets the fields that an Instrumentation does not set, when it is stored.
 //!
-//! The result is a list of patch operations, made while the object is walked
-//! beside the defaults. Nothing that the object says itself is named by them,
-//! so it comes out as it went in, fields that nobody knows included.
+//! The result is a list of patch operations, collected while the object is compared
+//! with the defaults. They do not touch any field that the object sets itself,
+//! so those stay unchanged, unknown fields included.
 
 use json_patch::{AddOperation, Patch, PatchOperation, jsonptr::PointerBuf};
 use serde_json::{Map, Value};
@@ -13,9 +13,9 @@ use super::{
     raw::is_hollow,
 };
 
-/// The operations that complete an Instrumentation. There are none for one that is complete.
+/// Returns the operations that default an Instrumentation; none if it has no field to default.
 ///
-/// What cannot be completed, such as a `spec` that is no object, is left to validation.
+/// What cannot be defaulted, such as a `spec` that is not an object, is left to validation.
 pub fn defaulting(object: &Value, images: &DefaultImages) -> Patch {
     let choices: Vec<_> = images.choices(object).collect();
     let spec = choices.iter().map(|(language, choice)| (language.field, of_language(language, choice)));
@@ -32,8 +32,8 @@ pub fn defaulting(object: &Value, images: &DefaultImages) -> Patch {
     Patch(operations.0)
 }
 
-/// Whether somebody wrote a language's part of an Instrumentation, be it defaulted or not: defaulting
-/// writes one for every language.
+/// Whether the author of an Instrumentation wrote the part of a language, before or after defaulting:
+/// defaulting writes a part for every language.
 pub fn is_written(object: &Value, language: &LanguageDefaults) -> bool {
     let recorded = &object["metadata"]["annotations"][image_annotation(language.language)];
     let Some(members) = object["spec"][language.field].as_object() else { return false };
@@ -44,19 +44,19 @@ pub fn is_written(object: &Value, language: &LanguageDefaults) -> bool {
         key if key == language.resources => *value == resources,
         key => language.others.iter().any(|(field, default)| *field == key && value == default),
     };
-    // Without a record nobody has defaulted it.
+    // Without a recorded image it was not defaulted.
     recorded.is_null() || members.iter().any(|(key, value)| !is_hollow(value) && !is_default(key, value))
 }
 
-/// What is filled in at one place of the object.
+/// The default of one place of the object.
 enum Fill {
-    /// An object whose members are looked at one by one.
+    /// An object; its members are defaulted one by one.
     Group(Vec<(String, Fill)>),
-    /// A value that is taken as a whole where there is none.
+    /// A value, set as a whole if there is none.
     Whole(Value),
-    /// Text that is taken where there is none.
+    /// A string, set if there is none.
     Text(String),
-    /// Text that is always taken.
+    /// A string that is always set.
     Always(String),
 }
 
@@ -95,8 +95,8 @@ impl Fill {
         }
     }
 
-    /// Whether what is there makes room for the default. A null is as good as
-    /// nothing; an empty object is a decision.
+    /// Whether the default replaces the present value. A null is treated as
+    /// not set; an empty object is treated as set.
     fn replaces(&self, present: &Value) -> bool {
         match (self, present) {
             (Self::Always(text), Value::String(present)) => text != present,
@@ -121,7 +121,7 @@ impl Operations {
             }
             (fill, present) => {
                 if present.is_none_or(|present| fill.replaces(present)) {
-                    // `add` sets a member, whether it was there or not.
+                    // `add` sets a member, whether it exists or not.
                     let operation = AddOperation { path: path.clone(), value: fill.value() };
                     self.0.push(PatchOperation::Add(operation));
                 }
@@ -147,7 +147,7 @@ mod tests {
     const RECORD: &str = "instrumentation.opentelemetry.io/default-auto-instrumentation-java-image";
 
     #[test]
-    fn what_is_no_object_is_left_alone() {
+    fn values_that_are_not_objects_are_not_changed() {
         let images = DefaultImages::default();
         for object in [json!(null), json!("text"), json!([{}])] {
             assert_eq!(defaulting(&object, &images), Patch(Vec::new()));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_record_follows_the_installation_and_takes_the_unpinned_image_along() {
+    fn the_recorded_image_follows_the_installation_and_so_does_an_unpinned_image() {
         let old = defaulted(&json!({"metadata": {}}), &DefaultImages::default());
         let images =
             DefaultImages { registry: Some("mirror.example.com".into()), ..DefaultImages::default() };
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_image_keeps_its_record_and_a_chosen_one_does_not() {
+    fn a_kept_image_stays_recorded_and_a_chosen_one_does_not() {
         let official = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java";
         let set = DefaultImages { registry: Some("mirror.example.com".into()), ..DefaultImages::default() };
         let mirrored = set.image(&JAVA);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_wrote_is_told_from_what_defaulting_writes() {
+    fn languages_that_the_author_wrote_differ_from_those_that_defaulting_writes() {
         let images =
             DefaultImages { registry: Some("mirror.example.com".into()), ..DefaultImages::default() };
         let written = |object: &Value| {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_complete_has_no_operations() {
+    fn a_defaulted_object_has_no_operations() {
         let images = DefaultImages::default();
         let once = defaulted(&json!({"metadata": {"name": "a"}}), &images);
         assert_eq!(defaulting(&once, &images), Patch(Vec::new()));

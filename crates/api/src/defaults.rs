@@ -1,4 +1,4 @@
-//! What holds where an Instrumentation does not say: images and resources.
+//! Defaults of an Instrumentation: images and resources.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::{
     quantity::Quantity,
 };
 
-/// What is taken for a language whose settings are left open.
+/// The defaults of a language.
 #[derive(Debug)]
 pub struct LanguageDefaults {
     /// The language's name, as on the command line and in annotations.
@@ -19,19 +19,19 @@ pub struct LanguageDefaults {
     pub resources: &'static str,
     /// Image of the init container or sidecar.
     pub image: &'static str,
-    /// CPU and memory that the init container asks for.
+    /// CPU and memory requests of the init container.
     pub requests: [(&'static str, &'static str); 2],
-    /// Whether the agent's volume takes a size limit or a claim.
+    /// Whether the agent's volume can have a size limit or a claim.
     pub has_volume: bool,
-    /// The version of the agent with breaking changes, which the operator does not cross by itself.
+    /// The version of the agent with breaking changes, to which the operator does not upgrade by itself.
     pub breaking: Option<&'static str>,
-    /// How much room the agent of the default image takes in its volume (`docs/sizes.md`).
+    /// The size of the default image's agent in its volume (`docs/sizes.md`).
     pub size: Quantity,
-    /// The language's own fields and what they are by default.
+    /// The language's own fields and their defaults.
     pub others: &'static [(&'static str, &'static str)],
     /// How the agent exports.
     pub export: Export,
-    /// The version of the default image from which on it runs on arm64; none where none does.
+    /// The first version of the default image that runs on arm64; `None` if no version does.
     pub arm64_since: Option<Release>,
 }
 
@@ -41,11 +41,11 @@ pub type Release = (u64, u64);
 /// How an agent exports.
 #[derive(Debug)]
 pub struct Export {
-    /// The protocols that are taken where nothing is said, each from a version on.
+    /// The default protocols, each with the first version that has it.
     pub protocols: &'static [(Release, Protocol)],
-    /// The only protocol that the agent has, if it has only one.
+    /// The only protocol that the agent supports, if it supports only one.
     pub only: Option<Protocol>,
-    /// The directive that sets the endpoint of an agent that reads no variables.
+    /// The directive that sets the endpoint, for an agent that reads no variables.
     pub directive: Option<&'static str>,
 }
 
@@ -89,8 +89,8 @@ pub const NODEJS: LanguageDefaults = LanguageDefaults {
     breaking: None,
     size: Quantity::mebibytes(132),
     others: &[],
-    // Until operator v0.119 a program of the image's own chose the exporter, by default gRPC; since then the
-    // SDK of Node.js does.
+    // Until operator v0.119 a program in the image chose the exporter, by default gRPC; since then the
+    // SDK of Node.js chooses it.
     export: Export {
         protocols: &[((0, 0), Protocol::Grpc), ((0, 56), Protocol::Http)],
         only: None,
@@ -142,7 +142,7 @@ pub const GO: LanguageDefaults = LanguageDefaults {
     breaking: None,
     size: Quantity::ZERO,
     others: &[],
-    // v0.8.0-alpha changed the exporter from gRPC, v0.2.0-alpha brought arm64 (its changelog).
+    // v0.8.0-alpha changed the exporter from gRPC, v0.2.0-alpha added arm64 (its changelog).
     export: Export {
         protocols: &[((0, 0), Protocol::Grpc), ((0, 8), Protocol::Http)],
         only: None,
@@ -162,17 +162,17 @@ pub const APACHE_HTTPD: LanguageDefaults = LanguageDefaults {
     breaking: None,
     size: Quantity::mebibytes(150),
     others: &[("version", "2.4"), ("configPath", "/usr/local/apache2/conf")],
-    // The module links the exporter for gRPC alone (opentelemetry-cpp-contrib #614).
+    // The module links only the exporter for gRPC (opentelemetry-cpp-contrib #614).
     export: Export {
         protocols: &[((0, 0), Protocol::Grpc)],
         only: Some(Protocol::Grpc),
         directive: Some("ApacheModuleOtelExporterEndpoint"),
     },
-    // Published for amd64 alone (operator #2469).
+    // Published for amd64 only (operator #2469).
     arm64_since: None,
 };
 
-/// nginx' defaults; its module comes in the image of Apache HTTPD's.
+/// nginx' defaults; its module is in the image of Apache HTTPD's.
 pub const NGINX: LanguageDefaults = LanguageDefaults {
     language: "nginx",
     field: "nginx",
@@ -188,8 +188,8 @@ pub const NGINX: LanguageDefaults = LanguageDefaults {
 };
 
 impl LanguageDefaults {
-    /// What is known of the exporter of the agent in an image: its default protocol where the image has the
-    /// name of the default one, from whichever registry.
+    /// Returns what is known about the exporter of the agent in an image: its default protocol if the image
+    /// has the name of the default image, in any registry.
     pub fn agent(&self, image: &str) -> Agent {
         let name = |image| repository(image).rsplit('/').next();
         let release = release(image);
@@ -202,7 +202,7 @@ impl LanguageDefaults {
         }
     }
 
-    /// Whether an image is known to have no build for arm64. Nothing is known of other repositories.
+    /// Whether an image is known to have no build for arm64. Nothing is known about other repositories.
     pub fn lacks_arm64(&self, image: &str) -> bool {
         let is_before = |since| release(image).is_some_and(|release| release < since);
         repository(image) == repository(self.image) && self.arm64_since.is_none_or(is_before)
@@ -224,7 +224,7 @@ fn release(image: &str) -> Option<Release> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The annotation in which defaulting notes the default image it took.
+/// The annotation in which defaulting records the default image that it set.
 pub fn image_annotation(language: &str) -> String {
     format!("{ANNOTATION_PREFIX}default-auto-instrumentation-{language}-image")
 }
@@ -232,19 +232,19 @@ pub fn image_annotation(language: &str) -> String {
 /// The default images of this installation.
 #[derive(Clone, Debug, Default)]
 pub struct DefaultImages {
-    /// Images that take the place of the built-in ones, by language.
+    /// Images that replace the built-in ones, by language.
     pub overrides: BTreeMap<String, String>,
-    /// A registry, with or without a path, that takes the place of the default images' own.
+    /// A registry, with or without a path, that replaces the registry of the default images.
     pub registry: Option<String>,
 }
 
 impl DefaultImages {
-    /// Whether the administrator set the default image of a language, by itself or by its registry.
+    /// Whether the administrator set the default image of a language, or its registry.
     pub fn is_set(&self, language: &LanguageDefaults) -> bool {
         self.registry.is_some() || self.overrides.contains_key(language.language)
     }
 
-    /// The image of a language whose Instrumentation names none.
+    /// The image of a language for an Instrumentation that sets none.
     pub fn image(&self, defaults: &LanguageDefaults) -> String {
         if let Some(image) = self.overrides.get(defaults.language) {
             return image.clone();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn builds_for_arm64_are_known_of_the_default_repositories_alone() {
+    fn builds_for_arm64_are_known_for_the_default_repositories_only() {
         for (defaults, image, lacks) in [
             (&DOTNET, DOTNET.image.to_owned(), false),
             (&DOTNET, format!("{OPERATOR}/autoinstrumentation-dotnet:1.15.0"), true),

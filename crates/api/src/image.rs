@@ -1,8 +1,8 @@
-//! Which image a language gets: the one that its Instrumentation has, or the present default (D28).
+//! The image of a language: the one that its Instrumentation sets, or the present default (D28).
 //!
-//! Defaulting writes the default image into an Instrumentation, and records it in an annotation. An
-//! image that equals its record was nobody's choice, so it may follow the present default. It does
-//! where that cannot harm: what runs today has to run tomorrow, and the old image can be pulled.
+//! Defaulting writes the default image into an Instrumentation, and records it in an annotation. An image
+//! that equals its recorded default was not chosen by the author, so the present default may replace it. It
+//! does if that cannot break pods: they have to run as before, and the old image can still be pulled.
 
 mod reference;
 mod version;
@@ -15,55 +15,55 @@ use super::defaults::{DefaultImages, LANGUAGES, LanguageDefaults, image_annotati
 use reference::Reference;
 use version::Version;
 
-/// What an Instrumentation has of a language's image.
+/// What an Instrumentation sets and records about a language's image.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stored<'s> {
     /// The image.
     pub image: Option<&'s str>,
     /// The default image that was recorded when it was stored.
     pub recorded: Option<&'s str>,
-    /// Whether `status.upgradeBlockedVersions` names the language.
+    /// Whether `status.upgradeBlockedVersions` lists the language.
     pub is_blocked: bool,
 }
 
-/// The image that a language gets.
+/// The image to use for a language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The image.
     pub image: String,
-    /// Why it is this one.
+    /// Why this image is used.
     pub why: Why,
 }
 
-/// Why a language gets an image.
+/// Why an image is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The Instrumentation has none, so it is the present default.
+    /// The Instrumentation sets none, so the present default is used.
     Default,
-    /// The image is not the recorded default: somebody chose it.
+    /// The image is not the recorded default: the author chose it.
     Chosen,
-    /// The recorded default is the present one.
+    /// The recorded default equals the present one.
     Current,
-    /// The present default takes the place of the recorded one.
+    /// The present default replaces the recorded one.
     Replaced {
         /// The image that the Instrumentation has.
         stored: String,
     },
-    /// The recorded default stays.
+    /// The recorded default is kept.
     Kept {
         /// The present default.
         default: String,
-        /// What would be harmed.
+        /// Why it is kept.
         because: Keep,
     },
 }
 
-/// Why a recorded default does not follow the present one.
+/// Why the present default does not replace the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// It is of another repository than the built-in default, which would replace it: a mirror's, for one.
+    /// Its repository is not that of the built-in default that would replace it; it may be a mirror.
     OtherRepository,
-    /// `status.upgradeBlockedVersions` names the language.
+    /// `status.upgradeBlockedVersions` lists the language.
     BlockedByStatus,
     /// This version, which has breaking changes, lies between the two.
     Breaking(&'static str),
@@ -76,7 +76,7 @@ pub enum Keep {
 }
 
 impl<'s> Stored<'s> {
-    /// What an object has of a language's image.
+    /// Reads what an object sets and records about a language's image.
     pub fn of(object: &'s Value, language: &LanguageDefaults) -> Self {
         let annotations = &object["metadata"]["annotations"];
         Self {
@@ -139,7 +139,7 @@ impl DefaultImages {
         if old.repository != new.repository {
             return None;
         }
-        // Where versions cannot be compared, the administrator's default counts.
+        // If versions cannot be compared, the administrator's default is used.
         let is_set = self.is_set(language);
         match old.version().zip(new.version()).and_then(|(old, new)| old.compare(&new)) {
             Some(std::cmp::Ordering::Greater) => Some(Keep::OlderDefault),
@@ -151,8 +151,8 @@ impl DefaultImages {
     }
 }
 
-/// The version with breaking changes that lies between two images. A default without a version may
-/// lie beyond it, so an older image is not replaced by that either.
+/// The version with breaking changes between two images. A default without a version may be
+/// later than it, so it does not replace an older image either.
 fn breaking_between(
     language: &LanguageDefaults,
     old: &Reference<'_>,
@@ -178,7 +178,7 @@ fn sides(
 }
 
 /// The version with breaking changes for which the operator would not upgrade an image, chosen or not:
-/// it lies between the image and the default of the same repository.
+/// it is between the image and the default of the same repository.
 pub fn not_upgradable(language: &LanguageDefaults, image: &str, default: &str) -> Option<&'static str> {
     let [old, new] = [image, default].map(Reference::of);
     let is_between = sides(language, &old, &new) == Some((Some(true), Some(false)));
@@ -186,17 +186,17 @@ pub fn not_upgradable(language: &LanguageDefaults, image: &str, default: &str) -
 }
 
 impl Choice {
-    /// The default image to record. That of a kept image stays, or it would look like somebody's choice.
+    /// The default image to record. For a kept image it stays the same, or the image would look chosen.
     pub fn record(&self, default: String) -> String {
         if let Why::Kept { .. } = self.why { self.image.clone() } else { default }
     }
 
-    /// Whether the recorded default is not the present one, so that users have to know of it.
+    /// Whether the recorded default differs from the present one, so that users have to know about it.
     pub fn is_reported(&self) -> bool {
         matches!(self.why, Why::Replaced { .. } | Why::Kept { .. })
     }
 
-    /// Whether the present default took the place of the recorded one.
+    /// Whether the present default replaced the recorded one.
     pub fn is_replaced(&self) -> bool {
         matches!(self.why, Why::Replaced { .. })
     }
@@ -224,7 +224,7 @@ impl fmt::Display for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OtherRepository => {
-                "it is from another repository than the built-in default; to have it replaced, set --default-image \
+                "its repository is not that of the built-in default; to replace it, set --default-image \
                  or --image-registry to a registry of your own"
             }
             Self::BlockedByStatus => {
@@ -234,9 +234,9 @@ impl fmt::Display for Keep {
                 return write!(f, "{version} has breaking changes; set the image to upgrade");
             }
             Self::OlderDefault => "the default is an older version",
-            Self::Digest => "it has a digest; set the image, or --default-image, to have it replaced",
+            Self::Digest => "it has a digest; to replace it, set the image or --default-image",
             Self::NoVersion => {
-                "their versions cannot be compared; set the image, or --default-image, to have it replaced"
+                "their versions cannot be compared; to replace it, set the image or --default-image"
             }
         })
     }

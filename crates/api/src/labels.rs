@@ -1,10 +1,10 @@
-//! Label selectors, as Kubernetes has them.
+//! Label selectors of Kubernetes.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A query over labels (`LabelSelector` of `meta/v1`): all of it has to match.
+/// A query over labels (`LabelSelector` of `meta/v1`): all requirements have to match.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {

@@ -1,4 +1,4 @@
-//! What an Instrumentation says about each language.
+//! The part of an Instrumentation for each language.
 
 #[cfg(feature = "schema")]
 use k8s_openapi::{
@@ -17,28 +17,28 @@ use super::{raw::Raw, variable::EnvVar};
 pub struct Java {
     /// Image of the init container that copies the javaagent.
     pub image: Option<String>,
-    /// Variables of Java targets; they come before those of `spec.env`.
+    /// Environment variables of Java targets; they override those of `spec.env`.
     pub env: Option<Vec<EnvVar>>,
-    /// Size limit of the volume that holds the agent. Deprecated: use `volumeClaimTemplate`.
+    /// Size limit of the agent's volume. Deprecated: use `volumeClaimTemplate`.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
     pub volume_limit_size: Option<Raw>,
-    /// Claim of an ephemeral volume that takes the place of the emptyDir.
+    /// Claim of an ephemeral volume, used instead of an emptyDir.
     #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
     pub volume_claim_template: Option<Raw>,
     /// Resources of the init containers.
     #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
     pub resources: Option<Raw>,
-    /// Folders of agent extensions, each copied by an init container of its own.
+    /// Extensions of the agent, each copied by its own init container.
     pub extensions: Option<Vec<Extension>>,
 }
 
-/// A folder of javaagent extensions in an image.
+/// An image with javaagent extensions.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extension {
-    /// Image that holds the extensions.
+    /// Image with the extensions.
     pub image: String,
-    /// Folder in the image whose content is copied.
+    /// Folder in the image; its content is copied.
     pub dir: String,
 }
 
@@ -49,12 +49,12 @@ pub struct Extension {
 pub struct Agent {
     /// Image of the init container that copies the agent.
     pub image: Option<String>,
-    /// Variables of the language's targets; they come before those of `spec.env`.
+    /// Environment variables of the language's targets; they override those of `spec.env`.
     pub env: Option<Vec<EnvVar>>,
-    /// Size limit of the volume that holds the agent. Deprecated: use `volumeClaimTemplate`.
+    /// Size limit of the agent's volume. Deprecated: use `volumeClaimTemplate`.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
     pub volume_limit_size: Option<Raw>,
-    /// Claim of an ephemeral volume that takes the place of the emptyDir.
+    /// Claim of an ephemeral volume, used instead of an emptyDir.
     #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
     pub volume_claim_template: Option<Raw>,
     /// Resources of the init container.
@@ -69,12 +69,12 @@ pub struct Agent {
 pub struct Go {
     /// Image of the sidecar.
     pub image: Option<String>,
-    /// Variables of the sidecar; they come before those of `spec.env`.
+    /// Environment variables of the sidecar; they override those of `spec.env`.
     pub env: Option<Vec<EnvVar>>,
-    /// Not used by Go, which needs no volume of its own. Deprecated.
+    /// Not used by Go, which has no volume for an agent. Deprecated.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
     pub volume_limit_size: Option<Raw>,
-    /// Not used by Go, which needs no volume of its own.
+    /// Not used by Go, which has no volume for an agent.
     #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
     pub volume_claim_template: Option<Raw>,
     /// Resources of the sidecar.
@@ -92,7 +92,7 @@ pub struct Go {
 pub struct ApacheHttpd {
     /// Image of the init container that copies the module.
     pub image: Option<String>,
-    /// Variables of the language's targets; they come before those of `spec.env`.
+    /// Environment variables of the language's targets; they override those of `spec.env`.
     pub env: Option<Vec<EnvVar>>,
     /// Size limit of the volumes. Deprecated: use `volumeClaimTemplate`.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
@@ -118,9 +118,9 @@ pub struct ApacheHttpd {
 pub struct Nginx {
     /// Image of the init container that copies the module.
     pub image: Option<String>,
-    /// Variables of the language's targets; they come before those of `spec.env`.
+    /// Environment variables of the language's targets; they override those of `spec.env`.
     pub env: Option<Vec<EnvVar>>,
-    /// Not used by nginx, whose volumes have no limit. Deprecated.
+    /// Not used by nginx: its volumes have no limit. Deprecated.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
     pub volume_limit_size: Option<Raw>,
     /// Not used by nginx.
@@ -135,7 +135,7 @@ pub struct Nginx {
     pub config_file: Option<String>,
 }
 
-/// What all languages have in common, whatever their own fields are called.
+/// The fields that all languages have in common, under the same names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LanguageSettings<'s> {
     /// Image of the init container or sidecar.
@@ -144,9 +144,9 @@ pub struct LanguageSettings<'s> {
     pub env: &'s [EnvVar],
     /// Size limit of the volume.
     pub volume_limit_size: Option<&'s Value>,
-    /// Claim that takes the place of the emptyDir.
+    /// Claim of an ephemeral volume, used instead of an emptyDir.
     pub volume_claim_template: Option<&'s Value>,
-    /// Resources of what is injected.
+    /// Resources of the injected containers.
     pub resources: Option<&'s Value>,
     /// Java's extensions.
     pub extensions: &'s [Extension],

@@ -2,16 +2,16 @@
 //! CustomResourceDefinition. No I/O.
 //!
 //! The types follow `opentelemetry.io/v1alpha1` as the OpenTelemetry Operator
-//! serves it, field by field, plus two of the product's own: `spec.selector`
-//! and `spec.priority`. The feature `schema` makes the CRD from them.
+//! serves it, field by field, with two additional fields: `spec.selector`
+//! and `spec.priority`. The feature `schema` generates the CRD from them.
 //!
 //! From the bottom up:
 //!
 //! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`
 //! - types: `language`, `spec`
-//! - what applies where nothing is said: [`defaults`], [`sizes`], [`otlp`], [`mod@image`]
+//! - defaults: [`defaults`], [`sizes`], [`otlp`], [`mod@image`]
 //! - the schema: [`crd`]
-//! - what the endpoints do: `defaulting`, [`validation`]
+//! - the webhook endpoints: `defaulting`, [`validation`]
 
 mod allowed;
 mod annotations;

@@ -1,14 +1,14 @@
-//! What the variables of the OTLP exporter mean together: whether telemetry would arrive by them.
+//! Checks the variables of the OTLP exporter together: whether telemetry would reach the collector.
 //!
-//! A pod's containers and an Instrumentation are looked at by the same rules.
-//! Values of variables are not repeated but for host and port: the rest may be secret.
+//! The same rules apply to the containers of a pod and to an Instrumentation.
+//! Messages show only host and port of a value: the rest may be secret.
 
 use std::fmt;
 
-/// The variable of the endpoint of all signals.
+/// The variable that sets the endpoint of all signals.
 pub const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// How telemetry is sent.
+/// The protocol of the exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// `grpc`.
@@ -17,12 +17,12 @@ pub enum Protocol {
     Http,
 }
 
-/// What is known of how an agent exports.
+/// What is known about the exporter of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// The protocol that it takes where nothing is said.
+    /// The default protocol.
     pub default: Option<Protocol>,
-    /// The only protocol that it has, if it has only one.
+    /// The only protocol that it supports, if it supports only one.
     pub only: Option<Protocol>,
 }
 
@@ -31,34 +31,34 @@ impl Agent {
     pub const UNKNOWN: Self = Self { default: None, only: None };
 }
 
-/// A variable, as far as it can be seen.
+/// A variable, as far as its value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen<'v> {
     /// It is not set.
     Unset,
     /// It has a value.
     Value(&'v str),
-    /// It comes from elsewhere.
+    /// It has a source (`valueFrom`), so its value is unknown.
     Hidden,
 }
 
-/// Why telemetry will not arrive.
+/// Why telemetry will not reach the collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// The endpoint is no URL.
+    /// The endpoint is not a URL.
     NoScheme {
-        /// Where the endpoint is set.
+        /// The variable or directive that sets the endpoint.
         variable: &'static str,
-        /// Its host and port.
+        /// Host and port of the endpoint.
         host: String,
     },
     /// The endpoint has the port of the other protocol.
     Port {
-        /// Where the endpoint is set.
+        /// The variable or directive that sets the endpoint.
         variable: &'static str,
         /// The protocol that is used.
         protocol: Protocol,
-        /// Where the protocol is set; none where it is the agent's default.
+        /// The variable that sets the protocol; `None` if it is the agent's default.
         set_by: Option<&'static str>,
         /// The only protocol that the agent has, if it has only one.
         only: Option<Protocol>,
@@ -90,14 +90,14 @@ const SIGNALS: [Signal; 3] = [
     },
 ];
 
-/// The variable of the protocol of all signals.
+/// The variable that sets the protocol of all signals.
 const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 
-/// What is wrong with the variables that `look` shows to an agent, each thing once.
+/// Returns the problems of the variables that `look` returns, each once.
 pub fn problems<'v>(look: impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> Vec<Problem> {
     let mut problems = Vec::new();
     for signal in SIGNALS.iter().filter(|signal| is_sent(look(signal.exporter))) {
-        // An empty value is as good as none.
+        // An empty value is treated as not set.
         let first = |names: [&'static str; 2]| {
             let seen = names.map(|name| (name, look(name)));
             seen.into_iter().find(|(_, seen)| !matches!(seen, Seen::Unset | Seen::Value("")))
@@ -114,14 +114,14 @@ pub fn problems<'v>(look: impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> Ve
     problems
 }
 
-/// What is wrong with the endpoint of a directive, which may do without a scheme.
+/// Returns the problem of the endpoint of a directive, which needs no scheme.
 pub fn problem_of_directive(directive: &'static str, endpoint: &str, agent: Agent) -> Option<Problem> {
     let protocol = agent.default.map(|protocol| (protocol, None));
     let scheme = if endpoint.contains("://") { "" } else { "http://" };
     problem(directive, &[scheme, endpoint].concat(), protocol, agent.only)
 }
 
-/// Whether OTLP is among a signal's exporters; it is what agents take where nothing is said.
+/// Whether OTLP is among the exporters of a signal; it is the default of agents.
 fn is_sent(exporters: Seen<'_>) -> bool {
     match exporters {
         Seen::Unset | Seen::Value("") => true,
@@ -130,7 +130,7 @@ fn is_sent(exporters: Seen<'_>) -> bool {
     }
 }
 
-/// What is wrong with an endpoint beside a protocol.
+/// Returns the problem of an endpoint with a protocol.
 fn problem(
     variable: &'static str,
     endpoint: &str,
@@ -138,7 +138,7 @@ fn problem(
     only: Option<Protocol>,
 ) -> Option<Problem> {
     let Some((scheme, rest)) = endpoint.split_once("://") else {
-        // A reference may bring the scheme.
+        // A reference may contain the scheme.
         let host = host(endpoint);
         return (!host.starts_with("$(")).then(|| Problem::NoScheme { variable, host: host.to_owned() });
     };
@@ -155,7 +155,7 @@ fn host(rest: &str) -> &str {
 }
 
 impl Protocol {
-    /// The protocol of a variable's value, if there is such a one.
+    /// The protocol of a variable's value, if it is valid.
     fn of(value: &str) -> Option<Self> {
         match value {
             "grpc" => Some(Self::Grpc),
@@ -171,7 +171,7 @@ impl Protocol {
         }
     }
 
-    /// Where collectors take it.
+    /// The usual port of collectors.
     fn port(self) -> &'static str {
         match self {
             Self::Grpc => "4317",
@@ -207,8 +207,8 @@ impl Problem {
         }
     }
 
-    /// What is wrong with the endpoint, and what to do. `who` sends it: the agents' names, or none for the one
-    /// that is spoken of.
+    /// Says what is wrong with the endpoint, and what to do. `who` are the names of the agents that send to
+    /// it; without names it is "this agent".
     pub fn sentence(&self, who: &[&str]) -> String {
         let (protocol, set_by, only) = match self {
             Self::NoScheme { host, .. } => {
@@ -224,7 +224,7 @@ impl Problem {
         let (other, right) = (protocol.other(), protocol.port());
         let why = match set_by {
             Some(name) => format!("{name} is {protocol}"),
-            None if only == Some(protocol) => format!("{sender} {protocol} alone"),
+            None if only == Some(protocol) => format!("{sender} {protocol} only"),
             None => format!("{sender} {protocol} by default"),
         };
         let advice = match only {
@@ -235,7 +235,7 @@ impl Problem {
         format!("has port {}, but {why}; {advice}", other.port())
     }
 
-    /// Whether it is the same for two agents, however they could be helped.
+    /// Whether two agents have the same problem, even if the advice differs.
     pub fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (

@@ -4,23 +4,23 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// An amount in units of 10⁻⁹, which is as fine as Kubernetes counts.
+/// An amount in units of 10⁻⁹, the precision of Kubernetes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity(i128);
 
 const ONE: i128 = 1_000_000_000;
 
 impl Quantity {
-    /// Nothing of it.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// More of it than there is.
+    /// The maximum, used as "unlimited".
     pub const MAX: Self = Self(i128::MAX);
 
-    /// One of it.
+    /// One.
     pub const ONE: Self = Self(ONE);
 
-    /// The thousandth part of it, the least that the API server keeps.
+    /// A thousandth, the precision that the API server keeps.
     pub const MILLI: Self = Self(ONE / 1_000);
 
     /// A number of mebibytes.
@@ -28,7 +28,7 @@ impl Quantity {
         Self(count * 1024 * 1024 * ONE)
     }
 
-    /// Reads a quantity, which may be a number or a string. None for what is neither.
+    /// Reads a quantity, which may be a number or a string; `None` for any other value.
     pub fn of(value: &Value) -> Option<Self> {
         match value {
             Value::String(text) => Self::parse(text),
@@ -37,12 +37,12 @@ impl Quantity {
         }
     }
 
-    /// Reads a quantity's text.
+    /// Parses a quantity.
     pub fn parse(text: &str) -> Option<Self> {
         Self::usual(text).or_else(|| Self::any(text))
     }
 
-    /// Reads what nearly all of them are, a few digits and a unit, without a division.
+    /// Parses the common form, a few digits and a unit, without a division.
     fn usual(text: &str) -> Option<Self> {
         const MOST_DIGITS: usize = 9;
         let length = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
@@ -78,7 +78,7 @@ impl Quantity {
         let parts = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
         let scaled = digits.checked_mul(numerator)?.checked_mul(ONE)?;
         let divisor = denominator.checked_mul(parts)?;
-        // Finer than Kubernetes counts: it rounds up.
+        // More precise than Kubernetes: it rounds up.
         let amount = scaled.checked_add(divisor - 1)? / divisor;
         Some(Self(if negative { -amount } else { amount }))
     }
@@ -89,57 +89,57 @@ impl Quantity {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference, or zero where there would be less.
+    /// The difference, at least zero.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0).max(0))
     }
 
-    /// The same in whole units, with what is over made a whole one.
+    /// Rounds up to whole units.
     #[must_use]
     pub fn rounded_up(self, unit: Self) -> Self {
         let over = self.0.checked_rem_euclid(unit.0).unwrap_or_default();
         if over == 0 { self } else { Self(self.0.saturating_add(unit.0 - over)) }
     }
 
-    /// The same in whole units, without what is over.
+    /// Rounds down to whole units.
     #[must_use]
     pub fn rounded_down(self, unit: Self) -> Self {
         Self(self.0 - self.0.checked_rem_euclid(unit.0).unwrap_or_default())
     }
 
-    /// So many times as much; what is too much to count is the most that can be.
+    /// The product with a factor; the maximum on overflow.
     #[must_use]
     pub fn times(self, factor: Self) -> Self {
         Self(self.0.saturating_mul(factor.0) / ONE)
     }
 
-    /// The part of it that a factor makes it again; nothing for no factor.
+    /// The quotient by a factor; zero for a factor of zero.
     #[must_use]
     pub fn divided_by(self, factor: Self) -> Self {
         Self(self.0.saturating_mul(ONE).checked_div(factor.0).unwrap_or_default())
     }
 
-    /// Whether it is more than so many times another amount. Kubernetes reckons
-    /// with fractions that are not exact: where neither is a whole number of
-    /// the other, being just as much counts as more.
+    /// Whether it is more than the product of another amount and a ratio. Kubernetes computes
+    /// with inexact fractions: if neither is a whole multiple of
+    /// the other, an equal amount is treated as more.
     pub fn exceeds(self, factor: Self, other: Self) -> bool {
         let (own, most) = (self.0.saturating_mul(ONE), other.0.saturating_mul(factor.0));
         own > most || own == most && factor.0 % ONE != 0
     }
 
-    /// Whether it is so many times another amount; of nothing there is no multiple.
+    /// Whether it is a whole multiple of another amount; zero has no multiples.
     pub fn is_multiple_of(self, unit: Self) -> bool {
         self.0.checked_rem(unit.0) == Some(0)
     }
 
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub fn is_zero(self) -> bool {
         self.0 == 0
     }
 }
 
-/// What a suffix stands for, as a fraction.
+/// The factor of a suffix, as a fraction.
 fn scale(suffix: &str) -> Option<(i128, i128)> {
     const POWERS: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
     let power = |base: i128, at: usize| Some((base.checked_pow(u32::try_from(at + 1).ok()?)?, 1));
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_short_way_comes_to_the_same() {
+    fn the_fast_path_has_the_same_result() {
         for number in ["0", "1", "007", "64", "999999999", "1000000000", "", "-1", "+1", "1.5"] {
             for suffix in ["", "m", "u", "n", "k", "M", "Ki", "Mi", "Gi", "Ti", "e3", "x"] {
                 let text = format!("{number}{suffix}");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_mean_what_they_mean_in_kubernetes() {
+    fn quantities_have_the_same_value_as_in_kubernetes() {
         for (one, same) in [
             ("0.5", "500m"),
             ("1", "1000m"),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_held_against_a_request() {
+    fn a_limit_is_compared_with_a_request() {
         let parse = |text| Quantity::parse(text).unwrap_or_else(|| panic!("{text} is a quantity"));
         for (limit, ratio, request, exceeds) in [
             ("400m", "4", "100m", false),

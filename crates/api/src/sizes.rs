@@ -1,9 +1,9 @@
-//! How much room agents take in their volumes.
+//! The sizes of agents in their volumes.
 //!
-//! Kubernetes counts what a pod's emptyDir volumes hold as ephemeral storage,
+//! Kubernetes counts the content of a pod's emptyDir volumes as ephemeral storage,
 //! and evicts a pod that uses more than its containers' limits allow. The
-//! sizes are those of the default images, as `docs/sizes.md` says they were
-//! measured; an installation with other images can give its own.
+//! sizes are those of the default images, measured as `docs/sizes.md`
+//! describes; an installation with other images can set its own.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::{
     quantity::Quantity,
 };
 
-/// What an extension of the Java agent is taken to be: nobody knows before it is copied.
+/// The assumed size of an extension of the Java agent: it is unknown before the copy.
 const EXTENSION_SIZE: Quantity = Quantity::mebibytes(10);
 
-/// What the size of an extension is called among the sizes of the languages.
+/// The key for the size of an extension, beside the names of the languages.
 const EXTENSION: &str = "extension";
 
 /// The sizes of agents and extensions in an installation.
@@ -23,12 +23,12 @@ const EXTENSION: &str = "extension";
 pub struct AgentSizes(BTreeMap<String, Quantity>);
 
 impl AgentSizes {
-    /// The documented sizes, but for these.
+    /// The documented sizes, except for these.
     pub fn with(own: impl IntoIterator<Item = (String, Quantity)>) -> Self {
         Self(own.into_iter().collect())
     }
 
-    /// How much a language's agent and so many extensions take.
+    /// The size of a language's agent with a number of extensions.
     pub fn of(&self, language: &LanguageDefaults, extensions: usize) -> Quantity {
         let agent = self.0.get(language.language).copied().unwrap_or(language.size);
         let extension = self.0.get(EXTENSION).copied().unwrap_or(EXTENSION_SIZE);
@@ -38,7 +38,7 @@ impl AgentSizes {
     /// Reads a size: `java=40Mi`, or `extension=20Mi` for each extension of the Java agent.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it, and what is valid.
+    /// A message that says what is wrong, and what is valid.
     pub fn parse_one(text: &str) -> Result<(String, Quantity), String> {
         let (name, size) = text.split_once('=').ok_or("expected LANGUAGE=SIZE, such as java=40Mi")?;
         let with_agent = LANGUAGES.iter().filter(|language| !language.size.is_zero());
@@ -59,7 +59,7 @@ mod tests {
     use crate::defaults::{JAVA, NODEJS};
 
     #[test]
-    fn own_sizes_take_the_place_of_the_documented_ones() {
+    fn configured_sizes_replace_the_documented_ones() {
         let own = ["java=40Mi", "extension=1Mi"].map(|text| AgentSizes::parse_one(text).expect("valid"));
         let sizes = AgentSizes::with(own);
         assert_eq!(sizes.of(&JAVA, 0), Quantity::mebibytes(40));
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_named() {
+    fn the_error_names_an_invalid_size() {
         for (text, problem) in [
             ("java", "expected LANGUAGE=SIZE"),
             (

@@ -1,7 +1,7 @@
-//! The Instrumentation resource, but for its languages.
+//! The Instrumentation resource, except for its languages.
 //!
 //! Every field is optional: a resource that was stored without defaults, or by
-//! another version, has to read all the same.
+//! another version, can be read as well.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::{
     variable::EnvVar,
 };
 
-/// How the pods of a namespace are instrumented.
+/// Configures the injection into the pods of a namespace.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(kube::CustomResource, schemars::JsonSchema))]
 #[cfg_attr(
@@ -31,7 +31,7 @@ use super::{
         shortname = "otelinst",
         shortname = "otelinsts",
         status = "InstrumentationStatus",
-        doc = "How the pods of a namespace get their OpenTelemetry agent.",
+        doc = "Configures the injection of OpenTelemetry auto-instrumentation into the pods of a namespace.",
         printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
         printcolumn = r#"{"name":"Endpoint","type":"string","jsonPath":".spec.exporter.endpoint"}"#,
         printcolumn = r#"{"name":"Sampler","type":"string","jsonPath":".spec.sampler.type"}"#,
@@ -40,25 +40,25 @@ use super::{
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct InstrumentationSpec {
-    /// Which pods the resource is for when they ask with "true". Without it: all of the namespace.
+    /// Selects pods among those that opt in with "true". By default it applies to all of the namespace.
     #[cfg_attr(feature = "schema", schemars(with = "Option<meta::LabelSelector>"))]
     pub selector: Option<LabelSelector>,
-    /// Among several resources that fit a pod, the one with the higher number is used.
+    /// Among several resources that match a pod, the one with the highest priority is used.
     pub priority: Option<i32>,
-    /// Variables of every target.
+    /// Environment variables of every target.
     pub env: Option<Vec<EnvVar>>,
-    /// Where telemetry is sent.
+    /// The collector that telemetry is sent to.
     pub exporter: Option<Exporter>,
     /// Resource attributes of every target.
     pub resource: Option<ResourceAttributes>,
     /// Context propagators, in order (`OTEL_PROPAGATORS`).
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::propagators"))]
     pub propagators: Option<Vec<String>>,
-    /// Which traces are kept.
+    /// The sampler, which decides which traces are recorded.
     pub sampler: Option<Sampler>,
-    /// What resource attributes are taken from.
+    /// Further sources of resource attributes.
     pub defaults: Option<Defaults>,
-    /// Pull policy of the images that are injected.
+    /// Pull policy of the injected images.
     pub image_pull_policy: Option<String>,
     /// Security context of the init containers; by default the one of the first target.
     #[cfg_attr(feature = "schema", schemars(with = "Option<SecurityContext>"))]
@@ -79,29 +79,29 @@ pub struct InstrumentationSpec {
     pub nginx: Option<Nginx>,
 }
 
-/// What the operator keeps about a resource; the product leaves it alone.
+/// Set by the OpenTelemetry Operator; otel-webhook never changes it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InstrumentationStatus {
-    /// Versions for which the operator refused an upgrade.
+    /// Versions that the operator does not upgrade to.
     pub upgrade_blocked_versions: Option<BTreeMap<String, String>>,
 }
 
-/// Where telemetry is sent.
+/// The collector that telemetry is sent to.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exporter {
     /// The collector's URL (`OTEL_EXPORTER_OTLP_ENDPOINT`).
     pub endpoint: Option<String>,
-    /// Certificates of the connection.
+    /// TLS settings of the connection.
     pub tls: Option<Tls>,
 }
 
-/// Certificates of the connection to the collector.
+/// TLS settings of the connection to the collector.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[allow(non_snake_case, reason = "the resource mixes camel case and underscores; the names are its own")]
+#[allow(non_snake_case, reason = "the names of the resource mix camel case and underscores")]
 pub struct Tls {
     /// Secret in the pod's namespace, mounted into every target.
     pub secretName: Option<String>,
@@ -120,14 +120,14 @@ pub struct Tls {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResourceAttributes {
-    /// Attributes by name; what the pod says itself comes before them.
+    /// Attributes by name; those that the pod sets itself override them.
     pub resource_attributes: Option<BTreeMap<String, String>>,
-    /// Whether the UIDs of the pod and its owners become attributes, too.
+    /// Whether to add the UIDs of the pod and its owners as attributes.
     #[serde(rename = "addK8sUIDAttributes")]
     pub add_k8s_uid_attributes: Option<bool>,
 }
 
-/// Which traces are kept.
+/// The sampler, which decides which traces are recorded.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -136,15 +136,15 @@ pub struct Sampler {
     #[serde(rename = "type")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::samplers"))]
     pub kind: Option<String>,
-    /// Its argument (`OTEL_TRACES_SAMPLER_ARG`).
+    /// Argument of the sampler (`OTEL_TRACES_SAMPLER_ARG`).
     pub argument: Option<String>,
 }
 
-/// What resource attributes are taken from.
+/// Further sources of resource attributes.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Defaults {
-    /// Whether labels such as `app.kubernetes.io/name` give the service's name and version.
+    /// Whether labels such as `app.kubernetes.io/name` set the service's name and version.
     pub use_labels_for_resource_attributes: Option<bool>,
 }

@@ -1,13 +1,13 @@
-//! Whether an Instrumentation can be taken, and what is worth a warning.
+//! Validation of an Instrumentation: errors and warnings.
 //!
 //! ```text
-//! object ─ schema ──> types, values and patterns, as the CRD has them
-//!        └ rules ───> what fields mean to each other and to a pod
+//! object ─ schema ──> types, values and patterns of the CRD
+//!        └ rules ───> how fields depend on each other, and what a pod can have
 //! ```
 //!
-//! All errors are found, not only the first. A message names the value and
-//! what is valid; the path of the field stands beside it. Values of variables
-//! are never repeated: they may be secrets.
+//! All errors are reported, not only the first. A message names the value and
+//! what is valid; the path of the field comes with it. Values of variables
+//! are never shown: they may be secrets.
 
 mod claim;
 mod exporter;
@@ -38,12 +38,12 @@ pub use text::suggestion;
 pub use unusable::{Unusable, unusable};
 pub use verdict::{Cause, Problem, Verdict, Warning};
 
-/// Judges an object, which has been defaulted or will be: what defaulting
-/// would fill in counts as if it were there. `old` is the object before an
-/// update; an update is refused only for errors that it did not have.
+/// Validates an object, before or after defaulting: defaults
+/// are treated as set. `old` is the object before an
+/// update; an update is rejected only for errors that the old object did not have.
 pub fn validate(new: &Value, old: Option<&Value>) -> Verdict {
     if !new["metadata"]["deletionTimestamp"].is_null() {
-        // Whatever is wrong with it, it is on its way out; finalizers have to come off.
+        // It is being deleted, and its finalizers have to be removed, whatever errors it has.
         return Verdict::default();
     }
     let mut verdict = judge(new);

@@ -1,4 +1,4 @@
-//! The code of the agents: one file a language, above the shapes that several share.
+//! The code of the agents: one file for each language, above the parts that several share.
 
 mod apache_httpd;
 mod copied;

@@ -1,28 +1,28 @@
-//! What pod and namespace ask for by annotation (contract, section 2).
+//! The annotations of pod and namespace (docs/injection.md, "Opting in").
 
 use super::{pod::Pod, reason::Annotation, text::Map};
 use otel_webhook_api::ANNOTATION_PREFIX;
 
-/// The annotations under the prefix, each by what follows it.
+/// The annotations with the prefix, by the rest of their keys.
 #[derive(Clone, Debug)]
 pub struct Annotations<'p> {
     pod: Vec<(&'p str, &'p str)>,
     namespace: &'p [(Box<str>, Box<str>)],
 }
 
-/// The annotations of a list that are under the prefix, without it.
+/// The annotations of a list that have the prefix, without it.
 pub fn under_prefix<'a>(annotations: &'a Map<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
     let ours = |(key, value): (&'a str, &'a str)| Some((key.strip_prefix(ANNOTATION_PREFIX)?, value));
     annotations.iter().filter_map(ours)
 }
 
 impl<'p> Annotations<'p> {
-    /// Reads a pod's annotations; the namespace's come from its store.
+    /// Reads a pod's annotations; those of the namespace are in the catalogue.
     pub fn new(pod: &'p Pod<'p>, namespace: &'p [(Box<str>, Box<str>)]) -> Self {
         Self { pod: under_prefix(&pod.metadata.annotations).collect(), namespace }
     }
 
-    /// Whether there is none at all, in which case nothing can be asked for.
+    /// Whether there is none at all, so that nothing can opt in.
     pub fn is_empty(&self) -> bool {
         self.pod.is_empty() && self.namespace.is_empty()
     }
@@ -38,15 +38,15 @@ impl<'p> Annotations<'p> {
         found.map(|(_, value)| &**value)
     }
 
-    /// The annotation whose value counts, and what it says; none where that is nothing.
+    /// The effective annotation, and its parsed value; `None` if it has no value.
     pub fn said(&self, key: &'static str) -> Option<(Annotation, &'p str)> {
         let value = self.effective(key);
         let of_namespace = self.of_pod(key) != Some(value);
         (!value.is_empty()).then_some((Annotation { key, of_namespace }, value))
     }
 
-    /// The value that counts. A pod that says "true" takes what the namespace
-    /// names, unless the namespace says no; any other word of the pod stands.
+    /// The effective value. If the pod has "true", it is the name that the namespace
+    /// has, unless the namespace opts out; any other value of the pod overrides the namespace.
     pub fn effective(&self, name: &str) -> &'p str {
         let pod = self.of_pod(name).unwrap_or_default();
         let namespace = self.of_namespace(name).unwrap_or_default();
@@ -60,18 +60,18 @@ impl<'p> Annotations<'p> {
     }
 }
 
-/// What an `inject-*` annotation says.
+/// The value of an `inject-*` annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask<'p> {
-    /// Nothing.
+    /// Empty.
     Nothing,
-    /// No.
+    /// Opts out.
     No,
-    /// Yes, with the Instrumentation of the namespace.
+    /// Opts in with the Instrumentation of the namespace.
     Any,
-    /// Yes, with this Instrumentation.
+    /// Opts in with this Instrumentation.
     Named {
-        /// Its namespace; none for the pod's.
+        /// Its namespace; `None` for the pod's.
         namespace: Option<&'p str>,
         /// Its name.
         name: &'p str,

@@ -1,4 +1,4 @@
-//! Whether a pod is for nodes of one architecture, as far as it says so itself.
+//! Whether a pod requires nodes of one architecture.
 
 use serde::Deserialize;
 
@@ -7,12 +7,13 @@ use super::{
     text::{List, Object, Text, object_or_default},
 };
 
-/// Labels of nodes that say their architecture; the older one is still set.
+/// Labels of nodes with their architecture; the older one is still set.
 const LABELS: [&str; 2] = ["kubernetes.io/arch", "beta.kubernetes.io/arch"];
 
 const ARM64: &str = "arm64";
 
-/// Whether a pod runs on arm64 nodes only: by its node selector, or by every term of its required node affinity.
+/// Whether a pod runs on arm64 nodes only, by its node selector or by every term of its required node
+/// affinity.
 pub fn is_arm64_only(spec: &Spec<'_>) -> bool {
     if LABELS.iter().any(|label| spec.node_selector.get(label) == Some(ARM64)) {
         return true;
@@ -57,7 +58,7 @@ struct Term<'a> {
     match_expressions: List<Expression<'a>>,
 }
 
-/// All of a term have to hold.
+/// All expressions of a term have to match.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Expression<'a> {
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_node_selector_or_every_term_of_the_affinity_demands_it() {
+    fn the_node_selector_or_every_term_of_the_affinity_requires_it() {
         assert!(is_arm64(&json!({"nodeSelector": {"kubernetes.io/arch": "arm64"}})));
         assert!(is_arm64(&json!({"nodeSelector": {"beta.kubernetes.io/arch": "arm64"}})));
         assert!(is_arm64(&affinity(&json!([term("In", &["arm64"])]))));

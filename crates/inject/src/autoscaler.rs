@@ -1,13 +1,13 @@
-//! The cluster autoscaler does not take a node down for a pod with an emptyDir,
-//! unless the pod says that the volume may go. Ours may: the init containers
-//! fill them again.
+//! The cluster autoscaler does not remove a node that has a pod with an emptyDir,
+//! unless the pod lists the volume as safe to evict. Added volumes are safe: the init containers
+//! write them again.
 
 use super::edit::PodEdit;
 
-/// The annotation that lists volumes which hold no node back.
+/// The annotation with the volumes that do not block scale-down.
 pub const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
 
-/// The annotation with the added emptyDir volumes behind those of the pod's own value.
+/// The annotation with the pod's own value and the added emptyDir volumes.
 pub fn annotation(edit: &PodEdit<'_>) -> Option<(&'static str, String)> {
     let own = edit.pod.metadata.annotations.get(SAFE_TO_EVICT).unwrap_or_default();
     let listed: Vec<&str> = own.split(',').map(str::trim).collect();

@@ -1,4 +1,4 @@
-//! The second step: the patch for a decision.
+//! The second step: builds the patch for a decision.
 
 use std::cell::OnceCell;
 
@@ -16,7 +16,7 @@ use super::{
     workload::{self, Owners},
 };
 
-/// Carries a decision out.
+/// Builds the patch and the findings.
 pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
     let Decision { input, annotations, plans, mut findings } = decision;
     if plans.is_empty() && findings.is_empty() {
@@ -57,7 +57,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
     let mut stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
     let own = &input.pod.metadata.annotations;
     stamp.1.retain(|one| stamp::has_room(own, &[], one));
-    // A stamp may have been copied along with other annotations: what goes in counts.
+    // A stamp may have been copied with other annotations: only the injection decides.
     let is_injected = findings.iter().any(|finding| finding.reason.is_injected());
     let carries = |(key, value): &(&str, String)| own.get(key) == Some(value.as_str());
     let is_stamped = !is_injected && !stamp.1.is_empty() && stamp.1.iter().all(carries);
@@ -66,7 +66,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
     Outcome { patch: patch::operations(&edit, &stamp, evict), findings, is_stamped }
 }
 
-/// Notes the owners whose lookup timed out.
+/// Adds notes about owner lookups that timed out.
 fn note_unlearned(findings: &mut [Finding], workload: &workload::Workload) {
     if let Some(finding) = findings.iter_mut().find(|finding| finding.reason.is_injected()) {
         let notes = workload.unlearned.iter().map(|owner| Note::OwnerNotLearned { owner: owner.clone() });

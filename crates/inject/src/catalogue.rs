@@ -1,4 +1,4 @@
-//! All that is known of namespaces and their Instrumentations, as one snapshot.
+//! The snapshot of namespaces and their Instrumentations.
 
 mod instrumentations;
 mod stored;
@@ -10,44 +10,44 @@ pub use stored::Stored;
 
 use super::limits::Limits;
 
-/// What is known of a namespace.
+/// A namespace.
 #[derive(Clone, Debug, Default)]
 pub struct Namespace {
-    /// Whether the namespace itself was seen, and not only Instrumentations in it.
+    /// Whether the namespace itself was seen, and not only objects in it.
     pub is_listed: bool,
-    /// Its annotations under the prefix, each by what follows it.
+    /// Its annotations with the prefix, by the rest of their keys.
     pub annotations: Vec<(Box<str>, Box<str>)>,
-    /// The pod security level that it enforces.
+    /// The enforced pod security level.
     pub enforced_level: Option<Box<str>>,
     /// Its Instrumentations.
     pub instrumentations: Instrumentations,
-    /// Its LimitRanges, its ResourceQuotas, and its ServiceAccounts that may use few Secrets.
+    /// Its LimitRanges, ResourceQuotas, and ServiceAccounts with enforced mountable Secrets.
     pub limits: Limits,
 }
 
-/// A snapshot of everything that a decision depends on, but for the pod.
+/// A snapshot of everything that a decision depends on, except for the pod.
 #[derive(Clone, Debug, Default)]
 pub struct Catalogue {
-    /// Namespaces by name; those that say nothing of use may be absent.
+    /// Namespaces by name; those without relevant data may be absent.
     pub namespaces: HashMap<Box<str>, Arc<Namespace>>,
 }
 
 impl Namespace {
-    /// Takes what a namespace says itself; the objects in it stay.
+    /// Stores the namespace itself; the objects in it stay.
     pub fn take(&mut self, said: &Self) {
         self.is_listed = said.is_listed;
         self.annotations.clone_from(&said.annotations);
         self.enforced_level.clone_from(&said.enforced_level);
     }
 
-    /// Whether nothing is known that a decision could depend on.
+    /// Whether it has no data that a decision could depend on.
     pub fn is_empty(&self) -> bool {
         !self.is_listed && self.instrumentations.is_empty() && self.limits.is_empty()
     }
 }
 
 impl Catalogue {
-    /// A namespace, if anything is known of it.
+    /// A namespace, if it has any data.
     pub fn namespace(&self, name: &str) -> Option<&Namespace> {
         self.namespaces.get(name).map(|namespace| &**namespace)
     }
@@ -57,7 +57,7 @@ impl Catalogue {
         self.namespace(name).is_some_and(|known| known.is_listed)
     }
 
-    /// The same with what a namespace says itself.
+    /// The same with the data of the namespace itself.
     #[must_use]
     pub fn with(&self, name: &str, said: &Namespace) -> Self {
         let mut catalogue = self.clone();

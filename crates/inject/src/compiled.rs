@@ -1,5 +1,5 @@
-//! An Instrumentation made ready for use, once, when it is stored: defaults
-//! applied, variables merged, JSON written.
+//! A compiled Instrumentation, prepared once when it is stored: defaults
+//! applied, variables merged, JSON serialised.
 
 mod about;
 mod hash;
@@ -32,22 +32,22 @@ pub use hash::Freshness;
 pub use prepared::Prepared;
 pub use shared::Shared;
 
-/// An Instrumentation, ready for use.
+/// A compiled Instrumentation.
 #[derive(Debug)]
 pub struct Compiled {
     /// Its namespace and name.
     pub name: ObjectName,
     /// Its generation, which counts its changes.
     pub generation: Option<i64>,
-    /// The namespaces besides its own that it allows to use it.
+    /// The other namespaces that it allows to use it.
     pub allowed: AllowedNamespaces,
-    /// Which pods it is for; none for all of them.
+    /// The selector of pods; `None` for all pods.
     pub selector: Option<Selector>,
-    /// Among several that fit, the higher one is used.
+    /// The priority: among several that match, the highest one is used.
     pub priority: i32,
     /// Variables of every target.
     pub env: Vec<Setting>,
-    /// Where telemetry is sent.
+    /// The exporter.
     pub exporter: Exporter,
     /// Resource attributes.
     pub resource: Policy,
@@ -61,17 +61,17 @@ pub struct Compiled {
     pub security_context: Option<Value>,
     /// One for each row of the language table, in its order.
     pub languages: Vec<Arc<Prepared>>,
-    /// Why it cannot be used for some of them, by their places.
+    /// Why it cannot be used for some languages, by their positions in the table.
     problems: BTreeMap<usize, Box<str>>,
     /// See [`Compiled::hash`]; one for each language.
     hashes: Vec<u32>,
 }
 
 impl Compiled {
-    /// Makes an Instrumentation ready.
+    /// Compiles an Instrumentation.
     ///
     /// # Errors
-    /// A sentence that says which field cannot be used.
+    /// A message that names the invalid field.
     pub fn new(
         name: ObjectName,
         generation: Option<i64>,
@@ -113,7 +113,7 @@ impl Compiled {
 }
 
 impl Compiled {
-    /// The same, kept from use for languages, by their fields in the
+    /// The same, not usable for some languages, by their fields in the
     /// specification, each with the reason.
     #[must_use]
     pub fn unusable_for(mut self, languages: &BTreeMap<&str, String>) -> Self {
@@ -129,7 +129,7 @@ impl Compiled {
         self.problems.get(&language.index()).map(|problem| &**problem)
     }
 
-    /// The same, with the parts that it has in common with others kept once.
+    /// The same, sharing equal parts with other Instrumentations.
     #[must_use]
     pub fn sharing(mut self, shared: &mut Shared) -> Self {
         for (index, prepared) in self.languages.iter_mut().enumerate() {
@@ -138,7 +138,7 @@ impl Compiled {
         self
     }
 
-    /// The hash of what is configured for a language, such as `v1:0123abcd`; see [`hash`].
+    /// The hash of a language's configuration, such as `v1:0123abcd`; see [`hash`].
     pub fn hash(&self, language: &Language) -> Box<str> {
         hash::written(self.hashes[language.index()]).into()
     }

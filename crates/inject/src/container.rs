@@ -1,4 +1,4 @@
-//! Writing an injected container: what each of them has, in one place.
+//! Builds an added container.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use super::{
     settings::InitResources,
 };
 
-/// A container of ours while it is written.
+/// An added container while it is built.
 #[derive(Debug)]
 pub struct Draft {
     name: String,
@@ -24,20 +24,20 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// A container of a name and an image.
+    /// A container with a name and an image.
     pub fn new(name: &str, image: &str) -> Self {
         let mut draft = Self { name: name.to_owned(), members: Map::new() };
         draft.member("name", Some(name.into())).member("image", Some(image.into()));
         draft
     }
 
-    /// A member that is a list of words, such as the command.
+    /// Sets a member that is a list of strings, such as the command.
     pub fn words<T: AsRef<str>>(&mut self, name: &'static str, words: &[T]) -> &mut Self {
         self.member(name, Some(words.iter().map(AsRef::as_ref).collect()))
     }
 
-    /// The variables. Those that a container of the pod has itself and that
-    /// are as they were are copied with every field.
+    /// Sets the variables. Unchanged variables of a container of the pod
+    /// are copied with every field.
     pub fn env(&mut self, env: &Env<'_>, own: &[Value]) -> &mut Self {
         let unchanged = |entry: &Entry<'_>| {
             let index = entry.origin.filter(|_| entry.change == Change::None);
@@ -47,18 +47,18 @@ impl Draft {
         self.member("env", (!env.entries().is_empty()).then(|| entries.collect()))
     }
 
-    /// The mounts: copies of a container's own ones, then ours.
+    /// Sets the mounts: copies of a container's own ones, then the added ones.
     pub fn mounts(&mut self, own: Vec<Value>, ours: &[NewMount<'_>]) -> &mut Self {
         let all = own.into_iter().chain(ours.iter().map(|mount| json!(mount)));
         self.member("volumeMounts", Some(all.collect()))
     }
 
-    /// The pull policy, if there is one.
+    /// Sets the pull policy, if there is one.
     pub fn pull_policy(&mut self, policy: Option<&str>) -> &mut Self {
         self.member("imagePullPolicy", policy.filter(|policy| !policy.is_empty()).map(Value::from))
     }
 
-    /// A member, if there is a value for it.
+    /// Sets a member, if there is a value.
     pub fn member(&mut self, name: &'static str, value: Option<Value>) -> &mut Self {
         if let Some(value) = value {
             self.members.insert(name.to_owned(), value);
@@ -77,12 +77,12 @@ impl Draft {
 pub fn security_context(injection: &Injection<'_, '_>, target: Place) -> Option<Value> {
     let said = injection.instrumentation().security_context.as_ref();
     let own = container_at(injection.facts.pod, target).security_context;
-    // A target with one that cannot be read is none.
+    // An unreadable security context of a target is treated as not set.
     said.cloned().or_else(|| json::value_of(own?).ok())
 }
 
-/// The mounts of a container for one that is a copy of it, under another security context. The
-/// API server lets none but privileged containers mount anything on their node.
+/// The mounts for a copy of a container with another security context. The
+/// API server allows `Bidirectional` mount propagation in privileged containers only.
 pub fn copied_mounts(mut own: Vec<Value>, security_context: Option<&Value>) -> Vec<Value> {
     const PROPAGATION: &str = "mountPropagation";
     if !security_context.is_some_and(is_privileged) {
@@ -96,12 +96,12 @@ pub fn copied_mounts(mut own: Vec<Value>, security_context: Option<&Value>) -> V
     own
 }
 
-/// The resources of init containers that go before the init container at
-/// `before` of the pod as it came, as JSON. What was done to them is noted.
+/// The resources of init containers before the init container at
+/// `before` of the original pod, as JSON. Adds a note about adjustments.
 pub fn init_resources(injection: &mut Injection<'_, '_>, place: usize) -> Value {
     let said = present_claims(injection);
     let (facts, limits) = (injection.facts, injection.limits());
-    // The operator's way takes a look only where something bounds the pod.
+    // With `exact` a check is needed only if something bounds the pod.
     let is_free = facts.pod.spec.resources.is_none() && limits.is_empty();
     if facts.init_resources == InitResources::Exact && is_free {
         return said.into_owned();
@@ -113,8 +113,8 @@ pub fn init_resources(injection: &mut Injection<'_, '_>, place: usize) -> Value 
     fitted.resources
 }
 
-/// The resources of a container that runs beside the others, as JSON. What was
-/// done to them is among the notes.
+/// The resources of a sidecar, as JSON. Adds a note about
+/// adjustments.
 ///
 /// # Errors
 /// The reason why the namespace would reject the pod.

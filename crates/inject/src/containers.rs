@@ -1,4 +1,4 @@
-//! Which containers a language is put into (contract, section 3).
+//! The containers into which a language is injected (docs/injection.md, "Choosing containers").
 
 use super::{
     annotation::Annotations,
@@ -10,28 +10,28 @@ use super::{
     reason::{Annotation, Reason},
 };
 
-/// The annotation by which `kubectl` and others find the main container (D24).
+/// The annotation with the default container of `kubectl` and other tools (D24).
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 
-/// The containers that a language's lists name.
+/// The lists of containers of a language.
 #[derive(Debug, Default)]
 pub struct Listed<'p> {
-    /// Names in the order of the lists, without the empty ones, each with the list that has it.
+    /// Names in the order of the lists, without empty ones, each with its list.
     names: Vec<(&'p str, Annotation)>,
-    /// The lists that are there.
+    /// The existing lists.
     lists: Vec<Annotation>,
 }
 
-/// Where the names are.
+/// The positions of the named containers.
 #[derive(Debug, Default)]
 pub struct Places<'p> {
-    /// The places in the order of the lists.
+    /// The positions in the order of the lists.
     pub found: Vec<Place>,
-    /// Names that the pod does not have.
+    /// Names that are not in the pod.
     pub unknown: Vec<&'p str>,
-    /// The place of the first name; none where the pod does not have it.
+    /// The position of the first name; `None` if it is not in the pod.
     pub first: Option<Place>,
-    /// Which container was taken, where none is named and it is not the obvious one.
+    /// The note about the selected container, if none is named and it is not the first.
     pub note: Option<Note>,
 }
 
@@ -54,7 +54,7 @@ impl<'p> Listed<'p> {
         !self.lists.is_empty()
     }
 
-    /// The name that stands twice, if one does, and the lists that have it.
+    /// The first repeated name, and its lists.
     pub fn repeated(&self) -> Option<(&'p str, Vec<Annotation>)> {
         let is_repeated = |(index, (name, _)): &(usize, &(&str, Annotation))| {
             self.names[..*index].iter().any(|(before, _)| before == name)
@@ -66,10 +66,10 @@ impl<'p> Listed<'p> {
         Some((name, lists))
     }
 
-    /// Whether the lists name anything.
+    /// Checks that the lists have any name.
     ///
     /// # Errors
-    /// The annotations that do not, and the containers that there are.
+    /// The empty annotations, and the containers of the pod.
     pub fn check(&self, pod: &Pod<'_>) -> Result<(), Reason> {
         if self.is_there() && self.names.is_empty() {
             return Err(Reason::NoContainerNamed { annotations: self.lists.clone(), known: known(pod) });
@@ -77,7 +77,7 @@ impl<'p> Listed<'p> {
         Ok(())
     }
 
-    /// Where the named containers are, or the one that is meant where none is named.
+    /// The positions of the named containers, or of the default one if none is named.
     pub fn places(&self, pod: &Pod<'_>, helpers: &Helpers) -> Places<'p> {
         if !self.is_there() {
             let (default, note) = default_place(pod, helpers);
@@ -98,7 +98,7 @@ impl<'p> Listed<'p> {
     }
 }
 
-/// Init containers in the pod's order, then regular ones as they come.
+/// Sorts init containers by the pod's order before regular ones in the order of the list.
 pub fn in_order(places: Vec<Place>) -> Vec<Place> {
     let (mut init, regular): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| place.init);
     init.sort_unstable();
@@ -106,7 +106,7 @@ pub fn in_order(places: Vec<Place>) -> Vec<Place> {
     init
 }
 
-/// The names of all containers, for a sentence about one that is not there.
+/// The names of all containers, for messages.
 pub fn known(pod: &Pod<'_>) -> Vec<String> {
     let all = pod.spec.containers.iter().chain(pod.spec.init_containers.iter());
     all.map(|container| container.name.to_string()).collect()
@@ -121,14 +121,14 @@ fn place(pod: &Pod<'_>, name: &str) -> Option<Place> {
     find(false).or_else(|| find(true))
 }
 
-/// The container that is meant when none is named.
+/// The default container if none is named.
 fn default_place(pod: &Pod<'_>, helpers: &Helpers) -> (Place, Option<Note>) {
     let name = pod.metadata.annotations.get(DEFAULT_CONTAINER);
     let named = name.and_then(|name| place(pod, name)).filter(|place| !place.init);
     named.map_or_else(|| first_application(pod, helpers), |place| (place, None))
 }
 
-/// The first container that is no known proxy or helper, or else the first (D30).
+/// The first container that is not a known proxy or helper, or else the first (D30).
 fn first_application(pod: &Pod<'_>, helpers: &Helpers) -> (Place, Option<Note>) {
     let at = |index| Place { init: false, index };
     let name = |index| container_at(pod, at(index)).name.to_string();

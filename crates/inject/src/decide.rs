@@ -1,4 +1,4 @@
-//! From what is asked for to what will be done, language by language.
+//! The first step: decides which languages are injected into which containers.
 
 use super::{
     annotation::{Annotations, Ask},
@@ -16,20 +16,20 @@ use super::{
 };
 use otel_webhook_api::ANNOTATION_PREFIX;
 
-/// What will be done to a pod.
+/// The decision for a pod.
 #[derive(Debug)]
 pub struct Decision<'p> {
-    /// What it depends on.
+    /// The input.
     pub(super) input: Input<'p>,
     /// The annotations of pod and namespace.
     pub(super) annotations: Annotations<'p>,
-    /// One plan for each language that goes in.
+    /// One plan for each language to inject.
     pub(super) plans: Vec<Plan<'p>>,
-    /// What came of the languages that do not.
+    /// The findings about the other languages.
     pub(super) findings: Vec<Finding>,
 }
 
-/// A language that is asked for and has its Instrumentation.
+/// A language that is opted in to, with its Instrumentation.
 struct Wanted<'p> {
     language: &'static Language,
     instrumentation: &'p Compiled,
@@ -37,7 +37,7 @@ struct Wanted<'p> {
     by_pod: bool,
 }
 
-/// Decides what will be done to a pod.
+/// Decides what is injected into a pod.
 pub fn decide(input: Input<'_>) -> Decision<'_> {
     let known = input.catalogue.namespace(input.namespace);
     let annotations = Annotations::new(input.pod, known.map_or(&[], |known| &known.annotations));
@@ -55,12 +55,12 @@ pub fn decide(input: Input<'_>) -> Decision<'_> {
 }
 
 impl<'p> Decision<'p> {
-    /// Whether anything was asked for.
+    /// Whether pod or namespace opts in to anything.
     pub fn asks(&self) -> bool {
         !self.plans.is_empty() || !self.findings.is_empty()
     }
 
-    /// The owners that have to be known, and that nothing but a look-up tells.
+    /// The owners that have to be looked up.
     pub fn queries(&self) -> Vec<OwnerQuery<'p>> {
         let Some(_) = self.plans.first() else {
             return Vec::new();
@@ -69,13 +69,14 @@ impl<'p> Decision<'p> {
         workload::queries(self.input.pod, self.input.namespace, with_uids)
     }
 
-    /// The languages that are asked for and may be injected into such a pod.
+    /// The languages that are opted in to and can be injected into such a pod.
     fn asked(&mut self) -> Vec<(&'static Language, Ask<'p>)> {
         let mut asked = Vec::new();
         let unfit = unfit(self.input.pod);
         let is_mirror = self.input.pod.is_mirror();
         for language in LANGUAGES {
-            // What a namespace asks of all its pods is not said of those that cannot have it.
+            // A namespace opts in all of its pods, so there is no finding about those that cannot be
+            // injected.
             if is_mirror && self.annotations.of_pod(language.inject).is_none_or(str::is_empty) {
                 continue;
             }
@@ -97,7 +98,8 @@ impl<'p> Decision<'p> {
         asked
     }
 
-    /// Finds the Instrumentation of each; a language without one stands alone with its reason (D21).
+    /// Chooses the Instrumentation of each language; only a language without one is skipped, with its
+    /// reason (D21).
     fn select(&mut self, asked: Vec<(&'static Language, Ask<'p>)>) -> Vec<Wanted<'p>> {
         let mut wanted = Vec::with_capacity(asked.len());
         for (language, ask) in asked {
@@ -122,8 +124,8 @@ impl<'p> Decision<'p> {
         wanted
     }
 
-    /// With several languages each needs a list of its containers. What only
-    /// the namespace asks for steps back before the pod's own request (D8).
+    /// With several languages each needs a list of its containers. A language that only
+    /// the namespace opts in to is ignored if the pod itself opts in to another one (D8).
     fn tell_apart(&mut self, wanted: Vec<Wanted<'p>>) -> Vec<Wanted<'p>> {
         if is_clear(&wanted) {
             return wanted;
@@ -133,7 +135,7 @@ impl<'p> Decision<'p> {
             let reason = list_missing(&wanted);
             return self.leave_all_out(wanted, &reason);
         }
-        // Those with a list may stay, as long as that makes it clear.
+        // Those with a list stay, if every remaining language then has its own containers.
         let (mut stay, mut back): (Vec<_>, Vec<_>) =
             wanted.into_iter().partition(|one| one.by_pod || one.listed.is_there());
         if !is_clear(&stay) {
@@ -150,8 +152,8 @@ impl<'p> Decision<'p> {
         self.leave_all_out(stay, &reason)
     }
 
-    /// A name that stands twice may be a slip for another one, in any of the
-    /// languages, so nothing goes in.
+    /// A name that is listed twice may be a mistake for another one, in any of the
+    /// languages, so nothing is injected.
     fn check_lists(&mut self, wanted: Vec<Wanted<'p>>) -> Vec<Wanted<'p>> {
         let repeated = wanted.iter().find_map(|one| Some((one.listed.repeated()?, one.language.name)));
         let Some(((container, annotations), language)) = repeated else {
@@ -215,7 +217,7 @@ fn list_missing(wanted: &[Wanted<'_>]) -> Reason {
     Reason::ContainerListMissing { languages: names(wanted.iter()), missing }
 }
 
-/// Whether it is clear which container is whose.
+/// Whether the containers of each language are known.
 fn is_clear(wanted: &[Wanted<'_>]) -> bool {
     wanted.len() < 2 || wanted.iter().all(|one| one.listed.is_there())
 }
@@ -224,7 +226,7 @@ fn names<'w, 'p: 'w>(wanted: impl Iterator<Item = &'w Wanted<'p>>) -> Vec<String
     wanted.map(|one| one.language.name.to_owned()).collect()
 }
 
-/// Why nothing can be injected into a pod, whatever it asks for.
+/// Why nothing can be injected into a pod, in any language.
 fn unfit(pod: &Pod<'_>) -> Option<Reason> {
     if pod.spec.containers.is_empty() {
         return Some(Reason::NoContainers);

@@ -1,10 +1,10 @@
-//! What a pod asks for, and its class of service, as Kubernetes counts them.
+//! The effective requests and limits of a pod, and its quality of service class.
 //!
-//! The effective requests of a pod are, resource by resource, the larger of
-//! what runs together (containers and native sidecars) and of each init
-//! container with the native sidecars that started before it. Limits count in
-//! the same way. What `spec.resources` sets for the pod as a whole counts
-//! instead. Containers count as LimitRanger leaves them.
+//! The effective request of a pod for a resource is the maximum of
+//! the sum of containers and native sidecars, and of each init
+//! container with the native sidecars that started before it. Limits are computed in
+//! the same way. The resources that `spec.resources` sets for the whole pod are used
+//! instead. Containers have the defaults of LimitRanger.
 
 mod amounts;
 mod asked;
@@ -23,23 +23,23 @@ use super::{
 };
 use otel_webhook_api::quantity::Quantity;
 
-/// What a pod asks for.
+/// The effective resources of a pod.
 #[derive(Debug)]
 pub struct Demand<'p> {
-    /// The class of service.
+    /// The quality of service class.
     pub class: Class,
-    /// What is set for the pod as a whole.
+    /// The resources of the whole pod (`spec.resources`).
     pub whole: Asked<'p>,
-    /// What the containers ask for together, without what is set for the pod as a whole.
+    /// The effective resources of the containers, without those of the whole pod.
     pub together: Asked<'p>,
-    /// What regular containers and native sidecars ask for together.
+    /// The sum of regular containers and native sidecars.
     pub running: Asked<'p>,
-    /// What each step of the init containers asks for at most.
+    /// The maximum over the init containers, each with the native sidecars before it.
     pub starting: Asked<'p>,
-    /// What running the pod costs beside its containers.
+    /// The overhead of the pod.
     pub overhead: Amounts<'p>,
     scopes: PodScopes<'p>,
-    /// Whether the pod as a whole decides about the class of service.
+    /// Whether `spec.resources` decides on the quality of service class.
     is_whole: bool,
     from_limits: Vec<&'static str>,
     regular: Vec<Asked<'p>>,
@@ -48,14 +48,14 @@ pub struct Demand<'p> {
 }
 
 impl<'p> Demand<'p> {
-    /// Reads a pod as it came, in a namespace with these limits.
+    /// Computes the resources of the original pod, in a namespace with these limits.
     pub fn of(pod: &'p Pod<'p>, limits: &'p Limits) -> Self {
         let spec = &pod.spec;
         let read = |one: &'p pod::Container<'p>| Asked::of_container(one.resources);
         let mut regular: Vec<Asked<'p>> = spec.containers.iter().map(read).collect();
         let mut init: Vec<_> = spec.init_containers.iter().map(|one| (read(one), one.is_sidecar())).collect();
         let mut whole = Asked::read(spec.resources);
-        // In the order of the API server: its own defaults, then those of LimitRanges.
+        // In the order of the API server: its defaults, then those of LimitRanges.
         let from_limits = whole.default_whole(&Steps::of(&regular, &init).together());
         let all = regular.iter_mut().chain(init.iter_mut().map(|(own, _)| own));
         all.for_each(|own| own.default_by(limits));
@@ -88,7 +88,7 @@ impl<'p> Demand<'p> {
         &self.regular
     }
 
-    /// What the native sidecars before a place among the init containers ask for.
+    /// The sum of the native sidecars before a position among the init containers.
     pub fn started(&self, place: usize) -> Asked<'p> {
         let mut started = Asked::default();
         let before = self.init.iter().take(place).filter(|(_, is_sidecar)| *is_sidecar);
@@ -96,50 +96,50 @@ impl<'p> Demand<'p> {
         started
     }
 
-    /// What the pod requests of a resource, if it names it.
+    /// The pod's request for a resource, if it has one.
     pub fn request(&self, resource: &str) -> Option<Quantity> {
         of_whole(&self.whole.requests, resource).or_else(|| self.together.requests.get(resource))
     }
 
-    /// The pod's limit of a resource, if it has one.
+    /// The pod's limit for a resource, if it has one.
     pub fn limit(&self, resource: &str) -> Option<Quantity> {
         of_whole(&self.whole.limits, resource).or_else(|| self.together.limits.get(resource))
     }
 
-    /// Whether containers have to leave a resource to what is set for the pod as
-    /// a whole. Its request is still to be defaulted to its limit, as in a file,
-    /// which a single container's request would keep the API server from.
+    /// Whether containers must not set a resource because `spec.resources` has its
+    /// limit only. The API server defaults the request to that limit, as for a file,
+    /// unless a container has a request.
     pub fn is_left_to_whole(&self, resource: &str) -> bool {
         self.from_limits.contains(&resource)
     }
 
-    /// Whether every container of the pod has to have requests that equal its limits.
+    /// Whether the requests of every container of the pod have to equal its limits.
     pub fn is_guaranteed_by_containers(&self) -> bool {
         self.class == Class::Guaranteed && !self.is_whole
     }
 
-    /// Whether quotas ask nothing of single containers: the pod as a whole has resources.
+    /// Whether quotas require nothing of containers because the whole pod has resources.
     pub fn has_whole(&self) -> bool {
         !self.whole.requests.is_empty() || !self.whole.limits.is_empty()
     }
 
-    /// The class with a container more.
+    /// The class with one more container.
     pub fn class_with(&self, added: &Asked<'p>) -> Class {
         if self.is_whole { self.class } else { Class::of(self.containers().chain([added])) }
     }
 
-    /// What quotas go by, if the pod were of a class.
+    /// The attributes of the pod that the scopes of quotas check, if it had a class.
     pub fn scopes(&self, class: Class) -> PodScopes<'p> {
         PodScopes { is_best_effort: class == Class::BestEffort, ..self.scopes }
     }
 }
 
-/// What the pod as a whole sets instead of its containers: CPU and memory alone.
+/// The resources that `spec.resources` sets instead of the containers: CPU and memory only.
 pub fn of_whole(whole: &Amounts<'_>, resource: &str) -> Option<Quantity> {
     whole.get(resource).filter(|_| CLASS_RESOURCES.contains(&resource))
 }
 
-/// What the containers ask for while they start, and then together.
+/// The resources of the init containers, and then of all containers together.
 struct Steps<'p> {
     starting: Asked<'p>,
     running: Asked<'p>,
@@ -167,7 +167,7 @@ impl<'p> Steps<'p> {
     }
 }
 
-/// The limits of a container. What cannot be read is none.
+/// The limits of a container. Unreadable limits are treated as not set.
 pub fn limits_of(resources: &RawValue) -> Amounts<'_> {
     Asked::of_container(Some(resources)).limits
 }

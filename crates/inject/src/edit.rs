@@ -1,4 +1,4 @@
-//! The edits on a pod, gathered before any of them is written.
+//! The edits of a pod, collected before the patch is built.
 
 use std::borrow::Cow;
 
@@ -12,19 +12,19 @@ use super::{
 };
 use otel_webhook_api::quantity::Quantity;
 
-/// Where a container stands in the pod.
+/// The position of a container in the pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// In `spec.initContainers`, not in `spec.containers`.
+    /// Whether it is in `spec.initContainers`, not in `spec.containers`.
     pub init: bool,
-    /// Position in the list, as the pod came.
+    /// Index in the list of the original pod.
     pub index: usize,
 }
 
-/// All edits on one pod.
+/// All edits of one pod.
 #[derive(Debug)]
 pub struct PodEdit<'p> {
-    /// The pod as it came.
+    /// The original pod.
     pub pod: &'p Pod<'p>,
     /// Edited containers.
     pub containers: Vec<ContainerEdit<'p>>,
@@ -34,7 +34,7 @@ pub struct PodEdit<'p> {
     pub init_containers: Vec<NewInitContainer>,
     /// Containers to append.
     pub sidecars: Vec<NewContainer>,
-    /// Whether the containers have to see each other's processes.
+    /// Whether to set `shareProcessNamespace`.
     pub share_process_namespace: bool,
 }
 
@@ -43,25 +43,25 @@ pub struct PodEdit<'p> {
 pub struct NewContainer {
     /// Its name.
     pub name: String,
-    /// The whole of it as JSON.
+    /// The container as JSON.
     pub json: Value,
 }
 
 /// An init container to add.
 #[derive(Debug)]
 pub struct NewInitContainer {
-    /// It goes right before the init container that stood here; at the end for the list's length.
+    /// The index of the original init container that follows it; the length of the list for the end.
     pub before: usize,
     /// The container.
     pub container: NewContainer,
 }
 
-/// The edits on one container.
+/// The edits of one container.
 #[derive(Debug)]
 pub struct ContainerEdit<'p> {
-    /// Where it stands.
+    /// Its position.
     pub place: Place,
-    /// The container as it came.
+    /// The original container.
     pub container: &'p Container<'p>,
     /// Its variables.
     pub env: Env<'p>,
@@ -72,11 +72,11 @@ pub struct ContainerEdit<'p> {
 /// The mounts of a container.
 #[derive(Debug, Default)]
 pub struct Mounts<'p> {
-    /// Those it has.
+    /// The original mounts.
     pub own: Vec<Mount<'p>>,
-    /// The one of them that is taken away.
+    /// The original mount to remove.
     pub removed: Option<usize>,
-    /// Those that are added.
+    /// The mounts to add.
     pub added: Vec<NewMount<'p>>,
 }
 
@@ -86,10 +86,10 @@ pub struct NewMount<'p> {
     /// The volume's name.
     #[serde(rename = "name")]
     pub volume: Cow<'p, str>,
-    /// Where it is mounted.
+    /// The mount path.
     #[serde(rename = "mountPath")]
     pub path: Cow<'p, str>,
-    /// Whether it cannot be written to.
+    /// Whether it is read-only.
     #[serde(rename = "readOnly", skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
 }
@@ -106,21 +106,21 @@ pub struct NewVolume<'p> {
     /// Its source, such as `{"emptyDir": {}}`.
     #[serde(flatten)]
     pub source: Cow<'p, Value>,
-    /// Whether the source is an emptyDir, which the autoscaler will not throw away by itself.
+    /// Whether the source is an emptyDir, which blocks scale-down unless it is listed.
     #[serde(skip)]
     pub is_empty_dir: bool,
-    /// How much of the pod's ephemeral storage it will hold.
+    /// How much of the pod's ephemeral storage its content needs.
     #[serde(skip)]
     pub holds: Quantity,
 }
 
 impl<'p> NewVolume<'p> {
-    /// A volume of a name and a source.
+    /// A volume with a name and a source.
     pub fn new(name: impl Into<Cow<'p, str>>, source: Cow<'p, Value>) -> Self {
         Self { name: name.into(), is_empty_dir: is_empty_dir(&source), source, holds: Quantity::ZERO }
     }
 
-    /// The same, holding so much of the pod's ephemeral storage.
+    /// The same, with a content of this size.
     #[must_use]
     pub fn holding(self, holds: Quantity) -> Self {
         Self { holds, ..self }
@@ -152,10 +152,10 @@ impl<'p> PodEdit<'p> {
         }
     }
 
-    /// Opens the container at a place for edits, and says where in `containers` they are.
+    /// Returns the index of the edits of a container in `containers`, which are created if needed.
     ///
     /// # Errors
-    /// When the container's variables or mounts are not as the API server sends them.
+    /// If the container's variables or mounts are not valid JSON for them.
     pub fn open(&mut self, place: Place) -> Result<usize, Reason> {
         if let Some(at) = self.containers.iter().position(|edit| edit.place == place) {
             return Ok(at);
@@ -171,12 +171,12 @@ impl<'p> PodEdit<'p> {
         Ok(self.containers.len() - 1)
     }
 
-    /// Whether the pod has, or is to have, a volume of a name.
+    /// Whether the pod has a volume of a name, or gets one.
     pub fn has_volume(&self, name: &str) -> bool {
         self.volumes.has(name) || self.pod.spec.volumes.iter().any(|volume| *volume.name == *name)
     }
 
-    /// Whether the pod has, or is to have, a container or init container of a name.
+    /// Whether the pod has a container or init container of a name, or gets one.
     pub fn has_container(&self, name: &str) -> bool {
         let spec = &self.pod.spec;
         let mut own = spec.containers.iter().chain(spec.init_containers.iter());
@@ -184,33 +184,33 @@ impl<'p> PodEdit<'p> {
         own.any(|container| *container.name == *name) || added.any(|container| container.name == name)
     }
 
-    /// Where an injected init container goes: right before its first target, or at the end.
+    /// The position of an added init container: right before its first target, or at the end.
     pub fn init_place(&self, first_target: Place) -> usize {
         if first_target.init { first_target.index } else { self.pod.spec.init_containers.len() }
     }
 }
 
-/// The container at a place of the pod as it came.
+/// The container at a position of the original pod.
 pub fn container_at<'p>(pod: &'p Pod<'p>, place: Place) -> &'p Container<'p> {
     let list = if place.init { &pod.spec.init_containers } else { &pod.spec.containers };
     &list[place.index]
 }
 
-/// The variables of a container as it came.
+/// The variables of an original container.
 ///
 /// # Errors
-/// When they are not as the API server sends them.
+/// If they are not valid JSON for variables.
 pub fn own_env<'p>(container: &Container<'p>) -> Result<Env<'p>, Reason> {
     container.variables().map(Env::new).map_err(|error| unreadable(container, &error))
 }
 
-/// The reason that a list of a container cannot be read.
+/// The reason for an unreadable list of a container.
 pub fn unreadable(container: &Container<'_>, error: &Unreadable) -> Reason {
     Reason::ContainerUnreadable { container: container.name.to_string(), problem: error.to_string() }
 }
 
 impl ContainerEdit<'_> {
-    /// How many edits there were so far.
+    /// The number of edits so far.
     pub fn edits(&self) -> usize {
         self.env.edits() + self.mounts.added.len() + usize::from(self.mounts.removed.is_some())
     }
@@ -251,7 +251,7 @@ impl<'p> Volumes<'p> {
         self.0.push(volume);
     }
 
-    /// How much of the pod's ephemeral storage they hold.
+    /// How much of the pod's ephemeral storage their content needs.
     pub fn held(&self) -> Quantity {
         self.0.iter().fold(Quantity::ZERO, |sum, volume| sum.plus(volume.holds))
     }

@@ -1,9 +1,9 @@
 //! The variables of a container while they are edited: precedence, extension
-//! and order (contract, section 5).
+//! and order (docs/injection.md, "Environment variables").
 //!
-//! What the container has itself comes before what the Instrumentation says,
-//! and that before what is derived. Only a few variables are extended; nothing
-//! else of the container's own is ever changed.
+//! The container's own variables override those of the Instrumentation,
+//! and those override derived ones. Only a few variables are extended; no
+//! other variable of the container is changed.
 
 use std::borrow::Cow;
 
@@ -15,23 +15,23 @@ use super::{
     reason::{Reason, Taken},
 };
 
-/// What the original of an extended variable is renamed to begin with (D1).
+/// The prefix for the name of an extended variable's original (D1).
 pub const ORIGINAL_PREFIX: &str = "OTEL_INJECT_ORIGINAL_";
 
 /// One variable in the list.
 #[derive(Clone, Debug)]
 pub struct Entry<'p> {
-    /// Name; renamed only when the original has to make room.
+    /// Name; changed only for the original of an extended variable.
     pub name: Cow<'p, str>,
-    /// Value; empty where `from` gives it.
+    /// Value; empty if `from` is set.
     pub value: Cow<'p, str>,
     /// Where the value comes from, if not from `value`.
     pub from: Option<Source<'p>>,
-    /// Where it stood in the container's own list, if it did.
+    /// Its index in the container's own list, if it is in it.
     pub origin: Option<usize>,
     /// Whether name or value differ from the container's own.
     pub change: Change,
-    /// Who says so.
+    /// The source of the variable.
     pub set_by: SetBy,
 }
 
@@ -58,23 +58,23 @@ struct FieldPath {
     path: &'static str,
 }
 
-/// Who says what a variable is; whoever comes first counts (D13).
+/// The source of a variable; earlier ones override later ones (D13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SetBy {
-    /// The container itself, or several, where it was extended.
+    /// The container itself, or several sources if it was extended.
     Container,
     /// The language's part of an Instrumentation.
     Language,
     /// The part of an Instrumentation for every target.
     Common,
-    /// It was derived from other things.
+    /// It was derived.
     Derived,
 }
 
-/// What was done to a container's own variable.
+/// The change of a container's own variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing.
+    /// It is unchanged.
     None,
     /// It has a new value.
     Value,
@@ -87,7 +87,7 @@ pub enum Change {
 pub struct Setting {
     /// Name of the variable.
     pub name: String,
-    /// Its value; empty where `from` gives it.
+    /// Its value; empty if `from` is set.
     pub value: String,
     /// Its `valueFrom`.
     pub from: Option<Value>,
@@ -98,23 +98,23 @@ pub struct Setting {
 pub struct Env<'p> {
     entries: Vec<Entry<'p>>,
     own: usize,
-    /// How often it was changed; tells whether a language had anything to add.
+    /// The number of changes; shows whether a language added anything.
     edits: usize,
 }
 
 impl<'p> Entry<'p> {
-    /// A derived variable that was not there before.
+    /// A derived variable.
     pub fn new(name: impl Into<Cow<'p, str>>, value: impl Into<Cow<'p, str>>) -> Self {
         let (name, value) = (name.into(), value.into());
         Self { name, value, from: None, origin: None, change: Change::None, set_by: SetBy::Derived }
     }
 
-    /// A variable that is extended, and so is nobody's alone.
+    /// An extended variable, which has several sources.
     fn extended(name: &'static str, value: String) -> Self {
         Self { set_by: SetBy::Container, ..Self::new(name, value) }
     }
 
-    /// A variable that takes a field of the pod, such as `metadata.name`.
+    /// A variable that refers to a field of the pod, such as `metadata.name`.
     pub fn field(name: &'static str, path: &'static str) -> Self {
         Self { from: Some(Source::Field(FieldRef { field: FieldPath { path } })), ..Self::new(name, "") }
     }
@@ -145,7 +145,7 @@ impl<'p> From<&'p Setting> for Entry<'p> {
 impl<'p> Env<'p> {
     /// The container's own variables.
     pub fn new(own: Vec<Variable<'p>>) -> Self {
-        /// As many variables as are added to most targets.
+        /// The number of variables that are added to most targets.
         const USUAL: usize = 16;
         let mut entries = Vec::with_capacity(own.len() + USUAL);
         entries.extend(own.into_iter().enumerate().map(own_entry));
@@ -157,17 +157,17 @@ impl<'p> Env<'p> {
         &self.entries
     }
 
-    /// How many edits there were so far.
+    /// The number of edits so far.
     pub fn edits(&self) -> usize {
         self.edits
     }
 
-    /// How many the container had itself.
+    /// The number of the container's own variables.
     pub fn own_count(&self) -> usize {
         self.own
     }
 
-    /// The value of a variable that is set by a value.
+    /// The value of a variable, if it is set by a value.
     pub fn value(&self, name: &str) -> Option<&str> {
         let entry = &self.entries[self.position(name)?];
         entry.from.is_none().then_some(&*entry.value)
@@ -178,20 +178,20 @@ impl<'p> Env<'p> {
         self.position(name).is_some()
     }
 
-    /// The variable as it counts.
+    /// The effective variable.
     pub fn get(&self, name: &str) -> Option<&Entry<'p>> {
         self.position(name).map(|at| &self.entries[at])
     }
 
-    /// Adds a variable at the end, unless it is there.
+    /// Adds a variable at the end, unless it is in the list.
     pub fn set_default(&mut self, entry: Entry<'p>) {
         if !self.has(&entry.name) {
             self.push(entry);
         }
     }
 
-    /// Adds variables of an Instrumentation at the end. One that is there stays, unless another
-    /// language put it there and `set_by` comes before it: then it gets its value where it stands.
+    /// Adds variables of an Instrumentation at the end. One in the list stays, unless another
+    /// language added it and `set_by` overrides it: then it gets the new value at its position.
     pub fn set_defaults(&mut self, settings: &'p [Setting], set_by: SetBy) {
         for setting in settings {
             let entry = Entry { set_by, ..setting.into() };
@@ -206,8 +206,8 @@ impl<'p> Env<'p> {
         }
     }
 
-    /// Brings a variable before all others, with this value where nothing else gives it one.
-    /// The container's own stays where it is.
+    /// Moves a variable before all others, with this value unless it has one.
+    /// The container's own variable is not moved.
     pub fn lead_with(&mut self, entry: Entry<'p>) {
         match self.position(&entry.name) {
             None => self.insert(0, entry),
@@ -216,10 +216,10 @@ impl<'p> Env<'p> {
         }
     }
 
-    /// Extends a variable, or sets it at the end where it is not there.
+    /// Extends a variable, or adds it at the end.
     ///
-    /// A value that comes from elsewhere cannot be seen here. Its entry is
-    /// renamed and keeps its place; the variable then stands right behind it
+    /// The value of a reference is unknown. Its entry is
+    /// renamed and keeps its position; the variable is added right after it
     /// and refers to it (D1).
     pub fn extend(&mut self, name: &'static str, text: impl FnOnce(Option<&str>) -> String) {
         let Some(at) = self.position(name) else {
@@ -235,7 +235,7 @@ impl<'p> Env<'p> {
         }
     }
 
-    /// Extends a variable like [`Env::extend`] and brings it to the end of the list.
+    /// Extends a variable like [`Env::extend`] and moves it to the end of the list.
     pub fn extend_last(&mut self, name: &'static str, text: impl FnOnce(Option<&str>) -> String) {
         let Some(at) = self.position(name) else {
             return self.push(Entry::extended(name, text(None)));
@@ -250,7 +250,7 @@ impl<'p> Env<'p> {
         }
     }
 
-    /// Brings a variable to the end of the list.
+    /// Moves a variable to the end of the list.
     pub fn move_last(&mut self, name: &str) {
         if let Some(at) = self.position(name) {
             let entry = self.entries.remove(at);
@@ -258,8 +258,8 @@ impl<'p> Env<'p> {
         }
     }
 
-    /// Whether a variable can be extended, looking at what an Instrumentation
-    /// would set as well: for the language, then for every target.
+    /// Checks that a variable can be extended, including the value that an Instrumentation
+    /// would set: for the language, then for every target.
     ///
     /// # Errors
     /// The reason why extending it would lose something.
@@ -269,7 +269,7 @@ impl<'p> Env<'p> {
             Some(Entry { set_by, ..setting.into() })
         });
         let present = self.get(name);
-        // As of `set_defaults`, which is called after this.
+        // In the order of `set_defaults`, which is called after this.
         let counts = set.as_ref().filter(|set| present.is_none_or(|present| present.set_by > set.set_by));
         let from = counts.or(present).and_then(|entry| entry.from.as_ref());
         let Some(from) = from else { return Ok(()) };
@@ -284,7 +284,7 @@ impl<'p> Env<'p> {
         Ok(())
     }
 
-    /// Where the variable stands. Of several the last one counts (D26), as for the kubelet.
+    /// The position of the variable. Of several the last one is used (D26), as by the kubelet.
     fn position(&self, name: &str) -> Option<usize> {
         self.entries.iter().rposition(|entry| entry.name == name)
     }
@@ -329,7 +329,7 @@ fn own_entry((index, variable): (usize, Variable<'_>)) -> Entry<'_> {
     }
 }
 
-/// Whether the variable may end up unset because its source need not exist.
+/// Whether the variable may be unset because its source is optional.
 fn is_optional(from: &Source<'_>) -> bool {
     let Source::Json(from) = from else { return false };
     ["secretKeyRef", "configMapKeyRef", "fileKeyRef"].iter().any(|kind| from[kind]["optional"] == true)

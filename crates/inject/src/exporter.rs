@@ -1,4 +1,4 @@
-//! Where telemetry is sent, and by which certificates (contract, section 7).
+//! The endpoint of the exporter and its TLS files (docs/injection.md, "Exporter and TLS").
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use super::{
 };
 use otel_webhook_api as api;
 
-/// An exporter, ready for use.
+/// A compiled exporter.
 #[derive(Debug, Default)]
 pub struct Exporter {
-    /// Endpoint and paths of certificates.
+    /// The variables of the endpoint and the paths of TLS files.
     settings: Vec<Setting>,
-    /// The volumes that the paths lie in.
+    /// The volumes of these paths.
     volumes: Vec<CertificateVolume>,
 }
 
@@ -31,11 +31,11 @@ struct CertificateVolume {
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
-/// The longest name that a volume may have.
+/// The maximum length of a volume's name.
 const LONGEST_NAME: usize = 63;
 
 impl Exporter {
-    /// Makes an exporter ready.
+    /// Compiles an exporter.
     pub fn new(exporter: &api::Exporter) -> Self {
         let mut ready = Self::default();
         if let Some(endpoint) = filled(exporter.endpoint.as_ref()) {
@@ -58,7 +58,7 @@ impl Exporter {
         &self.settings
     }
 
-    /// The objects that hold certificates, of which nobody looks whether they are there (D20).
+    /// The objects with certificates; their existence is not checked (D20).
     pub fn objects(&self) -> impl Iterator<Item = String> {
         self.volumes.iter().map(|volume| {
             let kind = if volume.is_secret { "Secret" } else { "ConfigMap" };
@@ -66,17 +66,17 @@ impl Exporter {
         })
     }
 
-    /// The Secrets that hold certificates.
+    /// The Secrets with certificates.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.volumes.iter().filter(|volume| volume.is_secret).map(|volume| volume.object.as_str())
     }
 
-    /// Whether the pod has, or is to have, another volume under one of the
-    /// names. Objects whose names differ by a dot and a dash, or behind the 63
-    /// characters of a volume's name, would share one.
+    /// Checks that the pod has no other volume with one of the
+    /// names, and does not get one. Objects with names that differ only by a dot and a dash, or after the 63
+    /// characters of a volume's name, would share a volume.
     ///
     /// # Errors
-    /// The name that is taken.
+    /// The name that is already used.
     pub fn check_pod(&self, pod: &Pod<'_>, added: &Volumes<'_>) -> Result<(), Reason> {
         for volume in &self.volumes {
             let of_pod = pod.spec.volumes.iter().find(|own| *own.name == *volume.name);
@@ -90,10 +90,10 @@ impl Exporter {
         Ok(())
     }
 
-    /// Whether the container has a mount of its own at one of the paths.
+    /// Checks that the container has no own mount at one of the paths.
     ///
     /// # Errors
-    /// The path that is taken.
+    /// The path that is already used.
     pub fn check_mounts(&self, mounts: &Mounts<'_>) -> Result<(), Reason> {
         for volume in &self.volumes {
             if !mounts.has_volume(&volume.name) && mounts.has_path(&volume.path) {
@@ -169,14 +169,14 @@ impl CertificateVolume {
         shown == Some(self.object.as_str())
     }
 
-    /// Optional, so that a missing object never holds the pod back (D20).
+    /// The source of the volume: optional, so that a missing object never blocks the pod (D20).
     fn source(&self) -> Value {
         let (kind, key) = if self.is_secret { ("secret", "secretName") } else { ("configMap", "name") };
         json!({kind: {key: self.object, "optional": true}})
     }
 }
 
-/// A volume's name: dots are not allowed in it (D17), and it is cut like the operator's.
+/// A volume's name: dots are not allowed in it (D17), and it is truncated like the operator's.
 fn volume_name(prefix: &str, object: &str) -> String {
     let mut name = format!("{prefix}{object}").replace('.', "-");
     let mut end = name.len().min(LONGEST_NAME);

@@ -1,4 +1,4 @@
-//! What came of one language in one container.
+//! The result for one language in one container.
 
 use std::fmt;
 
@@ -9,18 +9,18 @@ use super::{
     reason::{ObjectName, Reason},
 };
 
-/// What came of a request: one language in one container, or in none.
+/// The result for one language in one container, or in the whole pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The language, as on the command line.
     pub language: &'static str,
-    /// The container; none where the language as a whole is meant.
+    /// The container; `None` for the whole language.
     pub container: Option<String>,
-    /// The Instrumentation that was used.
+    /// The used Instrumentation.
     pub instrumentation: Option<Used>,
-    /// Why it went in, or why not.
+    /// Why it was injected or skipped.
     pub reason: Reason,
-    /// What else there is to know.
+    /// Notes.
     pub notes: Vec<Note>,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
-    /// What it is about: the language, and the container if there is one.
+    /// The language, and the container if there is one.
     pub fn subject(&self) -> String {
         match &self.container {
             Some(container) => [self.language, " in ", container].concat(),
@@ -46,14 +46,14 @@ impl Finding {
 pub struct Used {
     /// Its namespace and name.
     pub name: ObjectName,
-    /// Its generation, which counts its changes; none for one that no API server stored.
+    /// Its generation, which counts its changes; `None` for one from a file.
     pub generation: Option<i64>,
-    /// A short hash of what it configures for the language.
+    /// The hash of its configuration for the language.
     pub hash: Box<str>,
 }
 
 impl Used {
-    /// An Instrumentation as it is now.
+    /// Describes a compiled Instrumentation.
     pub fn of(instrumentation: &Compiled, language: &Language) -> Self {
         Self {
             name: instrumentation.name.clone(),

@@ -1,14 +1,14 @@
 //! The resources of added containers, fitted to the pod and its namespace (D23, D32).
 //!
 //! Init containers change neither the pod's effective requests and limits, of
-//! any resource, nor its class of service. LimitRanges of type `Pod` and quotas
-//! go by those, so they accept the pod as they did before. Of what a container
-//! has by itself, LimitRanges of type `Container` accept what a regular
-//! container of the pod has: it is taken where nothing nearer to the
+//! any resource, nor its quality of service class. LimitRanges of type `Pod` and quotas
+//! check those, so they accept the pod as without injection. LimitRanges of type
+//! `Container` accept the resources of a regular
+//! container of the pod: they are used if nothing nearer to the
 //! Instrumentation is accepted, so an init container always fits.
 //!
-//! Go's sidecar runs beside the others, adds to what the pod asks for, and may
-//! not fit.
+//! Go's sidecar runs beside the other containers, adds to the resources of the pod, and may
+//! be rejected.
 
 mod choice;
 mod claims;
@@ -39,18 +39,18 @@ use super::{
 };
 use otel_webhook_api::quantity::Quantity;
 
-/// Where an init container goes.
+/// The position of an init container.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'s, 'p> {
-    /// What the pod asks for.
+    /// The resources of the pod.
     pub demand: &'s Demand<'p>,
-    /// What bounds it.
+    /// The limits of the namespace.
     pub limits: &'p Limits,
-    /// Before which of the pod's init containers it goes.
+    /// The index of the pod's init container that follows it.
     pub place: usize,
 }
 
-/// The resources of an init container; none where they stay as they are said.
+/// The adjusted resources of an init container; `None` if they need no adjustment.
 pub fn init_container(said: &Value, site: Site<'_, '_>, way: InitResources) -> Option<Fitted> {
     let own = Resources::of(said);
     let refusal = match way {
@@ -94,7 +94,7 @@ impl<'p> Site<'_, 'p> {
         Rules { limits: self.limits, demand: self.demand }
     }
 
-    /// What changes nothing of what the pod asks for, and what LimitRanges accept of a container.
+    /// The resources that do not change those of the pod, and that LimitRanges accept.
     fn neutral<'s>(&self, own: &Resources<'s>) -> Resources<'s> {
         let (class, started) = (self.demand.class, self.demand.started(self.place));
         let mut names = own.names();
@@ -123,7 +123,7 @@ impl<'p> Site<'_, 'p> {
         let left = |most: Option<Quantity>, started: Option<Quantity>| {
             most.map(|most| most.less(started.unwrap_or_default()))
         };
-        // Beside a limit of the pod as a whole, those of containers are not added up.
+        // If the whole pod has a limit, those of its containers are not added up.
         let whole = of_whole(&demand.whole.limits, name);
         let decides = CLASS_RESOURCES.contains(&name);
         Room {
@@ -136,7 +136,7 @@ impl<'p> Site<'_, 'p> {
         }
     }
 
-    /// Stays within the limits and requests of the pod as a whole, without
+    /// Lowers them to the limits and requests of the whole pod, above
     /// which the API server would reject the pod.
     fn cap(&self, own: &mut Resources<'_>) {
         let (whole, started) = (&self.demand.whole, self.demand.started(self.place));
@@ -161,7 +161,7 @@ impl<'p> Site<'_, 'p> {
         })
     }
 
-    /// The objects without which the resources would be others.
+    /// The objects that caused the adjustment.
     fn causes(&self, own: &Resources<'_>, result: &Resources<'_>) -> Vec<String> {
         if self.limits.is_empty() {
             return Vec::new();

@@ -1,11 +1,11 @@
 //! Containers that are known proxies and helpers (D30).
 //!
-//! Injectors of service meshes and secrets, log shippers and the like put a
-//! container of their own into a pod, often before the application's. Where
-//! nobody names a container, they are not what is meant.
+//! Injectors of service meshes and secrets, log shippers and similar tools add a
+//! container to a pod, often before the application's. If
+//! no container is named, they are skipped.
 
-/// Names that these products give to their regular containers, by what they
-/// do. A `*` at the end stands for any rest.
+/// Names of the regular containers of these products, by
+/// purpose. A `*` at the end matches any rest.
 const KNOWN: &[&str] = &[
     // Service meshes.
     "istio-proxy",
@@ -27,7 +27,7 @@ const KNOWN: &[&str] = &[
     "kube-rbac-proxy",
     "vault-agent",
     "azwi-proxy",
-    // Connections to what is outside.
+    // External connections.
     "cloud-sql-proxy",
     "cloudsql-proxy",
     "csql-*",
@@ -59,12 +59,12 @@ const KNOWN: &[&str] = &[
     "git-sync",
 ];
 
-/// The proxies and helpers of an installation: the built-in names, and more.
+/// The proxies and helpers of an installation: the built-in names, and configured ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Helpers(Vec<String>);
 
 impl Helpers {
-    /// The built-in names and these.
+    /// The built-in names and additional ones.
     pub fn with(more: impl IntoIterator<Item = String>) -> Self {
         Self(more.into_iter().collect())
     }
@@ -75,10 +75,10 @@ impl Helpers {
         known.into_iter().any(|pattern| fits(pattern, name))
     }
 
-    /// Reads a name that is to be added; a `*` at its end stands for any rest.
+    /// Parses a name to add; a `*` at its end matches any rest.
     ///
     /// # Errors
-    /// A sentence that says what a name is made of.
+    /// A message that says what is valid.
     pub fn parse_name(text: &str) -> Result<String, String> {
         let name = text.trim();
         let stem = name.strip_suffix('*').unwrap_or(name);
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_names_are_those_of_the_list_and_those_that_are_added() {
+    fn known_names_are_the_built_in_and_the_added_ones() {
         let helpers = Helpers::with(["my-proxy".to_owned(), "mesh-*".to_owned()]);
         for name in ["istio-proxy", "consul-dataplane", "consul-dataplane-web", "my-proxy", "mesh-a", "mesh-"]
         {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_of_the_list_is_one_that_could_be_added_and_is_there_once() {
+    fn every_built_in_name_is_valid_and_unique() {
         for (index, name) in KNOWN.iter().enumerate() {
             assert_eq!(Helpers::parse_name(name).as_deref(), Ok(*name));
             assert!(!KNOWN[..index].contains(name), "{name} is there twice");

@@ -1,8 +1,8 @@
 //! The version in an image reference, by the grammar of the distribution
 //! project (`reference.Parse`).
 
-/// The service version that an image reference gives: its tag, `tag@digest`,
-/// or its digest. None for a reference with neither, or one that does not parse.
+/// The service version of an image reference: its tag, `tag@digest`,
+/// or its digest. `None` for a reference with neither, or an invalid one.
 pub fn version(image: &str) -> Option<&str> {
     let (named, digest) = match image.split_once('@') {
         Some((named, digest)) => (named, Some(digest)),
@@ -22,7 +22,7 @@ pub fn version(image: &str) -> Option<&str> {
     }
 }
 
-/// The longest path that a name may have, its registry left out.
+/// The maximum length of a name without its registry.
 const LONGEST_PATH: usize = 255;
 
 fn is_name(name: &str) -> bool {
@@ -60,7 +60,7 @@ fn is_port(port: &str) -> bool {
     !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Lower-case letters and digits, parted by one of `.`, `_`, `__` or any number of `-`.
+/// Lower-case letters and digits, separated by one of `.`, `_`, `__` or any number of `-`.
 fn is_component(component: &str) -> bool {
     let word = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let bytes = component.as_bytes();

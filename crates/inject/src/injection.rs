@@ -1,4 +1,4 @@
-//! One language's work on one pod.
+//! The injection of one language into one pod.
 
 use std::cell::OnceCell;
 
@@ -20,7 +20,7 @@ use super::{
     resource::PodFacts,
 };
 
-/// Which containers a language is put into, by which Instrumentation.
+/// The containers into which a language is injected, and the Instrumentation.
 #[derive(Debug)]
 pub struct Plan<'p> {
     /// The language.
@@ -29,10 +29,10 @@ pub struct Plan<'p> {
     pub instrumentation: &'p Compiled,
     /// Init containers in the pod's order, then regular ones in the list's.
     pub targets: Vec<Place>,
-    /// The place of the first name on the list, whether the language fits it or not; none where the pod
+    /// The position of the first name on the list, suitable or not; `None` if the pod
     /// does not have it.
     pub first_listed: Option<Place>,
-    /// Which container was taken, where nobody named one and it is not the first.
+    /// The note about the selected container, if none is named and it is not the first.
     pub note: Option<Note>,
 }
 
@@ -43,21 +43,21 @@ impl<'p> Plan<'p> {
     }
 }
 
-/// A plan with all it takes to carry it out.
+/// A plan with the data that its execution needs.
 pub struct Injection<'j, 'p> {
     /// The plan.
     pub plan: &'j Plan<'p>,
     /// The annotations of pod and namespace.
     pub annotations: &'j Annotations<'p>,
-    /// What is known of the namespace.
+    /// The namespace.
     pub namespace: Option<&'p Namespace>,
-    /// What all containers of the pod have in common.
+    /// The common data of all containers of the pod.
     pub facts: &'j PodFacts<'p>,
-    /// What the pod asks for; reckoned when it is first wanted.
+    /// The resources of the pod; computed at the first use.
     pub demand: &'j OnceCell<Demand<'p>>,
     /// The edits.
     pub edit: &'j mut PodEdit<'p>,
-    /// What comes of it.
+    /// The findings.
     pub findings: &'j mut Vec<Finding>,
 }
 
@@ -67,12 +67,12 @@ impl<'p> Injection<'_, 'p> {
         self.plan.instrumentation
     }
 
-    /// What the pod asks for.
+    /// The resources of the pod.
     pub fn demand(&self) -> &Demand<'p> {
         self.demand.get_or_init(|| Demand::of(self.facts.pod, self.limits()))
     }
 
-    /// What bounds the namespace's pods.
+    /// The limits of the namespace.
     pub fn limits(&self) -> &'p Limits {
         self.namespace.map_or(&Limits::NONE, |namespace| &namespace.limits)
     }
@@ -82,10 +82,10 @@ impl<'p> Injection<'_, 'p> {
         self.plan.prepared()
     }
 
-    /// The edits on a target.
+    /// The edits of a target.
     ///
     /// # Errors
-    /// The reason why the container cannot be read.
+    /// The reason for an unreadable container.
     pub fn target(&mut self, place: Place) -> Result<&mut ContainerEdit<'p>, Reason> {
         let at = self.edit.open(place)?;
         Ok(&mut self.edit.containers[at])
@@ -96,42 +96,42 @@ impl<'p> Injection<'_, 'p> {
         &container_at(self.facts.pod, place).name
     }
 
-    /// The pod security level that the namespace enforces, if it refuses anything.
+    /// The enforced pod security level of the namespace, if it rejects anything.
     pub fn enforced_level(&self) -> Option<Level> {
         self.namespace.and_then(|namespace| Level::of(namespace.enforced_level.as_deref()?))
     }
 
-    /// The reason that the namespace's pod security level refuses something.
-    pub fn refused_by_level(&self, refused: String) -> Reason {
+    /// The reason for a rejection by the namespace's pod security level.
+    pub fn rejected_by_level(&self, refused: String) -> Reason {
         let level = self.namespace.and_then(|namespace| namespace.enforced_level.as_deref());
         let level = level.unwrap_or_default().to_owned();
         Reason::PodSecurity { namespace: self.facts.namespace.to_owned(), level, refused }
     }
 
-    /// Whether the namespace lets init containers in that have the security
+    /// Checks that the namespace accepts init containers with the security
     /// context of the Instrumentation. That of a target is the pod's own.
     ///
     /// # Errors
-    /// The field that is refused.
+    /// The rejected field.
     pub fn check_security_context(&self) -> Result<(), Reason> {
         let (Some(level), Some(context)) = (self.enforced_level(), &self.instrumentation().security_context)
         else {
             return Ok(());
         };
-        match level.refuses(context, self.facts.pod.spec.security_context) {
+        match level.rejects(context, self.facts.pod.spec.security_context) {
             None => Ok(()),
-            Some(field) => Err(self.refused_by_level(format!(
+            Some(field) => Err(self.rejected_by_level(format!(
                 "init containers with spec.initContainerSecurityContext of the Instrumentation \"{}\": see {field}",
                 self.instrumentation().name
             ))),
         }
     }
 
-    /// Whether the pod has room for volumes and containers of these names,
-    /// and for the volumes of certificates.
+    /// Checks that the names of volumes and containers are not used in the pod,
+    /// nor those of the volumes of certificates.
     ///
     /// # Errors
-    /// The name that is taken (D17).
+    /// The name that is already used (D17).
     pub fn check_names<'n>(
         &self,
         volumes: &[&str],
@@ -147,10 +147,10 @@ impl<'p> Injection<'_, 'p> {
         }
     }
 
-    /// Whether the namespace takes the claims of volumes with these sources.
+    /// Checks that the namespace accepts the claims of volumes with these sources.
     ///
     /// # Errors
-    /// What does not take them (D32).
+    /// The object that rejects one (D32).
     pub fn check_claims(&self, sources: &[&Value]) -> Result<(), Reason> {
         let checked = fitting::check_claims(self.limits(), self.edit, sources);
         let field = self.plan.language.defaults.map_or("", |defaults| defaults.field);
@@ -161,8 +161,8 @@ impl<'p> Injection<'_, 'p> {
         })
     }
 
-    /// Works on each target in order, and notes what came of it. The work is
-    /// told whether a target was injected before. Returns those that were.
+    /// Injects into each target in order, and records the result. `work` gets
+    /// whether a target was injected before. Returns the injected targets.
     pub fn each_target(
         &mut self,
         mut work: impl FnMut(&mut Self, Place, bool) -> Result<Vec<Note>, Reason>,
@@ -180,7 +180,8 @@ impl<'p> Injection<'_, 'p> {
         injected
     }
 
-    /// Adds a note to the first injected target where its image is a recorded default, and not the present one.
+    /// Adds a note to the first injected target if its image is a recorded default that is not the present
+    /// one.
     pub fn note_image(&mut self) {
         let Some(choice) = &self.prepared().reported.0 else { return };
         let own = |finding: &&mut Finding| {
@@ -191,7 +192,7 @@ impl<'p> Injection<'_, 'p> {
         }
     }
 
-    /// Adds a note to what came of the last target.
+    /// Adds a note to the last finding.
     pub fn note(&mut self, note: Note) {
         let own = self.findings.iter_mut().rfind(|finding| finding.language == self.plan.language.name);
         if let Some(finding) = own {
@@ -199,13 +200,13 @@ impl<'p> Injection<'_, 'p> {
         }
     }
 
-    /// Notes what came of a container.
+    /// Records the result of a container.
     pub fn report(&mut self, place: Place, reason: Reason, notes: Vec<Note>) {
         let container = Some(self.name(place).to_owned());
         self.push(container, reason, notes);
     }
 
-    /// Notes what came of the language as a whole.
+    /// Records the result of the whole language.
     pub fn report_all(&mut self, reason: Reason) {
         self.push(None, reason, Vec::new());
     }

@@ -1,4 +1,4 @@
-//! What a decision depends on.
+//! The input of a decision.
 
 use super::{catalogue::Catalogue, pod::Pod, settings::Settings};
 
@@ -11,6 +11,6 @@ pub struct Input<'p> {
     pub namespace: &'p str,
     /// Namespaces and their Instrumentations.
     pub catalogue: &'p Catalogue,
-    /// What the installation decides.
+    /// The settings of the installation.
     pub settings: &'p Settings,
 }

@@ -1,7 +1,7 @@
-//! The language table: one row of data a language, in the order of injection.
+//! The language table: one row of data for each language, in the order of injection.
 //!
-//! Nothing outside the table and the code of the agents ([`crate::agents`]) asks
-//! which language it has before it: what differs is a field of the row.
+//! Nothing outside the table and the code of the agents ([`crate::agents`]) checks
+//! which language it handles: each difference is a field of the row.
 
 mod row;
 mod rows;
@@ -14,28 +14,28 @@ pub use rows::{
     NGINX, NGINX_ATTACH, NODEJS, NODEJS_AGENT, PYTHON, PYTHON_AGENT, SDK, WEB_SERVER_CLONE,
 };
 
-/// The annotation that lists the containers of all languages, after the prefix.
+/// The annotation with the containers of all languages, without the prefix.
 pub const CONTAINERS: &str = "container-names";
 
 /// The table.
 pub static LANGUAGES: [&Language; 8] = [&JAVA, &NODEJS, &PYTHON, &DOTNET, &GO, &APACHE_HTTPD, &NGINX, &SDK];
 
-/// The row of a name, as on the command line.
+/// The row of a name.
 pub fn named(name: &str) -> Option<&'static Language> {
     LANGUAGES.into_iter().find(|row| row.name == name)
 }
 
-/// A choice of languages.
+/// A set of languages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LanguageSet(u32);
 
 impl LanguageSet {
-    /// Every language there is.
+    /// All languages.
     pub fn all() -> Self {
         LANGUAGES.iter().fold(Self(0), |set, language| set.with(language))
     }
 
-    /// The same set with one language more.
+    /// The same set with one more language.
     #[must_use]
     pub fn with(self, language: &Language) -> Self {
         Self(self.0 | 1 << language.index())
@@ -46,7 +46,7 @@ impl LanguageSet {
         self.0 & (1 << language.index()) != 0
     }
 
-    /// Reads a comma-separated list of names, or `all`.
+    /// Parses a comma-separated list of names, or `all`.
     ///
     /// # Errors
     /// A message that names the unknown language, and the valid ones.
@@ -78,7 +78,7 @@ impl fmt::Display for LanguageSet {
 }
 
 impl Default for LanguageSet {
-    /// The languages that the operator's default installation has on.
+    /// The languages that the operator's default installation enables.
     fn default() -> Self {
         let rows = LANGUAGES.iter().filter(|language| language.enabled_by_default);
         rows.fold(Self(0), |set, language| set.with(language))
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_stand_in_the_order_of_their_ids() {
+    fn rows_are_in_the_order_of_their_ids() {
         assert!(LANGUAGES.iter().enumerate().all(|(at, row)| row.index() == at));
     }
 }

@@ -1,5 +1,5 @@
-//! The decision: which agent goes into which container of a pod, and the patch
-//! that puts it there.
+//! The decision: which agent is injected into which container of a pod, and the patch
+//! that injects it.
 //!
 //! ```text
 //! pod + namespace + Instrumentations + settings
@@ -13,14 +13,14 @@
 //! From the bottom up:
 //!
 //! - text and JSON: `json`, `path`, [`text`]
-//! - what is read: [`pod`], [`annotation`], [`workload`], [`limits`], `image`, `pod_security`, [`selector`]
-//! - what is said: [`reason`], `note`, `other_agent`, `finding`, `outcome`
+//! - input: [`pod`], [`annotation`], [`workload`], [`limits`], `image`, `pod_security`, [`selector`]
+//! - results: [`reason`], `note`, `other_agent`, `finding`, `outcome`
 //! - the table of languages: [`language`]
-//! - what an installation and an Instrumentation decide: `settings`, [`helpers`], `exporter`, `resource`,
+//! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], `input`
 //! - the choice: `mark`, `containers`, `select`, `decide`
 //! - edits: [`env`], `edit`, `container`, `autoscaler`, `stamp`, `patch`
-//! - what a pod asks for and its namespace accepts: `demand`, `fitting`, `storage`, `secrets`
+//! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
 //! - one language in one pod: `injection`, `target`, `agents`; `architecture` and `warning` look at the result
 //! - the whole: `build`, [`template`]; [`object`] reads stored objects
 

@@ -1,9 +1,9 @@
-//! What a namespace bounds: its LimitRanges, its ResourceQuotas, and its
+//! The limits of a namespace: its LimitRanges, its ResourceQuotas, and its
 //! ServiceAccounts that may mount only the Secrets they list.
 //!
-//! Plain data, read tolerantly from one object at a time: what cannot be read
-//! is left out and said, and the rest counts. Most namespaces have none of it,
-//! which costs them a null pointer.
+//! Plain data, parsed from one object at a time. Unreadable parts
+//! are reported and skipped, and the rest is used. Most namespaces have none of these objects,
+//! and store only a null pointer.
 
 mod limit;
 mod limit_range;

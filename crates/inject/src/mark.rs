@@ -1,7 +1,7 @@
-//! Whether the operator or the product has been at a pod before.
+//! Whether a pod is already injected, by the operator or the webhook.
 //!
-//! The injected containers tell, and where variables alone were added, these. The
-//! stamp does not count: it is copied along with other annotations too easily.
+//! It is recognised by the injected containers or, if only variables were added, by these. The
+//! stamp is ignored, since it may be copied with other annotations.
 
 use super::{
     language::LANGUAGES,
@@ -11,17 +11,17 @@ use super::{
     target::RESOURCE_ATTRIBUTES,
 };
 
-/// Variables that every target has after injection, whoever gave their values.
+/// Variables that every target has after injection.
 const VARIABLES: [&str; 5] =
     ["OTEL_NODE_IP", "OTEL_POD_IP", "OTEL_SERVICE_NAME", POD_NAME, RESOURCE_ATTRIBUTES];
 
 /// Attributes that every target has after injection.
 const ATTRIBUTES: [&str; 3] = ["k8s.container.name", "k8s.namespace.name", "k8s.pod.name"];
 
-/// What says that the pod is injected, whichever language is asked for now.
+/// Returns the sign that the pod is already injected, in any language.
 ///
-/// A pod that is stored and created anew, or that another webhook has changed in between, has
-/// all of it. What is known of the pod by then, and what its Instrumentation says by then, may differ.
+/// A pod that is exported and created again, or that another webhook has changed, still has
+/// all of them, even if its metadata or its Instrumentation differ by then.
 pub fn of(pod: &Pod<'_>) -> Option<Sign> {
     let init = pod.spec.init_containers.iter().map(|container| (true, container));
     let regular = pod.spec.containers.iter().map(|container| (false, container));
@@ -34,15 +34,15 @@ pub fn of(pod: &Pod<'_>) -> Option<Sign> {
     })
 }
 
-/// Whether the operator or the product adds a container of this name, and nobody else does.
+/// Whether only the operator or the webhook adds a container of this name.
 fn is_added(init: bool, name: &str) -> bool {
     LANGUAGES.iter().flat_map(|language| language.marks).any(|mark| mark.is(init, name))
 }
 
-/// Whether the container has all variables of a target. One of them alone is no mark (D4): a
+/// Whether the container has all variables of a target. One of them is no sign (D4): a
 /// collector beside the application has some as well.
 fn is_target(container: &Container<'_>) -> bool {
-    // Few containers have it, and so few lists have to be read.
+    // Few containers have it, so few lists have to be parsed.
     if !container.env.is_some_and(|env| env.get().contains(POD_NAME)) {
         return false;
     }
@@ -68,7 +68,7 @@ mod tests {
         of(&Pod::parse(&text).expect("a pod"))
     }
 
-    /// The variables of a target but for one, with these attributes.
+    /// The variables of a target except for one, with these attributes.
     fn variables(attributes: &str, without: &str) -> Value {
         let value = |name: &&str| if *name == RESOURCE_ATTRIBUTES { attributes } else { "v" }.to_owned();
         let kept = VARIABLES.iter().filter(|name| **name != without);

@@ -1,76 +1,76 @@
-//! What to know of a container that was injected: what cannot be seen from here, and warnings.
+//! Notes and warnings about an injected container.
 
 use std::fmt;
 
 use super::other_agent::OtherAgent;
 use otel_webhook_api::{ANNOTATION_PREFIX, image::Choice, otlp, quantity::Quantity};
 
-/// With less memory than this, the kubelet may stop a copying container (reason `OOMKilled`).
+/// With less memory than this, the kernel may kill a copying container (reason `OOMKilled`).
 pub const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
 
-/// Something to know of a container that was injected.
+/// A note about an injected container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// A variable that is extended may be set by `envFrom` as well; the container's list hides it then.
+    /// An extended variable may also be set by `envFrom`; the injected value overrides it.
     MayBeSetByEnvFrom {
         /// The variable.
         variable: &'static str,
-        /// Where the others come from.
+        /// The sources of `envFrom`.
         sources: Vec<String>,
     },
-    /// Nobody has looked whether the exporter's certificates are there (D20).
+    /// It was not checked whether the exporter's certificates exist (D20).
     CertificateNotChecked {
         /// Secret or ConfigMap.
         object: String,
     },
-    /// Nobody could tell in time whom an owner belongs to.
+    /// An owner lookup timed out.
     OwnerNotLearned {
         /// Kind and name of the owner.
         owner: String,
     },
-    /// Init containers have other resources than the Instrumentation says, so that the pod does not
-    /// ask for more (D23) and its namespace accepts it (D32).
+    /// Init containers have other resources than in the Instrumentation, so that the resources of the pod
+    /// stay the same (D23) and its namespace accepts it (D32).
     ResourcesLowered {
-        /// What they ask for.
+        /// Their requests.
         requests: String,
         /// Their limits.
         limits: String,
-        /// The LimitRanges and quotas without which they would be others.
+        /// The LimitRanges and quotas that caused it.
         due_to: Vec<String>,
     },
-    /// The pod allows its init containers little memory (D23).
+    /// The pod's resources leave little memory for its init containers (D23).
     MemoryTooLittle {
         /// How much.
         allowed: String,
     },
     /// The Instrumentation's image is a recorded default, and not the present one (D28).
     Image(Choice),
-    /// The container loads another agent already.
+    /// The container already loads another agent.
     OtherAgent(OtherAgent),
-    /// The pod is for arm64 alone, and the image has no build for it.
+    /// The pod runs on arm64 only, and the image has no build for it.
     ImageLacksArm64 {
         /// The image.
         image: String,
     },
-    /// Nobody named a container, and known proxies and helpers stand before the one that was taken (D30).
+    /// No container is named, and known proxies and helpers before the selected one were skipped (D30).
     HelpersSkipped {
-        /// The container that was taken.
+        /// The selected container.
         container: String,
-        /// Those before it.
+        /// The skipped containers.
         skipped: Vec<String>,
     },
-    /// Nobody named a container, and the pod has nothing but known proxies and helpers (D30).
+    /// No container is named, and the pod has only known proxies and helpers (D30).
     OnlyHelpers {
-        /// The container that was taken.
+        /// The selected container.
         container: String,
         /// All containers.
         helpers: Vec<String>,
     },
-    /// The agents fit into the pod's limit of ephemeral storage, but hardly.
+    /// The agents leave little of the pod's limit of ephemeral storage.
     LittleStorageLeft {
         /// The pod's limit.
         limit: String,
-        /// What the agents take.
+        /// The size of the agents.
         need: String,
         /// What is left.
         left: String,
@@ -84,22 +84,23 @@ pub enum Note {
         /// The size of the agent and its extensions.
         size: String,
     },
-    /// The sidecar has other resources than the Instrumentation says, so that the API server accepts the pod (D32).
+    /// The sidecar has other resources than the Instrumentation says, so that the API server accepts the
+    /// pod (D32).
     SidecarFitted {
-        /// What it asks for.
+        /// Its requests.
         requests: String,
         /// Its limits.
         limits: String,
-        /// The LimitRanges and quotas that bound it; none where the pod as a whole does.
+        /// The LimitRanges and quotas that bound it; empty if `spec.resources` of the pod does.
         due_to: Vec<String>,
     },
-    /// Telemetry will not arrive by the endpoint and the protocol that the container has.
+    /// Telemetry will not arrive with the container's endpoint and protocol.
     Exporter(otlp::Problem),
 }
 
 impl Note {
-    /// Whether it is a warning: something is probably not meant, and should be changed.
-    /// Warnings reach the terminal, and fail `validate --strict`.
+    /// Whether it is a warning: something is probably a mistake, and should be changed.
+    /// Warnings are shown by `kubectl`, and fail `validate --strict`.
     pub fn is_warning(&self) -> bool {
         match self {
             Self::OnlyHelpers { .. }
@@ -119,7 +120,7 @@ impl Note {
         }
     }
 
-    /// The word for how much it matters.
+    /// The level as a word.
     pub fn level(&self) -> &'static str {
         if self.is_warning() { "warning" } else { "note" }
     }
@@ -153,36 +154,36 @@ impl fmt::Display for Note {
                 let sources = sources.join(", ");
                 write!(
                     f,
-                    "{variable} may come from envFrom ({sources}) as well; its value there is hidden by the injected one"
+                    "{variable} may also be set by envFrom ({sources}); the injected value overrides it"
                 )
             }
             Self::CertificateNotChecked { object } => {
-                write!(f, "{object} is mounted as optional; whether it is there was not looked at")
+                write!(f, "{object} is mounted as optional; it was not checked whether it exists")
             }
             Self::OwnerNotLearned { owner } => {
                 write!(
                     f,
-                    "the API server did not say in time whom {owner} belongs to; what its name tells was used"
+                    "the owner lookup for {owner} timed out; attributes derived from its name were used"
                 )
             }
             Self::ResourcesLowered { requests, limits, due_to } => {
-                f.write_str("init containers ask for no more than the pod does")?;
+                f.write_str("the resources of the init containers were adjusted so that the pod's requests and limits stay the same")?;
                 if !due_to.is_empty() {
-                    write!(f, " and {} accepts", due_to.join(", "))?;
+                    write!(f, ", and so that {} accepts the pod", due_to.join(", "))?;
                 }
                 write!(f, ": requests {requests}; limits {limits}")
             }
             Self::MemoryTooLittle { allowed } => {
                 write!(
                     f,
-                    "the pod allows init containers {allowed} of memory, which may be too little to copy an agent; if one is OOMKilled, raise the pod's memory limit to {LEAST_MEMORY}"
+                    "the pod's resources leave {allowed} of memory for its init containers, which may be too little to copy an agent; if one is OOMKilled, raise the pod's memory limit to {LEAST_MEMORY}"
                 )
             }
             Self::SidecarFitted { requests, limits, due_to } => {
                 let due_to = if due_to.is_empty() { "spec.resources".to_owned() } else { due_to.join(", ") };
                 write!(
                     f,
-                    "the sidecar asks for no more than {due_to} accepts: requests {requests}; limits {limits}"
+                    "the resources of the sidecar were adjusted so that {due_to} accepts the pod: requests {requests}; limits {limits}"
                 )
             }
             Self::Image(choice) => choice.fmt(f),
@@ -190,14 +191,14 @@ impl fmt::Display for Note {
             Self::ImageLacksArm64 { image } => {
                 write!(
                     f,
-                    "the pod is for arm64 nodes, and {image} has no build for arm64; set an image that has one"
+                    "the pod runs on arm64 nodes only, and {image} has no build for arm64; set an image that has one"
                 )
             }
             Self::HelpersSkipped { container, skipped } => {
                 let skipped = skipped.join(", ");
                 write!(
                     f,
-                    "no container is named, so \"{container}\" was taken: known proxies and helpers are skipped ({skipped})"
+                    "no container is named, so \"{container}\" was selected; known proxies and helpers are skipped ({skipped})"
                 )
             }
             Self::OnlyHelpers { container, helpers } => {
@@ -205,20 +206,20 @@ impl fmt::Display for Note {
                 write!(
                     f,
                     "no container is named, and the pod has only known proxies and helpers ({helpers}); \"{container}\", \
-                     the first, was taken; name the application's by the annotation {ANNOTATION_PREFIX}container-names"
+                     the first, was selected; name the application's container by the annotation {ANNOTATION_PREFIX}container-names"
                 )
             }
             Self::LittleStorageLeft { limit, need, left } => {
                 write!(
                     f,
-                    "the agents take {need} of the pod's {limit} of ephemeral storage; {left} are left for logs and \
+                    "the agents take {need} of the pod's {limit} of ephemeral storage; {left} is left for logs and \
                      files, and the kubelet evicts the pod when it uses more; raise resources.limits[ephemeral-storage]"
                 )
             }
             Self::VolumeLimitTooSmall { field, limit, size } => {
                 write!(
                     f,
-                    "the agent takes {size}, more than the size limit of its volume ({limit}), so that the kubelet \
+                    "the agent needs {size}, more than the size limit of its volume ({limit}), so the kubelet \
                      may evict the pod; raise spec.{field}.volumeLimitSize, or set spec.{field}.volumeClaimTemplate"
                 )
             }

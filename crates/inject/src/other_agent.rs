@@ -1,27 +1,27 @@
-//! Agents of others that a container loads already, as far as its variables show.
+//! Other agents that a container already loads, as far as its variables show it.
 //!
-//! Two agents in one process change the same classes or modules, or take the one place that the runtime
-//! has for them. Nobody looks into images, at paths or behind references.
+//! Two agents in one process change the same classes or modules, or use the same single hook of
+//! the runtime. Images, paths and references are not checked.
 
 use std::fmt;
 
 use super::env::Env;
 
-/// How an agent shows in a variable.
+/// How an agent is recognised in a variable.
 enum Sign {
-    /// An option of the JVM that loads any agent but these, which change no classes that ours changes.
+    /// An option of the JVM that loads any agent except these, which change no classes that ours changes.
     AnyBut(&'static str, &'static [&'static str]),
-    /// An option of the JVM that loads one of these libraries, known by a part of their names.
+    /// An option of the JVM that loads one of these libraries, recognised by a part of their names.
     Library(&'static str, &'static [&'static str]),
-    /// One of the options of Node.js that load one of these packages.
+    /// An option of Node.js that loads one of these packages.
     Package(&'static [&'static str], &'static [&'static str]),
-    /// A folder of a search path whose `sitecustomize` starts an agent.
+    /// A folder of a search path with a `sitecustomize` that starts an agent.
     Folder(&'static [&'static str]),
-    /// Any value but this one.
+    /// Any value except this one.
     NotThis(&'static str),
 }
 
-/// The variables of a language in which an agent of another shows.
+/// A rule: in which variables of a language an agent is recognised, and how.
 struct Row {
     language: &'static str,
     variables: &'static [&'static str],
@@ -29,23 +29,23 @@ struct Row {
     effect: &'static str,
 }
 
-/// What comes of two agents that change the same classes or modules.
-const BOTH: &str = "two agents in one process disturb each other";
+/// The effect of two agents that change the same classes or modules.
+const BOTH: &str = "two agents in one process interfere with each other";
 
-/// What comes of two folders with a `sitecustomize`.
+/// The effect of two folders with a `sitecustomize`.
 const FIRST: &str = "Python starts only the first of two agents";
 
-/// What comes of a profiler, for which the runtime has one place.
-const THAT: &str = ".NET loads that profiler and not this agent's";
+/// The effect of a second profiler, since the runtime loads only one.
+const THAT: &str = ".NET loads that profiler instead of the injected one";
 
-/// An agent of another.
+/// Another agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherAgent {
     /// The variable that loads it.
     pub variable: &'static str,
     /// Its file, package, folder or class.
     pub agent: String,
-    /// What comes of both.
+    /// The effect of both.
     pub effect: &'static str,
 }
 
@@ -56,19 +56,19 @@ impl fmt::Display for OtherAgent {
     }
 }
 
-/// All variables by which a JVM takes options.
+/// All variables with options of a JVM.
 const JVM: &[&str] = &["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
 
 /// Parts of the names of libraries of known agents and profilers.
 const LIBRARIES: &[&str] = &["oneagent", "appdynamics", "yjpagent", "jprofilerti"];
 
-/// The class of our .NET profiler, by which the runtime asks the library for it.
+/// The class ID of our .NET profiler.
 pub const DOTNET_PROFILER: &str = "{918728DD-259F-4A6A-AC2B-B85E1B658318}";
 
-/// What the paths that injection itself adds begin with.
+/// The prefix of paths that injection adds.
 const OWN: &str = "/otel-auto-instrumentation-";
 
-/// The longest name that is shown, in characters.
+/// The maximum length of a name in messages, in characters.
 const LONGEST: usize = 80;
 
 /// The table.
@@ -76,7 +76,7 @@ const ROWS: &[Row] = &[
     Row {
         language: "java",
         variables: JVM,
-        // Exporters of JMX beans and of test coverage.
+        // The exporter of JMX metrics, and test coverage.
         sign: Sign::AnyBut("-javaagent:", &["jmx_prometheus_javaagent", "jolokia", "jacocoagent"]),
         effect: BOTH,
     },
@@ -122,10 +122,10 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// Agents of one variable that are told of; whoever reads of them looks at the variable.
+/// The maximum number of reported agents of one variable.
 const MOST: usize = 3;
 
-/// The agents beside ours in a container with these variables.
+/// The other agents in a container with these variables.
 pub fn find(language: &str, env: &Env<'_>) -> Vec<OtherAgent> {
     let mut found = Vec::new();
     for row in ROWS.iter().filter(|row| row.language == language) {
@@ -144,7 +144,7 @@ pub fn find(language: &str, env: &Env<'_>) -> Vec<OtherAgent> {
 }
 
 impl Sign {
-    /// The agents of others that a value loads.
+    /// The other agents that a value loads.
     fn agents<'v>(&self, value: &'v str) -> Vec<&'v str> {
         match *self {
             Self::AnyBut(option, harmless) => {
@@ -174,20 +174,20 @@ impl Sign {
     }
 }
 
-/// The words of a list of options; quotes around them do not count.
+/// The words of a list of options, without quotes.
 fn words(value: &str) -> impl Iterator<Item = &str> {
     value.split_ascii_whitespace().map(|word| word.trim_matches(['"', '\'']))
 }
 
-/// The file that an option names, without its folder and its own options, which may hold a key. None
-/// for ours, and for what a reference may be.
+/// The file name in an option, without its folder and the agent's options, which may contain a key. `None`
+/// for ours, and for a possible reference.
 fn file(path: &str) -> Option<&str> {
     let path = path.split(['=', ',']).next().unwrap_or_default();
     let is_seen = !path.starts_with(OWN) && !path.contains("$(");
     path.rsplit('/').next().filter(|name| is_seen && !name.is_empty())
 }
 
-/// The modules that Node.js loads by these options, which have their value behind `=` or as the next word.
+/// The modules that Node.js loads by these options, which have their value after `=` or as the next word.
 fn modules<'v>(value: &'v str, options: &'static [&'static str]) -> impl Iterator<Item = &'v str> {
     let mut words = words(value);
     std::iter::from_fn(move || {
@@ -202,7 +202,7 @@ fn modules<'v>(value: &'v str, options: &'static [&'static str]) -> impl Iterato
     })
 }
 
-/// Whether a path has these folders or files in it, one after the other.
+/// Whether a path contains these folders or files in this order.
 fn has_part(path: &str, part: &str) -> bool {
     let mut rest = path;
     while let Some(at) = rest.find(part) {
@@ -228,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn a_few_of_many_agents_are_told_of() {
+    fn only_the_first_of_many_agents_are_reported() {
         let many: Vec<_> = (0..100_000).map(|index| format!("-javaagent:/{index}.jar")).collect();
         assert_eq!(found("java", "JAVA_TOOL_OPTIONS", many.join(" ").leak()).len(), MOST);
     }
 
     #[test]
-    fn an_agent_of_another_shows_in_the_variable_that_loads_it() {
+    fn another_agent_is_recognised_in_the_variable_that_loads_it() {
         for (language, variable, value, agent) in [
             (
                 "java",
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_or_harmless_or_hidden_is_none() {
+    fn our_agents_and_harmless_or_unknown_values_are_not_reported() {
         for (language, variable, value) in [
             ("java", "JAVA_TOOL_OPTIONS", " -javaagent:/otel-auto-instrumentation-java-app/javaagent.jar"),
             ("java", "JAVA_TOOL_OPTIONS", "-javaagent:/opt/jmx_prometheus_javaagent-1.0.jar=8080:a.yaml"),

@@ -2,27 +2,28 @@
 
 use super::{finding::Finding, patch::Patch, reason::Reason};
 
-/// What came of a pod.
+/// The result for a pod.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// RFC 6902 operations; none where the pod stays as it is.
+    /// RFC 6902 operations; `None` if the pod is not changed.
     pub patch: Patch,
-    /// What came of each language that was asked for, by container.
+    /// The findings about each language that is opted in to or out of.
     pub findings: Vec<Finding>,
-    /// Whether nothing goes in and the pod carries the stamp that says so: it is reviewed once more.
+    /// Whether nothing is injected and the pod has the stamp for it already: this is a second review.
     pub is_stamped: bool,
 }
 
 impl Outcome {
-    /// Whether anything was asked for, and not only switched off.
+    /// Whether anything was opted in to.
     pub fn is_asked(&self) -> bool {
         self.findings.iter().any(|finding| !matches!(finding.reason, Reason::SwitchedOff { .. }))
     }
 
-    /// The findings that count, so that a pod counts once however often the API server sends it.
+    /// The findings for metrics, so that a pod is counted once, however often the API server sends it.
     ///
-    /// A pod that is found injected counts as that alone: what else it asks for was counted by the
-    /// review that injected it. One that nothing went into is known by its stamp, which decides nothing else.
+    /// A pod that is already injected is counted only as that: its other languages were counted by the
+    /// review that injected it. A pod without injection is recognised by its stamp, which is used for
+    /// nothing else.
     pub fn counted(&self) -> impl Iterator<Item = &Finding> {
         let found = |finding: &Finding| matches!(finding.reason, Reason::AlreadyInjected { .. });
         let is_repeated = self.is_stamped || self.findings.iter().any(found);

@@ -1,7 +1,7 @@
-//! Paths in a container, by their text alone.
+//! Paths in a container, as strings.
 
-/// A path without `.`, without a name before a `..`, and without doubled
-/// slashes; `.` where nothing is left.
+/// Cleans a path: removes `.`, a name before a `..`, and repeated
+/// slashes; `.` if nothing is left.
 pub fn clean(path: &str) -> String {
     let absolute = path.starts_with('/');
     let mut names: Vec<&str> = Vec::new();
@@ -20,7 +20,7 @@ pub fn clean(path: &str) -> String {
     }
 }
 
-/// The cleaned folder of a path, and the last name in it; `/` where it has none.
+/// The cleaned folder of a path, and the last name in it; `/` if it has none.
 pub fn split(path: &str) -> (String, &str) {
     let folder = path.rfind('/').map_or("", |slash| &path[..=slash]);
     let trimmed = path.trim_end_matches('/');
@@ -28,8 +28,8 @@ pub fn split(path: &str) -> (String, &str) {
     (clean(folder), file)
 }
 
-/// Whether a cleaned path names a folder or file of its own, below the root
-/// and below where it starts.
+/// Whether a cleaned path is a folder or file below the root
+/// and below its start.
 pub fn is_below_something(path: &str) -> bool {
     !matches!(path, "/" | "." | "..") && !path.starts_with("../")
 }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_cleaned_and_split_by_their_text() {
+    fn paths_are_cleaned_and_split() {
         for (path, folder, file) in [
             ("/etc/nginx/nginx.conf", "/etc/nginx", "nginx.conf"),
             ("/etc/nginx/", "/etc/nginx", "nginx"),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_leads_nowhere_of_its_own_is_known() {
+    fn paths_outside_of_their_start_are_recognised() {
         for path in ["/", ".", "..", "../etc", "../.."] {
             assert!(!is_below_something(path), "{path}");
         }

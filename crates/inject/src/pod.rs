@@ -1,7 +1,7 @@
 //! The part of a pod that injection reads: a slim view of the raw JSON.
 //!
-//! What is not named here is skipped by the parser and never touched. The
-//! lists of a container are kept as raw text until the container turns out to
+//! The parser skips other fields, and they are never changed. The
+//! lists of a container are kept as raw text until the container is known to
 //! be a target.
 
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::text::{List, Map, Object, Text, object_or_default, optional_object};
 
-/// A pod, or the template of one.
+/// A pod, or a pod template.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pod<'a> {
@@ -25,15 +25,15 @@ pub struct Pod<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Metadata<'a> {
-    /// Whether the pod has metadata at all; a template need not.
+    /// Whether the pod has metadata at all; it is optional in a template.
     #[serde(skip)]
     pub is_there: bool,
-    /// Name; empty for a pod whose name the API server makes up.
+    /// Name; empty for a pod with a generated name.
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// What a made-up name begins with.
+    /// The prefix of a generated name.
     pub generate_name: Text<'a>,
-    /// Namespace; the request's counts where they differ.
+    /// Namespace; that of the request is used if they differ.
     pub namespace: Text<'a>,
     /// UID; set by the API server after admission.
     pub uid: Text<'a>,
@@ -73,31 +73,31 @@ pub struct Spec<'a> {
     pub init_containers: List<Container<'a>>,
     /// Volumes.
     pub volumes: List<Volume<'a>>,
-    /// Whether the containers see each other's processes.
+    /// Whether the containers share a process namespace.
     pub share_process_namespace: Option<bool>,
-    /// Whether the pod sees the processes of its node.
+    /// Whether the pod uses the process namespace of its node.
     #[serde(rename = "hostPID")]
     pub host_pid: Option<bool>,
-    /// The node, where it is known already.
+    /// The node, if it is already known.
     pub node_name: Text<'a>,
-    /// Labels that the node must have.
+    /// The node selector.
     pub node_selector: Map<'a>,
-    /// Where else it may or may not run.
+    /// The affinity.
     #[serde(borrow)]
     pub affinity: Option<&'a RawValue>,
-    /// The operating system the pod is for.
+    /// The operating system of the pod.
     #[serde(deserialize_with = "optional_object")]
     pub os: Option<Os<'a>>,
     /// Security context of the pod, which its containers inherit.
     #[serde(borrow)]
     pub security_context: Option<&'a RawValue>,
-    /// Resources of the pod as a whole.
+    /// Resources of the whole pod.
     #[serde(borrow)]
     pub resources: Option<&'a RawValue>,
-    /// What running the pod costs beside its containers.
+    /// The overhead of the pod.
     #[serde(borrow)]
     pub overhead: Option<&'a RawValue>,
-    /// Resource claims that the containers may refer to.
+    /// Resource claims for the containers.
     pub resource_claims: List<Named<'a>>,
     /// The ServiceAccount; empty for the namespace's default one.
     pub service_account_name: Text<'a>,
@@ -105,7 +105,7 @@ pub struct Spec<'a> {
     pub service_account: Text<'a>,
     /// The priority class.
     pub priority_class_name: Text<'a>,
-    /// How many seconds the pod may run; for quotas only.
+    /// The deadline of the pod, for quotas only.
     #[serde(borrow)]
     pub active_deadline_seconds: Option<&'a RawValue>,
 }
@@ -119,7 +119,7 @@ pub struct Os<'a> {
     pub name: Text<'a>,
 }
 
-/// Anything of which only the name is read.
+/// An object with a name; the rest is not read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Named<'a> {
@@ -144,7 +144,7 @@ pub struct Container<'a> {
     /// Variables; see [`Container::variables`].
     #[serde(borrow)]
     pub env: Option<&'a RawValue>,
-    /// Where further variables come from.
+    /// Sources of further variables.
     #[serde(borrow)]
     pub env_from: Option<&'a RawValue>,
     /// Mounts; see [`Container::mounts`].
@@ -165,9 +165,9 @@ pub struct Variable<'a> {
     /// Name.
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// Value; absent reads as empty.
+    /// Value; empty if not set.
     pub value: Text<'a>,
-    /// Where the value comes from, if not from `value`.
+    /// The source of the value.
     pub value_from: Option<Value>,
 }
 
@@ -178,7 +178,7 @@ pub struct Mount<'a> {
     /// The volume's name.
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// Where it is mounted.
+    /// The mount path.
     pub mount_path: Text<'a>,
 }
 
@@ -189,13 +189,13 @@ pub struct Volume<'a> {
     /// Name, unique in the pod.
     #[serde(borrow)]
     pub name: Text<'a>,
-    /// The Secret that it shows.
+    /// The Secret of the volume.
     #[serde(deserialize_with = "optional_object")]
     pub secret: Option<SecretSource<'a>>,
-    /// The ConfigMap that it shows.
+    /// The ConfigMap of the volume.
     #[serde(deserialize_with = "optional_object")]
     pub config_map: Option<Named<'a>>,
-    /// The claim that is made for it.
+    /// The claim of an ephemeral volume.
     #[serde(borrow)]
     pub ephemeral: Option<&'a RawValue>,
 }
@@ -213,25 +213,25 @@ pub struct SecretSource<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EnvFrom<'a> {
-    /// What is put before each name.
+    /// The prefix of each name.
     #[serde(borrow)]
     pub prefix: Text<'a>,
-    /// The ConfigMap whose keys become variables.
+    /// The ConfigMap with the variables.
     #[serde(deserialize_with = "optional_object")]
     pub config_map_ref: Option<Named<'a>>,
-    /// The Secret whose keys become variables.
+    /// The Secret with the variables.
     #[serde(deserialize_with = "optional_object")]
     pub secret_ref: Option<Named<'a>>,
 }
 
-/// A list of a container that is not what the API server would send.
+/// A list of a container that cannot be parsed.
 pub type Unreadable = serde_json::Error;
 
 impl<'a> Container<'a> {
     /// The container's variables.
     ///
     /// # Errors
-    /// When `env` is no list of variables.
+    /// If `env` is not a list of variables.
     pub fn variables(&self) -> Result<Vec<Variable<'a>>, Unreadable> {
         list(self.env)
     }
@@ -239,44 +239,44 @@ impl<'a> Container<'a> {
     /// The container's mounts.
     ///
     /// # Errors
-    /// When `volumeMounts` is no list of mounts.
+    /// If `volumeMounts` is not a list of mounts.
     pub fn mounts(&self) -> Result<Vec<Mount<'a>>, Unreadable> {
         list(self.volume_mounts)
     }
 
-    /// A list of the container, each item as the text that it is.
+    /// A list of the container, each item as raw text.
     ///
     /// # Errors
-    /// When it is no list.
+    /// If it is not a list.
     pub fn items(raw: Option<&'a RawValue>) -> Result<Vec<&'a RawValue>, Unreadable> {
         let Some(raw) = raw else { return Ok(Vec::new()) };
         serde_json::from_str::<Option<_>>(raw.get()).map(Option::unwrap_or_default)
     }
 
-    /// Where further variables come from.
+    /// Sources of further variables.
     ///
     /// # Errors
-    /// When `envFrom` is no list of sources.
+    /// If `envFrom` is not a list of sources.
     pub fn sources(&self) -> Result<Vec<EnvFrom<'a>>, Unreadable> {
         list(self.env_from)
     }
 
-    /// Whether this is a native sidecar: an init container that goes on running.
+    /// Whether this is a native sidecar: an init container with `restartPolicy: Always`.
     pub fn is_sidecar(&self) -> bool {
         &*self.restart_policy == "Always"
     }
 }
 
 impl<'a> Pod<'a> {
-    /// Reads a pod from its JSON.
+    /// Parses a pod.
     ///
     /// # Errors
-    /// When the text is not a pod as the API server would send it.
+    /// If the text is not a valid pod.
     pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<Object<Self>>(json).map(|object| object.0)
     }
 
-    /// Whether the kubelet made the pod to show a static pod of its node.
+    /// Whether it is a mirror pod: the API server's copy of a static pod.
     pub fn is_mirror(&self) -> bool {
         self.metadata.annotations.get("kubernetes.io/config.mirror").is_some()
     }

@@ -1,12 +1,12 @@
-//! Whether a namespace's pod security level lets a container's security context
-//! in, as Kubernetes' Pod Security Standards have it.
+//! Checks whether a namespace's pod security level accepts a container's security context,
+//! by the Pod Security Standards of Kubernetes.
 
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::text::{Object, Text, object_or_default};
 
-/// Capabilities that the level `baseline` lets a container add.
+/// Capabilities that a container can add at the level `baseline`.
 const BASELINE: [&str; 13] = [
     "AUDIT_WRITE",
     "CHOWN",
@@ -23,24 +23,24 @@ const BASELINE: [&str; 13] = [
     "SYS_CHROOT",
 ];
 
-/// Those that the level `restricted` does.
+/// Those at the level `restricted`.
 const RESTRICTED: [&str; 1] = ["NET_BIND_SERVICE"];
 
 /// Types of `SELinux` that are confined.
 const SELINUX_TYPES: [&str; 5] =
     ["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"];
 
-/// A level that refuses anything.
+/// A level that rejects anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// What is known to let a container out is refused.
+    /// Rejects known privilege escalations.
     Baseline,
-    /// What is not hardened is refused.
+    /// Rejects everything that is not hardened.
     Restricted,
 }
 
 impl Level {
-    /// The level of a namespace's label; none for one that lets everything in.
+    /// The level of a namespace's label; `None` for one that accepts everything.
     pub fn of(label: &str) -> Option<Self> {
         match label {
             "baseline" => Some(Self::Baseline),
@@ -49,9 +49,9 @@ impl Level {
         }
     }
 
-    /// The first field of a container's security context that the level refuses, beside the
+    /// The first field of a container's security context that the level rejects, together with the
     /// context of its pod.
-    pub fn refuses(self, container: &Value, pod: Option<&RawValue>) -> Option<&'static str> {
+    pub fn rejects(self, container: &Value, pod: Option<&RawValue>) -> Option<&'static str> {
         let container = Context::read(container);
         let of_pod = pod.and_then(|pod| Object::<Context<'_>>::deserialize(pod).ok());
         let of_pod = of_pod.map(|context| context.0).unwrap_or_default();
@@ -119,7 +119,7 @@ struct Windows {
 }
 
 impl<'a> Context<'a> {
-    /// What cannot be read says nothing: the API server refuses it for itself.
+    /// An unreadable value is treated as not set: the API server rejects it.
     fn read(value: &'a Value) -> Self {
         Object::<Self>::deserialize(value).map(|object| object.0).unwrap_or_default()
     }
@@ -138,7 +138,7 @@ impl<'a> Context<'a> {
             (self.windows_options.host_process == Some(true), "windowsOptions.hostProcess"),
         ]
         .into_iter()
-        .find_map(|(is_refused, field)| is_refused.then_some(field))
+        .find_map(|(is_rejected, field)| is_rejected.then_some(field))
     }
 
     fn not_restricted(&self, pod: &Context<'_>) -> Option<&'static str> {
@@ -156,7 +156,7 @@ impl<'a> Context<'a> {
             (!is_profiled, "seccompProfile.type"),
         ]
         .into_iter()
-        .find_map(|(is_refused, field)| is_refused.then_some(field))
+        .find_map(|(is_rejected, field)| is_rejected.then_some(field))
     }
 
     fn adds_beyond(&self, allowed: &[&str]) -> bool {
@@ -170,12 +170,12 @@ mod tests {
 
     use super::*;
 
-    fn refused(level: Level, container: &Value, pod: &Value) -> Option<&'static str> {
+    fn rejected(level: Level, container: &Value, pod: &Value) -> Option<&'static str> {
         let pod = pod.to_string();
-        level.refuses(container, Some(serde_json::from_str(&pod).expect("JSON")))
+        level.rejects(container, Some(serde_json::from_str(&pod).expect("JSON")))
     }
 
-    /// As the level `restricted` wants it.
+    /// A security context that the level `restricted` accepts.
     fn hardened() -> Value {
         json!({
             "allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": true,
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn baseline_refuses_what_lets_a_container_out() {
+    fn baseline_rejects_what_gives_access_to_the_node() {
         let bare = json!({});
         for (context, field) in [
             (json!({"privileged": true}), "privileged"),
@@ -196,17 +196,17 @@ mod tests {
             (json!({"seLinuxOptions": {"role": "sysadm_r"}}), "seLinuxOptions"),
             (json!({"windowsOptions": {"hostProcess": true}}), "windowsOptions.hostProcess"),
         ] {
-            assert_eq!(refused(Level::Baseline, &context, &bare), Some(field), "{context}");
+            assert_eq!(rejected(Level::Baseline, &context, &bare), Some(field), "{context}");
         }
         let fine = json!({"runAsUser": 0, "capabilities": {"add": ["CHOWN"]}, "procMount": "Default",
             "seLinuxOptions": {"type": "container_t"}, "privileged": false});
-        assert_eq!(refused(Level::Baseline, &fine, &bare), None);
+        assert_eq!(rejected(Level::Baseline, &fine, &bare), None);
     }
 
     #[test]
-    fn restricted_refuses_what_is_not_hardened() {
+    fn restricted_rejects_what_is_not_hardened() {
         let bare = json!({});
-        assert_eq!(refused(Level::Restricted, &hardened(), &bare), None);
+        assert_eq!(rejected(Level::Restricted, &hardened(), &bare), None);
         for (member, value, field) in [
             ("allowPrivilegeEscalation", Value::Null, "allowPrivilegeEscalation"),
             ("capabilities", json!({"drop": ["NET_RAW"]}), "capabilities.drop"),
@@ -217,24 +217,24 @@ mod tests {
         ] {
             let mut context = hardened();
             context[member] = value;
-            assert_eq!(refused(Level::Restricted, &context, &bare), Some(field), "{context}");
+            assert_eq!(rejected(Level::Restricted, &context, &bare), Some(field), "{context}");
         }
     }
 
     #[test]
-    fn what_the_pod_says_counts_for_its_containers() {
+    fn the_pods_security_context_applies_to_its_containers() {
         let pod = json!({"runAsNonRoot": true, "seccompProfile": {"type": "Localhost"}});
         let mut context = hardened();
         for member in ["runAsNonRoot", "seccompProfile"] {
             context[member] = Value::Null;
         }
-        assert_eq!(refused(Level::Restricted, &context, &pod), None);
+        assert_eq!(rejected(Level::Restricted, &context, &pod), None);
         context["runAsNonRoot"] = json!(false);
-        assert_eq!(refused(Level::Restricted, &context, &pod), Some("runAsNonRoot"));
+        assert_eq!(rejected(Level::Restricted, &context, &pod), Some("runAsNonRoot"));
     }
 
     #[test]
-    fn other_labels_are_no_level() {
+    fn other_values_are_no_level() {
         assert_eq!(["privileged", "", "Restricted"].map(Level::of), [None; 3]);
     }
 }

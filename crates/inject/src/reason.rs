@@ -1,7 +1,7 @@
-//! Why a container got its agent, or did not: one closed list.
+//! The reasons why a container was injected or skipped: one closed list.
 //!
-//! The code of a reason is stable. It is the metric label and the audit
-//! annotation, and people search for it; the sentence is for people.
+//! The code of a reason is stable. It is used in metric labels and audit
+//! annotations, and people search for it; the sentence is for people.
 
 use std::fmt;
 
@@ -26,16 +26,16 @@ impl fmt::Display for ObjectName {
     }
 }
 
-/// Something that a pod can have only one of by a name.
+/// Something that must have a unique name in a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// A volume.
     Volume,
     /// A container or init container.
     Container,
-    /// A path at which a container has a mount.
+    /// The path of a mount.
     MountPath,
-    /// A variable that would have to hold the user's original value.
+    /// The variable for the original value of an extended variable.
     Variable,
 }
 
@@ -50,10 +50,10 @@ impl fmt::Display for Taken {
     }
 }
 
-/// What says that a pod is injected already.
+/// The sign that a pod is already injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// A container that the operator or the product adds, by its name.
+    /// A container that the operator or the webhook adds, by its name.
     Container(String),
     /// The variables of a container, by its name.
     Variables(String),
@@ -70,12 +70,12 @@ impl fmt::Display for Sign {
     }
 }
 
-/// An annotation that is there, and on which object.
+/// An existing annotation, and its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotation {
-    /// Its key, after the prefix.
+    /// Its key, without the prefix.
     pub key: &'static str,
-    /// Whether it is the namespace's, and not the pod's own.
+    /// Whether it is an annotation of the namespace, not of the pod.
     pub of_namespace: bool,
 }
 
@@ -88,15 +88,15 @@ impl fmt::Display for Annotation {
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident $({ $($(#[$fdoc:meta])* $field:ident: $kind:ty),* $(,)? })? => $text:literal;)*) => {
-        /// Why a container got a language's agent, or why not.
+        /// Why a language was injected into a container, or skipped.
         #[derive(Clone, Debug, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "the sentence of a reason says what its fields are")]
+        #[allow(missing_docs, reason = "the sentence of a reason explains its fields")]
         pub enum Reason {
             $($(#[$doc])* $name $({ $($(#[$fdoc])* $field: $kind),* })?,)*
         }
 
         impl Reason {
-            /// Every code there is, in the order of the list.
+            /// All codes, in the order of the list.
             pub const CODES: &'static [&'static str] = &[$(stringify!($name)),*];
 
             /// The stable code, in camel case.
@@ -121,79 +121,81 @@ macro_rules! reasons {
 reasons! {
     /// The agent was added.
     Injected => "injected";
-    /// All that would be added is there already.
+    /// Everything that injection would add is already set.
     NothingToAdd => "nothing to add: the container has every variable already";
-    /// The annotation says no.
-    SwitchedOff { annotation: Annotation } => "switched off by {annotation}";
-    /// The language is not among the enabled ones.
+    /// The annotation opts out.
+    SwitchedOff { annotation: Annotation } => "opted out by {annotation}";
+    /// The language is not enabled.
     LanguageDisabled { language: &'static str } => "the language {language} is not enabled in this installation; --languages lists the enabled ones";
-    /// The pod carries one of the injected containers, or the variables.
-    AlreadyInjected { sign: Sign } => "the pod is injected already: {sign}";
-    /// The annotation says "true", and there is nothing to choose from.
+    /// The pod has one of the injected containers, or the variables.
+    AlreadyInjected { sign: Sign } => "the pod is already injected: {sign}";
+    /// The annotation is "true", and there is no Instrumentation.
     NoInstrumentation { namespace: String, advice: &'static str } => "there is no Instrumentation in namespace \"{namespace}\" and no default is set; {advice}";
-    /// Every resource of the namespace has a selector, and none fits.
+    /// Every Instrumentation of the namespace has a selector, and none matches.
     NoneSelectsPod { namespace: String, names: Vec<String> } => "no Instrumentation of namespace \"{namespace}\" selects this pod: the selectors of {names} do not match its labels";
-    /// More than one fits equally well.
-    AmbiguousInstrumentation { namespace: String, names: Vec<String> } => "several Instrumentations of namespace \"{namespace}\" fit equally: {names}; name one in the annotation, or set spec.selector or spec.priority";
+    /// Several match with the same priority.
+    AmbiguousInstrumentation { namespace: String, names: Vec<String> } => "several Instrumentations of namespace \"{namespace}\" match this pod with the same priority: {names}; name one in the annotation, or set spec.selector or spec.priority";
     /// The named one does not exist.
-    InstrumentationNotFound { name: ObjectName, known: Vec<String> } => "the Instrumentation \"{name}\" does not exist; in that namespace there are: {known}";
-    /// It is in another namespace, and is not there or not for the pod's namespace. Which of the two is not told.
-    InstrumentationNotGranted { name: ObjectName, namespace: String, granted: Vec<String> } => "the Instrumentation \"{name}\" does not exist or is not granted to namespace \"{namespace}\"; its owner grants it by the annotation otel-webhook/allowed-namespaces. Granted in that namespace: {granted}";
-    /// Instrumentations are used in their own namespace only.
-    CrossNamespaceDenied { name: ObjectName, namespace: String } => "the Instrumentation \"{name}\" would be one of another namespace, which --cross-namespace=deny does not allow; create one in namespace \"{namespace}\" and name that";
-    /// The one for namespaces that have none does not exist.
-    DefaultInstrumentationNotFound { name: ObjectName } => "the default Instrumentation \"{name}\" does not exist; create it, or name another one by --default-instrumentation";
-    /// It exists and cannot be used.
-    InstrumentationInvalid { name: ObjectName, problem: String } => "the Instrumentation \"{name}\" cannot be used: {problem}";
+    InstrumentationNotFound { name: ObjectName, known: Vec<String> } => "Instrumentation \"{name}\" not found; its namespace has: {known}";
+    /// It is in another namespace, and is not there or not for the pod's namespace. Which of the two is not
+    /// told.
+    InstrumentationNotGranted { name: ObjectName, namespace: String, granted: Vec<String> } => "Instrumentation \"{name}\" not found, or not granted to namespace \"{namespace}\" by its annotation otel-webhook/allowed-namespaces; granted Instrumentations of its namespace: {granted}";
+    /// Instrumentations of other namespaces are not allowed.
+    CrossNamespaceDenied { name: ObjectName, namespace: String } => "Instrumentation \"{name}\" is in another namespace, which --cross-namespace=deny does not allow; create one in namespace \"{namespace}\" and name it";
+    /// The default Instrumentation does not exist.
+    DefaultInstrumentationNotFound { name: ObjectName } => "default Instrumentation \"{name}\" not found; create it, or set another one by --default-instrumentation";
+    /// It exists, but cannot be used.
+    InstrumentationInvalid { name: ObjectName, problem: String } => "Instrumentation \"{name}\" cannot be used: {problem}";
     /// The pod has no such container.
-    ContainerNotFound { container: String, known: Vec<String> } => "there is no container \"{container}\" in the pod; there are: {known}";
-    /// A list of container names with no name in it.
+    ContainerNotFound { container: String, known: Vec<String> } => "container \"{container}\" not found; the pod has: {known}";
+    /// A list of container names without a name.
     NoContainerNamed { annotations: Vec<Annotation>, known: Vec<String> } => "no container is named by {annotations}; the pod has: {known}";
-    /// One name twice for the same language.
-    ContainerNamedTwice { container: String, language: &'static str, annotations: Vec<Annotation> } => "the container \"{container}\" is named twice for {language}, by {annotations}; name it once";
-    /// Several languages, and no telling which container is whose.
-    ContainerListMissing { languages: Vec<String>, missing: Vec<String> } => "several languages are asked for ({languages}), and each needs a list of its containers; annotate the pod with {missing}";
-    /// The namespace asks for one language, the pod itself for another.
-    NamespaceLanguageIgnored { languages: Vec<String> } => "asked for by the namespace only; the pod's own request ({languages}) comes first, and there is no list of containers to tell them apart";
-    /// The language does not run in init containers.
+    /// A container is named twice for one language.
+    ContainerNamedTwice { container: String, language: &'static str, annotations: Vec<Annotation> } => "container \"{container}\" is named twice for {language}, by {annotations}; name it once";
+    /// Several languages, and no list of containers for each.
+    ContainerListMissing { languages: Vec<String>, missing: Vec<String> } => "the pod opts in to several languages ({languages}), and each needs a list of its containers; annotate the pod with {missing}";
+    /// The namespace opts in to one language, the pod itself to another.
+    NamespaceLanguageIgnored { languages: Vec<String> } => "the namespace's language is ignored because the pod itself opts in to {languages}, and there is no list of containers for each language";
+    /// The language does not support init containers.
     InitContainer { container: String } => "\"{container}\" is an init container, which this language does not support";
-    /// The value may not exist, and a reference to it would stay as it is written.
-    OptionalReference { variable: String } => "{variable} is read from an optional reference; were it missing, the agent's own options would be lost with it. Make the reference required or set the variable to a value";
-    /// .NET is instrumented by the image itself.
-    AutoHomeSet => "OTEL_DOTNET_AUTO_HOME is set already, so .NET is taken as instrumented by its image";
-    /// A platform that the agent does not come for.
-    PlatformUnknown { annotation: Annotation, value: String, valid: Vec<String> } => "{annotation} is \"{value}\", which is no platform of this agent; valid: {valid}";
-    /// What would be added is there under the same name.
-    NameTaken { what: Taken, name: String } => "the pod has a {what} \"{name}\" of its own";
-    /// The pod is for Windows nodes.
-    WindowsPod => "the pod is for Windows; the agents come in Linux images only";
-    /// Go needs to see the other containers' processes.
-    ProcessNamespaceNotShared => "spec.shareProcessNamespace is false; the Go agent has to see the processes of the application";
-    /// The Go agent attaches to one process.
-    TargetExecutableMissing => "OTEL_GO_AUTO_TARGET_EXE is set nowhere; give the path of the program by the annotation instrumentation.opentelemetry.io/otel-go-auto-target-exe of the pod";
+    /// The referenced value may not exist; then a reference to it would stay unexpanded.
+    OptionalReference { variable: String } => "{variable} is set from an optional reference; if it were missing, the options of the agent would be lost, too; make the reference required, or set a value";
+    /// The image is already instrumented for .NET.
+    AutoHomeSet => "the container sets OTEL_DOTNET_AUTO_HOME, so its image is treated as already instrumented";
+    /// A platform that the agent does not support.
+    PlatformUnknown { annotation: Annotation, value: String, valid: Vec<String> } => "{annotation} is \"{value}\", which is not a platform of this agent; valid: {valid}";
+    /// A name to be added is already used.
+    NameTaken { what: Taken, name: String } => "the pod already has a {what} \"{name}\"";
+    /// The pod runs on Windows nodes.
+    WindowsPod => "the pod is for Windows; agents have images for Linux only";
+    /// Go needs a shared process namespace.
+    ProcessNamespaceNotShared => "spec.shareProcessNamespace is false, but the Go agent needs access to the processes of the application";
+    /// The Go agent needs the path of the executable.
+    TargetExecutableMissing => "OTEL_GO_AUTO_TARGET_EXE is not set; set the path of the executable in the annotation instrumentation.opentelemetry.io/otel-go-auto-target-exe of the pod";
     /// The Go agent attaches to one container.
-    SeveralContainers { annotation: Annotation, containers: String } => "{annotation} is \"{containers}\", which has a comma; Go takes one container";
-    /// Go's sidecar is privileged, or an Instrumentation gives init containers what the namespace does not allow.
-    PodSecurity { namespace: String, level: String, refused: String } => "namespace \"{namespace}\" enforces the pod security level \"{level}\", which refuses {refused}";
-    /// Go's sidecar asks for more than a LimitRange or a quota leaves.
-    ResourcesRefused { object: String, problem: String } => "{object} would reject the pod with the sidecar: {problem}; lower spec.go.resourceRequirements of the Instrumentation, or raise the bound";
+    SeveralContainers { annotation: Annotation, containers: String } => "{annotation} is \"{containers}\", which has a comma; Go supports only one container";
+    /// Go's sidecar is privileged, or an Instrumentation gives init containers what the namespace does not
+    /// allow.
+    PodSecurity { namespace: String, level: String, refused: String } => "namespace \"{namespace}\" enforces the pod security level \"{level}\", which rejects {refused}";
+    /// A LimitRange or a quota would reject the pod with Go's sidecar.
+    ResourcesRefused { object: String, problem: String } => "{object} would reject the pod with the sidecar: {problem}; lower spec.go.resourceRequirements of the Instrumentation, or change {object}";
     /// The volume's claim would be rejected.
-    ClaimRefused { field: String, object: String, problem: String } => "{object} would reject the claim of {field}, and the pod would wait for it: {problem}; change the template, or raise the bound";
-    /// The pod's ServiceAccount allows no Secret but those that it lists.
-    SecretRefused { account: String, secret: String } => "ServiceAccount \"{account}\" allows its pods no Secret but those that it lists (kubernetes.io/enforce-mountable-secrets), and the Instrumentation refers to Secret \"{secret}\"; choose an Instrumentation without it, or another ServiceAccount";
-    /// The kubelet made the pod for a static one.
-    MirrorPod => "the pod mirrors a static pod of its node, to which nothing may be added; add the agent to the static pod's manifest";
-    /// A configuration path that leaves no folder to mount.
-    ConfigPath { field: &'static str, value: String } => "{field}: \"{value}\" leaves no folder of its own to mount; give an absolute path of a file or folder below the root";
-    /// The kubelet would evict the pod, again and again.
+    ClaimRefused { field: String, object: String, problem: String } => "{object} would reject the claim of {field}, and the pod would wait for it: {problem}; change the template, or {object}";
+    /// The pod's ServiceAccount does not list a Secret of the Instrumentation.
+    SecretRefused { account: String, secret: String } => "ServiceAccount \"{account}\" allows only the Secrets that it lists (kubernetes.io/enforce-mountable-secrets), and the Instrumentation refers to Secret \"{secret}\"; use an Instrumentation without it, or another ServiceAccount";
+    /// The pod is the mirror pod of a static pod.
+    MirrorPod => "the pod is the mirror pod of a static pod, which cannot be changed; add the agent to the static pod's manifest";
+    /// A configuration path without a folder to mount over.
+    ConfigPath { field: &'static str, value: String } => "{field}: \"{value}\" cannot be mounted over; set an absolute path of a file or folder below the root";
+    /// The kubelet would evict the pod.
     EphemeralStorage { shortage: Box<Shortage> } => "{shortage}";
-    /// The pod has no container at all.
+    /// The pod has no containers.
     NoContainers => "the pod has no containers";
-    /// A list of a container that is not as the API server sends it.
-    ContainerUnreadable { container: String, problem: String } => "the container \"{container}\" cannot be read: {problem}";
+    /// A list of a container cannot be parsed.
+    ContainerUnreadable { container: String, problem: String } => "container \"{container}\" cannot be read: {problem}";
 }
 
-/// How a field shows in a sentence.
+/// A field in a sentence.
 struct Shown<'a, T: ?Sized>(&'a T);
 
 impl<T: fmt::Display + ?Sized> fmt::Display for Shown<'_, T>
@@ -230,17 +232,17 @@ impl NotAList for Annotation {}
 impl NotAList for Box<Shortage> {}
 
 impl Reason {
-    /// Something is there under the name that would be added.
+    /// The reason for a name that is already used.
     pub fn taken(what: Taken, name: &str) -> Self {
         Self::NameTaken { what, name: name.to_owned() }
     }
 
-    /// Whether the language's agent or variables went in.
+    /// Whether the language was injected.
     pub fn is_injected(&self) -> bool {
         matches!(self, Self::Injected)
     }
 
-    /// Whether somebody ought to hear of it: asked for and not there.
+    /// Whether it has a warning: opted in but not injected.
     pub fn is_trouble(&self) -> bool {
         !matches!(
             self,
@@ -258,7 +260,7 @@ mod tests {
         let reason =
             Reason::ContainerNotFound { container: "ap".into(), known: vec!["app".into(), "proxy".into()] };
         assert_eq!(reason.code(), "ContainerNotFound");
-        assert_eq!(reason.to_string(), "there is no container \"ap\" in the pod; there are: app, proxy");
+        assert_eq!(reason.to_string(), "container \"ap\" not found; the pod has: app, proxy");
     }
 
     #[test]

@@ -1,18 +1,18 @@
-//! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` (contract, section 6).
+//! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` (docs/injection.md, "Resource attributes").
 
 use std::borrow::Cow;
 
 use super::{image, pod::Pod, settings::InitResources, workload::Workload};
 use otel_webhook_api::{RESOURCE_PREFIX, sizes::AgentSizes};
 
-/// The pod's name, taken from the downward API.
+/// The variable with the pod's name, from the downward API.
 pub const POD_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_POD_NAME";
-/// The pod's UID, taken from the downward API.
+/// The variable with the pod's UID, from the downward API.
 pub const POD_UID: &str = "OTEL_RESOURCE_ATTRIBUTES_POD_UID";
-/// The node's name, taken from the downward API.
+/// The variable with the node's name, from the downward API.
 pub const NODE_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
 
-/// What all containers of the pod have in common.
+/// The common data of all containers of the pod.
 #[derive(Debug)]
 pub struct PodFacts<'p> {
     /// The pod.
@@ -23,35 +23,35 @@ pub struct PodFacts<'p> {
     pub workload: Workload,
     /// How the resources of init containers are set.
     pub init_resources: InitResources,
-    /// How much room agents take in their volumes.
+    /// The sizes of agents in their volumes.
     pub sizes: &'p AgentSizes,
 }
 
-/// What an Instrumentation says about resource attributes.
+/// The resource attributes of an Instrumentation.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// Attributes of every target.
     pub attributes: Vec<(String, String)>,
-    /// Whether UIDs become attributes.
+    /// Whether UIDs are added as attributes.
     pub with_uids: bool,
-    /// Whether labels give the service's name and version.
+    /// Whether labels set the service's name and version.
     pub use_labels: bool,
 }
 
-/// The attributes of one container, later sources over earlier ones.
+/// The attributes of one container; later sources override earlier ones.
 #[derive(Debug)]
 pub struct Attributes<'p> {
     entries: Vec<(Cow<'p, str>, Cow<'p, str>)>,
-    /// Whether the node's name has to come from the downward API.
+    /// Whether the node's name is read from the downward API.
     pub node_name_open: bool,
-    /// Whether the pod's UID has to come from the downward API.
+    /// Whether the pod's UID is read from the downward API.
     pub uid_open: bool,
     /// The service's name.
     pub service_name: String,
 }
 
 impl<'p> Attributes<'p> {
-    /// Everything that is known of a container.
+    /// All attributes of a container.
     pub fn of(facts: &'p PodFacts<'p>, policy: &'p Policy, container: &str, image: &'p str) -> Self {
         let mut all = Self {
             entries: Vec::with_capacity(24),
@@ -74,7 +74,7 @@ impl<'p> Attributes<'p> {
         found.map(|(_, value)| &**value)
     }
 
-    /// The attributes that `present` does not have, sorted, as `k=v` joined by commas.
+    /// The attributes that are not in `present`, sorted, as comma-separated `k=v`.
     pub fn missing_from(&mut self, present: &Keys) -> String {
         self.entries.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         let mut text = String::with_capacity(384);
@@ -92,7 +92,7 @@ impl<'p> Attributes<'p> {
         text
     }
 
-    /// The sources in order, but for the version, which needs the image.
+    /// The sources in order, except for the version, which needs the image.
     fn collect(&mut self, facts: &'p PodFacts<'p>, policy: &'p Policy, container: &str) {
         let pod = facts.pod;
         for (key, value) in &policy.attributes {
@@ -103,8 +103,8 @@ impl<'p> Attributes<'p> {
         self.set_known("k8s.pod.name", &*pod.metadata.name);
         self.set_known("k8s.pod.uid", &*pod.metadata.uid);
         self.set_known("k8s.node.name", &*pod.spec.node_name);
-        // The owners were looked up for all languages of the pod; another
-        // one's Instrumentation may want UIDs where this one does not.
+        // The owners were looked up for all languages of the pod; the
+        // Instrumentation of another one may add UIDs, and this one may not.
         let wanted = |key: &str| policy.with_uids || key.strip_suffix(".uid").is_none();
         for (key, value) in facts.workload.attributes.iter().filter(|(key, _)| wanted(key)) {
             self.set_known(key, value.as_str());
@@ -148,25 +148,25 @@ impl<'p> Attributes<'p> {
     }
 }
 
-/// The keys that a value of `OTEL_RESOURCE_ATTRIBUTES` has.
+/// The keys of a value of `OTEL_RESOURCE_ATTRIBUTES`.
 #[derive(Debug, Default)]
 pub struct Keys(Vec<String>);
 
 impl Keys {
-    /// Reads the keys of a value. A value may itself have an `=` (D7).
+    /// Parses the keys of a value. The value of an attribute may contain an `=` (D7).
     pub fn of(value: Option<&str>) -> Self {
         let pairs = value.unwrap_or_default().split(',');
         let keys = pairs.filter_map(|pair| pair.trim().split_once('='));
         Self(keys.map(|(key, _)| key.trim_end().to_owned()).collect())
     }
 
-    /// Whether a key is there.
+    /// Whether it contains a key.
     pub fn has(&self, key: &str) -> bool {
         self.0.iter().any(|present| present == key)
     }
 }
 
-/// An annotation of the pod that gives a resource attribute; empty counts as absent.
+/// An annotation of the pod that sets a resource attribute; empty is treated as not set.
 fn annotation<'p>(pod: &'p Pod<'_>, attribute: &str) -> Option<&'p str> {
     let mut annotations = pod.metadata.annotations.iter();
     let found = annotations.find(|(key, _)| key.strip_prefix(RESOURCE_PREFIX) == Some(attribute));
@@ -199,8 +199,8 @@ fn service_version<'p>(pod: &'p Pod<'_>, policy: &Policy, image: &'p str) -> Opt
         .or_else(|| image::version(image))
 }
 
-/// Attributes that name the service, the first that is known (OpenTelemetry's
-/// conventions for Kubernetes). The container's own attributes do not hide the
+/// Attributes that name the service; the first known one is used (OpenTelemetry's
+/// conventions for Kubernetes). The container's own attributes do not override the
 /// owner (D19).
 const NAMED_AFTER: [&str; 7] = [
     "k8s.deployment.name",

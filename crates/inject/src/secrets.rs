@@ -1,14 +1,14 @@
-//! Whether the pod's ServiceAccount lets it refer to the Secrets that injection adds.
+//! Checks that the pod's ServiceAccount allows the Secrets of the Instrumentation.
 
 use serde_json::Value;
 
 use crate::{injection::Injection, limits::DEFAULT_SERVICE_ACCOUNT, pod::Pod, reason::Reason};
 
-/// Whether the Secrets of the Instrumentation may be used by the pod. Those
-/// that the pod refers to itself may.
+/// Checks that the pod may use the Secrets of the Instrumentation. Those
+/// that the pod itself refers to are allowed.
 ///
 /// # Errors
-/// The Secret that may not.
+/// The Secret that is not allowed.
 pub fn check(injection: &Injection<'_, '_>) -> Result<(), Reason> {
     let (limits, pod) = (injection.limits(), injection.facts.pod);
     if limits.is_empty() {
@@ -35,7 +35,7 @@ fn account<'p>(pod: &'p Pod<'_>) -> &'p str {
     named.into_iter().find(|name| !name.is_empty()).unwrap_or(DEFAULT_SERVICE_ACCOUNT)
 }
 
-/// The Secrets that a pod refers to in ways that the ServiceAccount has a say in.
+/// The Secrets that a pod refers to, in fields that the API server checks against the ServiceAccount.
 fn own_secrets(pod: &Pod<'_>) -> Vec<String> {
     let volumes = pod.spec.volumes.iter().filter_map(|volume| volume.secret.as_ref());
     let mut own: Vec<_> = volumes.map(|secret| secret.secret_name.to_string()).collect();
@@ -49,7 +49,7 @@ fn own_secrets(pod: &Pod<'_>) -> Vec<String> {
     own
 }
 
-/// The Secret that the value of a variable comes from, if it does.
+/// The Secret with the value of a variable, if any.
 fn secret_of(from: &Value) -> Option<String> {
     from["secretKeyRef"]["name"].as_str().map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Which Instrumentation is used, or the reason why none is.
+//! Chooses the Instrumentation, or returns the reason why none is used.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ use super::{
 };
 use otel_webhook_api::InstrumentationSpec;
 
-/// Whether pods of a namespace may use an Instrumentation. What they may not use, no message shows them.
+/// Whether pods of a namespace may use an Instrumentation. Messages do not show Instrumentations that they
+/// may not use.
 fn may_use(settings: &Settings, namespace: &str, stored: &Stored) -> bool {
     let name = stored.name();
     *name.namespace == *namespace
@@ -27,8 +28,8 @@ fn may_use(settings: &Settings, namespace: &str, stored: &Stored) -> bool {
         }
 }
 
-/// Names of the Instrumentations of a namespace that a pod may fit just as
-/// well as one that is to be stored there. Whether any pod does is not known.
+/// Names of the Instrumentations of a namespace that may match a pod with the
+/// same priority as one to be stored there. Whether such a pod exists is unknown.
 pub fn rivals(catalogue: &Catalogue, namespace: &str, name: &str, spec: &InstrumentationSpec) -> Vec<String> {
     let selector = spec.selector.as_ref().and_then(|selector| Selector::new(selector).ok().flatten());
     let priority = spec.priority.unwrap_or_default();
@@ -48,8 +49,8 @@ pub fn rivals(catalogue: &Catalogue, namespace: &str, name: &str, spec: &Instrum
     rivals.collect()
 }
 
-/// The languages for which an Instrumentation is named whose selector does
-/// not match. It is used all the same, which may not be meant.
+/// The languages with a named Instrumentation that has a selector that does
+/// not match. It is used, which may be a mistake.
 pub fn unselected<'p>(input: &Input<'p>) -> Vec<(&'static Language, &'p ObjectName)> {
     let known = input.catalogue.namespace(input.namespace);
     let annotations = Annotations::new(input.pod, known.map_or(&[], |known| &known.annotations));
@@ -70,23 +71,23 @@ pub fn unselected<'p>(input: &Input<'p>) -> Vec<(&'static Language, &'p ObjectNa
     enabled.filter_map(misfit).collect()
 }
 
-/// Where to look, and for whom.
+/// The input of the choice.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'p> {
-    /// Everything that is stored.
+    /// The catalogue.
     pub catalogue: &'p Catalogue,
     /// Namespace of the request.
     pub namespace: &'p str,
     /// The pod, for its labels.
     pub pod: &'p Pod<'p>,
-    /// What is asked for.
+    /// The annotations.
     pub language: &'static Language,
-    /// What the installation decides.
+    /// The settings of the installation.
     pub settings: &'p Settings,
 }
 
 impl<'p> Search<'p> {
-    /// The Instrumentation that an annotation asks for. None where it asks for nothing.
+    /// The Instrumentation of an annotation. `None` if it does not opt in.
     pub fn find(&self, ask: Ask<'p>) -> Option<Result<&'p Arc<Compiled>, Reason>> {
         match ask {
             Ask::Nothing | Ask::No => None,
@@ -95,7 +96,7 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// A named one is used whatever its selector.
+    /// A named one is used, whether its selector matches or not.
     fn named(&self, namespace: &str, name: &str) -> Result<&'p Arc<Compiled>, Reason> {
         let stored = self.catalogue.namespace(namespace).and_then(|known| known.instrumentations.get(name));
         match stored.filter(|stored| self.may_use(stored)) {
@@ -108,7 +109,7 @@ impl<'p> Search<'p> {
         may_use(self.settings, self.namespace, stored)
     }
 
-    /// The reason that there is none of a name. One that may not be used gets the same words.
+    /// The reason for a missing Instrumentation. One that may not be used has the same message.
     fn missing(&self, namespace: &str, name: &str) -> Reason {
         let known = self.catalogue.namespace(namespace).into_iter().flat_map(|known| &known.instrumentations);
         let known = names(known.filter(|stored| self.may_use(stored)));
@@ -125,9 +126,9 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Those without a selector and those whose selector matches are in the
-    /// choice; a matching selector beats none, then the higher priority (D9).
-    /// One that cannot be used hides none that can.
+    /// The candidates have no selector or one that
+    /// matches; a matching selector comes before none, then the higher priority (D9).
+    /// One that cannot be used is not a candidate.
     fn best(&self) -> Result<&'p Arc<Compiled>, Reason> {
         let Some(namespace) = self.catalogue.namespace(self.namespace) else {
             return self.fall_back(&[]);

@@ -1,10 +1,10 @@
-//! Label selectors, as Kubernetes has them.
+//! Label selectors of Kubernetes.
 
 use otel_webhook_api::LabelSelector;
 
 use super::text::Map;
 
-/// A selector that asks for something.
+/// A non-empty selector.
 #[derive(Debug)]
 pub struct Selector(Vec<Requirement>);
 
@@ -23,10 +23,10 @@ enum Operator {
 }
 
 impl Selector {
-    /// Reads a selector; none where it asks for nothing.
+    /// Compiles a selector; `None` if it is empty.
     ///
     /// # Errors
-    /// A sentence that names an operator that is not known.
+    /// A message that names an unknown operator.
     pub fn new(selector: &LabelSelector) -> Result<Option<Self>, String> {
         let labels = selector.match_labels.iter().flatten();
         let mut requirements: Vec<_> = labels
@@ -50,7 +50,7 @@ impl Selector {
         Ok((!requirements.is_empty()).then_some(Self(requirements)))
     }
 
-    /// Whether there can be labels that meet both selectors.
+    /// Whether labels can match both selectors.
     pub fn may_meet(&self, other: &Self) -> bool {
         let pairs = self.0.iter().flat_map(|one| other.0.iter().map(move |other| (one, other)));
         !pairs.filter(|(one, other)| one.key == other.key).any(|(one, other)| {
@@ -58,9 +58,9 @@ impl Selector {
         })
     }
 
-    /// The name of a label, and the values of which it has to have one, that no
-    /// pod can do without; without values where any will do. None where labels
-    /// are only ruled out.
+    /// A label key that a matching pod requires, with its
+    /// possible values; no values if any value matches. `None` if labels
+    /// are only excluded.
     pub fn indispensable(&self) -> Option<(&str, Option<&[String]>)> {
         let among = self.0.iter().find_map(|requirement| match &requirement.operator {
             Operator::In(values) => Some((requirement.key.as_str(), Some(&values[..]))),
@@ -71,12 +71,12 @@ impl Selector {
         among.or_else(any)
     }
 
-    /// Whether labels meet every requirement.
+    /// Whether labels match every requirement.
     pub fn matches(&self, labels: &Map<'_>) -> bool {
         self.matches_by(|key| labels.get(key))
     }
 
-    /// Whether the labels meet every requirement that `value` gives the values of.
+    /// Whether the labels that `value` returns match every requirement.
     pub fn matches_by<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> bool {
         self.0.iter().all(|requirement| {
             let value = value(&requirement.key);
@@ -92,7 +92,7 @@ impl Selector {
 }
 
 impl Operator {
-    /// Whether no value, nor its absence, meets both.
+    /// Whether neither a value nor its absence matches both.
     fn excludes(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::In(values), Self::In(others)) => !values.iter().any(|value| others.contains(value)),
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_operator_means_what_it_means_in_kubernetes() {
+    fn each_operator_matches_as_in_kubernetes() {
         let labels: Map<'_> = serde_json::from_str(r#"{"app":"order","tier":"a"}"#).expect("labels");
         for (expression, expected) in [
             (r#"{"key":"app","operator":"In","values":["order","cart"]}"#, true),
@@ -123,17 +123,17 @@ mod tests {
         ] {
             let text = format!(r#"{{"matchLabels":{{"app":"order"}},"matchExpressions":[{expression}]}}"#);
             let selector: LabelSelector = serde_json::from_str(&text).expect("a selector");
-            let selector = Selector::new(&selector).expect("valid").expect("asks for something");
+            let selector = Selector::new(&selector).expect("valid").expect("it is not empty");
             assert_eq!(selector.matches(&labels), expected, "{expression}");
         }
     }
 
     #[test]
-    fn selectors_meet_unless_a_key_keeps_them_apart() {
+    fn selectors_overlap_unless_a_key_excludes_it() {
         let selector = |expression: &str| {
             let text = format!(r#"{{"matchExpressions":[{expression}]}}"#);
             let selector: LabelSelector = serde_json::from_str(&text).expect("a selector");
-            Selector::new(&selector).expect("valid").expect("asks for something")
+            Selector::new(&selector).expect("valid").expect("it is not empty")
         };
         let order = selector(r#"{"key":"app","operator":"In","values":["order"]}"#);
         for (expression, expected) in [

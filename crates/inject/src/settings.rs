@@ -1,28 +1,29 @@
-//! What an installation decides for all pods.
+//! The settings of an installation, for all pods.
 
 use otel_webhook_api::sizes::AgentSizes;
 
 use super::{helpers::Helpers, language::LanguageSet, reason::ObjectName};
 
-/// What an installation decides for all pods.
+/// The settings of an installation, for all pods.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Languages that may be injected.
     pub languages: LanguageSet,
-    /// Whether injected pods carry a label and an annotation that say so.
+    /// Whether pods get the label and the annotation of the stamp.
     pub stamp: bool,
     /// How the resources of init containers are set.
     pub init_resources: InitResources,
-    /// Whether added emptyDir volumes are listed in `cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes`,
-    /// so that they do not block scale-down.
+    /// Whether added emptyDir volumes are listed in
+    /// `cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes`, so that they do not block
+    /// scale-down.
     pub safe_to_evict: bool,
-    /// The Instrumentation for namespaces that have none. Every namespace may use it.
+    /// The default Instrumentation, for namespaces without one. Every namespace may use it.
     pub default_instrumentation: Option<ObjectName>,
-    /// Whether other Instrumentations are used from other namespaces than their own.
+    /// Whether other namespaces may use an Instrumentation.
     pub cross_namespace: CrossNamespace,
-    /// Containers that are skipped where none is named.
+    /// Containers that are skipped if none is named.
     pub helpers: Helpers,
-    /// How much space agents take in their volumes.
+    /// The sizes of agents in their volumes.
     pub sizes: AgentSizes,
 }
 
@@ -44,28 +45,28 @@ impl Default for Settings {
 /// How the resources of injected init containers are set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InitResources {
-    /// As the Instrumentation has them, as the operator does; but within what the pod as a whole
-    /// may have, and as with `Neutral` where the namespace would reject the pod for them.
+    /// As in the Instrumentation, like the operator, but within the resources of the whole pod,
+    /// and as with `Neutral` if the namespace would reject the pod.
     Exact,
-    /// So that neither the pod's effective requests and limits nor its class of service change.
+    /// Such that neither the pod's effective requests and limits nor its quality of service class change.
     #[default]
     Neutral,
 }
 
-/// Whether Instrumentations are used from other namespaces than their own.
+/// Whether other namespaces may use an Instrumentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CrossNamespace {
-    /// From every namespace, as the operator does.
+    /// Every namespace, as with the operator.
     #[default]
     Allow,
-    /// From those that the Instrumentation allows.
+    /// Those that the Instrumentation allows.
     Granted,
-    /// From none.
+    /// None.
     Deny,
 }
 
 impl CrossNamespace {
-    /// What there is to do in a namespace that has no Instrumentation.
+    /// The advice for a namespace without an Instrumentation.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Allow => "create one, or name one as namespace/name",

@@ -1,23 +1,23 @@
-//! The product's own mark on a pod that asked for something, for people to read.
+//! The stamp: a label and an annotation with the result, on pods that opted in, for people.
 //!
-//! It is never on the operator's prefix, and nothing is decided by it: a
-//! stamp is copied along with other annotations all too easily.
+//! It does not use the operator's prefix, and no decision depends on it: a
+//! stamp may be copied with other annotations.
 
 use serde::Serialize;
 
 use super::{finding::Finding, json, reason::Reason, text::Map};
 
-/// Label of pods that asked: `"true"` when all of it was injected, `"partial"` when some of it was,
+/// Label of pods that opted in: `"true"` if everything was injected, `"partial"` if a part was,
 /// else `"false"`.
 pub const LABEL: &str = "otel-webhook/injected";
 
-/// Annotation that says what was injected, what was not, and why.
+/// Annotation with what was injected and skipped, and why.
 pub const STATUS: &str = "otel-webhook/status";
 
-/// The longest annotation, in bytes.
+/// The maximum length of the annotation, in bytes.
 const LONGEST: usize = 2048;
 
-/// All annotations of an object, keys and values, in bytes; the API server refuses more.
+/// The maximum size of all annotations of an object, in bytes; the API server rejects more.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 /// Labels or annotations to set.
@@ -26,7 +26,7 @@ pub type Entries = Vec<(&'static str, String)>;
 /// Labels, and annotations.
 pub type Stamp = (Entries, Entries);
 
-/// What came of a language: the containers of one outcome together.
+/// The result of a language: containers with the same result together.
 #[derive(Serialize)]
 struct Entry<'f> {
     language: &'static str,
@@ -36,7 +36,7 @@ struct Entry<'f> {
     /// Generation of the Instrumentation, which counts its changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<i64>,
-    /// Hash of what was effectively configured: pods with another one differ in more than their name.
+    /// Hash of the effective configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<&'f str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -47,10 +47,10 @@ struct Entry<'f> {
     notes: Vec<String>,
 }
 
-/// The label and the annotation of a pod of which these are the findings.
+/// The label and the annotation for the findings of a pod.
 ///
-/// A pod that was injected before keeps the stamp of then: a second review
-/// changes nothing. The kubelet wants its mirror pods as they are.
+/// A pod that is already injected keeps its stamp: a second review
+/// changes nothing. Mirror pods must not be changed.
 pub fn of(findings: &[Finding]) -> Stamp {
     let before = |reason: &Reason| {
         matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd | Reason::MirrorPod)
@@ -68,7 +68,7 @@ pub fn of(findings: &[Finding]) -> Stamp {
     (vec![(LABEL, label.to_owned())], vec![(STATUS, status(findings))])
 }
 
-/// Whether an annotation has room beside those of a pod and others that are added.
+/// Whether an annotation fits together with those of a pod and other added ones.
 pub fn has_room(own: &Map<'_>, added: &[(&'static str, String)], one: &(&'static str, String)) -> bool {
     let own = own.iter().filter(|(key, _)| *key != one.0).map(|(key, value)| key.len() + value.len());
     let added = added.iter().map(|(key, value)| key.len() + value.len());
@@ -84,7 +84,7 @@ fn status(findings: &[Finding]) -> String {
             None => entries.push(Entry::of(finding)),
         }
     }
-    // The codes are worth more than the words, and those more than the names.
+    // Codes are more important than sentences, and those more than names.
     let shorten: [fn(&mut Entry<'_>); 5] = [
         |entry| entry.notes.clear(),
         |entry| entry.message = entry.message.take().map(|message| message.chars().take(120).collect()),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_label_says_whether_all_of_it_was_injected_or_some_or_nothing() {
+    fn the_label_shows_whether_everything_or_a_part_or_nothing_was_injected() {
         let one = |language, reason| finding(language, Some("app"), reason);
         let ghost = || Reason::ContainerNotFound { container: "ghost".to_owned(), known: Vec::new() };
         let disabled = || Reason::LanguageDisabled { language: "go" };
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_has_all_that_is_known_and_nothing_else() {
+    fn the_status_has_all_known_fields_only() {
         let name = ObjectName { namespace: "shop".into(), name: "inst".into() };
         let used = || Some(Used { name: name.clone(), generation: Some(7), hash: "00c0ffee".into() });
         let noted = |object: &str| vec![Note::CertificateNotChecked { object: object.to_owned() }];
@@ -190,12 +190,12 @@ mod tests {
                     "generation": 7,
                     "hash": "00c0ffee",
                     "containers": ["one", "two"],
-                    "notes": ["Secret a is mounted as optional; whether it is there was not looked at"],
+                    "notes": ["Secret a is mounted as optional; it was not checked whether it exists"],
                 },
                 {
                     "language": "nodejs",
                     "outcome": "ContainerNotFound",
-                    "message": "there is no container \"\"web\"\" in the pod; there are: app",
+                    "message": "container \"\"web\"\" not found; the pod has: app",
                 },
             ])
         );

@@ -1,8 +1,8 @@
-//! Ephemeral storage: whether a pod's limit holds the agents.
+//! Ephemeral storage: whether the agents fit into a pod's limit.
 //!
 //! The kubelet adds up what a pod uses (writable layers, logs, emptyDir
 //! volumes on disk) and evicts it when that is more than the limit of the pod
-//! as a whole. That limit is the sum of the containers' limits for
+//! pod. That limit is the sum of the containers' limits for
 //! `ephemeral-storage`, however few have one: a single limited container
 //! limits the pod. The files of an emptyDir never count against the limit of
 //! one container.
@@ -19,32 +19,32 @@ use otel_webhook_api::quantity::Quantity;
 
 const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 
-/// Where less is left than the kubelet keeps of one container's log (five files of 10Mi), it is close.
+/// A warning is given if less is left than the kubelet keeps of one container's log (five files of 10Mi).
 const CLOSE: Quantity = Quantity::mebibytes(50);
 
-/// What a language's agent takes of the pod's ephemeral storage.
+/// The size of a language's agent in the pod's ephemeral storage.
 pub struct Room {
-    /// How much the agent and its extensions take.
+    /// The size of the agent and its extensions.
     size: Quantity,
-    /// How much of it counts: nothing in a claim.
+    /// The counted part of it: zero in a claim.
     counted: Quantity,
     /// The language's field in the specification.
     field: &'static str,
 }
 
 impl Room {
-    /// How much counts against the pod's limit.
+    /// The part that counts against the pod's limit.
     pub fn counted(&self) -> Quantity {
         self.counted
     }
 }
 
-/// Checks that the pod's limit holds the language's agent beside those of the
-/// languages before it, and a reserve. `is_claim` says that the agent is in a
+/// Checks that the language's agent fits into the pod's limit, together with those of the
+/// languages before it, and a reserve. `is_claim` means that the agent is in a
 /// volume that does not count.
 ///
 /// # Errors
-/// The limit, what is needed, and what to do.
+/// The limit, the needed amount, and what to do.
 pub fn check(injection: &Injection<'_, '_>, is_claim: bool) -> Result<Room, Reason> {
     let Some(defaults) = injection.plan.language.defaults else {
         return Ok(Room { size: Quantity::ZERO, counted: Quantity::ZERO, field: "" });
@@ -64,8 +64,8 @@ pub fn check(injection: &Injection<'_, '_>, is_claim: bool) -> Result<Room, Reas
     Err(Reason::EphemeralStorage { shortage: Box::new(shortage) })
 }
 
-/// The limit that the pod has once it has the language's init containers. They change it only where their
-/// resources are taken as the Instrumentation has them.
+/// The limit of the pod with the language's init containers. They change it only if their
+/// resources are those of the Instrumentation.
 fn with_own_limit(injection: &Injection<'_, '_>, limit: Option<Limit>) -> Option<Limit> {
     let value = &injection.prepared().resources.value["limits"][EPHEMERAL_STORAGE];
     let own = Quantity::of(value).filter(|_| injection.facts.init_resources == InitResources::Exact);
@@ -76,7 +76,7 @@ fn with_own_limit(injection: &Injection<'_, '_>, limit: Option<Limit>) -> Option
     })
 }
 
-/// Warns of a volume with a size limit that is smaller than the agent, once the agent is among the edits.
+/// Warns about a volume with a size limit that is smaller than the agent.
 pub fn warn_of_volume(injection: &mut Injection<'_, '_>, room: &Room) {
     let limit = injection.prepared().size_limit.filter(|limit| *limit < room.size);
     if let Some(limit) = limit.filter(|_| !room.counted.is_zero()) {
@@ -88,7 +88,7 @@ pub fn warn_of_volume(injection: &mut Injection<'_, '_>, room: &Room) {
     }
 }
 
-/// Warns, once for all languages, where the agents fit into the pod's limit, but hardly.
+/// Warns, once for all languages, if the agents leave little of the pod's limit.
 pub fn warn_of_pod(findings: &mut [Finding], edit: &PodEdit<'_>) {
     let need = edit.volumes.held();
     let Some(limit) = Some(need).filter(|need| !need.is_zero()).and_then(|_| Limit::of(edit.pod)) else {

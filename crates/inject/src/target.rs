@@ -1,4 +1,4 @@
-//! What every target gets, whatever its language (contract, section 5).
+//! The common injection into every target, in any language (docs/injection.md, "Environment variables").
 
 mod notes;
 
@@ -13,21 +13,21 @@ use super::{
 
 pub use notes::{certificates, of_target};
 
-/// The variable that gives the resource its attributes.
+/// The variable with the resource attributes.
 pub const RESOURCE_ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
 
-/// How the variable refers to what it was, where that is a reference itself.
+/// The reference to the variable's original, if that is a reference itself.
 const ORIGINAL: &str = "$(OTEL_INJECT_ORIGINAL_OTEL_RESOURCE_ATTRIBUTES)";
 
-/// The variables that tell a container the addresses of its pod and node.
+/// The variables with the addresses of the pod and its node.
 pub fn addresses<'p>() -> [Entry<'p>; 2] {
     [Entry::field("OTEL_POD_IP", "status.podIP"), Entry::field("OTEL_NODE_IP", "status.hostIP")]
 }
 
-/// Whether a target can be given what every target gets, and have variables extended.
+/// Checks that a target can get the common variables, and that its variables can be extended.
 ///
 /// # Errors
-/// The reason why not; nothing has been changed then.
+/// The reason; then nothing was changed.
 pub fn check(injection: &mut Injection<'_, '_>, place: Place, extended: &[&str]) -> Result<(), Reason> {
     let settings = [&injection.prepared().env[..], &injection.instrumentation().env[..]];
     let exporter = &injection.instrumentation().exporter;
@@ -38,14 +38,14 @@ pub fn check(injection: &mut Injection<'_, '_>, place: Place, extended: &[&str])
     exporter.check_mounts(&target.mounts)
 }
 
-/// A list of folders that is searched in order, and that a language extends.
+/// A search path that a language extends.
 ///
-/// It stands before the common variables, unless one of those sets it.
+/// It is before the common variables, unless one of those sets it.
 #[derive(Debug)]
 pub struct SearchPath {
     /// Name of the variable.
     pub name: &'static str,
-    /// The new value; it gets the present one.
+    /// Returns the new value for the present one.
     pub join: fn(Option<&str>) -> String,
 }
 
@@ -56,18 +56,18 @@ impl SearchPath {
     }
 }
 
-/// A path behind those that are there.
+/// Appends a path.
 pub fn join_path(present: Option<&str>, path: &str) -> String {
     present.map_or_else(|| path.to_owned(), |present| [present, ":", path].concat())
 }
 
-/// What a language adds to a target of its own accord.
+/// The variables that a language adds to a target.
 pub struct Own<'f, 'p> {
-    /// A search path, if it extends one.
+    /// The search path that it extends, if any.
     pub search_path: Option<&'f SearchPath>,
-    /// What stands after the variables of every language, but before what is derived.
+    /// Variables after those of every language, but before derived ones.
     pub last: &'f dyn Fn(&mut Env<'p>),
-    /// Whether the variable of the node's name is added even where nothing refers to it (D29).
+    /// Whether the variable of the node's name is added even if nothing refers to it (D29).
     pub node_name: bool,
 }
 
@@ -79,7 +79,7 @@ impl Own<'_, '_> {
 /// Adds all variables, and the mounts of certificates, to a target.
 ///
 /// # Errors
-/// The reason why the container cannot be read; nothing has been changed then.
+/// The reason for an unreadable container; then nothing was changed.
 pub fn instrument<'p>(
     injection: &mut Injection<'_, 'p>,
     place: Place,
@@ -101,8 +101,8 @@ pub fn instrument<'p>(
     Ok(())
 }
 
-/// A search path that only the common variables set is extended where it
-/// stands among them, since it may refer to those before it (D14).
+/// Extends a search path that only the common variables set at its
+/// position among them, since it may refer to earlier ones (D14).
 fn extend_and_add_common<'p>(
     instrumentation: &'p Compiled,
     env: &mut Env<'p>,
@@ -119,15 +119,15 @@ fn extend_and_add_common<'p>(
     }
 }
 
-/// The keys of the variable's present value.
+/// The keys of the present value of `OTEL_RESOURCE_ATTRIBUTES`.
 pub fn own_keys(env: &Env<'_>) -> Keys {
     Keys::of(env.value(RESOURCE_ATTRIBUTES))
 }
 
-/// Adds the variables of every target, and the addresses at the head of the list.
+/// Adds the variables of every target, and the addresses at the beginning of the list.
 ///
-/// They stand there whoever gives their values (D13): the kubelet resolves `$(OTEL_NODE_IP)` only
-/// in what stands behind it.
+/// They are always first (D13): the kubelet expands `$(OTEL_NODE_IP)` only
+/// in later variables.
 pub fn add_common<'p>(instrumentation: &'p Compiled, env: &mut Env<'p>) {
     env.set_defaults(&instrumentation.env, SetBy::Common);
     for address in addresses() {
@@ -135,8 +135,8 @@ pub fn add_common<'p>(instrumentation: &'p Compiled, env: &mut Env<'p>) {
     }
 }
 
-/// Adds what is derived: the service's name, the exporter, propagators,
-/// sampler and resource attributes; the node's name if it is open or asked for.
+/// Adds derived variables: the service's name, the exporter, propagators,
+/// sampler and resource attributes; the node's name if it is unknown or required.
 pub fn configure<'p>(
     instrumentation: &'p Compiled,
     env: &mut Env<'p>,
@@ -160,7 +160,7 @@ pub fn configure<'p>(
     add_attributes(env, &attributes.missing_from(present));
 }
 
-/// The sampler goes in only where neither it nor its argument is set.
+/// The sampler is added only if neither it nor its argument is set.
 fn add_sampler<'p>(instrumentation: &'p Compiled, env: &mut Env<'p>) {
     const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
     const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
@@ -176,13 +176,13 @@ fn add_sampler<'p>(instrumentation: &'p Compiled, env: &mut Env<'p>) {
     }
 }
 
-/// Adds attributes to those that are there, and brings the variable to the
-/// end: it refers to the others with `$(NAME)`, which the kubelet resolves
-/// only for variables that stand before.
+/// Adds attributes to the present ones, and moves the variable to the
+/// end: it refers to others by `$(NAME)`, which the kubelet expands
+/// only for earlier variables.
 fn add_attributes(env: &mut Env<'_>, missing: &str) {
     if missing.is_empty() {
-        // Nothing was added for this language, but another one may have put
-        // it there, and variables of this one behind it.
+        // Nothing was added for this language, but another one may have added
+        // it, followed by variables of this one.
         let ours = |entry: &Entry<'_>| entry.origin.is_none() || entry.change != Change::None;
         if env.get(RESOURCE_ATTRIBUTES).is_some_and(ours) {
             env.move_last(RESOURCE_ATTRIBUTES);
@@ -190,8 +190,8 @@ fn add_attributes(env: &mut Env<'_>, missing: &str) {
         return;
     }
     env.extend_last(RESOURCE_ATTRIBUTES, |present| {
-        // Nobody can see the keys of a reference; standing last, it wins where they meet (D6), also
-        // where another language put it there.
+        // The keys of a reference are unknown; it is last, so it takes precedence (D6), also
+        // if another language added it.
         let (own, reference) = match present {
             Some(present) if present.ends_with(ORIGINAL) => present.split_at(present.len() - ORIGINAL.len()),
             present => (present.unwrap_or_default(), ""),
@@ -202,10 +202,10 @@ fn add_attributes(env: &mut Env<'_>, missing: &str) {
     });
 }
 
-/// Whether something is mounted where a target's mount would go.
+/// Checks that nothing is mounted at the path of a target's mount.
 ///
 /// # Errors
-/// The path that is taken.
+/// The path that is already used.
 pub fn check_path(mounts: &Mounts<'_>, path: &str) -> Result<(), Reason> {
     if mounts.has_path(path) {
         return Err(Reason::taken(super::reason::Taken::MountPath, path));

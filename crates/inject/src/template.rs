@@ -1,4 +1,4 @@
-//! The pod of a Kubernetes object: itself, or what its template will make.
+//! The pod of a Kubernetes object: a pod, or a pod template.
 
 use serde_json::Value;
 
@@ -14,31 +14,31 @@ use super::{
     workload::Owners,
 };
 
-/// A pod, or an object that makes pods from a template.
+/// A pod, or a workload with a pod template.
 #[derive(Debug)]
 pub struct Workload<'v> {
     /// Its kind.
     pub kind: String,
-    /// Its name, or what its name will begin with.
+    /// Its name, or the prefix of its generated name.
     pub name: String,
-    /// The namespace that it names itself.
+    /// The namespace in its metadata.
     pub namespace: Option<String>,
-    /// What the object's pods will have beside what the template says; none for a pod.
+    /// What the workload's pods will have in addition to the template; `None` for a pod.
     pub template: Option<Template>,
     /// The pod, or the template.
     pub pod: &'v mut Value,
 }
 
-/// What is known of the pods of a template that do not exist yet.
+/// What is known about the future pods of a template.
 #[derive(Debug)]
 pub struct Template {
     /// Path of the template in the object, such as `spec.template`.
     pub path: String,
-    /// The object, as its pods will name it; none while its name is still to be made up.
+    /// The owner reference of its pods; `None` while its name is not generated.
     pub owner: Option<OwnerReference<'static>>,
 }
 
-/// The kinds that make pods: group, kind, and where the template is.
+/// The kinds of workloads: group, kind, and path of the template.
 pub const TEMPLATES: [(&str, &str, &str); 6] = [
     ("apps", "Deployment", "/spec/template"),
     ("apps", "StatefulSet", "/spec/template"),
@@ -48,21 +48,21 @@ pub const TEMPLATES: [(&str, &str, &str); 6] = [
     ("batch", "CronJob", "/spec/jobTemplate/spec/template"),
 ];
 
-/// What is known around a workload.
+/// The context of a workload.
 #[derive(Clone, Copy)]
 pub struct Around<'p> {
     /// Its namespace.
     pub namespace: &'p str,
     /// Namespaces and their Instrumentations.
     pub catalogue: &'p Catalogue,
-    /// What the installation decides.
+    /// The settings of the installation.
     pub settings: &'p Settings,
-    /// Whom owners belong to.
+    /// The owner lookup.
     pub owners: &'p dyn Owners,
 }
 
 impl<'v> Workload<'v> {
-    /// The workload that an object of this type is, if it is one.
+    /// Reads an object, if its type is a pod or a workload.
     pub fn of(object: &'v mut Value, api_version: &str, kind: &str) -> Option<Self> {
         let is_pod = api_version == "v1" && kind == "Pod";
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
@@ -95,10 +95,10 @@ impl<'v> Workload<'v> {
         }
     }
 
-    /// Shows the pod to someone as the core sees it.
+    /// Calls a function with the parsed pod.
     ///
     /// # Errors
-    /// When the pod is not as the API server sends it.
+    /// If the pod cannot be parsed.
     pub fn view<T>(
         &self,
         around: &Around<'_>,
@@ -113,10 +113,10 @@ impl<'v> Workload<'v> {
         Ok(look(Input { pod: &pod, namespace, catalogue, settings }))
     }
 
-    /// What the core makes of the pod.
+    /// The result for the pod.
     ///
     /// # Errors
-    /// When the pod is not as the API server sends it.
+    /// If the pod cannot be parsed.
     pub fn outcome(&self, around: &Around<'_>) -> Result<Outcome, serde_json::Error> {
         self.view(around, |input| build(decide(input), around.owners))
     }
@@ -127,9 +127,9 @@ fn owned(text: String) -> Text<'static> {
 }
 
 impl Template {
-    /// Gives the view of a template what its pods will have, as far as it is
-    /// known. Controllers take labels and annotations from a template, and
-    /// make up the rest of a pod's metadata.
+    /// Adds to a parsed template what its pods will have, as far as it is
+    /// known. Controllers copy labels and annotations from a template, and
+    /// generate the rest of a pod's metadata.
     fn dress(&self, pod: &mut Pod<'_>) {
         pod.metadata.name = Text::default();
         pod.metadata.generate_name = Text::default();

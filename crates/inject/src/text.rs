@@ -1,7 +1,7 @@
 //! Strings, lists, maps and objects borrowed from a request's JSON.
 //!
-//! JSON strings without escapes are borrowed, the others owned; `null` reads
-//! as the empty value, as the API server's own decoder has it.
+//! JSON strings without escapes are borrowed, the others owned; `null` is parsed
+//! as the empty value, as by the API server's decoder.
 
 use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
 
@@ -56,7 +56,7 @@ impl<'de> Visitor<'de> for TextVisitor {
     }
 }
 
-/// An object of the request. Serde reads a list as a struct as well, field by
+/// An object of the request. Serde also parses a list as a struct, field by
 /// field; the API server does not.
 #[derive(Clone, Debug, Default)]
 pub struct Object<T>(pub T);
@@ -81,10 +81,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// Reads a field that is an object, or null; for `deserialize_with`.
+/// Parses a field that is an object, or null; for `deserialize_with`.
 ///
 /// # Errors
-/// When it is something else.
+/// If it is something else.
 pub fn object_or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -93,10 +93,10 @@ where
     optional_object(deserializer).map(Option::unwrap_or_default)
 }
 
-/// The same, telling null apart.
+/// The same, with `None` for null.
 ///
 /// # Errors
-/// When it is something else.
+/// If it is something else.
 pub fn optional_object<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -156,19 +156,19 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
 pub struct Map<'a>(pub Vec<(Text<'a>, Text<'a>)>);
 
 impl Map<'_> {
-    /// The value of a key, if it is there.
+    /// The value of a key, if it exists.
     pub fn get(&self, key: &str) -> Option<&str> {
-        // The last of a repeated key counts, as in Go's decoder.
+        // The last of a repeated key is used, as in Go's decoder.
         let found = self.0.iter().rev().find(|(name, _)| &**name == key);
         found.map(|(_, value)| &**value)
     }
 
-    /// The entries as they came.
+    /// The entries in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// Whether nothing is in it.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Warnings: what was asked for and did not come, and what came and will probably not do what was meant.
+//! Warnings: languages that were opted in to but not injected, and injected ones with a probable mistake.
 
 use std::fmt;
 
@@ -15,14 +15,14 @@ use super::{
 };
 use otel_webhook_api::otlp::{self, Agent, Seen};
 
-/// A warning for whoever sent the pod.
+/// A warning for the client that sent the pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Warning<'f> {
-    /// The first finding that it is about.
+    /// The first finding with it.
     pub finding: &'f Finding,
-    /// What is probably not meant; none where the reason itself is the warning.
+    /// The note that is the warning; `None` if it is the reason of the finding.
     pub note: Option<&'f Note>,
-    /// How many more findings it is about.
+    /// The number of further findings with it.
     pub more: usize,
 }
 
@@ -38,8 +38,8 @@ impl Outcome {
     }
 }
 
-/// The warnings of findings, each thing once: first what was asked for and did not come, one warning a
-/// language, then what came and is probably not meant, one warning a note for all its containers.
+/// The warnings of findings, each once: first about languages that were not injected, one warning for each
+/// language, then about notes of injected ones, one warning for each note with all its containers.
 pub fn told(findings: &[Finding]) -> Vec<Warning<'_>> {
     let troubles = findings.iter().filter(|finding| finding.reason.is_trouble());
     let troubles = troubles.map(|finding| (finding, None));
@@ -57,7 +57,7 @@ pub fn told(findings: &[Finding]) -> Vec<Warning<'_>> {
 }
 
 impl Warning<'_> {
-    /// The stable code of what is warned of, in camel case.
+    /// The stable code of the warning, in camel case.
     pub fn code(&self) -> &'static str {
         self.note.map_or_else(|| self.finding.reason.code(), Note::code)
     }
@@ -77,7 +77,7 @@ impl fmt::Display for Warning<'_> {
     }
 }
 
-/// Adds the warnings about each injected container to what came of it. All languages are in by
+/// Adds the warnings about each injected container to its finding. All languages are injected by
 /// now, so the variables are those that the container will have.
 pub fn add(findings: &mut [Finding], plans: &[Plan<'_>], edit: &PodEdit<'_>) {
     for finding in findings.iter_mut().filter(|finding| finding.reason.is_injected()) {
@@ -96,8 +96,8 @@ pub fn add(findings: &mut [Finding], plans: &[Plan<'_>], edit: &PodEdit<'_>) {
     }
 }
 
-/// The warnings about the exporter that a plan puts beside these variables. `container` is as the pod
-/// came, none for one that is added.
+/// The warnings about the exporter of a container with these variables. `container` is the original
+/// container, `None` for an added one.
 pub fn of_exporter(
     plan: &Plan<'_>,
     env: &Env<'_>,

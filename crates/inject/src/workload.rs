@@ -1,11 +1,11 @@
-//! Whose pod this is: the owner chain and the service's name.
+//! The owners of a pod, and the service's name.
 
 use super::{
     pod::{OwnerReference, Pod},
     text::Text,
 };
 
-/// A kind of owner that has an owner itself, and so has to be known.
+/// A kind of owner that may have an owner itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OwnerKind {
     /// `apps/v1` ReplicaSet.
@@ -14,7 +14,7 @@ pub enum OwnerKind {
     Job,
 }
 
-/// The question whom an owner belongs to.
+/// A lookup of the owners of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OwnerQuery<'a> {
     /// Kind of the owner.
@@ -23,7 +23,7 @@ pub struct OwnerQuery<'a> {
     pub namespace: &'a str,
     /// Name of the owner.
     pub name: &'a str,
-    /// UID of the owner, as the pod refers to it.
+    /// UID of the owner in the pod's owner reference.
     pub uid: &'a str,
 }
 
@@ -40,44 +40,44 @@ pub struct Owner {
     pub controller: bool,
 }
 
-/// What is known of an owner.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
-    /// It exists and has these owners, or none.
+    /// It exists and has these owners, if any.
     Known(Vec<Owner>),
     /// It does not exist, or not yet.
     Absent,
-    /// Nobody could tell in time.
+    /// The lookup timed out.
     Unknown,
 }
 
-/// Where owners are looked up; no I/O, only what has been learned before.
+/// Results of lookups; without I/O, from earlier lookups only.
 pub trait Owners {
-    /// What is known of an owner.
+    /// The result of a lookup.
     fn look_up(&self, query: OwnerQuery<'_>) -> Lookup;
 }
 
-/// The owner chain as resource attributes, and what the service may be named after.
+/// The owners as resource attributes, and the candidates for the service's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
-    /// `k8s.deployment.name` and its like, each once.
+    /// Attributes such as `k8s.deployment.name`, each once.
     pub attributes: Vec<(&'static str, String)>,
-    /// The controller of the ReplicaSet, where that is no Deployment (D27).
+    /// The controller of the ReplicaSet, if it is not a Deployment (D27).
     pub controller: Option<String>,
-    /// Owners of which nobody could tell in time whom they belong to.
+    /// Owners with a lookup that timed out.
     pub unlearned: Vec<String>,
 }
 
-/// The label by which a Deployment tells its ReplicaSets apart.
+/// The label by which a Deployment distinguishes its ReplicaSets.
 const DEPLOYMENT_HASH: &str = "pod-template-hash";
 
-/// The label by which an Argo Rollout does the same.
+/// The same label of an Argo Rollout.
 const ROLLOUT_HASH: &str = "rollouts-pod-template-hash";
 
-/// The owners that nothing but a look-up can tell.
+/// The owners that have to be looked up.
 ///
 /// The Deployment of a ReplicaSet follows from the ReplicaSet's name and the
-/// pod's `pod-template-hash`, but for its UID.
+/// pod's `pod-template-hash`, except for its UID.
 pub fn queries<'p>(pod: &'p Pod<'p>, namespace: &'p str, with_uids: bool) -> Vec<OwnerQuery<'p>> {
     let references = pod.metadata.owner_references.iter();
     let queried = references.filter_map(|reference| {
@@ -138,7 +138,7 @@ impl Workload {
         }
     }
 
-    /// Adds an owner. False for a kind that has no attribute.
+    /// Adds an owner. Returns false for a kind without an attribute.
     fn add(&mut self, kind: &str, name: &str, uid: &str, with_uids: bool) -> bool {
         let row = KINDS.iter().find(|row| row.0.eq_ignore_ascii_case(kind));
         let Some((_, name_key, uid_key)) = row else {

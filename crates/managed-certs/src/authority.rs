@@ -1,4 +1,4 @@
-//! An authority that signs certificates: made, or read again with its key (ECDSA P-256).
+//! A CA that signs certificates: created, or read with its key (ECDSA P-256).
 
 use std::time::Duration;
 
@@ -12,47 +12,47 @@ use thiserror::Error;
 use crate::program::PROGRAM;
 use crate::x509::{BACKDATED, X509};
 
-/// Why no certificate could be made.
+/// Why a certificate could not be created.
 #[derive(Debug, Error)]
 pub enum IssueError {
     /// A name is neither an IP address nor a DNS name.
-    #[error("cannot make a certificate for {names:?}: {source}")]
+    #[error("cannot create a certificate for {names:?}: {source}")]
     Names {
-        /// The names that were asked for.
+        /// The requested names.
         names: Vec<String>,
-        /// What is wrong with one of them.
+        /// The error of the invalid one.
         source: rcgen::Error,
     },
-    /// Making a key or signing failed.
-    #[error("cannot make a certificate: {0}")]
+    /// Creating a key or signing failed.
+    #[error("cannot create a certificate: {0}")]
     Make(#[from] rcgen::Error),
-    /// What was made cannot be read.
-    #[error("cannot read the certificate that was made: {0}")]
+    /// The created certificate cannot be read.
+    #[error("cannot read the created certificate: {0}")]
     Read(String),
 }
 
-/// An authority with its key.
+/// A CA with its key.
 pub struct Authority {
     certificate: X509,
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// A certificate with its key, as text.
+/// A certificate with its key, in PEM.
 #[derive(Clone)]
 pub struct Issued {
     /// The certificate.
     pub certificate_pem: String,
-    /// Its key, PKCS#8.
+    /// The key, PKCS#8.
     pub key_pem: String,
 }
 
 impl Authority {
-    /// Makes an authority that signs for `lifetime` from `now` on.
+    /// Creates a CA that is valid for `lifetime` from `now` on.
     ///
-    /// Each has a name of its own, or those who check could take one for the other.
+    /// Each CA has a unique name, so that clients cannot confuse two of them.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// If the system cannot provide randomness.
     pub fn make(now: Timestamp, lifetime: Duration) -> Result<Self, IssueError> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::default();
@@ -65,7 +65,7 @@ impl Authority {
         Ok(Self { certificate, issuer: Issuer::new(params, key) })
     }
 
-    /// The one of `authorities` that `key_pem` (PKCS#8) is the key of; none where it is of no use.
+    /// The one of `authorities` with the key `key_pem` (PKCS#8); `None` if there is none.
     pub fn read(authorities: &[X509], key_pem: &str) -> Option<Self> {
         let key = KeyPair::from_pem(key_pem).ok()?;
         let public = key.subject_public_key_info();
@@ -74,21 +74,21 @@ impl Authority {
         Some(Self { certificate: certificate.clone(), issuer })
     }
 
-    /// Its certificate, which is what clients are given to trust.
+    /// Its certificate, for CA bundles.
     pub fn certificate(&self) -> &X509 {
         &self.certificate
     }
 
-    /// Its key as text, PKCS#8.
+    /// Its key in PEM, PKCS#8.
     pub fn key_pem(&self) -> String {
         self.issuer.key().serialize_pem()
     }
 
-    /// Issues a certificate for `names` (DNS names and IP addresses), which lives for `lifetime` from
-    /// `now` on, but never longer than the authority.
+    /// Issues a certificate for `names` (DNS names and IP addresses), which is valid for `lifetime` from
+    /// `now` on, but not longer than the CA.
     ///
     /// # Errors
-    /// When a name is none, or the system has no randomness.
+    /// If a name is invalid, or the system cannot provide randomness.
     pub fn issue(&self, names: &[String], now: Timestamp, lifetime: Duration) -> Result<Issued, IssueError> {
         let mut params = CertificateParams::new(names)
             .map_err(|source| IssueError::Names { names: names.to_owned(), source })?;
@@ -103,8 +103,8 @@ impl Authority {
     }
 }
 
-/// Certificates know whole seconds only; the one that has begun counts, so that none lives shorter than
-/// it was told to.
+/// Certificates have whole seconds only. The end is rounded up, so that no certificate is valid for less
+/// than its lifetime.
 fn end(now: Timestamp, lifetime: Duration) -> Timestamp {
     let end = now.saturating_add(lifetime).unwrap_or(Timestamp::MAX);
     let begun = i64::from(end.subsec_nanosecond() > 0);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn two_thirds_of_a_life_do_not_count_what_is_backdated() {
+    fn two_thirds_of_a_lifetime_do_not_include_the_backdated_part() {
         let authority = Authority::make(now(), 3 * HOUR).expect("an authority");
         let certificate = authority.certificate();
         assert!(certificate.is_authority);
@@ -149,16 +149,16 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_does_not_outlive_its_authority() {
+    fn a_certificate_does_not_outlive_its_ca() {
         let authority = Authority::make(now(), 3 * HOUR).expect("an authority");
         assert_eq!(issued(&authority, HOUR).not_after, now() + HOUR);
         assert_eq!(issued(&authority, 4 * HOUR).not_after, now() + 3 * HOUR);
     }
 
     #[test]
-    fn an_authority_that_is_read_again_signs_as_before() {
+    fn a_ca_that_is_read_from_its_key_signs_as_before() {
         let made = Authority::make(now(), HOUR).expect("an authority");
-        // Another of the same name: only the key tells them apart.
+        // Another CA of the same name: only the key differs.
         let other = Authority::make(now(), HOUR).expect("an authority");
         let known = [other.certificate().clone(), made.certificate().clone()];
         let read = Authority::read(&known, &made.key_pem()).expect("the authority");
@@ -171,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_without_its_certificate_makes_no_authority() {
+    fn a_key_without_its_certificate_is_no_ca() {
         let made = Authority::make(now(), HOUR).expect("an authority");
         assert!(Authority::read(&[], &made.key_pem()).is_none());
         assert!(Authority::read(&[made.certificate().clone()], "nonsense").is_none());
     }
 
     #[test]
-    fn a_certificate_is_the_same_after_a_way_through_text() {
+    fn a_certificate_is_the_same_after_pem_and_back() {
         let made = Authority::make(now(), HOUR).expect("an authority");
         let der = pem::parse(made.certificate().pem()).expect("PEM").into_contents();
         assert_eq!(&X509::read(der.into()).expect("a certificate"), made.certificate());

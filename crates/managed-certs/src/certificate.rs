@@ -1,4 +1,4 @@
-//! A certificate that can be served.
+//! A serving certificate: a chain with its key, checked.
 
 use std::sync::Arc;
 
@@ -15,70 +15,70 @@ use crate::x509::X509;
 /// Why a certificate and its key cannot be served.
 #[derive(Debug, Error)]
 pub enum CertificateError {
-    /// A text is not PEM, or ends in the middle of a section.
+    /// The text is not PEM, or ends in the middle of a section.
     #[error("{name}: not PEM: {problem}")]
     Pem {
-        /// Where the text came from.
+        /// The name of the text.
         name: String,
-        /// What is wrong with it, without a word of it.
+        /// What is wrong, without any of the content.
         problem: &'static str,
     },
     /// There is no `BEGIN CERTIFICATE` section.
     #[error("{name}: has no certificate")]
     NoCertificate {
-        /// Where the text came from.
+        /// The name of the text.
         name: String,
     },
     /// The first certificate is not an X.509 certificate.
     #[error("{name}: the first certificate is not X.509: {reason}")]
     NotX509 {
-        /// Where the text came from.
+        /// The name of the text.
         name: String,
-        /// What the parser says.
+        /// The error of the parser.
         reason: String,
     },
     /// There is no `BEGIN … PRIVATE KEY` section.
     #[error("{name}: has no private key (PKCS#8, SEC1 or PKCS#1)")]
     NoKey {
-        /// Where the text came from.
+        /// The name of the text.
         name: String,
     },
-    /// The key is of a kind that ring cannot sign with, or is damaged.
+    /// The kind of the key is not supported by ring, or the key is damaged.
     #[error("{name}: the private key cannot be used: {source}")]
     UnusableKey {
-        /// Where the text came from.
+        /// The name of the text.
         name: String,
-        /// What rustls says.
+        /// The error of rustls.
         source: RustlsError,
     },
-    /// The key is not the one of the first certificate.
+    /// The key does not match the first certificate.
     #[error("{key}: is not the private key of the first certificate of {certificate}")]
     KeyMismatch {
-        /// Where the certificate came from.
+        /// The name of the certificate's text.
         certificate: String,
-        /// Where the key came from.
+        /// The name of the key's text.
         key: String,
     },
-    /// rustls cannot compare the key to the certificate.
+    /// rustls cannot compare the key with the certificate.
     #[error("{name}: the first certificate cannot be used: {source}")]
     UnusableCertificate {
-        /// Where the certificate came from.
+        /// The name of the certificate's text.
         name: String,
-        /// What rustls says.
+        /// The error of rustls.
         source: RustlsError,
     },
 }
 
-/// A PEM text and the name by which errors speak of it, such as its path.
+/// A PEM text with its name in errors, such as its path.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedPem<'a> {
-    /// For errors only.
+    /// The name, for errors only.
     pub name: &'a str,
     /// The text.
     pub pem: &'a [u8],
 }
 
-/// A certificate chain with its key, checked: it can be served.
+/// A certificate chain with its key, checked, so that it can be served.
 #[derive(Clone, Debug)]
 pub struct ServingCertificate {
     key: Arc<CertifiedKey>,
@@ -88,11 +88,11 @@ pub struct ServingCertificate {
 impl ServingCertificate {
     /// Reads a chain (the leaf first) and its key: PKCS#8, SEC1 or PKCS#1.
     ///
-    /// An expired certificate is taken: whether to trust it is the client's decision, and refusing
-    /// it would leave an older one in place.
+    /// An expired certificate is accepted: the client decides whether to trust it, and rejecting
+    /// it would keep an older one in use.
     ///
     /// # Errors
-    /// When either is missing or cannot be read, or they do not belong together.
+    /// If either is missing or cannot be read, or they do not match.
     pub fn from_pem(certificate: NamedPem<'_>, key: NamedPem<'_>) -> Result<Self, CertificateError> {
         let chain = read_chain(certificate)?;
         let not_after = read_not_after(certificate.name, &chain)?;
@@ -111,18 +111,18 @@ impl ServingCertificate {
         self.not_after
     }
 
-    /// The same for people.
+    /// The same as a date.
     pub fn expires(&self) -> String {
         Timestamp::from_second(self.not_after)
             .map_or_else(|_| self.not_after.to_string(), |time| time.to_string())
     }
 
-    /// The chain with its key, as rustls serves it.
+    /// The chain with its key, for rustls.
     pub fn into_key(self) -> Arc<CertifiedKey> {
         self.key
     }
 
-    /// The chain as it is served, the leaf first.
+    /// The chain, the leaf first.
     pub fn chain(&self) -> &[CertificateDer<'static>] {
         &self.key.cert
     }
@@ -152,8 +152,8 @@ fn read_key(key: NamedPem<'_>) -> Result<PrivateKeyDer<'static>, CertificateErro
     })
 }
 
-/// The parser's own words show the line that it stumbled over: a key without its line breaks would be in
-/// the log from beginning to end.
+/// The message of the parser contains the invalid line: for a key without line breaks, the log would contain
+/// the whole key.
 fn not_pem(name: &str, error: &pem::Error) -> CertificateError {
     let problem = match error {
         pem::Error::MissingSectionEnd { .. } => "a section has no END line",

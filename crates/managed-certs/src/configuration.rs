@@ -1,4 +1,4 @@
-//! A webhook configuration, as far as it is looked after: the `caBundle` of its webhooks.
+//! The managed part of a webhook configuration: the `caBundle` of its webhooks.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use jiff::Timestamp;
@@ -9,28 +9,28 @@ use crate::content::read_certificates;
 use crate::program::PROGRAM;
 use crate::x509::X509;
 
-/// By these annotations cert-manager's cainjector is told to fill in `caBundle`.
+/// The annotations by which cert-manager's cainjector sets `caBundle`.
 const CAINJECTOR: [&str; 3] = [
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
     "cert-manager.io/inject-apiserver-ca",
 ];
 
-/// A configuration as it is now.
+/// The present state of a configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Configuration {
     webhooks: Vec<Webhook>,
     resource_version: String,
-    /// The annotation that tells cert-manager to change it, too.
+    /// The annotation by which cert-manager changes it, too.
     pub cainjector: Option<&'static str>,
-    /// Who, other than replicas, changed it last, by the name of their field manager.
+    /// The field manager that changed it last, other than the replicas.
     pub last_manager: Option<String>,
 }
 
 #[derive(Clone, Debug)]
 struct Webhook {
     name: String,
-    /// What of `caBundle` can be read; the rest is trusted by nobody.
+    /// The readable certificates of each `caBundle`; API servers do not trust the rest.
     authorities: Vec<X509>,
 }
 
@@ -48,12 +48,12 @@ impl Configuration {
         }
     }
 
-    /// Whether there is no webhook in it.
+    /// Whether it has no webhook.
     pub fn is_empty(&self) -> bool {
         self.webhooks.is_empty()
     }
 
-    /// The authorities that every one of its webhooks trusts.
+    /// The CAs that are in the CA bundle of every webhook.
     pub fn trusted(&self) -> Vec<X509> {
         let mut webhooks = self.webhooks.iter().map(|webhook| &webhook.authorities);
         let first = webhooks.next().cloned().unwrap_or_default();
@@ -63,16 +63,16 @@ impl Configuration {
         })
     }
 
-    /// Whether each of its webhooks trusts these authorities and no others.
+    /// Whether the CA bundle of every webhook has exactly these CAs.
     pub fn agrees(&self, bundle: &[X509]) -> bool {
         self.webhooks.iter().all(|webhook| webhook.agrees(bundle))
     }
 
-    /// What makes it agree: nothing but `caBundle` is touched. It does not apply to any other version of
-    /// the object, so it never undoes what another replica, which knew more, has done in between.
+    /// Returns the patch that sets the CA bundle; it changes only `caBundle`. It fails for any other
+    /// version of the object, so it never reverts a newer change of another replica.
     ///
-    /// A JSON patch, since with server-side apply our ownership would hold webhooks that were removed from
-    /// the configuration in it, as entries without anything but a `caBundle`.
+    /// It is a JSON patch, since with server-side apply our ownership would keep webhooks that were removed
+    /// from the configuration, as entries with only a `caBundle`.
     pub fn patch(&self, bundle: &[X509]) -> Patch {
         let text: String = bundle.iter().map(X509::pem).collect();
         let text = BASE64_STANDARD.encode(text);
@@ -91,7 +91,7 @@ impl Configuration {
     }
 }
 
-/// Of those who own a `caBundle`, if there are any: times are in whole seconds.
+/// The last of the field managers that own a `caBundle`: times are in whole seconds.
 fn last_manager(object: &Value) -> Option<String> {
     let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     let others = entries.filter(|entry| entry["manager"] != PROGRAM);

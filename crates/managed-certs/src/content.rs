@@ -1,13 +1,13 @@
-//! What the Secret holds: all that the replicas share.
+//! The content of the Secret: the state that the replicas share.
 //!
 //! | key | content |
 //! |---|---|
-//! | `tls.crt`, `tls.key` | the certificate that every replica serves, and its key |
-//! | `ca.crt` | the authorities that are trusted, the newest first: what `caBundle` has to be |
-//! | `ca.key` | the key of the newest, which signs |
+//! | `tls.crt`, `tls.key` | the serving certificate of every replica, and its key |
+//! | `ca.crt` | the CA bundle, the newest CA first: the desired `caBundle` |
+//! | `ca.key` | the key of the newest CA, which signs |
 //!
-//! Nothing else is needed to go on after a crash: how far a rotation has come follows from whether the
-//! newest authority is the one that signed `tls.crt`, and from what the configurations say.
+//! Nothing else is needed to continue after a crash: the step of a rotation follows from whether the
+//! newest CA signed `tls.crt`, and from the CA bundles of the configurations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,42 +29,42 @@ pub const BUNDLE: &str = "ca.crt";
 /// Key of the private key of the newest CA.
 pub const AUTHORITY_KEY: &str = "ca.key";
 
-/// Until when certificates that were replaced are valid. A replica that was cut off may serve one as long,
-/// so the authority that signed it is trusted as long.
+/// The time until which replaced certificates are valid. A replica without connection may serve one until
+/// then, so the CA that signed it stays in the bundle until then.
 pub const REPLACED_UNTIL: &str = "otel-webhook/replaced-certificates-valid-until";
 
 /// The data of a Secret.
 pub type Data = BTreeMap<String, Vec<u8>>;
 
-/// What of the Secret can be used. All of it is missing when there is no Secret.
+/// The usable parts of the Secret; all are missing without a Secret.
 #[derive(Clone, Default)]
 pub struct Content {
-    /// The authorities that are trusted, the newest first.
+    /// The CAs of the bundle, the newest first.
     pub bundle: Vec<X509>,
-    /// The newest of them with its key.
+    /// The newest CA with its key.
     pub authority: Option<Arc<Authority>>,
-    /// The certificate to serve.
+    /// The serving certificate.
     pub leaf: Option<Leaf>,
     /// See [`REPLACED_UNTIL`].
     pub replaced_until: Option<Timestamp>,
-    /// The authority of the bundle that signed the certificate. Looked for once: that takes longer than all
+    /// The CA of the bundle that signed the certificate. Computed once: it takes longer than everything
     /// else together.
     signer: Option<X509>,
 }
 
-/// A certificate that can be served.
+/// A serving certificate.
 #[derive(Clone)]
 pub struct Leaf {
-    /// What it says.
+    /// The parsed certificate.
     pub x509: X509,
-    /// The same with its key, checked.
+    /// The certificate with its key, checked.
     pub serving: ServingCertificate,
     issued: Issued,
 }
 
 impl Content {
-    /// Reads the data of a Secret and its annotation [`REPLACED_UNTIL`]. What cannot be read is left out,
-    /// with a line for the log about each.
+    /// Reads the data of a Secret and its annotation [`REPLACED_UNTIL`]. What cannot be read is skipped,
+    /// with a line for the log.
     pub fn read(data: &Data, replaced_until: Option<&str>) -> (Self, Vec<String>) {
         let mut faults = Vec::new();
         let bundle = read_bundle(data, &mut faults);
@@ -89,39 +89,39 @@ impl Content {
         data
     }
 
-    /// What `caBundle` has to be.
+    /// The desired `caBundle`.
     pub fn bundle_pem(&self) -> String {
         self.bundle.iter().map(X509::pem).collect()
     }
 
-    /// The newest authority, which signs.
+    /// The newest CA, which signs.
     pub fn newest(&self) -> Option<&X509> {
         self.authority.as_ref().map(|authority| authority.certificate())
     }
 
-    /// The authority of the bundle that signed the certificate.
+    /// The CA of the bundle that signed the certificate.
     pub fn signer(&self) -> Option<&X509> {
         self.signer.as_ref()
     }
 
-    /// To be called when the bundle or the certificate has changed.
+    /// Has to be called when the bundle or the certificate has changed.
     pub fn find_signer(&mut self) {
         let signed = |leaf: &Leaf| self.bundle.iter().find(|authority| leaf.x509.is_signed_by(authority));
         self.signer = self.leaf.as_ref().and_then(signed).cloned();
     }
 
-    /// Whether everything is there and fits together. Nothing but such a content reaches the
-    /// configurations.
+    /// Whether everything exists and matches. Only such a content is written to the
+    /// webhook configurations.
     pub fn is_whole(&self) -> bool {
         self.authority.is_some() && self.signer.is_some()
     }
 }
 
 impl Leaf {
-    /// One that was just issued.
+    /// A certificate that was just issued.
     ///
     /// # Errors
-    /// None for what [`Authority::issue`] made.
+    /// Never for a certificate of [`Authority::issue`].
     pub fn new(issued: Issued) -> Result<Self, CertificateError> {
         let serving = ServingCertificate::from_pem(
             NamedPem { name: CERTIFICATE, pem: issued.certificate_pem.as_bytes() },
@@ -147,7 +147,7 @@ fn read_bundle(data: &Data, faults: &mut Vec<String>) -> Vec<X509> {
     for read in read_certificates(data.get(BUNDLE).map_or(&[][..], Vec::as_slice)) {
         match read {
             Ok(authority) if !authority.is_authority => {
-                faults.push(format!("{BUNDLE}: the certificate {} is no authority", authority.serial));
+                faults.push(format!("{BUNDLE}: the certificate {} is not a CA", authority.serial));
             }
             Ok(authority) if !bundle.contains(&authority) => bundle.push(authority),
             Ok(_) => {}
@@ -155,12 +155,12 @@ fn read_bundle(data: &Data, faults: &mut Vec<String>) -> Vec<X509> {
         }
     }
     if bundle.is_empty() {
-        faults.push(format!("{BUNDLE}: has no authority"));
+        faults.push(format!("{BUNDLE}: has no CA"));
     }
     bundle
 }
 
-/// The certificates of a PEM text, with an error for each that is none.
+/// The certificates of a PEM text, with an error for each section that is not a certificate.
 pub fn read_certificates(text: &[u8]) -> impl Iterator<Item = Result<X509, String>> {
     CertificateDer::pem_slice_iter(text).map(|der| {
         let der = der.map_err(|_| "is not PEM".to_owned())?;
@@ -169,10 +169,10 @@ pub fn read_certificates(text: &[u8]) -> impl Iterator<Item = Result<X509, Strin
 }
 
 fn read_authority(data: &Data, bundle: &[X509], faults: &mut Vec<String>) -> Option<Arc<Authority>> {
-    // What the parser says is not repeated: it may show the key.
+    // The error of the parser is not shown: it may contain the key.
     let authority = Authority::read(bundle, &text(data, AUTHORITY_KEY)).map(Arc::new);
     if authority.is_none() {
-        faults.push(format!("{AUTHORITY_KEY}: is not the private key of an authority in {BUNDLE}"));
+        faults.push(format!("{AUTHORITY_KEY}: is not the private key of a CA in {BUNDLE}"));
     }
     authority
 }

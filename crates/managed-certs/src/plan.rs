@@ -1,13 +1,13 @@
-//! What has to be done to the Secret next: a pure function of its content, the time, and what the
-//! configurations say.
+//! The next change of the Secret: a pure function of its content, the time, and the CA bundles of the
+//! configurations.
 //!
 //! ```text
-//! nothing usable ──> authority and certificate
-//! authority is due ──> a new one before it in the bundle ──> trusted for the propagation time
-//!        ──> certificate by the new authority ──> what the old one signed has expired ──> old one leaves
-//! certificate is due, damaged or lacks a name ──> certificate by the same authority
+//! nothing usable ──> CA and certificate
+//! CA is due ──> a new one before it in the bundle ──> in all configurations for the propagation time
+//!        ──> certificate by the new CA ──> certificates of the old CA have expired ──> old CA is removed
+//! certificate is due, damaged or lacks a name ──> certificate by the same CA
 //! ```
-//! Each arrow is one write, and each can be done by any replica, whoever did the one before.
+//! Each arrow is one write, and any replica can do it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,58 +21,58 @@ use crate::certificate::CertificateError;
 use crate::content::{Content, Leaf};
 use crate::x509::X509;
 
-/// What certificates are to be like.
+/// The settings of certificates.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// DNS names and IP addresses of the serving certificate.
     pub names: Vec<String>,
-    /// How long a serving certificate lives. It is replaced after two thirds of it.
+    /// Lifetime of a serving certificate. It is replaced after two thirds of it.
     pub lifetime: Duration,
-    /// How long an authority lives; the same holds.
+    /// Lifetime of a CA. It is replaced after two thirds of it.
     pub authority_lifetime: Duration,
-    /// How long API servers are given to learn of a changed bundle.
+    /// The propagation time: how long API servers may need to receive a changed CA bundle.
     pub propagation: Duration,
 }
 
-/// What is known besides the Secret.
+/// The input besides the Secret.
 pub struct Circumstances<'c> {
     /// The present time.
     pub now: Timestamp,
-    /// How long all configurations have trusted an authority.
+    /// How long all configurations have had a CA in their bundles.
     pub trusted_for: &'c dyn Fn(&X509) -> Option<Duration>,
-    /// What this replica serves, and who signed it. Where the Secret was lost, that authority stays
-    /// trusted until a new one is.
+    /// The certificate that this replica serves, and the CA that signed it. If the Secret was lost, that CA
+    /// stays in the bundle until a new one is trusted.
     pub serving: Option<(&'c X509, &'c X509)>,
 }
 
-/// What has to be done.
+/// The next change.
 pub enum Plan {
     /// Nothing before this time.
     Keep(Timestamp),
-    /// The Secret has to hold this.
+    /// Write this content into the Secret.
     Change(Box<Content>, Vec<Cause>),
 }
 
 /// Why the Secret is changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// There is no authority with a key.
+    /// There is no CA with a key.
     NoAuthority,
-    /// Two thirds of its life are over.
+    /// Two thirds of its lifetime are over.
     AuthorityDue,
     /// There is no certificate with its key.
     NoCertificate,
-    /// No authority of the bundle signed it.
+    /// No CA of the bundle signed it.
     CertificateNotTrusted,
-    /// It can be served no longer.
+    /// It has expired.
     CertificateExpired,
-    /// Two thirds of its life are over.
+    /// Two thirds of its lifetime are over.
     CertificateDue,
-    /// Names that it lacks.
+    /// It lacks these names.
     NamesMissing(Vec<String>),
-    /// API servers have had the time to learn of the new authority.
+    /// The propagation time of the new CA is over.
     AuthorityKnown,
-    /// Nothing that they signed is valid any more: serial numbers.
+    /// All certificates that these CAs signed have expired: serial numbers.
     AuthoritiesLeave(Vec<String>),
 }
 
@@ -83,14 +83,14 @@ pub enum PlanError {
     #[error(transparent)]
     Issue(#[from] IssueError),
     /// What was created cannot be served.
-    #[error("cannot use the certificate that was made: {0}")]
+    #[error("cannot use the created certificate: {0}")]
     Use(#[from] CertificateError),
 }
 
-/// Tells what has to be done to a Secret with this content.
+/// Returns the next change of a Secret with this content.
 ///
 /// # Errors
-/// When a key or a certificate has to be made and cannot be.
+/// If a key or a certificate cannot be created.
 pub fn plan(found: &Content, policy: &Policy, known: &Circumstances<'_>) -> Result<Plan, PlanError> {
     let mut change = Change { content: found.clone(), causes: Vec::new(), policy, known };
     if let Some(cause) = change.authority_cause() {
@@ -118,7 +118,7 @@ impl Change<'_> {
         }
     }
 
-    /// The new authority comes before those that were trusted up to now, which stay.
+    /// Puts a new CA before the present ones, which stay.
     fn make_authority(&mut self, cause: Cause) -> Result<(), IssueError> {
         let authority = Authority::make(self.known.now, self.policy.authority_lifetime)?;
         self.content.bundle.insert(0, authority.certificate().clone());
@@ -143,7 +143,7 @@ impl Change<'_> {
             return Some(Cause::CertificateExpired);
         }
         if self.content.newest() != Some(signer) {
-            // Until then the old authority's certificate is the one that every API server accepts.
+            // Until then only the certificate of the old CA is accepted by every API server.
             return (self.wait() == Some(Duration::ZERO)).then_some(Cause::AuthorityKnown);
         }
         let missing = self.missing_names(leaf);
@@ -157,7 +157,7 @@ impl Change<'_> {
         self.policy.names.iter().filter(|name| !leaf.x509.names.contains(name)).cloned().collect()
     }
 
-    /// How much longer the newest authority has to be trusted before it is used; none while it is not.
+    /// The rest of the newest CA's propagation time; `None` while a configuration does not have it.
     fn wait(&self) -> Option<Duration> {
         let trusted_for = (self.known.trusted_for)(self.content.newest()?)?;
         Some(self.policy.propagation.saturating_sub(trusted_for))
@@ -165,8 +165,8 @@ impl Change<'_> {
 
     fn make_leaf(&mut self, cause: Cause) -> Result<(), PlanError> {
         let mut names = self.policy.names.clone();
-        // Replicas of which each asks for a name that the other does not would replace the certificate of
-        // one another for ever. What is not asked for any more goes with the next renewal.
+        // Replicas with different names would replace each other's certificate
+        // for ever. A name that is no longer configured is removed at the next renewal.
         if let (Cause::NamesMissing(_), Some(leaf)) = (&cause, &self.content.leaf) {
             names.extend(leaf.x509.names.iter().filter(|name| !self.policy.names.contains(name)).cloned());
         }
@@ -185,7 +185,7 @@ impl Change<'_> {
         self.content.replaced_until = Some(until);
     }
 
-    /// Lets those go that nothing needs any more: neither the certificate, nor one that it replaced.
+    /// Removes CAs that neither the certificate nor one that it replaced needs.
     fn let_authorities_leave(&mut self) {
         let now = self.known.now;
         let replaced_are_over = self.content.replaced_until.is_some_and(|until| until <= now);
@@ -204,7 +204,7 @@ impl Change<'_> {
         }
     }
 
-    /// When time alone gives something to do.
+    /// The time of the next change if nothing else happens.
     fn next(&self) -> Timestamp {
         let content = &self.content;
         let mut times: Vec<Timestamp> = content.newest().map(X509::due).into_iter().collect();
@@ -231,26 +231,30 @@ impl Change<'_> {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAuthority => f.write_str("there is no authority that can sign; a new one was made"),
+            Self::NoAuthority => f.write_str("there is no CA that can sign; a new one was created"),
             Self::AuthorityDue => {
-                f.write_str("two thirds of the authority's life are over; the next one is trusted beside it")
+                f.write_str("two thirds of the CA's lifetime are over; the next CA was added to the bundle")
             }
             Self::NoCertificate => f.write_str("there is no certificate; one was issued"),
             Self::CertificateNotTrusted => {
-                f.write_str("no authority of ca.crt signed the certificate; one was issued")
+                f.write_str("no CA of ca.crt signed the certificate; one was issued")
             }
             Self::CertificateExpired => f.write_str("the certificate has expired; one was issued"),
             Self::CertificateDue => {
-                f.write_str("two thirds of the certificate's life are over; the next one was issued")
+                f.write_str("two thirds of the certificate's lifetime are over; the next one was issued")
             }
             Self::NamesMissing(names) => {
                 write!(f, "the certificate lacks {}; one was issued with it", names.join(", "))
             }
             Self::AuthorityKnown => {
-                f.write_str("the new authority is trusted; a certificate was issued by it")
+                f.write_str("the new CA is trusted by all API servers; it issued a certificate")
             }
             Self::AuthoritiesLeave(serials) => {
-                write!(f, "nothing that {} signed is valid any more; it leaves", serials.join(", "))
+                write!(
+                    f,
+                    "all certificates that {} signed have expired; it was removed from the bundle",
+                    serials.join(", ")
+                )
             }
         }
     }

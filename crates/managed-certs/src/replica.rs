@@ -1,4 +1,4 @@
-//! What one replica knows, and what it has to do next. It does nothing itself: see [`Action`].
+//! The state of one replica, and its next action. The caller carries it out: see [`Action`].
 
 use std::time::{Duration, Instant};
 
@@ -13,30 +13,30 @@ use crate::secret::Stored;
 use crate::trust::Trust;
 use crate::x509::X509;
 
-/// The longest time without a look at it all: a clock may have been set.
+/// The maximum time between two checks: the clock may have been changed.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
-/// What has to be done, one thing at a time.
+/// The next action.
 pub enum Action {
-    /// Read the Secret again, make a plan, and write it where there is anything to change.
+    /// Read the Secret again, make a plan, and write the Secret if the plan changes it.
     ChangeSecret,
-    /// Show this certificate from now on.
+    /// Serve this certificate from now on.
     Serve(ServingCertificate),
-    /// Read this configuration and the Secret again, and put the bundle into it.
+    /// Read this configuration and the Secret again, and write the CA bundle into it.
     Mend(usize),
-    /// Nothing, until there is news or this time has passed.
+    /// Wait for the next event, or for this time.
     Wait(Duration),
 }
 
-/// What was heard of an object.
+/// What is known about an object.
 #[derive(Clone, Debug, Default)]
 pub enum Heard<T> {
-    /// Nothing yet.
+    /// It was not read yet.
     #[default]
     Nothing,
     /// It does not exist.
     Absent,
-    /// It exists, in this version.
+    /// It exists, with this version.
     There(T),
 }
 
@@ -44,10 +44,10 @@ pub enum Heard<T> {
 pub struct Replica {
     policy: Policy,
     secret: Heard<Stored>,
-    /// Whether the Secret has to be read before anything else is done: nothing but a read tells for sure
-    /// which version is the present one, and what time it is for the API server.
+    /// Whether the Secret has to be read before anything else: only a read returns
+    /// the present version, and the time of the API server.
     in_doubt: bool,
-    /// When to try again to change the Secret.
+    /// Retries of changes of the Secret.
     pub secret_retry: Retry,
     /// The configurations, in the order of their indices.
     pub registrations: Vec<Registration>,
@@ -55,26 +55,26 @@ pub struct Replica {
     serving: Option<Serving>,
 }
 
-/// A configuration that the flags name, of one kind.
+/// A webhook configuration.
 #[derive(Default)]
 pub struct Registration {
-    /// What is known of it.
+    /// What is known about it.
     pub configuration: Heard<Configuration>,
-    /// When to try again to change it.
+    /// Retries of its changes.
     pub retry: Retry,
     restraint: Restraint,
-    /// The bundle that was last seen in it when it agreed.
+    /// The last correct CA bundle that was seen in it.
     agreed: Option<String>,
 }
 
-/// What this replica shows, and who signed it. It outlives the Secret.
+/// The certificate that this replica serves, and the CA that signed it. Both stay if the Secret is deleted.
 struct Serving {
     leaf: X509,
     authority: X509,
 }
 
 impl Replica {
-    /// One that knows nothing yet. It looks after `registrations` configurations.
+    /// A replica at its start, for a number of configurations.
     pub fn new(policy: Policy, registrations: usize) -> Self {
         Self {
             policy,
@@ -87,14 +87,14 @@ impl Replica {
         }
     }
 
-    /// Takes in what was read or written: the Secret as it is, or that there is none.
+    /// Stores the result of a read or a write: the Secret, or that there is none.
     pub fn take_secret(&mut self, secret: Option<Stored>) {
         self.secret = secret.map_or(Heard::Absent, Heard::There);
         self.in_doubt = false;
     }
 
-    /// Takes in what a watch tells of the Secret. News of a version before the known one come late, most
-    /// often; but versions also start again when a cluster is restored from a backup.
+    /// Stores an event of the Secret's watch. An event of an older version is usually late;
+    /// but versions also start again when a cluster is restored from a backup.
     pub fn hear_secret(&mut self, secret: Option<Stored>) {
         match (&self.secret, secret) {
             (Heard::There(known), Some(told)) if told.is_older_than(known) => self.in_doubt = true,
@@ -102,7 +102,7 @@ impl Replica {
         }
     }
 
-    /// Takes in a configuration, or that there is none.
+    /// Stores a configuration, or that there is none.
     pub fn see_configuration(&mut self, index: usize, told: Option<Configuration>, now: Instant) {
         let bundle = self.whole().map(|content| (content.bundle.clone(), content.bundle_pem()));
         self.registrations[index].see(told, bundle.as_ref());
@@ -111,7 +111,7 @@ impl Replica {
         self.trust.update(there, now);
     }
 
-    /// The Secret, when it is there.
+    /// The Secret, if it exists.
     pub fn stored(&self) -> Option<&Stored> {
         match &self.secret {
             Heard::There(stored) => Some(stored),
@@ -119,15 +119,15 @@ impl Replica {
         }
     }
 
-    /// The content of the Secret, if everything is in it.
+    /// The content of the Secret, if it is complete.
     pub fn whole(&self) -> Option<&Content> {
         self.stored().map(|stored| &stored.content).filter(|content| content.is_whole())
     }
 
-    /// What has to be done to the Secret.
+    /// The next change of the Secret.
     ///
     /// # Errors
-    /// When a key or a certificate has to be made and cannot be.
+    /// If a key or a certificate cannot be created.
     pub fn plan(&self, now: Timestamp, instant: Instant) -> Result<Plan, PlanError> {
         let empty = Content::default();
         let content = self.stored().map_or(&empty, |stored| &stored.content);
@@ -136,7 +136,7 @@ impl Replica {
         plan(content, &self.policy, &Circumstances { now, trusted_for: &trusted_for, serving })
     }
 
-    /// What has to be done next. A certificate that it says to serve counts as served.
+    /// Returns the next action. A certificate that it returns is treated as served.
     pub fn next(&mut self, now: Timestamp, instant: Instant) -> Action {
         if matches!(self.secret, Heard::Nothing) {
             return Action::Wait(LONGEST_WAIT);
@@ -163,33 +163,33 @@ impl Replica {
         Action::Wait(waits.into_iter().min().unwrap_or(LONGEST_WAIT))
     }
 
-    /// Whether what it serves is trusted by all configurations there are, and there is one.
+    /// Whether all configurations trust the served certificate, and there is at least one.
     pub fn is_ready(&self, instant: Instant) -> bool {
         let serving = self.serving.as_ref();
         serving.is_some_and(|serving| self.trust.how_long(&serving.authority, instant).is_some())
     }
 
-    /// Whether no configuration exists that API servers would call the webhook by.
+    /// Whether there is no configuration by which API servers would call the webhook.
     pub fn is_unregistered(&self) -> bool {
         self.registrations.iter().all(|registration| matches!(registration.configuration, Heard::Absent))
     }
 
-    /// Counts one time that the bundle was put into a configuration. Whether that was the last for a while.
+    /// Counts a write of the CA bundle into a configuration. Returns whether it was the last one for a while.
     pub fn mended(&mut self, index: usize, now: Instant) -> bool {
         self.registrations[index].restraint.mended(now)
     }
 
-    /// Whether a configuration that does not agree has agreed to the same bundle before: somebody changed it.
+    /// Whether a configuration with another CA bundle had the correct one before: another tool changed it.
     pub fn was_changed(&self, index: usize) -> bool {
         let agreed = self.registrations[index].agreed.as_ref();
         self.whole().is_some_and(|content| agreed == Some(&content.bundle_pem()))
     }
 
-    /// How long until the Secret's certificate is to be served; none while another one is better, or it is
-    /// served already.
+    /// How long until the certificate of the Secret has to be served; `None` while another one is better,
+    /// or if it is already served.
     ///
-    /// It is one that API servers trust, unless the Secret was lost or overwritten. What is served by then is
-    /// kept until they do, as long as it is any good.
+    /// API servers trust it, unless the Secret was lost or overwritten. Then the served certificate is
+    /// kept until they trust the new one, if it is still valid.
     fn adoption(&self, now: Timestamp, instant: Instant) -> Option<Duration> {
         let content = self.whole()?;
         let (leaf, signer) = (content.leaf.as_ref()?, content.signer()?);
@@ -206,15 +206,15 @@ impl Replica {
     }
 
     fn adopt(&mut self) -> ServingCertificate {
-        let content = self.whole().expect("adoption was asked first");
-        let (leaf, signer) = content.leaf.as_ref().zip(content.signer()).expect("it is whole");
+        let content = self.whole().expect("the caller checks it");
+        let (leaf, signer) = content.leaf.as_ref().zip(content.signer()).expect("it is complete");
         let serving = Serving { leaf: leaf.x509.clone(), authority: signer.clone() };
         let certificate = leaf.serving.clone();
         self.serving = Some(serving);
         certificate
     }
 
-    /// How long until a configuration has to be mended; none when it need not be.
+    /// How long until a configuration has to be corrected; `None` if it is correct.
     fn mend(&mut self, index: usize, now: Instant) -> Option<Duration> {
         let content = self.whole()?;
         let configuration = self.registrations[index].there()?;
@@ -229,10 +229,10 @@ impl Replica {
 }
 
 impl Registration {
-    /// Takes it in; `bundle` is what it has to trust. News may come late: it is read again before it is
+    /// Stores it; `bundle` is the correct CA bundle. Events may be late: it is read again before it is
     /// changed.
     fn see(&mut self, told: Option<Configuration>, bundle: Option<&(Vec<X509>, String)>) {
-        // Without webhooks it registers nothing.
+        // Without webhooks it has no effect.
         let Some(told) = told.filter(|told| !told.is_empty()) else {
             (self.configuration, self.agreed) = (Heard::Absent, None);
             return;
@@ -245,7 +245,7 @@ impl Registration {
         self.configuration = Heard::There(told);
     }
 
-    /// The configuration, when it is there.
+    /// The configuration, if it exists.
     pub fn there(&self) -> Option<&Configuration> {
         match &self.configuration {
             Heard::There(configuration) => Some(configuration),

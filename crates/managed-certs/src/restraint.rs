@@ -1,17 +1,17 @@
-//! When to try again, and when to leave it to others for a while.
+//! When to retry, and when to stop changing a configuration for a while.
 
 use std::time::{Duration, Instant};
 
-/// How soon after a failure, and at most how late, the same is tried again.
+/// The shortest and the longest delay of a retry.
 const SOONEST: Duration = Duration::from_millis(500);
 const LATEST: Duration = Duration::from_secs(30);
 
-/// How often within a minute one bundle is put back into one configuration. After that it is left alone for
-/// as long.
+/// How often one CA bundle is written into one configuration within a minute. After that it is not changed
+/// for a minute.
 const MOST: usize = 10;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Pauses after failures, longer with each.
+/// Delays after failures, longer with each (exponential backoff).
 #[derive(Debug, Default)]
 pub struct Retry {
     pause: Duration,
@@ -20,12 +20,12 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// How long to wait; none when there is nothing to wait for.
+    /// How long to wait; `None` if there is no delay.
     pub fn wait(&self, now: Instant) -> Option<Duration> {
         self.not_before.map(|time| time.saturating_duration_since(now)).filter(|wait| !wait.is_zero())
     }
 
-    /// Waits from now on. Whether the problem is another than the last time, and worth a line in the log.
+    /// Starts a delay. Returns whether the problem differs from the last one, and should be logged.
     pub fn failed(&mut self, problem: &str, now: Instant) -> bool {
         self.pause = (self.pause * 2).clamp(SOONEST, LATEST);
         self.not_before = Some(now + self.pause);
@@ -34,12 +34,12 @@ impl Retry {
         is_new
     }
 
-    /// Waits no longer: what failed may have changed.
+    /// Ends the delay: what failed may have changed.
     pub fn at_once(&mut self) {
         self.not_before = None;
     }
 
-    /// Forgets all failures. Whether there were any.
+    /// Resets all failures. Returns whether there were any.
     pub fn succeeded(&mut self) -> bool {
         self.pause = Duration::ZERO;
         self.not_before = None;
@@ -47,9 +47,9 @@ impl Retry {
     }
 }
 
-/// Keeps replicas from changing a configuration for ever in turns with another tool.
+/// Prevents replicas and another tool from changing a configuration in turns for ever.
 ///
-/// Only how often the same bundle is put back counts: a rotation is no quarrel, however short lifetimes are.
+/// Only writes of the same CA bundle are counted: a rotation is no conflict, however short lifetimes are.
 #[derive(Debug, Default)]
 pub struct Restraint {
     bundle: String,
@@ -57,7 +57,7 @@ pub struct Restraint {
 }
 
 impl Restraint {
-    /// How long to leave the configuration alone before `bundle` is put into it; none when it can be done.
+    /// How long to wait before `bundle` is written into the configuration; `None` if it can be written now.
     pub fn wait(&mut self, bundle: &str, now: Instant) -> Option<Duration> {
         if self.bundle != bundle {
             bundle.clone_into(&mut self.bundle);
@@ -72,7 +72,7 @@ impl Restraint {
         Some(pause)
     }
 
-    /// Counts one time that the bundle was put in. Whether it was the last for a while.
+    /// Counts a write of the CA bundle. Returns whether it was the last one for a while.
     pub fn mended(&mut self, now: Instant) -> bool {
         self.mended.push(now);
         self.mended.len() == MOST
@@ -84,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_up_to_a_bound_and_end_with_success() {
+    fn delays_grow_up_to_a_maximum_and_end_with_success() {
         let now = Instant::now();
         let mut retry = Retry::default();
         assert_eq!(retry.wait(now), None);
         assert!(retry.failed("no", now));
         assert_eq!(retry.wait(now), Some(SOONEST));
-        assert!(!retry.failed("no", now), "said before");
+        assert!(!retry.failed("no", now), "logged before");
         assert_eq!(retry.wait(now), Some(2 * SOONEST));
         assert!(retry.failed("not either", now));
         for _ in 0..10 {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bundle_is_put_back_ten_times_within_a_minute_at_most() {
+    fn one_bundle_is_written_at_most_ten_times_within_a_minute() {
         let mut restraint = Restraint::default();
         let start = Instant::now();
         for second in 0..10 {
@@ -116,11 +116,11 @@ mod tests {
         }
         let last = start + Duration::from_secs(9);
         assert_eq!(restraint.wait("a", last + Duration::from_secs(55)), Some(Duration::from_secs(5)));
-        assert_eq!(restraint.wait("b", last), None, "a rotation is no quarrel");
+        assert_eq!(restraint.wait("b", last), None, "a rotation is no conflict");
     }
 
     #[test]
-    fn a_bundle_is_put_back_again_after_a_minute() {
+    fn a_bundle_is_written_again_after_a_minute() {
         let mut restraint = Restraint::default();
         let start = Instant::now();
         assert_eq!(restraint.wait("a", start), None);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_back_now_and_then_is_never_left_alone() {
+    fn rare_writes_are_never_delayed() {
         let mut restraint = Restraint::default();
         let start = Instant::now();
         for time in 0..100 {

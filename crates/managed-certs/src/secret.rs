@@ -1,4 +1,4 @@
-//! The Secret as an object of the cluster: whose it is, and how it is written.
+//! The Secret as a Kubernetes object: who manages it, and how it is written.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value, json};
@@ -6,20 +6,20 @@ use serde_json::{Map, Value, json};
 use crate::content::{Content, Data, REPLACED_UNTIL};
 use crate::program::PROGRAM;
 
-/// The type of Secrets that hold a certificate. It can never be changed.
+/// The type of Secrets with a certificate. The type of a Secret is immutable.
 const TYPE: &str = "kubernetes.io/tls";
 
-/// The label of what the program may remake when it is damaged.
+/// The label of objects that the program may overwrite if they are damaged.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
-/// A Secret that is there.
+/// An existing Secret.
 #[derive(Clone)]
 pub struct Stored {
-    /// What can be used of it.
+    /// The usable content.
     pub content: Content,
-    /// What cannot, a line each; never a word of a key.
+    /// A line about each unusable part, without any of a key.
     pub faults: Vec<String>,
-    /// Why it is left alone, with what to do.
+    /// Why it must not be overwritten, and what to do.
     pub foreign: Option<String>,
     object: Value,
 }
@@ -34,14 +34,14 @@ impl Stored {
         Self { content, faults, foreign, object }
     }
 
-    /// Whether it is certainly older than another. Versions count up: since Kubernetes 1.35 by contract, and
-    /// before that in fact.
+    /// Whether it is certainly older than another. Versions increase: since Kubernetes 1.35 by
+    /// specification, and before that in practice.
     pub fn is_older_than(&self, other: &Self) -> bool {
         let number = |stored: &Self| version(&stored.object)?.parse::<u64>().ok();
         matches!((number(self), number(other)), (Some(own), Some(other)) if own < other)
     }
 
-    /// The same Secret with this content: what others put into it stays.
+    /// The same Secret with this content: other data and metadata stay.
     pub fn with(&self, content: &Content) -> Value {
         let mut object = self.object.clone();
         let metadata = &mut object["metadata"];
@@ -56,20 +56,20 @@ impl Stored {
     }
 }
 
-/// The version of an object.
+/// The resource version of an object.
 fn version(object: &Value) -> Option<&str> {
     object["metadata"]["resourceVersion"].as_str()
 }
 
-/// The members of an object, which may be missing.
+/// The members of an object, created if missing.
 fn members(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = json!({});
     }
-    object.as_object_mut().expect("an object by now")
+    object.as_object_mut().expect("it was made an object")
 }
 
-/// A Secret that is not there yet.
+/// A new Secret.
 pub fn new(namespace: &str, name: &str, content: &Content) -> Value {
     let annotations: Map<String, Value> = content
         .replaced_until
@@ -98,20 +98,20 @@ fn data(encoded: &Value) -> Data {
     encoded.as_object().into_iter().flatten().filter_map(decode).collect()
 }
 
-/// A Secret that somebody else made is never overwritten: whoever renews it would overwrite it in turn, and
-/// what was in it may be needed elsewhere. One that can be used as it is, is used.
+/// A Secret of another tool is never overwritten: that tool would overwrite it in turn, and
+/// its content may be needed elsewhere. If it can be used unchanged, it is used.
 fn foreign(object: &Value, data: &Data, content: &Content) -> Option<String> {
     let kind = object["type"].as_str().unwrap_or_default();
     if kind != TYPE {
         return Some(format!(
-            "it is of type {kind:?}, which cannot be changed, and has to be {TYPE:?}; delete it or name another"
+            "its type is {kind:?}, but has to be {TYPE:?}, and is immutable; delete the Secret or name another"
         ));
     }
     let is_ours = object["metadata"]["labels"][MANAGED_BY] == PROGRAM;
     let is_empty = data.values().all(Vec::is_empty);
     (!is_ours && !is_empty && !content.is_whole()).then(|| {
         format!(
-            "somebody else made it, as it has no label {MANAGED_BY}={PROGRAM}, and it cannot be used as it is; \
+            "it is not managed by {PROGRAM} (no label {MANAGED_BY}={PROGRAM}), and cannot be used unchanged; \
              delete it, set the label to have its content replaced, or name another"
         )
     })

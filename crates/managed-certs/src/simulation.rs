@@ -1,8 +1,8 @@
-//! Replicas on one cluster in simulated time: their steps are taken apart and mixed, they end between any
-//! two of them, their clocks differ, and what they and the API servers learn comes late.
+//! Replicas in one cluster in simulated time: their steps are interleaved, they end between any
+//! two steps, their clocks differ, and watch events of replicas and API servers are late.
 //!
-//! The world stands in for the API server's rules alone: versions count up, a write of an old version is
-//! refused, the first creation wins. What replicas decide is the program's own code.
+//! The world simulates only the rules of the API server: versions increase, a write of an old version is
+//! rejected, the first creation wins. The decisions are made by the real code.
 
 mod random;
 mod replicas;
@@ -17,16 +17,16 @@ use world::World;
 const HOUR: Duration = Duration::from_secs(3600);
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How far clocks may be wrong: less than certificates are backdated.
+/// The maximum error of clocks: less than certificates are backdated.
 const SKEW: Duration = Duration::from_secs(10 * 60);
 
-/// What is done to the replicas in a run.
+/// The disturbances of a run.
 struct Weather {
     crashes: bool,
     damage: bool,
 }
 
-/// Runs a while, and checks after each step that no API server could be shown a certificate that it does
+/// Runs for a while, and checks after each step that no replica serves a certificate that an API server does
 /// not trust.
 fn run(seed: u64, hours: u32, weather: &Weather) -> (World, Replicas) {
     let mut random = Random(seed);
@@ -52,7 +52,7 @@ fn run(seed: u64, hours: u32, weather: &Weather) -> (World, Replicas) {
 }
 
 #[test]
-fn replicas_that_start_together_make_one_authority() {
+fn replicas_that_start_together_create_one_ca() {
     for seed in 0..10 {
         let (world, replicas) = run(seed, 1, &Weather { crashes: false, damage: false });
         assert_eq!(world.authorities_made(), 1, "seed {seed}");
@@ -63,7 +63,7 @@ fn replicas_that_start_together_make_one_authority() {
 }
 
 #[test]
-fn no_rotation_shows_what_is_not_trusted_however_replicas_end() {
+fn no_rotation_serves_an_untrusted_certificate_however_replicas_end() {
     let mut rotations = 0;
     for seed in 100..104 {
         let (world, mut replicas) = run(seed, 900, &Weather { crashes: true, damage: false });
@@ -73,11 +73,11 @@ fn no_rotation_shows_what_is_not_trusted_however_replicas_end() {
         assert!(replicas.all_are_ready(&world), "seed {seed}");
         assert_eq!(replicas.served().len(), 1, "seed {seed}");
     }
-    assert!(rotations >= 50, "only {rotations} authorities were rotated");
+    assert!(rotations >= 50, "only {rotations} CAs were rotated");
 }
 
 #[test]
-fn a_secret_that_is_damaged_or_deleted_shows_nothing_that_is_not_trusted() {
+fn no_untrusted_certificate_is_served_after_the_secret_is_damaged_or_deleted() {
     for seed in 200..204 {
         let (world, mut replicas) = run(seed, 100, &Weather { crashes: false, damage: true });
         assert!(world.damages > 10, "seed {seed}: only {} damages", world.damages);

@@ -1,22 +1,22 @@
-//! Which authorities the API servers were told to trust, and for how long already.
+//! Which CAs are in the CA bundles of the configurations, and since when.
 //!
-//! Every API server learns of a changed configuration by a watch of its own, so a change counts only
-//! some time after it was seen here. That time is measured by the clock of each replica alone, and begins
-//! anew with a replica: it needs no clocks that agree, and a crash costs nothing but the wait.
+//! Every API server receives a changed configuration by its own watch, so a change is effective only
+//! some time after it was seen here. Each replica measures that time by its own clock, and starts
+//! again with each start: clocks need not agree, and a crash costs only the waiting time.
 
 use std::time::{Duration, Instant};
 
 use crate::configuration::Configuration;
 use crate::x509::X509;
 
-/// What the configurations trust, all of them alike.
+/// The CAs that all configurations have.
 #[derive(Default)]
 pub struct Trust {
     authorities: Vec<(X509, Instant)>,
 }
 
 impl Trust {
-    /// Takes in what the configurations that exist say now.
+    /// Stores the CA bundles of the existing configurations.
     pub fn update<'c>(&mut self, configurations: impl Iterator<Item = &'c Configuration>, now: Instant) {
         let mut common: Option<Vec<X509>> = None;
         for configuration in configurations {
@@ -35,7 +35,7 @@ impl Trust {
         }
     }
 
-    /// How long all configurations have had this authority; none while one has not.
+    /// How long all configurations have had this CA; `None` while one does not have it.
     pub fn how_long(&self, authority: &X509, now: Instant) -> Option<Duration> {
         let (_, since) = self.authorities.iter().find(|(known, _)| known == authority)?;
         Some(now.saturating_duration_since(*since))

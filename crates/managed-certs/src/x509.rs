@@ -1,4 +1,4 @@
-//! What a certificate says of itself, and who signed it.
+//! A parsed certificate, and which CA signed it.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
 
-/// How far certificates begin in the past, since the clock of whoever checks them may be behind.
+/// How far certificates are backdated, since the clock of a client may be behind.
 pub const BACKDATED: Duration = Duration::from_secs(3600);
 
-/// A certificate, read.
+/// A parsed certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct X509 {
     der: CertificateDer<'static>,
-    /// Hexadecimal, as other tools show it.
+    /// The serial number in hexadecimal, as other tools show it.
     pub serial: String,
-    /// From when on it is valid: some time before it was made.
+    /// The begin of its validity, some time before it was created.
     pub not_before: Timestamp,
     /// When it expires.
     pub not_after: Timestamp,
-    /// The names that it is for: DNS names in lower case and IP addresses.
+    /// Its DNS names, in lower case, and IP addresses.
     pub names: Vec<String>,
-    /// Whether it may sign others.
+    /// Whether it is a CA.
     pub is_authority: bool,
 }
 
@@ -32,7 +32,7 @@ impl X509 {
     /// Reads a certificate.
     ///
     /// # Errors
-    /// What the parser says of one that is none.
+    /// The error of the parser.
     pub fn read(der: CertificateDer<'static>) -> Result<Self, String> {
         let (_, parsed) = parse_x509_certificate(&der).map_err(|error| error.to_string())?;
         let validity = parsed.validity();
@@ -48,12 +48,12 @@ impl X509 {
         Ok(Self { der, ..read })
     }
 
-    /// The certificate itself.
+    /// The certificate in DER.
     pub fn der(&self) -> &CertificateDer<'static> {
         &self.der
     }
 
-    /// The certificate as text.
+    /// The certificate in PEM.
     pub fn pem(&self) -> String {
         let text = pem::Pem::new("CERTIFICATE", self.der.to_vec());
         pem::encode_config(&text, pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF))
@@ -82,14 +82,14 @@ impl X509 {
         self.not_after <= now
     }
 
-    /// When two thirds of its life are over and it is to be replaced. The life is told by the certificate
-    /// itself, so all who look at it agree, whatever lifetime each of them would give it.
+    /// When two thirds of its lifetime are over and it has to be replaced. The lifetime is read from the
+    /// certificate itself, so all replicas agree, even if they are configured with other lifetimes.
     pub fn due(&self) -> Timestamp {
         let life = self.not_after.duration_since(self.made());
         self.made() + life / 3 * 2
     }
 
-    /// When it was made.
+    /// When it was created.
     fn made(&self) -> Timestamp {
         let backdated = SignedDuration::try_from(BACKDATED).unwrap_or_default();
         (self.not_before + backdated).min(self.not_after)

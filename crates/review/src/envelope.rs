@@ -1,30 +1,32 @@
-//! The AdmissionReview around whatever object is reviewed, borrowed from its bytes.
+//! The AdmissionReview around an object of any kind, borrowed from its bytes.
 
 use serde::Deserialize;
 use thiserror::Error;
 
 use otel_webhook_inject::text::{Object, Text, object_or_default};
 
-/// Why a body is no review that could be answered.
+/// Why there is no response to a body.
 #[derive(Debug, Error)]
 pub enum MalformedReview {
     /// The body is not JSON, or not an AdmissionReview.
     #[error("the body is not an AdmissionReview of admission.k8s.io/v1: {0}")]
     NotAReview(#[from] serde_json::Error),
     /// Another version of the review.
-    #[error("apiVersion: \"{0}\" is not spoken here; valid: admission.k8s.io/v1")]
+    #[error("apiVersion: \"{0}\" is not supported; valid: admission.k8s.io/v1")]
     Version(String),
-    /// Something else of the same group.
-    #[error("kind: \"{0}\" is not answered here; valid: AdmissionReview")]
+    /// Another kind of the same group.
+    #[error("kind: \"{0}\" is not supported; valid: AdmissionReview")]
     Kind(String),
-    /// There is nothing to answer to.
-    #[error("request.uid: is missing; an answer has to carry it")]
+    /// The uid is missing, which a response requires.
+    #[error("request.uid: is missing; a response requires it")]
     NoUid,
-    /// The registration sends something else to an endpoint that must not let it pass.
-    #[error("request.resource: \"{0}\" is not reviewed here; valid: instrumentations.opentelemetry.io")]
+    /// The webhook configuration sends another resource to an endpoint that must not allow it.
+    #[error(
+        "request.resource: \"{0}\" is not supported by this endpoint; valid: instrumentations.opentelemetry.io"
+    )]
     Resource(String),
-    /// There is nothing to review.
-    #[error("request.object: is missing; {0} has to bring it")]
+    /// The object is missing.
+    #[error("request.object: is missing; {0} requires it")]
     NoObject(String),
 }
 
@@ -41,42 +43,42 @@ struct Review<'a, Request> {
     request: Object<Request>,
 }
 
-/// As little of a review as can be answered.
+/// The least of a review that can have a response.
 #[derive(Deserialize)]
 struct Least<'a> {
     #[serde(borrow, default)]
     uid: Text<'a>,
 }
 
-/// What a review asks.
+/// An admission request.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Envelope<'a, Reviewed> {
-    /// What the answer has to carry; never empty.
+    /// The uid for the response; never empty.
     #[serde(borrow, default)]
     pub uid: Text<'a>,
-    /// Name of the object; empty while it is still to be made up.
+    /// Name of the object; empty if it is not generated yet.
     #[serde(default)]
     pub name: Text<'a>,
-    /// Namespace of the request; the object's own may be absent.
+    /// Namespace of the request; the object's own may be missing.
     #[serde(default)]
     pub namespace: Text<'a>,
-    /// What is done with the object.
+    /// The operation.
     #[serde(default)]
     pub operation: Text<'a>,
-    /// The part of the object that is reviewed; empty for the whole.
+    /// The subresource; empty for the whole object.
     #[serde(default)]
     pub sub_resource: Text<'a>,
-    /// Which kind of object it is.
+    /// The resource.
     #[serde(default, deserialize_with = "object_or_default")]
     pub resource: Resource<'a>,
-    /// The object as it will be.
+    /// The new object.
     pub object: Option<Reviewed>,
-    /// The object as it is.
+    /// The old object.
     pub old_object: Option<Reviewed>,
 }
 
-/// A kind of object.
+/// A resource of the API.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct Resource<'a> {
@@ -88,20 +90,20 @@ pub struct Resource<'a> {
 }
 
 impl<'a, Reviewed: Deserialize<'a>> Envelope<'a, Reviewed> {
-    /// Reads a review.
+    /// Parses a review.
     ///
     /// # Errors
-    /// When there is no uid to answer to, or an object is not what it should be.
+    /// If there is no uid, or an object is invalid.
     pub fn parse(body: &'a [u8]) -> Result<Self, MalformedReview> {
         let request: Self = request(body)?;
         if request.uid.is_empty() { Err(MalformedReview::NoUid) } else { Ok(request) }
     }
 }
 
-/// The uid of a review of which nothing else can be read.
+/// The uid of a review that is unreadable otherwise.
 ///
 /// # Errors
-/// When there is no uid to answer to.
+/// If there is no uid.
 pub fn uid(body: &[u8]) -> Result<Text<'_>, MalformedReview> {
     let Least { uid } = request(body)?;
     if uid.is_empty() { Err(MalformedReview::NoUid) } else { Ok(uid) }

@@ -2,7 +2,7 @@
 //!
 //! From the bottom up:
 //!
-//! - [`envelope`]: what every review has around its object
+//! - [`envelope`]: the review around its object
 //! - [`request`]: a pod, borrowed from the body
 //! - [`refusal`]: the status of a response that rejects an object
 //! - [`response`]: warnings, audit annotations, the patch, and the review that goes back

@@ -1,10 +1,10 @@
-//! A refusal as the API server itself would word it, so that clients show it well.
+//! The status of a rejection in the form of the API server, so that clients show it well.
 
 use serde::Serialize;
 
 use otel_webhook_api::validation::Problem;
 
-/// Why an object was refused: a `Status` of Kubernetes.
+/// Why an object was rejected: a `Status` of Kubernetes.
 #[derive(Debug, Serialize)]
 pub struct Status {
     #[serde(rename = "status")]
@@ -31,7 +31,7 @@ struct Cause {
 }
 
 impl Status {
-    /// The Instrumentation of this name has these errors.
+    /// The status for an Instrumentation with these errors.
     pub fn invalid(name: &str, errors: &[Problem]) -> Self {
         let sentences: Vec<_> = errors.iter().map(ToString::to_string).collect();
         let list = match &sentences[..] {

@@ -1,4 +1,4 @@
-//! What the API server asks about a pod, borrowed from its bytes.
+//! An admission request for a pod, borrowed from its bytes.
 
 use serde::de::IgnoredAny;
 use thiserror::Error;
@@ -9,22 +9,22 @@ use otel_webhook_inject::{
     text::{Object, Text},
 };
 
-/// A request about a pod.
+/// An admission request for a pod.
 #[derive(Debug)]
 pub struct AdmissionRequest<'a> {
-    /// What the answer has to carry.
+    /// The uid for the response.
     pub uid: Text<'a>,
-    /// Namespace of the request; the pod's own may be absent.
+    /// Namespace of the request; the pod's own may be missing.
     pub namespace: Text<'a>,
-    /// The pod, or why there is none to inject into. On the heap, since it is large, and would be
-    /// copied at every step on its way here.
+    /// The pod, or why the request is skipped. On the heap, since it is large and would be
+    /// copied repeatedly.
     pub pod: Result<Box<Pod<'a>>, Skip>,
 }
 
-/// Why a request is answered without looking for annotations.
+/// Why a request is skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Skip {
-    /// Pods are injected when they are created, and never later.
+    /// Pods are injected only when they are created.
     #[error("operation {operation} of {resource} is not CREATE of pods")]
     NotCreated {
         /// The operation.
@@ -32,32 +32,32 @@ pub enum Skip {
         /// The resource, with its subresource.
         resource: String,
     },
-    /// The registration sends something else.
+    /// The webhook configuration sends another resource.
     #[error("{0} is not a pod; the webhook configuration should send pods only")]
     NotAPod(String),
-    /// The pod, or the review around it, is not as the API server sends it.
+    /// The pod, or the review around it, is invalid.
     #[error("the {what} cannot be read: {problem}")]
     Unreadable {
         /// `pod` or `review`.
         what: &'static str,
-        /// What the parser says.
+        /// The error of the parser.
         problem: String,
     },
 }
 
 impl Skip {
-    /// What whoever sent the object should hear, if anything.
+    /// The warning for the client, if any.
     pub fn warning(&self) -> Option<String> {
         (!matches!(self, Self::NotCreated { .. })).then(|| self.to_string())
     }
 }
 
 impl<'a> AdmissionRequest<'a> {
-    /// Reads a review. A pod that cannot be read is no reason to leave the
-    /// review without an answer.
+    /// Parses a review. A review with an unreadable pod still gets
+    /// a response.
     ///
     /// # Errors
-    /// When there is no uid to answer to.
+    /// If there is no uid.
     pub fn parse(body: &'a [u8]) -> Result<Self, MalformedReview> {
         match Envelope::<Object<Box<Pod<'a>>>>::parse(body) {
             Ok(envelope) => Ok(Self::of(envelope, |pod| Ok(pod.0))),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_created_pod_is_skipped_with_its_reason() {
+    fn only_created_pods_are_not_skipped() {
         let pods = r#""resource":{"group":"","version":"v1","resource":"pods"}"#;
         let nodes = r#""resource":{"group":"","version":"v1","resource":"nodes"}"#;
         for (request, reason) in [
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_cannot_be_read_is_still_answered() {
+    fn an_unreadable_pod_gets_a_response() {
         let text = review(
             r#"{"uid":"u","operation":"CREATE","resource":{"resource":"pods"},"object":{"spec":{"containers":3}}}"#,
         );
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_review_that_cannot_be_read_but_for_its_uid_is_still_answered() {
+    fn an_unreadable_review_with_a_uid_gets_a_response() {
         for rest in [r#""namespace":5"#, r#""operation":["CREATE"]"#, r#""resource":["","pods"]"#] {
             let text = review(&format!(r#"{{"uid":"u",{rest},"object":{{}}}}"#));
             let request = AdmissionRequest::parse(text.as_bytes()).expect("it has a uid");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_not_read_as_an_object() {
+    fn a_list_is_not_parsed_as_an_object() {
         let pod = |object: &str| {
             format!(
                 r#"{{"uid":"u","operation":"CREATE","resource":{{"resource":"pods"}},"object":{object}}}"#
@@ -198,16 +198,16 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_uid_or_another_version_cannot_be_answered() {
+    fn a_review_without_uid_or_of_another_version_gets_no_response() {
         for (text, reason) in [
-            (review("{}"), "request.uid: is missing; an answer has to carry it"),
+            (review("{}"), "request.uid: is missing; a response requires it"),
             (
                 review(r#"{"uid":"u"}"#).replace("/v1\"", "/v1beta1\""),
-                "apiVersion: \"admission.k8s.io/v1beta1\" is not spoken here; valid: admission.k8s.io/v1",
+                "apiVersion: \"admission.k8s.io/v1beta1\" is not supported; valid: admission.k8s.io/v1",
             ),
             (
                 review(r#"{"uid":"u"}"#).replace("AdmissionReview", "ConversionReview"),
-                "kind: \"ConversionReview\" is not answered here; valid: AdmissionReview",
+                "kind: \"ConversionReview\" is not supported; valid: AdmissionReview",
             ),
         ] {
             assert_eq!(AdmissionRequest::parse(text.as_bytes()).expect_err("malformed").to_string(), reason);

@@ -9,10 +9,10 @@ use super::{line::one_line, refusal::Status};
 use otel_webhook_inject::{Outcome, reason::Reason};
 use serde::Serialize;
 
-/// The longest warning, in bytes: the API server cuts at 256 characters.
+/// The maximum length of a warning, in bytes: the API server truncates at 256 characters.
 const LONGEST_WARNING: usize = 250;
 
-/// All warnings together, in bytes, after which the API server takes no more.
+/// The maximum size of all warnings, in bytes; the API server ignores more.
 const MOST_WARNINGS: usize = 4096;
 
 /// The response to one request.
@@ -20,7 +20,7 @@ const MOST_WARNINGS: usize = 4096;
 pub struct AdmissionResponse<'a> {
     uid: &'a str,
     allowed: bool,
-    /// Operations as JSON text; none where the object stays as it is.
+    /// Operations as JSON text; `None` if the object is not changed.
     patch: Option<Cow<'a, str>>,
     warnings: Vec<String>,
     audit: Option<Audit>,
@@ -31,15 +31,15 @@ pub struct AdmissionResponse<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Panicked;
 
-/// What the API server's audit log keeps of the decision, under the webhook's name.
+/// The audit annotation with the decision.
 ///
 /// Two names, since most injected pods are reviewed twice: the API server calls
-/// again when anything changed the pod afterwards, be it the service account's
-/// mount in the new init container. It refuses to overwrite an annotation, and
+/// again when anything changed the pod afterwards, such as the service account's
+/// mount in the new init container. It does not overwrite an annotation, and
 /// would log a warning for every pod.
 #[derive(Debug)]
 struct Audit {
-    /// Whether it goes by the second name: nothing was done, since it had been done before.
+    /// Whether it has the second name: the pod was already injected.
     is_found: bool,
     text: String,
 }
@@ -59,7 +59,7 @@ impl Audit {
 }
 
 impl<'a> AdmissionResponse<'a> {
-    /// The pod as it came.
+    /// Allows the pod unchanged.
     pub fn allowed(uid: &'a str, warning: Option<&str>) -> Self {
         Self {
             uid,
@@ -71,27 +71,27 @@ impl<'a> AdmissionResponse<'a> {
         }
     }
 
-    /// The object with these operations done to it.
+    /// Allows the object with these operations.
     pub fn patched(uid: &'a str, patch: &Patch) -> Self {
         let text = || serde_json::to_string(patch).expect("operations are JSON").into();
         Self { patch: (!patch.is_empty()).then(text), ..Self::allowed(uid, None) }
     }
 
-    /// The object is not taken.
-    pub fn refused(uid: &'a str, status: Status) -> Self {
+    /// Rejects the object.
+    pub fn rejected(uid: &'a str, status: Status) -> Self {
         Self { allowed: false, status: Some(status), ..Self::allowed(uid, None) }
     }
 
-    /// The same with warnings for whoever sent the object.
+    /// The same with warnings for the client.
     #[must_use]
     pub fn warning<W: fmt::Display>(self, warnings: impl IntoIterator<Item = W>) -> Self {
         Self { warnings: all_of(warnings.into_iter().map(|warning| warning.to_string())), ..self }
     }
 
-    /// What the core decided.
+    /// The response for a decision.
     pub fn of(uid: &'a str, outcome: &'a Result<Outcome, Panicked>) -> Self {
         let Ok(outcome) = outcome else {
-            return Self::allowed(uid, Some("otel-webhook failed; the pod goes on without an agent"));
+            return Self::allowed(uid, Some("otel-webhook failed; the pod is not injected"));
         };
         let asked = !outcome.findings.is_empty();
         Self {
@@ -102,8 +102,8 @@ impl<'a> AdmissionResponse<'a> {
         }
     }
 
-    /// Each language and container with the code of what became of it, such as
-    /// `java/order=Injected python=NoInstrumentation`. None where nothing was asked for.
+    /// Each language and container with the code of its reason, such as
+    /// `java/order=Injected python=NoInstrumentation`. `None` if nothing was opted in to.
     pub fn summary(&self) -> Option<&str> {
         self.audit.as_ref().map(|audit| audit.text.as_str())
     }
@@ -132,7 +132,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("strings and maps of strings are JSON")
 }
 
-/// `AdmissionReview` of `admission.k8s.io/v1` with a response alone.
+/// `AdmissionReview` of `admission.k8s.io/v1` with only a response.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Review<'a> {
@@ -178,7 +178,7 @@ fn summary(outcome: &Outcome) -> String {
     one_line(text)
 }
 
-/// As many warnings as the API server takes.
+/// The warnings that the API server accepts.
 fn all_of(warnings: impl Iterator<Item = String>) -> Vec<String> {
     let mut left = MOST_WARNINGS;
     warnings
@@ -191,7 +191,7 @@ fn all_of(warnings: impl Iterator<Item = String>) -> Vec<String> {
         .collect()
 }
 
-/// One warning, short enough and fit for a header: the API server drops those
+/// One warning, truncated and valid in a header: the API server drops those
 /// with control characters.
 fn cut(warning: &str) -> String {
     let mut warning = warning.replace(char::is_control, " ");
@@ -209,7 +209,7 @@ mod tests {
     use otel_webhook_inject::{Finding, reason::Sign};
 
     #[test]
-    fn a_warning_is_cut_between_characters() {
+    fn a_warning_is_truncated_between_characters() {
         let cut = cut(&"ü".repeat(300));
         assert!(cut.len() <= LONGEST_WARNING && cut.ends_with("ü…"), "{cut}");
     }
@@ -247,14 +247,11 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_panic_allows_the_pod_and_says_so() {
+    fn the_response_after_a_panic_allows_the_pod_with_a_warning() {
         let text = AdmissionResponse::of("u", &Err(Panicked)).write();
         let review: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
         assert_eq!(review["response"]["allowed"], true);
-        assert_eq!(
-            review["response"]["warnings"][0],
-            "otel-webhook failed; the pod goes on without an agent"
-        );
+        assert_eq!(review["response"]["warnings"][0], "otel-webhook failed; the pod is not injected");
         assert!(review["response"].get("patch").is_none());
     }
 }

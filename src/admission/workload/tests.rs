@@ -101,11 +101,11 @@ fn findings_are_reported() {
     for (annotations, expected) in [
         (
             json!({"inject-java": "ordr"}),
-            "inject-java]: java: the Instrumentation \"shop/ordr\" does not exist; in that namespace there are: order",
+            "inject-java]: java: Instrumentation \"shop/ordr\" not found; its namespace has: order",
         ),
         (
             json!({"inject-java": "true", "container-names": "ordr"}),
-            "inject-java]: java in ordr: there is no container \"ordr\" in the pod; there are: order, proxy",
+            "inject-java]: java in ordr: container \"ordr\" not found; the pod has: order, proxy",
         ),
         (
             json!({"inject-go": "true"}),
@@ -113,7 +113,7 @@ fn findings_are_reported() {
         ),
         (
             json!({"inject-java": "true", "inject-python": "true"}),
-            "inject-java]: java: several languages are asked for (java, python), and each needs a list of its \
+            "inject-java]: java: the pod opts in to several languages (java, python), and each needs a list of its \
              containers; annotate the pod with instrumentation.opentelemetry.io/java-container-names, \
              instrumentation.opentelemetry.io/python-container-names",
         ),

@@ -262,7 +262,7 @@ fn requests(plane: &ControlPlane) {
     // Nobody is asked about Deployments, so that these need no webhook.
     registration::apply(plane, &home::deployment("shop", "misspelt", "ordr").to_string());
     let said = until_found(plane, "RequestInVain", 0);
-    let reason = "the Instrumentation \\\"shop/ordr\\\" does not exist; in that namespace there are: default";
+    let reason = "Instrumentation \\\"shop/ordr\\\" not found; its namespace has: default";
     assert!(said.contains(reason) && said.contains("\"name\":\"misspelt\""), "{said}");
     assert!(plane.kubectl(&["delete", "deployment", "misspelt", "-n", "shop"]).ok);
 

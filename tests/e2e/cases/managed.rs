@@ -28,7 +28,7 @@ pub fn together(cluster: &Cluster) {
     assert_eq!(secret["type"], "kubernetes.io/tls");
     let bundle = decoded(&secret, "ca.crt");
     assert_eq!(bundle.matches("BEGIN CERTIFICATE").count(), 1, "one authority");
-    assert_eq!(replicas.all_said("there is no authority"), 1, "made by one of them");
+    assert_eq!(replicas.all_said("there is no CA"), 1, "made by one of them");
     for replica in 0..REPLICAS {
         for kind in KINDS {
             assert_eq!(replicas.bundle(kind, replica), BASE64_STANDARD.encode(&bundle), "{kind} {replica}");
@@ -141,7 +141,7 @@ pub fn foreign_secret(cluster: &Cluster) {
     replicas.register(0);
     replicas.start(0);
     until("it says what is wrong", LIMIT, || {
-        (replicas.said(0, "it is of type \\\"Opaque\\\"") > 0).then_some(())
+        (replicas.said(0, "its type is \\\"Opaque\\\"") > 0).then_some(())
     });
     assert_eq!(decoded(&replicas.secret().expect("a Secret"), "password"), "of somebody");
     assert!(!replicas.is_ready(0));

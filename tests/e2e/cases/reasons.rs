@@ -14,31 +14,31 @@ const ROWS: [Row; 5] = [
     (
         "missing",
         &[("inject-java", "nowhere/nothing")],
-        "the Instrumentation \"nowhere/nothing\" does not exist",
+        "Instrumentation \"nowhere/nothing\" not found",
         "java=InstrumentationNotFound",
     ),
     (
         "misspelt",
         &[("inject-java", "defualt")],
-        "the Instrumentation \"not-helped/defualt\" does not exist; in that namespace there are: default",
+        "Instrumentation \"not-helped/defualt\" not found; its namespace has: default",
         "java=InstrumentationNotFound",
     ),
     (
         "unknown-container",
         &[("inject-java", "true"), ("container-names", "ap")],
-        "there is no container \"ap\" in the pod; there are: app",
+        "container \"ap\" not found; the pod has: app",
         "java/ap=ContainerNotFound",
     ),
     (
         "named-twice",
         &[("inject-java", "true"), ("java-container-names", "app,app")],
-        "the container \"app\" is named twice",
+        "container \"app\" is named twice",
         "java=ContainerNamedTwice",
     ),
     (
         "without-lists",
         &[("inject-java", "true"), ("inject-sdk", "true")],
-        "several languages are asked for (java, sdk)",
+        "the pod opts in to several languages (java, sdk)",
         "ContainerListMissing",
     ),
 ];
@@ -62,7 +62,7 @@ pub fn partly_helped(cluster: &Cluster) {
     let annotations = [("inject-java", "true"), ("container-names", "app, ghost"), ("inject-sdk", "true")];
     let pod = cluster.create(namespace, &asking("partly", &annotations));
     assert!(pod.is_injected(), "{}", pod.pod);
-    assert!(pod.warnings.contains("there is no container \"ghost\""), "{}", pod.warnings);
+    assert!(pod.warnings.contains("container \"ghost\" not found"), "{}", pod.warnings);
     assert!(pod.warnings.contains("the language sdk is not enabled"), "{}", pod.warnings);
     let decision = audit::decision(cluster, namespace, "partly");
     for part in ["java/app=Injected", "java/ghost=ContainerNotFound", "sdk=LanguageDisabled"] {
@@ -113,7 +113,7 @@ pub fn broken_language(cluster: &Cluster) {
     let annotations = [("inject-java", "true"), ("inject-python", "true"), ("container-names", "app")];
     let known = |pod: &Created| pod.warnings.contains("cannot be used");
     let pod = cluster.create_when("the broken one is known", namespace, &asking("both", &annotations), known);
-    let sentence = "java: the Instrumentation \"broken-language/broken\" cannot be used: spec.java.image: \" \" is not an image";
+    let sentence = "java: Instrumentation \"broken-language/broken\" cannot be used: spec.java.image: \" \" is not an image";
     assert!(pod.warnings.contains(sentence), "{}", pod.warnings);
     assert_eq!(pod.variable("app", "OTEL_EXPORTER_OTLP_ENDPOINT"), "http://c:4317");
     let decision = audit::decision(cluster, namespace, "both");

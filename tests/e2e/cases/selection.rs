@@ -24,7 +24,8 @@ pub fn two(cluster: &Cluster) {
     let both = |pod: &Created| pod.warnings.contains("first, second");
     let pod = cluster.create_when("both are known", "two", &java("torn"), both);
     assert!(pod.is_untouched(), "{}", pod.pod);
-    let sentence = "several Instrumentations of namespace \"two\" fit equally: first, second";
+    let sentence =
+        "several Instrumentations of namespace \"two\" match this pod with the same priority: first, second";
     assert!(pod.warnings.contains(sentence), "{}", pod.warnings);
     assert_eq!(audit::decision(cluster, "two", "torn"), "java=AmbiguousInstrumentation");
     // The namespace's confusion is none of a pod that names one.

@@ -53,7 +53,7 @@ fn granted(cluster: &Cluster) {
     let _granted = cluster.webhook.restart_with(&["--cross-namespace", "granted"]);
     let shared = |name| named(name, "host/shared");
     let hidden = cluster.create(GUEST, &shared("hidden"));
-    let sentence = "Warning: otel-webhook: java: the Instrumentation \"host/shared\" does not exist or is not \
+    let sentence = "Warning: otel-webhook: java: Instrumentation \"host/shared\" not found, or not \
                     granted to namespace \"guest\"";
     assert!(hidden.is_untouched() && hidden.warnings.contains(sentence), "{}", hidden.warnings);
     assert_eq!(audit::decision(cluster, GUEST, "hidden"), "java=InstrumentationNotGranted");
@@ -95,7 +95,7 @@ fn workload(cluster: &Cluster) {
         let ran = cluster.plane.kubectl_in(&args, &deployment.to_string());
         ran.stderr.contains("Warning").then_some(ran.stderr)
     });
-    let sentence = "\"host/private\" does not exist or is not granted to namespace \"guest\"";
+    let sentence = "\"host/private\" not found, or not granted to namespace \"guest\"";
     assert!(warnings.contains(sentence), "{warnings}");
 }
 
@@ -103,7 +103,7 @@ fn denied(cluster: &Cluster) {
     allow(cluster, "=*");
     let _denied = cluster.webhook.restart_with(&["--cross-namespace", "deny"]);
     let pod = cluster.create(GUEST, &named("denied", "host/shared"));
-    let sentence = "\"host/shared\" would be one of another namespace, which --cross-namespace=deny does not \
+    let sentence = "\"host/shared\" is in another namespace, which --cross-namespace=deny does not \
                     allow; create one in namespace \"guest\"";
     assert!(pod.is_untouched() && pod.warnings.contains(sentence), "{}", pod.warnings);
     assert_eq!(audit::decision(cluster, GUEST, "denied"), "java=CrossNamespaceDenied");

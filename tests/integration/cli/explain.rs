@@ -30,7 +30,7 @@ set port 4318, or OTEL_EXPORTER_OTLP_PROTOCOL to grpc
 
 Pod/p in namespace default
   CONTAINER  LANGUAGE  OUTCOME            INSTRUMENTATION  REASON
-  ap         java      ContainerNotFound  default/inst     there is no container \"ap\" in the pod; there are: app
+  ap         java      ContainerNotFound  default/inst     container \"ap\" not found; the pod has: app
   app        java      Injected           default/inst     injected
 
 Pod/quiet in namespace default
@@ -94,7 +94,7 @@ fn input_without_workloads_says_so() {
 fn the_container_that_was_taken_is_said_where_helpers_are_skipped() {
     let two = pod("name: p").replace("containers:", "containers:\n    - {name: mesh, image: m:1}");
     let run = explain(&["--helper-containers", "other,mesh"], &[INSTRUMENTATION, &two]);
-    let note = "  note on java in app: no container is named, so \"app\" was taken: known proxies and helpers are skipped \
+    let note = "  note on java in app: no container is named, so \"app\" was selected; known proxies and helpers are skipped \
         (mesh)";
     assert!(run.out.lines().any(|line| line == note), "{}", run.out);
     let taken = explain(&[], &[INSTRUMENTATION, &two]);
@@ -117,6 +117,6 @@ fn a_pod_that_would_be_evicted_is_explained_by_the_size_of_the_agent() {
 fn what_was_done_to_resources_is_said() {
     let documents = FIRST_CASE.to_owned();
     let run = succeed(&["explain", "-f", "-", "--init-resources=neutral"], &documents);
-    let note = "  note on java in order: init containers ask for no more than the pod does: requests none; limits none";
+    let note = "  note on java in order: the resources of the init containers were adjusted so that the pod's requests and limits stay the same: requests none; limits none";
     assert!(run.out.lines().any(|line| line == note), "{}", run.out);
 }

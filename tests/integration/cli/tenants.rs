@@ -26,9 +26,9 @@ fn every_subcommand_decides_by_the_flag_and_shows_no_name() {
             lines.collect::<Vec<_>>().join("\n")
         };
         let known = said("allow", "", "other");
-        assert!(known.contains("does not exist; in that namespace there are: secret"), "{command}: {known}");
+        assert!(known.contains("not found; its namespace has: secret"), "{command}: {known}");
         let hidden = said("granted", "cart", "other");
-        let sentence = "\"infra/other\" does not exist or is not granted to namespace \"shop\"";
+        let sentence = "\"infra/other\" not found, or not granted to namespace \"shop\"";
         assert!(hidden.contains(sentence) && !hidden.contains("secret"), "{command}: {hidden}");
         assert_eq!(said("granted", "cart", "secret"), hidden.replace("infra/other", "infra/secret"));
         let denied = said("deny", "shop", "other");

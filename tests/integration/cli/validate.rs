@@ -29,9 +29,9 @@ fn a_verdict_for_each_instrumentation() {
 Instrumentation/bad in namespace shop: rejected
   error    spec.propagators[0]: \"B3\" is not a propagator (did you mean \"b3\"?); valid: tracecontext, baggage, b3, \
 b3multi, jaeger, xray, ottrace, none
-  warning  spec.sampler.type: is not set; each agent takes its own default, and the argument is ignored
-  warning  spec.exporter.endpoint: begins with https://, but spec.exporter.tls is not set; agents trust the CAs of \
-their own images
+  warning  spec.sampler.type: is not set; each agent uses its own default, and the argument is ignored
+  warning  spec.exporter.endpoint: begins with https://, but spec.exporter.tls is not set; agents use the CA \
+bundles of the application's images
 
 Instrumentation/inst in namespace default: allowed
 ";
@@ -49,7 +49,7 @@ fn what_cannot_be_read_of_a_limit_range_is_warned_of() {
     let run = validate(&["-n", "shop"], &[&range("one")]);
     let expected = "\
 LimitRange/l in namespace shop: allowed
-  warning  spec.limits[0].max.cpu: \"one\" is not a quantity of at least zero, such as 500m or 128Mi; it does not count
+  warning  spec.limits[0].max.cpu: \"one\" is not a quantity of at least zero, such as 500m or 128Mi; it is ignored
 ";
     assert_eq!((&*run.out, &*run.err, run.code), (expected, "", 0));
     assert_eq!(validate(&["--strict"], &[&range("one")]).code, 1);
@@ -61,7 +61,7 @@ fn json_has_one_object_an_instrumentation_and_line() {
     let run = validate(&["-o", "json", "-n", "cart"], &[SERVICE, INSTRUMENTATION, BAD]);
     let warning = json!({
         "kind": "sampler-type-not-set", "field": "spec.sampler.type",
-        "message": "is not set; each agent takes its own default, and the argument is ignored",
+        "message": "is not set; each agent uses its own default, and the argument is ignored",
     });
     let objects = values(&run);
     let expected = json!({
@@ -99,13 +99,13 @@ fn a_volume_that_is_smaller_than_its_agent_is_warned_of() {
             format!("spec:\n  java: {{volumeLimitSize: {limit}, extensions: [{{image: e, dir: /e}}]}}");
         INSTRUMENTATION.replace("spec:", &java)
     };
-    let expected = "  warning  spec.java.volumeLimitSize: 33Mi is less than the agent takes (34Mi), so that the kubelet may evict \
-        its pods; valid: 34Mi at least, or volumeClaimTemplate\n";
+    let expected = "  warning  spec.java.volumeLimitSize: 33Mi is less than the size of the agent (34Mi), so the kubelet may evict \
+        its pods; valid: at least 34Mi, or volumeClaimTemplate\n";
     let small = validate(&[], &[&limited("33Mi")]);
     assert!(small.out.contains(expected), "{}", small.out);
     for (arguments, limit) in [(&[][..], "34Mi"), (&["--agent-size=extension=1Mi"], "25Mi")] {
         let fine = validate(arguments, &[&limited(limit)]);
-        assert!(!fine.out.contains("less than the agent takes"), "{}", fine.out);
+        assert!(!fine.out.contains("less than the size of the agent"), "{}", fine.out);
     }
 }
 

@@ -78,7 +78,7 @@ pub fn cases() -> Vec<Case> {
             port,
             "nginx",
             "http://c:4318",
-            "NginxModuleOtelExporterEndpoint has port 4318, but this agent sends grpc alone; set port 4317",
+            "NginxModuleOtelExporterEndpoint has port 4318, but this agent sends grpc only; set port 4317",
         ),
         Case {
             code: port,
@@ -93,14 +93,14 @@ pub fn cases() -> Vec<Case> {
             "java",
             "JAVA_TOOL_OPTIONS",
             "-javaagent:/dd/dd-java-agent.jar",
-            "JAVA_TOOL_OPTIONS loads another agent, dd-java-agent.jar; two agents in one process disturb each other, \
+            "JAVA_TOOL_OPTIONS loads another agent, dd-java-agent.jar; two agents in one process interfere with each other, \
              so remove one of them",
         ),
         variable(
             "nodejs",
             "NODE_OPTIONS",
             "--require dd-trace/init",
-            "NODE_OPTIONS loads another agent, dd-trace/init; two agents in one process disturb each other, so remove \
+            "NODE_OPTIONS loads another agent, dd-trace/init; two agents in one process interfere with each other, so remove \
              one of them",
         ),
         variable(
@@ -115,13 +115,13 @@ pub fn cases() -> Vec<Case> {
             "CORECLR_PROFILER",
             "{846F5F1C-F9AE-4B07-969E-05C26BC060D8}",
             "CORECLR_PROFILER loads another agent, {846F5F1C-F9AE-4B07-969E-05C26BC060D8}; .NET loads that profiler \
-             and not this agent's, so remove one of them",
+             instead of the injected one, so remove one of them",
         ),
         arm64(
             "apache-httpd",
             json!({}),
             selector,
-            "the pod is for arm64 nodes, and \
+            "the pod runs on arm64 nodes only, and \
              ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-apache-httpd:1.0.4 has no build for \
              arm64; set an image that has one",
         ),
@@ -129,7 +129,7 @@ pub fn cases() -> Vec<Case> {
             "dotnet",
             json!({"dotnet": {"image": dotnet}}),
             affinity,
-            "the pod is for arm64 nodes, and \
+            "the pod runs on arm64 nodes only, and \
              ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-dotnet:1.15.0 has no build for arm64; \
              set an image that has one",
         ),
@@ -139,7 +139,7 @@ pub fn cases() -> Vec<Case> {
             spec: json!({}),
             container: json!({"resources": {"limits": {"ephemeral-storage": "60Mi"}}}),
             pod: json!({}),
-            sentence: "the agents take 24Mi of the pod's 60Mi of ephemeral storage; 36Mi are left for logs and files, \
+            sentence: "the agents take 24Mi of the pod's 60Mi of ephemeral storage; 36Mi is left for logs and files, \
                        and the kubelet evicts the pod when it uses more; raise resources.limits[ephemeral-storage]",
         },
         Case {
@@ -148,7 +148,7 @@ pub fn cases() -> Vec<Case> {
             spec: json!({"java": {"volumeLimitSize": "10Mi"}}),
             container: json!({}),
             pod: json!({}),
-            sentence: "the agent takes 24Mi, more than the size limit of its volume (10Mi), so that the kubelet may \
+            sentence: "the agent needs 24Mi, more than the size limit of its volume (10Mi), so the kubelet may \
                        evict the pod; raise spec.java.volumeLimitSize, or set spec.java.volumeClaimTemplate",
         },
     ]

@@ -1,15 +1,15 @@
-//! Mends what the linked types say too narrowly or at too great a length.
+//! Corrects parts of the generated schema that are too strict or too long.
 
 use serde_json::{Map, Value, json};
 
 use super::patterns::QUANTITY;
 
-/// What a claim template may say of its metadata; the rest is the cluster's.
+/// The metadata that a claim template may have; the API server sets the rest.
 const TEMPLATE_METADATA: [&str; 5] = ["annotations", "finalizers", "labels", "name", "namespace"];
 
-/// Mends the schema of the whole resource.
+/// Corrects the schema of the whole resource.
 pub fn mend(schema: &mut Value) {
-    // A resource that leaves everything to the defaults is complete without a `spec`.
+    // A resource that uses only defaults is complete without a `spec`.
     remove(schema, "required");
     for language in schema["properties"]["spec"]["properties"].as_object_mut().into_iter().flatten() {
         if let Some(claim) = language.1.pointer_mut("/properties/volumeClaimTemplate") {
@@ -19,7 +19,7 @@ pub fn mend(schema: &mut Value) {
     mend_node(schema);
 }
 
-/// Typed clients store a claim template that nobody set as an empty object.
+/// Typed clients store a claim template that is not set as an empty object.
 fn mend_claim(claim: &mut Value) {
     remove(claim, "required");
     if let Some(metadata) =
@@ -45,7 +45,7 @@ fn mend_node(schema: &mut Value) {
         node.insert("description".into(), json!("A quantity, such as 100m or 64Mi."));
     } else if let Some(text) = text {
         // Whole pages of the Kubernetes reference, once for each language,
-        // are more than `kubectl apply` can note in its annotation (256 KiB).
+        // do not fit into the annotation of `kubectl apply` (256 KiB).
         let short = first_sentence(text);
         node.insert("description".into(), json!(short));
     }
@@ -63,9 +63,9 @@ fn mend_node(schema: &mut Value) {
     }
 }
 
-/// The types call a quantity a string. Kubernetes takes a number as well
-/// (`cpu: 1`), and a schema that refused it would refuse resources that the
-/// operator serves today.
+/// In the types a quantity is a string. Kubernetes also accepts a number
+/// (`cpu: 1`), and a schema that rejected it would reject resources that the
+/// operator accepts.
 fn mend_quantity(node: &mut Map<String, Value>) {
     node.shift_remove("type");
     node.insert("x-kubernetes-int-or-string".into(), json!(true));

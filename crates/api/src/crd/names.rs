@@ -1,9 +1,9 @@
-//! Names that a field may have, and their schema.
+//! Closed lists of names, and their schema.
 
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-/// Samplers that the OpenTelemetry specification and the operator know.
+/// Samplers of the OpenTelemetry specification and the operator.
 pub const SAMPLERS: [&str; 9] = [
     "always_on",
     "always_off",
@@ -16,7 +16,7 @@ pub const SAMPLERS: [&str; 9] = [
     "xray",
 ];
 
-/// Propagators that the OpenTelemetry specification and the operator know.
+/// Propagators of the OpenTelemetry specification and the operator.
 pub const PROPAGATORS: [&str; 8] =
     ["tracecontext", "baggage", "b3", "b3multi", "jaeger", "xray", "ottrace", "none"];
 

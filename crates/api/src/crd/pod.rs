@@ -1,6 +1,6 @@
-//! Keywords for what is copied into pods as it is written: what the API server
-//! takes there, value by value. What values mean to each other is for
-//! validation to say.
+//! Schema keywords for parts that are copied into pods unchanged: what the API server
+//! accepts there, value by value. Validation checks how values
+//! depend on each other.
 
 use serde_json::{Value, json};
 
@@ -12,10 +12,10 @@ use super::{
 /// The longest name of an object.
 pub const LONGEST_NAME: usize = 253;
 
-/// The highest user or group that there is.
+/// The highest valid user or group ID.
 const HIGHEST_ID: i64 = 2_147_483_647;
 
-/// Where a variable's value is read from.
+/// The source of a variable's value.
 pub fn source(source: &mut Value) {
     let members = &mut source["properties"];
     for object in ["configMapKeyRef", "secretKeyRef"] {
@@ -23,7 +23,7 @@ pub fn source(source: &mut Value) {
         set(reference, "name", json!({"minLength": 1, "maxLength": LONGEST_NAME, "pattern": OBJECT_NAME}));
         set(reference, "key", json!({"minLength": 1, "maxLength": LONGEST_NAME, "pattern": KEY}));
     }
-    // Typed clients that leave the version out have it written as "".
+    // Typed clients write a version that is not set as "".
     set(&mut members["fieldRef"]["properties"], "apiVersion", json!({"enum": ["v1", ""]}));
 }
 
@@ -58,7 +58,7 @@ pub fn selector(selector: &mut Value) {
     set(&mut expression["values"], "items", value);
 }
 
-/// The claim of a volume that comes and goes with its pod.
+/// The claim template of an ephemeral volume.
 pub fn claim(claim: &mut Value) {
     let metadata = &mut claim["properties"]["metadata"]["properties"];
     set(&mut metadata["labels"], "additionalProperties", json!({"pattern": LABEL_VALUE}));

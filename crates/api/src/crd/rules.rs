@@ -1,12 +1,12 @@
-//! Bounds, patterns and CEL rules: what validation refuses, as far as the API
-//! server can refuse it by itself, so that nonsense stays out of a cluster
-//! whose webhook is down.
+//! Bounds, patterns and CEL rules: what validation rejects, as far as the API
+//! server can reject it by itself, so that invalid objects are rejected even
+//! while the webhook is down.
 //!
-//! The API server estimates what a rule can cost at most and takes no CRD
-//! beyond its limit, so lists and texts that a rule reads are bounded. The
-//! bounds are generous, and validation has the same: it reads this schema.
+//! The API server estimates the maximum cost of a rule and rejects a CRD
+//! above its limit, so lists and strings that a rule reads are bounded. The
+//! bounds are generous. Validation has the same: it reads this schema.
 //!
-//! A rule whose evaluation fails refuses without a useful text. That is why
+//! A rule that fails to evaluate rejects the object without a useful message. That is why
 //! `matches` stands before `double`, and `isQuantity` before `quantity`.
 
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ use crate::defaults::LANGUAGES;
 /// Adds everything to the schema of the whole resource.
 pub fn add(schema: &mut Value) {
     let spec = &mut schema["properties"]["spec"]["properties"];
-    // Typed clients write a policy that nobody set as "".
+    // Typed clients write a policy that is not set as "".
     set(spec, "imagePullPolicy", json!({"enum": ["Always", "IfNotPresent", "Never", ""]}));
     pod::security_context(&mut spec["initContainerSecurityContext"]);
     sampler(&mut spec["sampler"]);
@@ -65,7 +65,7 @@ fn add_rule(node: &mut Value, rule: Value) {
     rules.as_array_mut().expect("a list of rules").push(rule);
 }
 
-/// A rule that says what is wrong by itself.
+/// A rule with its message.
 fn rule(rule: impl Into<String>, message: &str) -> Value {
     json!({"rule": rule.into(), "message": message})
 }
@@ -93,9 +93,9 @@ fn sampler(sampler: &mut Value) {
     for (requirement, message) in [
         (
             "pair.contains('=')",
-            "argument must be key=value pairs parted by commas, such as \"endpoint=http://jaeger:14250\"",
+            "argument must be comma-separated key=value pairs, such as \"endpoint=http://jaeger:14250\"",
         ),
-        ("pair != 'endpoint='", "argument must have an endpoint that is not empty"),
+        ("pair != 'endpoint='", "argument must have a non-empty endpoint"),
         (
             &format!("!pair.startsWith('pollingIntervalMs=') || pair.substring(18).matches('{INTERVAL}')"),
             "argument must have a whole number for pollingIntervalMs, such as \"5000\"",
@@ -106,7 +106,7 @@ fn sampler(sampler: &mut Value) {
     }
 }
 
-/// That a text is a number from 0 to 1.
+/// The condition that a string is a number from 0 to 1.
 fn in_range(text: &str) -> String {
     let pattern = RATIO.replace('\\', r"\\");
     format!("({text}.matches('{pattern}') && double({text}) >= 0.0 && double({text}) <= 1.0)")
@@ -125,8 +125,8 @@ fn variables(list: &mut Value) {
     add_rule(variable, rule(text, "value and valueFrom cannot both be set"));
 }
 
-/// A claim template that says nothing counts as none. What CEL takes for one
-/// that does is what nobody would write by accident.
+/// An empty claim template is treated as not set. CEL cannot recognise every
+/// empty form, but only those that nobody writes by accident are missing.
 fn claim_or_limit() -> Value {
     let claim = "self.volumeClaimTemplate";
     let spec = format!("{claim}.spec");
@@ -139,7 +139,7 @@ fn claim_or_limit() -> Value {
     rule(text, "volumeClaimTemplate and volumeLimitSize cannot both be set")
 }
 
-/// CPU and memory alone: a rule over all names would cost more than the API server allows.
+/// CPU and memory only: a rule for all names would cost more than the API server allows.
 fn limits_hold_requests() -> Value {
     let holds = |name: &str| {
         let of = |list: &str| format!("string(self.{list}['{name}'])");
@@ -152,7 +152,7 @@ fn limits_hold_requests() -> Value {
     };
     let text =
         format!("!has(self.limits) || !has(self.requests) || ({} && {})", holds("cpu"), holds("memory"));
-    rule(text, "requests cannot be more than limits")
+    rule(text, "requests must not be greater than limits")
 }
 
 fn selector(selector: &mut Value) {
@@ -161,11 +161,11 @@ fn selector(selector: &mut Value) {
     set(members, "matchLabels", json!({"maxProperties": 64}));
     let labels = &mut members["matchLabels"];
     let keys = format!("self.all(key, key.matches('{}'))", QUALIFIED_NAME.replace('\\', r"\\"));
-    add_rule(labels, rule(keys, "every key must be a label's name, such as \"app.kubernetes.io/name\""));
+    add_rule(labels, rule(keys, "every key must be a label key, such as \"app.kubernetes.io/name\""));
     set(members, "matchExpressions", json!({"maxItems": 64}));
     let expression = &mut members["matchExpressions"]["items"];
     set(&mut expression["properties"], "values", json!({"maxItems": 256}));
     let values = "(has(self.values) && size(self.values) > 0) == (self.operator in ['In', 'NotIn'])";
-    let message = "values must be given for In and NotIn, and for no other operator";
+    let message = "values must be set for In and NotIn, and for no other operator";
     add_rule(expression, rule(values, message));
 }

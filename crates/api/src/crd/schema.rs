@@ -1,7 +1,7 @@
-//! The CRD's schema, read for validation.
+//! The schema of the CRD, parsed for validation.
 //!
-//! The program has it in itself as it was made last; a test fails when the
-//! types say otherwise.
+//! The program contains the generated file; a test fails if it differs from
+//! what the types generate.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -16,46 +16,46 @@ use super::patterns::{PATTERNS, Pattern};
 /// The CRD as JSON, as `otel-webhook crd` prints it.
 pub(super) const CRD: &str = include_str!("crd.json");
 
-/// What a value may be. A keyword that is not known here is an error, so that none is passed over.
+/// The schema of a value. An unknown keyword is an error, so that none is ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Schema {
-    /// The type; none for a quantity.
+    /// The type; `None` for a quantity.
     #[serde(rename = "type")]
     pub kind: Option<Kind>,
-    /// Whether it is a quantity, which is a number or text.
+    /// Whether it is a quantity, which is a number or a string.
     #[serde(rename = "x-kubernetes-int-or-string")]
     pub is_quantity: bool,
     /// Members of an object, by their names.
     pub properties: BTreeMap<Box<str>, Schema>,
-    /// Its other members, where it may have any.
+    /// The schema of other members, if any are allowed.
     pub additional_properties: Option<Box<Schema>>,
-    /// Members that have to be there.
+    /// Required members.
     pub required: Vec<Box<str>>,
-    /// The most members.
+    /// The maximum number of members.
     pub max_properties: Option<usize>,
     /// The items of a list.
     pub items: Option<Box<Schema>>,
-    /// The most items.
+    /// The maximum number of items.
     pub max_items: Option<usize>,
-    /// The only texts there are.
+    /// The valid strings.
     #[serde(rename = "enum")]
     pub choice: Option<Vec<Box<str>>>,
-    /// What a text looks like.
+    /// The pattern of a string.
     #[serde(deserialize_with = "known")]
     pub pattern: Option<&'static Compiled>,
-    /// The fewest characters.
+    /// The minimum number of characters.
     pub min_length: usize,
-    /// The most characters.
+    /// The maximum number of characters.
     pub max_length: Option<usize>,
-    /// The least number.
+    /// The minimum.
     pub minimum: Option<i64>,
-    /// The greatest number.
+    /// The maximum.
     pub maximum: Option<i64>,
     /// `int32` or `int64`.
     pub format: Option<Box<str>>,
 
-    // For people, or for the API server alone.
+    // For people, or for the API server only.
     #[serde(rename = "description")]
     _description: IgnoredAny,
     #[serde(rename = "nullable")]
@@ -66,7 +66,7 @@ pub struct Schema {
     _rules: IgnoredAny,
 }
 
-/// The types that fields have.
+/// The types of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Kind {
@@ -82,16 +82,16 @@ pub enum Kind {
     Integer,
 }
 
-/// A pattern, ready for use.
+/// A compiled pattern.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The pattern in words.
+    /// The pattern with its words.
     pub pattern: &'static Pattern,
-    /// What a text has to match.
+    /// The regular expression.
     pub regex: Regex,
 }
 
-/// The way to the schema of `spec`.
+/// The CRD down to the schema of `spec`.
 #[derive(Deserialize)]
 struct Crd {
     spec: CrdSpec,
@@ -124,7 +124,7 @@ struct Parts {
 }
 
 static SPEC: LazyLock<Schema> = LazyLock::new(|| {
-    let crd: Crd = serde_json::from_str(CRD).expect("the CRD can be read; a test does");
+    let crd: Crd = serde_json::from_str(CRD).expect("a test parses the CRD");
     let [version] = crd.spec.versions;
     version.schema.whole.properties.spec
 });
@@ -132,7 +132,7 @@ static SPEC: LazyLock<Schema> = LazyLock::new(|| {
 static COMPILED: LazyLock<Vec<Compiled>> = LazyLock::new(|| {
     let compile = |pattern: &'static Pattern| Compiled {
         pattern,
-        regex: Regex::new(pattern.regex).expect("every pattern is tried in a test"),
+        regex: Regex::new(pattern.regex).expect("a test compiles every pattern"),
     };
     PATTERNS.iter().map(compile).collect()
 });
@@ -161,7 +161,7 @@ mod tests {
 
     #[cfg(feature = "schema")]
     #[test]
-    fn the_schema_in_the_program_is_what_the_types_say() {
+    fn the_schema_in_the_program_is_the_one_that_the_types_generate() {
         let carried: Value = serde_json::from_str(CRD).expect("JSON");
         assert!(
             carried == crate::crd::of_types(),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn every_keyword_and_pattern_is_understood() {
+    fn every_keyword_and_pattern_is_known() {
         let sampler = &spec().properties["sampler"].properties["type"];
         assert_eq!((sampler.kind, sampler.choice.as_ref().map(Vec::len)), (Some(Kind::String), Some(9)));
     }

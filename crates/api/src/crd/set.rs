@@ -1,8 +1,8 @@
-//! Setting keywords of a schema.
+//! Sets keywords of a schema.
 
 use serde_json::Value;
 
-/// Sets keywords of a member, where there is such a member.
+/// Sets keywords of a member, if it exists.
 pub fn set(members: &mut Value, name: &str, keywords: Value) {
     if let (Some(node), Value::Object(keywords)) =
         (members.get_mut(name).and_then(Value::as_object_mut), keywords)

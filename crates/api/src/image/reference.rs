@@ -19,19 +19,19 @@ impl<'r> Reference<'r> {
             Some((named, digest)) => (named, Some(digest)),
             None => (image, None),
         };
-        // A colon before the last slash is that of the registry's port.
+        // A colon before the last slash separates the port of the registry.
         let name = named.rfind('/').map_or(0, |slash| slash + 1);
         let (repository, tag) = match named[name..].find(':') {
             Some(colon) => (&named[..name + colon], Some(&named[name + colon + 1..])),
             None => (named, None),
         };
-        // The registry that is meant where none is named.
+        // The default registry.
         let hub = ["docker.io/", "index.docker.io/"];
         let repository = hub.iter().find_map(|hub| repository.strip_prefix(hub)).unwrap_or(repository);
         Self { repository, tag, digest }
     }
 
-    /// The version that the tag is; none for a tag such as `latest`.
+    /// The tag as a version; `None` for a tag such as `latest`.
     pub fn version(&self) -> Option<Version<'r>> {
         self.tag.and_then(Version::parse)
     }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_is_taken_apart() {
+    fn a_reference_is_split_into_its_parts() {
         for (image, repository, tag, digest) in [
             ("ghcr.io/a/java:2.30.0", "ghcr.io/a/java", Some("2.30.0"), None),
             ("localhost:5000/java", "localhost:5000/java", None, None),

@@ -11,7 +11,7 @@ fn images(java: Option<&str>, registry: Option<&str>) -> DefaultImages {
     DefaultImages { overrides, registry: registry.map(str::to_owned) }
 }
 
-/// What becomes of an image that equals its record: the new image, or the reason to keep it.
+/// The result for an image that equals its recorded default: the new image, or the reason to keep it.
 fn follow(language: &LanguageDefaults, images: &DefaultImages, image: &str) -> Result<String, Keep> {
     let stored = Stored { image: Some(image), recorded: Some(image), is_blocked: false };
     let choice = images.choose(language, stored);
@@ -40,7 +40,7 @@ fn mirrored(tag: &str) -> String {
 const BREAKS: Keep = Keep::Breaking("2.0.0");
 
 #[test]
-fn the_built_in_default_is_followed_within_its_repository_only() {
+fn the_built_in_default_replaces_images_of_its_repository_only() {
     let built_in = DefaultImages::default();
     for (image, expected) in [
         (official(":2.29.0"), Ok(JAVA.image)),
@@ -70,18 +70,18 @@ fn the_built_in_default_is_followed_within_its_repository_only() {
 }
 
 #[test]
-fn an_administrators_default_is_followed_from_every_repository_but_never_back_or_across() {
+fn an_administrators_default_replaces_images_of_every_repository_but_never_by_an_older_or_breaking_version() {
     let newer = mirrored(":2.30.0");
     let set = images(Some(&newer), None);
     for (image, expected) in [
         (official(":2.29.0"), Ok(&*newer)),
-        // Of another repository: the administrator says which one is to be pulled from.
+        // Another repository: the administrator decides from which one to pull.
         (official(":2.31.0"), Ok(&newer)),
         (official("@sha256:00"), Ok(&newer)),
         (official(":latest"), Ok(&newer)),
         ("other:2.1".to_owned(), Ok(&newer)),
         (mirrored(":2.29.0"), Ok(&newer)),
-        // Nobody can tell which is older, so the administrator's word counts.
+        // Which one is older is unknown, so the administrator's default is used.
         (mirrored(":latest"), Ok(&newer)),
         (mirrored("@sha256:00"), Ok(&newer)),
         (mirrored(":2.30.0@sha256:00"), Ok(&newer)),
@@ -97,13 +97,13 @@ fn an_administrators_default_is_followed_from_every_repository_but_never_back_or
 }
 
 #[test]
-fn a_default_that_an_administrator_set_to_an_older_version_is_for_what_has_no_image() {
+fn an_older_default_of_an_administrator_is_used_only_if_no_image_is_set() {
     let older = official(":2.28.0");
     let set = images(Some(&older), None);
     assert_eq!(set.choose(&JAVA, Stored::default()).image, older);
     assert_eq!(follow(&JAVA, &set, &official(":2.27.0")), Ok(older.clone()));
     assert_eq!(follow(&JAVA, &set, &official(":2.29.0")), Err(Keep::OlderDefault));
-    // Naming the public image does not make nodes reach the public registry.
+    // Setting the public image does not mean that nodes can reach the public registry.
     assert_eq!(follow(&JAVA, &set, &mirrored(":2.27.0")), Err(Keep::OtherRepository));
 
     let before = mirrored(":1.33.6");
@@ -118,7 +118,7 @@ fn a_default_that_an_administrator_set_to_an_older_version_is_for_what_has_no_im
 }
 
 #[test]
-fn a_registry_of_the_administrators_counts_for_every_language() {
+fn a_registry_of_the_administrator_applies_to_every_language() {
     for registry in ["mirror.example.com:5000", "mirror.example.com/a/b/"] {
         let set = images(None, Some(registry));
         let java = set.image(&JAVA);
@@ -134,7 +134,7 @@ fn a_registry_of_the_administrators_counts_for_every_language() {
 }
 
 #[test]
-fn only_java_and_dotnet_have_a_version_that_is_not_crossed() {
+fn only_java_and_dotnet_have_a_version_with_breaking_changes() {
     let built_in = DefaultImages::default();
     for (language, older, expected) in [
         (&DOTNET, "1.2.0", Err(Keep::Breaking("1.3.0"))),
@@ -152,7 +152,7 @@ fn only_java_and_dotnet_have_a_version_that_is_not_crossed() {
 }
 
 #[test]
-fn what_somebody_chose_or_left_out_is_no_matter_of_versions() {
+fn a_chosen_or_missing_image_does_not_depend_on_versions() {
     let built_in = DefaultImages::default();
     let old = official(":2.29.0");
     for recorded in [None, Some(JAVA.image), Some("")] {
@@ -168,7 +168,7 @@ fn what_somebody_chose_or_left_out_is_no_matter_of_versions() {
 }
 
 #[test]
-fn the_status_keeps_the_languages_that_it_names() {
+fn the_status_keeps_the_images_of_the_languages_that_it_lists() {
     let record = image_annotation("java");
     let object = |blocked: &str| {
         json!({
@@ -186,7 +186,7 @@ fn the_status_keeps_the_languages_that_it_names() {
 }
 
 #[test]
-fn a_kept_image_keeps_its_record() {
+fn a_kept_image_stays_recorded() {
     let built_in = DefaultImages::default();
     for (image, recorded, expected) in [
         (Some("own:1"), Some("own:1"), "own:1"),
@@ -200,7 +200,7 @@ fn a_kept_image_keeps_its_record() {
 }
 
 #[test]
-fn the_operator_upgrades_no_image_of_the_defaults_repository_across_the_break() {
+fn the_operator_upgrades_no_image_of_the_default_repository_across_breaking_changes() {
     for (image, default, expected) in [
         (official(":1.99.9"), JAVA.image.to_owned(), Some("2.0.0")),
         (official(":2.0.0"), JAVA.image.to_owned(), None),
@@ -216,7 +216,7 @@ fn the_operator_upgrades_no_image_of_the_defaults_repository_across_the_break() 
 }
 
 #[test]
-fn a_sentence_names_both_images_and_the_reason() {
+fn a_message_names_both_images_and_the_reason() {
     let choose = |image: &str| {
         let stored = Stored { image: Some(image), recorded: Some(image), is_blocked: false };
         images(Some("own:3"), None).choose(&JAVA, stored).to_string()

@@ -6,18 +6,18 @@ use std::cmp::Ordering;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Version<'t> {
     numbers: Vec<u64>,
-    /// How near to the release a pre-release is, and its number; none for a release.
+    /// The stage of a pre-release, and its number; `None` for a release.
     stage: Option<(usize, u64)>,
-    /// What comes behind, such as `-alpine`.
+    /// The suffix, such as `-alpine`.
     variant: &'t str,
 }
 
-/// Words of pre-releases, those of each row alike, from early to late.
+/// Names of the stages of pre-releases, from early to late; those of one row are equal.
 const STAGES: [&[&str]; 4] =
     [&["dev", "snapshot"], &["alpha", "a"], &["beta", "b"], &["rc", "c", "pre", "preview"]];
 
 impl<'t> Version<'t> {
-    /// Reads a tag; none for one that is no version, such as `latest`.
+    /// Parses a tag; `None` if it is not a version, such as `latest`.
     pub fn parse(tag: &'t str) -> Option<Self> {
         let mut rest = tag.strip_prefix(['v', 'V']).unwrap_or(tag);
         let mut numbers = Vec::new();
@@ -35,12 +35,12 @@ impl<'t> Version<'t> {
             numbers.pop();
         }
         let (stage, variant) = stage(rest);
-        // What follows without a separator is no part of a version, but of a hash or a name.
+        // Text that follows without a separator belongs to a hash or a name, not to a version.
         let is_parted = variant.is_empty() || variant.starts_with(['-', '+', '_', '.']);
         is_parted.then_some(Self { numbers, stage, variant })
     }
 
-    /// Which one is the newer; none where that cannot be told, as between `-alpine` and `-debian`.
+    /// Compares two versions; `None` if they cannot be compared, as `-alpine` and `-debian`.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let numbers = self.numbers.cmp(&other.numbers);
         if numbers.is_ne() {
@@ -56,7 +56,7 @@ impl<'t> Version<'t> {
         }
     }
 
-    /// Whether it comes before a release. As in semantic versions, what a hyphen follows does.
+    /// Whether it is earlier than a release. As in semantic versions, one with a hyphen is.
     pub fn is_below(&self, release: &Self) -> bool {
         match self.numbers.cmp(&release.numbers) {
             Ordering::Equal => self.stage.is_some() || self.variant.starts_with('-'),
@@ -65,13 +65,13 @@ impl<'t> Version<'t> {
     }
 }
 
-/// The digits at the beginning of a text, as a number, and what is behind them.
+/// The digits at the beginning of a string, as a number, and the rest.
 fn number(text: &str) -> Option<(u64, &str)> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     Some((text[..end].parse().ok()?, &text[end..]))
 }
 
-/// The pre-release that a text begins with, and what is behind it.
+/// The pre-release at the beginning of a string, and the rest.
 fn stage(text: &str) -> (Option<(usize, u64)>, &str) {
     let word = text.strip_prefix(['-', '.', '_']).unwrap_or(text);
     let end = word.find(|letter: char| !letter.is_ascii_alphabetic()).unwrap_or(word.len());
@@ -84,7 +84,7 @@ fn stage(text: &str) -> (Option<(usize, u64)>, &str) {
     (Some((rank, build)), rest)
 }
 
-/// The name of a variant, and the number that it ends with.
+/// The name of a variant, and the number at its end.
 fn build(variant: &str) -> (&str, u64) {
     let name = variant.trim_end_matches(|letter: char| letter.is_ascii_digit());
     (name, variant[name.len()..].parse().unwrap_or_default())
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_is_none() {
+    fn tags_that_are_not_versions_are_none() {
         for tag in
             ["", "latest", "main", "build-7", "1a2b3c4", "7f3e", "v", "sha-1", "99999999999999999999", "1x"]
         {

@@ -1,4 +1,4 @@
-//! Endpoints and protocols that fit, and those that do not.
+//! Tests of endpoints and protocols that match, and those that do not.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn the_port_is_that_of_the_authority() {
 }
 
 #[test]
-fn a_protocol_by_default_and_one_that_is_set_are_told_apart() {
+fn the_message_distinguishes_default_and_configured_protocols() {
     let endpoint = (ENDPOINT, "http://c:4317");
     assert_eq!(
         said(&[endpoint], Some(Protocol::Http)),
@@ -52,7 +52,7 @@ fn a_protocol_by_default_and_one_that_is_set_are_told_apart() {
 }
 
 #[test]
-fn each_signal_has_its_own_variables_and_counts_only_if_it_is_sent() {
+fn each_signal_has_its_own_variables_and_is_checked_only_if_it_is_exported() {
     let traces = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://c:4317");
     let logs = ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", "grpc");
     let all = said(&[(ENDPOINT, "http://c:4318"), traces, logs], Some(Protocol::Http));
@@ -68,7 +68,7 @@ fn each_signal_has_its_own_variables_and_counts_only_if_it_is_sent() {
 }
 
 #[test]
-fn an_endpoint_without_a_scheme_is_shown_without_what_may_be_secret() {
+fn the_message_shows_no_secret_of_an_endpoint_without_a_scheme() {
     for (endpoint, host) in [("c:4317", "c:4317"), ("u:p@c:4317/token", "c:4317"), ("c", "c")] {
         let expected =
             format!("OTEL_EXPORTER_OTLP_ENDPOINT is \"{host}\", without a scheme; set it to http://{host}");
@@ -77,10 +77,10 @@ fn an_endpoint_without_a_scheme_is_shown_without_what_may_be_secret() {
 }
 
 #[test]
-fn an_agent_with_one_protocol_is_not_told_to_take_the_other() {
+fn the_advice_for_an_agent_with_one_protocol_is_never_the_other_one() {
     let grpc = Agent { default: Some(Protocol::Grpc), only: Some(Protocol::Grpc) };
     let said = |endpoint| problem_of_directive("Endpoint", endpoint, grpc).map(|problem| problem.to_string());
-    let expected = "Endpoint has port 4318, but this agent sends grpc alone; set port 4317";
+    let expected = "Endpoint has port 4318, but this agent sends grpc only; set port 4317";
     assert_eq!(said("http://c:4318").as_deref(), Some(expected));
     assert_eq!(said("c:4318").as_deref(), Some(expected));
     assert_eq!(said("c:4317"), None);

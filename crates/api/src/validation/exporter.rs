@@ -1,4 +1,4 @@
-//! Where telemetry is sent: what is allowed, but would not arrive.
+//! The exporter: warnings about settings with which telemetry would not arrive.
 
 use serde_json::Value;
 
@@ -12,14 +12,14 @@ use crate::{
 
 const ENDPOINT: &str = "spec.exporter.endpoint";
 
-/// Warns of what does not fit together.
+/// Warns about settings that contradict each other.
 pub fn check(verdict: &mut Verdict, object: &Value) {
     let spec = &object["spec"];
     let exporter = &spec["exporter"];
     let endpoint = exporter["endpoint"].as_str().unwrap_or_default();
     check_tls(verdict, endpoint, &exporter["tls"]);
     if secret::has_password(endpoint) {
-        let message = "has a password in it, for everyone to read who may see Instrumentations";
+        let message = "has a password, which everyone with read access to Instrumentations can see";
         verdict.warn("plain-credential", ENDPOINT, message);
     }
     check_arrival(verdict, object);
@@ -43,13 +43,13 @@ fn check_tls(verdict: &mut Verdict, endpoint: &str, tls: &Value) {
         verdict.warn("tls-without-https", ENDPOINT, message);
     }
     if is_https && tls.is_null() {
-        let message = "begins with https://, but spec.exporter.tls is not set; agents trust the CAs of their own images";
+        let message = "begins with https://, but spec.exporter.tls is not set; agents use the CA bundles of the application's images";
         verdict.warn("https-without-tls", ENDPOINT, message);
     }
 }
 
-/// Whether telemetry would arrive: of every target by what is said for all, and of those of each language
-/// that the author wrote down by its own.
+/// Warns if telemetry would not arrive: from every target by the common settings, and from the targets of
+/// each language that the author configured by its own settings.
 fn check_arrival(verdict: &mut Verdict, object: &Value) {
     let spec = &object["spec"];
     let mut found = Found::default();
@@ -70,7 +70,7 @@ fn check_arrival(verdict: &mut Verdict, object: &Value) {
     }
 }
 
-/// Problems, each with the field that sets the endpoint and the languages that have it.
+/// Problems, each with the field that sets the endpoint and the affected languages.
 #[derive(Default)]
 struct Found(Vec<(String, Problem, Vec<&'static str>)>);
 
@@ -86,7 +86,7 @@ impl Found {
     }
 }
 
-/// Targets, as far as the Instrumentation decides how they send.
+/// The settings of targets, as far as the Instrumentation sets them.
 struct Target<'s> {
     spec: &'s Value,
     language: Option<&'static LanguageDefaults>,
@@ -103,7 +103,7 @@ impl<'s> Target<'s> {
         problems.map(|problem| (field(&problem).unwrap_or_default(), problem)).collect()
     }
 
-    /// A web server's module reads no variables.
+    /// The module of a web server reads no variables.
     fn problem_of_module(&self, directive: &'static str, agent: Agent) -> Option<(String, Problem)> {
         let field = self.language.map(|language| language.field).unwrap_or_default();
         let own = listed(&format!("spec.{field}.attrs"), &self.spec[field]["attrs"], directive);
@@ -111,7 +111,7 @@ impl<'s> Target<'s> {
         Some((field, otlp::problem_of_directive(directive, endpoint, agent)?))
     }
 
-    /// The variable that counts, and the field that sets it.
+    /// The effective variable, and the field that sets it.
     fn variable(&self, name: &str) -> Option<(String, Seen<'s>)> {
         let of_language = self.language.and_then(|language| {
             listed(&format!("spec.{}.env", language.field), &self.spec[language.field]["env"], name)

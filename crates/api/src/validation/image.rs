@@ -1,4 +1,4 @@
-//! Images that are recorded defaults, and those that nobody upgrades.
+//! Images that are recorded defaults, and those that are not upgraded.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::{
     image::{Keep, Why, not_upgradable},
 };
 
-/// What becomes of the images of an Instrumentation that is stored or will be.
+/// Reports how the images of an Instrumentation are chosen.
 pub fn check(verdict: &mut Verdict, object: &Value, images: &DefaultImages) {
     for (language, choice) in images.choices(object) {
         let (name, field) = (language.language, format!("spec.{}.image", language.field));

@@ -13,7 +13,7 @@ use crate::{
     crd,
 };
 
-/// Checks an object, which has been defaulted or will be.
+/// Checks an object, before or after defaulting.
 pub fn judge(object: &Value) -> Verdict {
     let mut verdict = Verdict::default();
     check_name(&mut verdict, &object["metadata"]);
@@ -32,22 +32,22 @@ pub fn judge(object: &Value) -> Verdict {
     verdict
 }
 
-/// The API server checks names before any webhook; files come without an API server.
+/// The API server checks names before any webhook; files were not checked.
 fn check_name(verdict: &mut Verdict, metadata: &Value) {
     let is_given = |field: &str| metadata[field].as_str().is_some_and(|name| !name.is_empty());
     if !is_given("name") && !is_given("generateName") {
-        verdict.refuse(Cause::Required, "metadata.name", "is missing; every object needs a name");
+        verdict.reject(Cause::Required, "metadata.name", "is missing; every object needs a name");
     } else if let Some(name) = metadata["name"].as_str()
         && !text::is_dns_name(name)
         && !name.is_empty()
     {
         let shown = text::quoted(name);
         let message = format!("{shown} is not a name; valid: lower-case letters, digits, - and .");
-        verdict.refuse(Cause::Invalid, "metadata.name", message);
+        verdict.reject(Cause::Invalid, "metadata.name", message);
     }
 }
 
-/// An entry that is not the name of a namespace allows nobody, which is safe and hardly meant.
+/// An entry that is not the name of a namespace allows none, which is safe, but probably a mistake.
 fn check_allowed(verdict: &mut Verdict, annotation: &Value) {
     for entry in allowed::malformed(annotation.as_str().unwrap_or_default()) {
         let message = format!(

@@ -1,4 +1,4 @@
-//! What the languages have in common: volumes, resources, variables.
+//! The common fields of the languages: volumes, resources, variables.
 
 use serde_json::Value;
 
@@ -24,13 +24,13 @@ pub fn check(verdict: &mut Verdict, path: Path<'_>, spec: &Value) {
     }
     let version = spec["apacheHttpd"]["version"].as_str().unwrap_or_default();
     if !["", "2.2", "2.4"].contains(&version) {
-        let message = format!("{} is taken for 2.4; valid: 2.4, 2.2", text::quoted(version));
+        let message = format!("{} is treated as 2.4; valid: 2.4, 2.2", text::quoted(version));
         verdict.warn("apache-version-unknown", "spec.apacheHttpd.version", message);
     }
 }
 
-/// Warns of size limits that are smaller than the agent: the kubelet evicts a
-/// pod when a volume of it holds more than its limit.
+/// Warns about size limits that are smaller than the agent: the kubelet evicts a
+/// pod when one of its volumes contains more than its limit.
 pub fn warn_of_sizes(verdict: &mut Verdict, spec: &Value, sizes: &AgentSizes) {
     for language in LANGUAGES.iter().filter(|language| language.has_volume) {
         let own = &spec[language.field];
@@ -39,8 +39,8 @@ pub fn warn_of_sizes(verdict: &mut Verdict, spec: &Value, sizes: &AgentSizes) {
         if let Some(limit) = limit.filter(|limit| *limit < size && is_hollow(&own["volumeClaimTemplate"])) {
             let kind = format!("volume-limit-too-small:{}", language.field);
             let message = format!(
-                "{limit} is less than the agent takes ({size}), so that the kubelet may evict its pods; \
-                 valid: {size} at least, or volumeClaimTemplate"
+                "{limit} is less than the size of the agent ({size}), so the kubelet may evict its pods; \
+                 valid: at least {size}, or volumeClaimTemplate"
             );
             verdict.warn(kind, format!("spec.{}.volumeLimitSize", language.field), message);
         }
@@ -57,8 +57,8 @@ fn check_volume(verdict: &mut Verdict, language: &LanguageDefaults, field: Path<
         verdict.warn(kind, limit_field, format!("is deprecated; use {claim_field}"));
     }
     if has_limit && !is_hollow(claim) {
-        let message = format!("cannot be set beside {limit_field}; valid: one of the two");
-        verdict.refuse_settled(claim_field, message);
+        let message = format!("cannot be set together with {limit_field}; valid: one of the two");
+        verdict.reject_settled(claim_field, message);
     }
     if language.has_volume {
         claim::check(verdict, claim_field, claim);

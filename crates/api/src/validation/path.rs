@@ -1,11 +1,11 @@
-//! Paths of fields, written out only where something is to be said of one.
+//! Paths of fields, formatted only for messages.
 
 use std::fmt;
 
-/// The path of a field, each part with a reference to what is above it.
+/// The path of a field, each part with a reference to its parent.
 #[derive(Clone, Copy, Debug)]
 pub enum Path<'p> {
-    /// Where it begins, such as `spec`.
+    /// The root, such as `spec`.
     Root(&'p str),
     /// A member of an object.
     Member(&'p Self, &'p str),
@@ -24,7 +24,7 @@ impl<'p> Path<'p> {
         Path::Item(self, index)
     }
 
-    /// The names at its end, without positions: the last one, and the one above.
+    /// The last name, and the one of its parent, without positions.
     pub fn last_names(&self) -> (&'p str, &'p str) {
         match self {
             Path::Root(name) => (name, ""),
@@ -35,7 +35,7 @@ impl<'p> Path<'p> {
 }
 
 impl fmt::Display for Path<'_> {
-    /// Keys of maps may have dots in them; then they stand in brackets, as the API server writes them.
+    /// Keys of maps that contain dots are in brackets, as the API server writes them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Path::Root(name) => f.write_str(name),
@@ -45,7 +45,7 @@ impl fmt::Display for Path<'_> {
                 if is_plain {
                     write!(f, "{above}.{name}")
                 } else {
-                    // Whoever writes a line break as a key does not get a line of the log.
+                    // A line break in a key must not begin a new line of the log.
                     write!(f, "{above}[{}]", name.escape_debug())
                 }
             }

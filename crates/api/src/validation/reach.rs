@@ -1,32 +1,32 @@
-//! Which pods an error of an Instrumentation would break.
+//! The pods that an error of an Instrumentation would break.
 
 use crate::defaults::LANGUAGES;
 
-/// Which pods an error would break.
+/// The pods that an error would break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// None: no pod gets to see the value, or injection settles it by a rule.
+    /// None: the value is not used in pods, or injection has a rule for it.
     NoPod,
-    /// Those that get the language of this field of the specification.
+    /// Those with the language of this field of the specification.
     Language(&'static str),
-    /// All that are injected.
+    /// All injected pods.
     EveryPod,
 }
 
-/// Fields of a specification with which no pod can be wrong: they say which
-/// Instrumentation is taken, or are values of variables, and those may be any text.
+/// Fields of a specification that cannot break a pod: they decide which
+/// Instrumentation is used, or are values of variables, which may be any string.
 const HARMLESS: [&str; 6] = ["defaults", "priority", "propagators", "resource", "sampler", "selector"];
 
-/// Fields of a language whose agent has no volume for them.
+/// Fields of languages that have no volume for the agent.
 const OF_VOLUMES: [&str; 2] = ["volumeClaimTemplate", "volumeLimitSize"];
 
 impl Reach {
-    /// By the path of the field that is wrong.
+    /// By the path of the invalid field.
     pub(super) fn of(path: &str) -> Self {
         let mut names = path.split(['.', '[']);
         let (top, field, member) = (names.next(), names.next(), names.next());
         match field {
-            // The name of the object, which no pod has to bear.
+            // The name of the object is not used in pods.
             _ if top != Some("spec") => Self::NoPod,
             Some(field) if HARMLESS.contains(&field) => Self::NoPod,
             Some(field) => match LANGUAGES.iter().find(|language| language.field == field) {
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_reaches_those_pods_that_get_what_is_wrong() {
+    fn an_error_breaks_the_pods_that_get_the_invalid_value() {
         for (path, expected) in [
             ("metadata.name", Reach::NoPod),
             ("spec", Reach::EveryPod),

@@ -1,5 +1,5 @@
 //! Requests, limits and claims of injected containers: what the API server
-//! refuses in a pod and the schema cannot say.
+//! rejects in a pod and the schema cannot express.
 
 use serde_json::Value;
 
@@ -13,12 +13,12 @@ use crate::{
     quantity::Quantity,
 };
 
-/// The resources of a container that have no domain in their name, but for huge pages.
+/// The resources of a container without a domain in their name, except for huge pages.
 const PLAIN: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 const HUGE_PAGES: &str = "hugepages-";
 
-/// Checks resources. What defaulting fills in counts as if it were there.
+/// Checks resources. Defaults are treated as set.
 pub fn check(verdict: &mut Verdict, language: &LanguageDefaults, field: Path<'_>, resources: &Value) {
     if !(resources.is_null() || resources.is_object()) {
         return;
@@ -38,7 +38,7 @@ pub fn check(verdict: &mut Verdict, language: &LanguageDefaults, field: Path<'_>
             Some(limit) => check_pair(verdict, field, request, limit),
             None if is_whole(request.resource) => {
                 let message = format!("has no limit; valid: {0} and a limit of {0}", request.shown());
-                verdict.refuse(Cause::Invalid, field, message);
+                verdict.reject(Cause::Invalid, field, message);
             }
             None => {}
         }
@@ -52,8 +52,8 @@ fn check_one(verdict: &mut Verdict, field: Path<'_>, amount: Amount<'_>) {
         let shown = text::quoted(amount.resource);
         let valid = text::list(PLAIN);
         let message =
-            format!("{shown} is not a container's resource; valid: {valid}, hugepages-2Mi, example.com/gpu");
-        return verdict.refuse(Cause::Invalid, field, message);
+            format!("{shown} is not a container resource; valid: {valid}, hugepages-2Mi, example.com/gpu");
+        return verdict.reject(Cause::Invalid, field, message);
     }
     let Some(quantity) = amount.quantity() else { return };
     let unit = match amount.resource.strip_prefix(HUGE_PAGES) {
@@ -62,25 +62,26 @@ fn check_one(verdict: &mut Verdict, field: Path<'_>, amount: Amount<'_>) {
         None => return,
     };
     if !Quantity::parse(unit).is_some_and(|unit| quantity.is_multiple_of(unit)) {
-        let message = format!("{} is not a multiple of {unit}, as it has to be", amount.shown());
-        verdict.refuse(Cause::Invalid, field, message);
+        let message = format!("{} is not a multiple of {unit}", amount.shown());
+        verdict.reject(Cause::Invalid, field, message);
     }
 }
 
-/// What cannot be overcommitted has to be requested as it is limited.
+/// The request of a resource that cannot be overcommitted has to equal its limit.
 fn check_pair(verdict: &mut Verdict, field: Path<'_>, request: Amount<'_>, limit: Amount<'_>) {
     let (Some(asked), Some(most)) = (request.quantity(), limit.quantity()) else { return };
     if is_whole(request.resource) && asked != most {
-        let message = format!("{} is not the limit {}; valid: the limit", request.shown(), limit.shown());
-        verdict.refuse(Cause::Invalid, field, message);
+        let message =
+            format!("{} differs from the limit {}; valid: the limit", request.shown(), limit.shown());
+        verdict.reject(Cause::Invalid, field, message);
     } else if asked > most {
         let message =
-            format!("{} is more than the limit {}; valid: the limit at most", request.shown(), limit.shown());
-        verdict.refuse_settled(field, message);
+            format!("{} is more than the limit {}; valid: at most the limit", request.shown(), limit.shown());
+        verdict.reject_settled(field, message);
     }
 }
 
-/// Huge pages go with pages of the usual size.
+/// Huge pages require CPU or memory.
 fn check_huge_pages(verdict: &mut Verdict, field: Path<'_>, limits: &Amounts<'_>, requests: &Amounts<'_>) {
     let all = || limits.all().chain(requests.all());
     let huge = all().find(|amount| amount.resource.starts_with(HUGE_PAGES));
@@ -88,11 +89,11 @@ fn check_huge_pages(verdict: &mut Verdict, field: Path<'_>, limits: &Amounts<'_>
         && !all().any(|amount| ["cpu", "memory"].contains(&amount.resource))
     {
         let message = format!("has {} without cpu or memory; valid: with one of them", huge.resource);
-        verdict.refuse(Cause::Invalid, field, message);
+        verdict.reject(Cause::Invalid, field, message);
     }
 }
 
-/// A claim, or a request of it, can be used once; with the whole claim, each of its requests is.
+/// A claim, or a request of it, can be used once; the whole claim uses each of its requests.
 fn check_claims(verdict: &mut Verdict, field: Path<'_>, claims: &Value) {
     let names = |claim: &Value| {
         let text = |member: &str| claim[member].as_str().unwrap_or_default().to_owned();
@@ -105,14 +106,14 @@ fn check_claims(verdict: &mut Verdict, field: Path<'_>, claims: &Value) {
             *known == name && (*part == request || part.is_empty() || request.is_empty())
         };
         if seen.iter().any(is_same) {
-            let message = format!("{} is there already; valid: each claim once", text::quoted(&name));
-            verdict.refuse(Cause::Invalid, format!("{field}.claims[{index}].name"), message);
+            let message = format!("{} is listed more than once; valid: each claim once", text::quoted(&name));
+            verdict.reject(Cause::Invalid, format!("{field}.claims[{index}].name"), message);
         }
         seen.push((name, request));
     }
 }
 
-/// Whether the API server takes a resource of this name in a container.
+/// Whether the API server accepts a resource of this name in a container.
 fn is_resource(name: &str) -> bool {
     match name.split_once('/') {
         None => {
@@ -121,30 +122,30 @@ fn is_resource(name: &str) -> bool {
                 || page.is_some_and(|page| !page.is_zero() && page.is_multiple_of(Quantity::ONE))
         }
         Some((domain, _)) if domain.ends_with("kubernetes.io") => text::is_qualified(name),
-        // Quotas put `requests.` before it, and it has to be a name then, too.
+        // Quotas add the prefix `requests.`, and the result has to be a valid name, too.
         Some(_) => !name.starts_with("requests.") && text::is_qualified(&format!("requests.{name}")),
     }
 }
 
-/// Whether a resource comes in whole units, none of which two containers can share.
+/// Whether a resource has whole units that two containers cannot share.
 fn is_whole(name: &str) -> bool {
     name.starts_with(HUGE_PAGES)
         || name.split_once('/').is_some_and(|(domain, _)| !domain.ends_with("kubernetes.io"))
 }
 
-/// Limits or requests: what is given, or else the defaults.
+/// Limits or requests: the given ones, or else the defaults.
 struct Amounts<'r> {
     given: &'r Value,
     usual: &'r [(&'static str, &'static str)],
 }
 
-/// How much of a resource.
+/// An amount of a resource.
 #[derive(Clone, Copy)]
 struct Amount<'r> {
     resource: &'r str,
     value: Result<&'r Value, &'r str>,
-    /// Nobody looks for a number that they did not write. Whether they did
-    /// cannot be told once it is filled in, so the number decides.
+    /// Messages mark numbers that the author may not have written. After defaulting
+    /// this is unknown, so the mark depends on the number.
     is_usual: bool,
 }
 
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn resources_are_those_that_containers_may_have() {
+    fn only_resources_of_containers_are_valid() {
         for name in ["cpu", "ephemeral-storage", "hugepages-2Mi", "nvidia.com/gpu", "kubernetes.io/batch-cpu"]
         {
             assert!(is_resource(name), "{name}");

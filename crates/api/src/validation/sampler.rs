@@ -13,24 +13,24 @@ use crate::crd::{INTERVAL, RATIO};
 
 const ARGUMENT: &str = "spec.sampler.argument";
 
-/// What a Jaeger sampler can be told.
+/// The keys of the argument of a Jaeger sampler.
 const JAEGER_KEYS: [&str; 3] = ["endpoint", "pollingIntervalMs", "initialSamplingRate"];
 
-static DECIMAL: LazyLock<Regex> = LazyLock::new(|| Regex::new(RATIO).expect("tried in a test"));
-static WHOLE: LazyLock<Regex> = LazyLock::new(|| Regex::new(INTERVAL).expect("tried in a test"));
+static DECIMAL: LazyLock<Regex> = LazyLock::new(|| Regex::new(RATIO).expect("a test compiles it"));
+static WHOLE: LazyLock<Regex> = LazyLock::new(|| Regex::new(INTERVAL).expect("a test compiles it"));
 
-/// Checks what the schema cannot say of a sampler.
+/// Checks what the schema cannot express about a sampler.
 pub fn check(verdict: &mut Verdict, sampler: &Value) {
     let argument = sampler["argument"].as_str().unwrap_or_default();
     match sampler["type"].as_str() {
         None if sampler["type"].is_null() => {
-            let message = "is not set; each agent takes its own default, and the argument is ignored";
+            let message = "is not set; each agent uses its own default, and the argument is ignored";
             verdict.warn("sampler-type-not-set", "spec.sampler.type", message);
         }
         Some("traceidratio" | "parentbased_traceidratio") if !is_ratio(argument) && !argument.is_empty() => {
             let shown = text::quoted(argument);
             let message = format!("{shown} is not a number from 0 to 1; valid: such as \"0.25\"");
-            verdict.refuse(Cause::Invalid, ARGUMENT, message);
+            verdict.reject(Cause::Invalid, ARGUMENT, message);
         }
         Some("jaeger_remote" | "parentbased_jaeger_remote") => check_jaeger(verdict, argument),
         _ => {}
@@ -48,16 +48,16 @@ fn check_jaeger(verdict: &mut Verdict, argument: &str) {
         let Some((key, value)) = pair.split_once('=') else {
             let shown = text::quoted(pair);
             let message = format!(
-                "{shown} is not key=value; valid: pairs parted by commas, such as \"endpoint=http://jaeger:14250\""
+                "{shown} is not key=value; valid: comma-separated pairs, such as \"endpoint=http://jaeger:14250\""
             );
-            verdict.refuse(Cause::Invalid, ARGUMENT, message);
+            verdict.reject(Cause::Invalid, ARGUMENT, message);
             continue;
         };
         has_endpoint |= key == "endpoint";
         check_pair(verdict, key, value);
     }
     if !has_endpoint {
-        let message = "names no endpoint; the agent asks on its own host, where a pod has no Jaeger";
+        let message = "has no endpoint; the agent uses localhost, where a pod has no Jaeger";
         verdict.warn("jaeger-without-endpoint", ARGUMENT, message);
     }
 }
@@ -67,22 +67,22 @@ fn check_pair(verdict: &mut Verdict, key: &str, value: &str) {
     match key {
         "endpoint" if value.is_empty() => {
             let message = "endpoint is empty; valid: such as \"endpoint=http://jaeger:14250\"";
-            verdict.refuse(Cause::Invalid, ARGUMENT, message);
+            verdict.reject(Cause::Invalid, ARGUMENT, message);
         }
         "pollingIntervalMs" if !WHOLE.is_match(value) => {
             let message = format!("pollingIntervalMs {shown} is not a whole number; valid: such as \"5000\"");
-            verdict.refuse(Cause::Invalid, ARGUMENT, message);
+            verdict.reject(Cause::Invalid, ARGUMENT, message);
         }
         "initialSamplingRate" if !is_ratio(value) => {
             let message =
                 format!("initialSamplingRate {shown} is not a number from 0 to 1; valid: such as \"0.25\"");
-            verdict.refuse(Cause::Invalid, ARGUMENT, message);
+            verdict.reject(Cause::Invalid, ARGUMENT, message);
         }
         _ if JAEGER_KEYS.contains(&key) => {}
         _ => {
             let suggestion = text::suggestion(key, JAEGER_KEYS);
             let (shown, valid) = (text::quoted(key), text::list(JAEGER_KEYS));
-            let message = format!("{shown} is not known to Jaeger samplers{suggestion}; valid: {valid}");
+            let message = format!("{shown} is not a key of Jaeger samplers{suggestion}; valid: {valid}");
             verdict.warn("jaeger-key-unknown", ARGUMENT, message);
         }
     }

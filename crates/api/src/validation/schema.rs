@@ -1,4 +1,4 @@
-//! Checks a value by the CRD's own schema: types, values, patterns, bounds.
+//! Checks a value by the schema of the CRD: types, values, patterns, bounds.
 
 use serde_json::{Map, Number, Value};
 
@@ -15,7 +15,7 @@ use crate::{
     quantity::Quantity,
 };
 
-/// Checks a value and everything in it. `path` is the field's.
+/// Checks a value and everything in it. `path` is the path of the field.
 pub fn check(verdict: &mut Verdict, path: Path<'_>, schema: &Schema, value: &Value) {
     Check { verdict, path }.value(schema, value);
 }
@@ -38,8 +38,8 @@ impl Check<'_> {
         }
     }
 
-    fn refuse(&mut self, cause: Cause, message: impl Into<String>) {
-        self.verdict.refuse(cause, self.path, message);
+    fn reject(&mut self, cause: Cause, message: impl Into<String>) {
+        self.verdict.reject(cause, self.path, message);
     }
 
     fn below(&mut self, path: Path<'_>, schema: &Schema, value: &Value) {
@@ -48,13 +48,13 @@ impl Check<'_> {
 
     fn object(&mut self, schema: &Schema, members: &Map<String, Value>) {
         if let Some(most) = exceeds(members.len(), schema.max_properties) {
-            self.refuse(Cause::TooMany, format!("has {} entries; valid: {most} at most", members.len()));
+            self.reject(Cause::TooMany, format!("has {} entries; valid: at most {most}", members.len()));
         }
         for (key, value) in members {
             let above = self.path;
             let path = above.member(key);
             match schema.properties.get(key.as_str()) {
-                // The API server drops a null, or keeps it where the schema lets it; it means "not set".
+                // The API server drops a null, or keeps it if the schema allows it; it means "not set".
                 Some(_) if value.is_null() => {}
                 Some(schema) => self.below(path, schema, value),
                 None => match &schema.additional_properties {
@@ -65,7 +65,7 @@ impl Check<'_> {
         }
         for field in &schema.required {
             if members.get(&**field).is_none_or(Value::is_null) {
-                self.verdict.refuse(Cause::Required, self.path.member(field), "is missing");
+                self.verdict.reject(Cause::Required, self.path.member(field), "is missing");
             }
         }
     }
@@ -79,7 +79,7 @@ impl Check<'_> {
     fn array(&mut self, schema: &Schema, items: &[Value]) {
         if let Some(most) = exceeds(items.len(), schema.max_items) {
             return self
-                .refuse(Cause::TooMany, format!("has {} entries; valid: {most} at most", items.len()));
+                .reject(Cause::TooMany, format!("has {} entries; valid: at most {most}", items.len()));
         }
         let list = self.path;
         for (index, item) in items.iter().enumerate() {
@@ -92,13 +92,13 @@ impl Check<'_> {
     fn string(&mut self, schema: &Schema, written: &str) {
         let length = written.chars().count();
         if schema.min_length > 0 && written.is_empty() {
-            return self.refuse(Cause::Required, "is empty");
+            return self.reject(Cause::Required, "is empty");
         }
         if let Some(valid) = &schema.choice {
             return self.choice(valid, written);
         }
         if let Some(most) = exceeds(length, schema.max_length) {
-            return self.refuse(Cause::TooLong, format!("has {length} characters; valid: {most} at most"));
+            return self.reject(Cause::TooLong, format!("has {length} characters; valid: at most {most}"));
         }
         if let Some(known) = schema.pattern.filter(|known| !known.regex.is_match(written)) {
             self.misfit(known.pattern, written);
@@ -113,18 +113,18 @@ impl Check<'_> {
         let noun = choice_noun(self.path);
         let suggestion = text::suggestion(written, valid.clone());
         let (shown, valid) = (text::quoted(written), text::list(valid));
-        self.refuse(Cause::NotSupported, format!("{shown} is not {noun}{suggestion}; valid: {valid}"));
+        self.reject(Cause::NotSupported, format!("{shown} is not {noun}{suggestion}; valid: {valid}"));
     }
 
     fn misfit(&mut self, pattern: &Pattern, written: &str) {
         let message = format!("{} is not {}; valid: {}", text::quoted(written), pattern.noun, pattern.valid);
-        self.refuse(Cause::Invalid, message);
+        self.reject(Cause::Invalid, message);
     }
 
     fn quantity(&mut self, value: &Value) {
         match value {
             Value::String(written) if written.trim_start().starts_with('-') => self.negative(value),
-            // Stricter than the pattern, as Kubernetes is when it reads one.
+            // Stricter than the pattern, as the parser of Kubernetes.
             Value::String(written) if Quantity::of(value).is_none() => {
                 self.misfit(schema::quantity(), written);
             }
@@ -134,7 +134,7 @@ impl Check<'_> {
             Value::Number(_) => {
                 let message =
                     format!("{value} is not a whole number; valid: text, such as \"500m\" or \"0.5\"");
-                self.refuse(Cause::TypeInvalid, message);
+                self.reject(Cause::TypeInvalid, message);
             }
             _ => self.wrong_type(None, value),
         }
@@ -144,17 +144,17 @@ impl Check<'_> {
         let number = value.as_i64().unwrap_or_default();
         if schema.format.as_deref() == Some("int32") && i32::try_from(number).is_err() {
             let message = format!("{number} is out of range; valid: {} to {}", i32::MIN, i32::MAX);
-            self.refuse(Cause::Invalid, message);
+            self.reject(Cause::Invalid, message);
         }
         if let (Some(least), Some(most)) = (schema.minimum, schema.maximum)
             && !(least..=most).contains(&number)
         {
-            self.refuse(Cause::Invalid, format!("{number} is out of range; valid: {least} to {most}"));
+            self.reject(Cause::Invalid, format!("{number} is out of range; valid: {least} to {most}"));
         }
     }
 
     fn negative(&mut self, value: &Value) {
-        self.refuse(Cause::Invalid, format!("{} is negative; valid: 0 or more", text::shown(value)));
+        self.reject(Cause::Invalid, format!("{} is negative; valid: 0 or more", text::shown(value)));
     }
 
     fn wrong_type(&mut self, expected: Option<Kind>, value: &Value) {
@@ -183,11 +183,11 @@ impl Check<'_> {
             }
             _ => format!("is {found}"),
         };
-        self.refuse(Cause::TypeInvalid, format!("{subject}; valid: {valid}"));
+        self.reject(Cause::TypeInvalid, format!("{subject}; valid: {valid}"));
     }
 }
 
-/// What a text of a closed list would be, by the field's path.
+/// The noun for the strings of a closed list, by the path of the field.
 fn choice_noun(path: Path<'_>) -> &'static str {
     match path.last_names() {
         ("type", "sampler") => "a sampler",
@@ -199,8 +199,8 @@ fn choice_noun(path: Path<'_>) -> &'static str {
     }
 }
 
-/// The whole number that is meant; YAML has `1e3` and `1.0` as floating-point
-/// numbers, and `kubectl` sends them as whole ones.
+/// The value as a whole number; in YAML `1e3` and `1.0` are floating-point
+/// numbers, but `kubectl` sends them as whole numbers.
 fn whole(number: &Number) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     #[allow(clippy::cast_possible_truncation, reason = "a whole number below the bound is exact")]
@@ -208,7 +208,7 @@ fn whole(number: &Number) -> Option<i64> {
     number.as_i64().or_else(|| number.as_f64().and_then(from_float))
 }
 
-/// The bound that a size is beyond, if it is.
+/// The bound that a size exceeds, if any.
 fn exceeds(size: usize, bound: Option<usize>) -> Option<usize> {
     bound.filter(|bound| size > *bound)
 }

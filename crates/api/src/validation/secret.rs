@@ -1,15 +1,15 @@
-//! Values that look like credentials. A guess: it warns, and never repeats what it saw.
+//! Values that look like credentials. A heuristic: it only warns, and never shows the value.
 
-/// Words in a variable's name that say what its value is.
+/// Words in the name of a variable with a credential.
 const WORDS: [&str; 7] = ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "APIKEY", "CREDENTIALS"];
 
-/// The same as two words.
+/// Pairs of such words.
 const PAIRS: [&str; 4] = ["API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "LICENSE_KEY"];
 
-/// Last words of names whose value only leads to the credential.
+/// Last words of names of variables with a reference to a credential, such as a path.
 const POINTERS: [&str; 6] = ["FILE", "PATH", "DIR", "NAME", "URL", "ENABLED"];
 
-/// What credentials of well-known kinds begin with.
+/// Prefixes of well-known kinds of credentials.
 const PREFIXES: [&str; 9] =
     ["Bearer ", "Basic ", "-----BEGIN ", "ghp_", "github_pat_", "glpat-", "AKIA", "xoxb-", "xoxp-"];
 
@@ -18,7 +18,7 @@ const HEADERS: [&str; 6] = ["authorization", "api-key", "apikey", "api_key", "to
 
 /// Whether a variable's value looks like a credential.
 pub fn is_credential(name: &str, value: &str) -> bool {
-    // `$(NAME)` takes another variable's value, which may well come from a Secret.
+    // `$(NAME)` refers to another variable, which may have its value from a Secret.
     if value.is_empty() || value.contains("$(") {
         return false;
     }
@@ -37,7 +37,7 @@ fn is_named_so(name: &str) -> bool {
     !is_pointer && (is_word || PAIRS.iter().any(|pair| name.ends_with(pair)))
 }
 
-/// Whether a URL has a password in it.
+/// Whether a URL contains a password.
 pub fn has_password(url: &str) -> bool {
     let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
     let user = authority.and_then(|authority| authority.rsplit_once('@'));
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_are_known_by_name_or_by_value() {
+    fn credentials_are_recognised_by_name_or_by_value() {
         for (name, value) in [
             ("DB_PASSWORD", "x"),
             ("db.password", "x"),

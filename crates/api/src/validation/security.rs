@@ -1,5 +1,5 @@
-//! Security contexts of injected containers: what the API server refuses in a
-//! pod and the schema cannot say.
+//! Security contexts of injected containers: what the API server rejects in a
+//! pod and the schema cannot express.
 
 use serde_json::Value;
 
@@ -17,16 +17,16 @@ pub fn check(verdict: &mut Verdict, field: Path<'_>, context: &Value) {
         check_profile(verdict, field.member(profile), &context[profile]);
     }
     if context["procMount"] == "Unmasked" {
-        let message = "\"Unmasked\" needs a pod with hostUsers false, which few are; valid: Default";
-        verdict.refuse(Cause::Invalid, field.member("procMount"), message);
+        let message = "\"Unmasked\" requires hostUsers: false of the pod; valid: Default";
+        verdict.reject(Cause::Invalid, field.member("procMount"), message);
     }
     if !is_hollow(&context["windowsOptions"]) {
-        let message = "is set; agents come in Linux images only, and a pod for Linux must not have it";
-        verdict.refuse(Cause::Invalid, field.member("windowsOptions"), message);
+        let message = "is set; agents have images for Linux only, and pods for Linux must not set it";
+        verdict.reject(Cause::Invalid, field.member("windowsOptions"), message);
     }
 }
 
-/// The kernel lets a privileged process gain privileges in any case, so both at once mean nothing.
+/// A privileged process can always gain privileges, so the API server rejects both together.
 fn check_escalation(verdict: &mut Verdict, field: Path<'_>, context: &Value) {
     let added = context["capabilities"]["add"].as_array().into_iter().flatten();
     let gains = if context["privileged"] == true {
@@ -37,8 +37,8 @@ fn check_escalation(verdict: &mut Verdict, field: Path<'_>, context: &Value) {
         return;
     };
     if context["allowPrivilegeEscalation"] == false {
-        let message = format!("false cannot stand beside {gains}; valid: one of the two");
-        verdict.refuse(Cause::Invalid, field.member("allowPrivilegeEscalation"), message);
+        let message = format!("false cannot be set together with {gains}; valid: one of the two");
+        verdict.reject(Cause::Invalid, field.member("allowPrivilegeEscalation"), message);
     }
 }
 
@@ -47,26 +47,26 @@ fn check_profile(verdict: &mut Verdict, field: Path<'_>, profile: &Value) {
     let is_local = profile["type"] == "Localhost";
     match profile["localhostProfile"].as_str() {
         None if is_local => {
-            verdict.refuse(Cause::Required, field, "is missing; the type Localhost needs it");
+            verdict.reject(Cause::Required, field, "is missing; the type Localhost requires it");
         }
         Some(name) if !is_local => {
             let shown = text::quoted(name);
             let message =
-                format!("{shown} cannot be set beside that type; valid: with the type Localhost only");
-            verdict.refuse(Cause::Invalid, field, message);
+                format!("{shown} cannot be set with this type; valid: with the type Localhost only");
+            verdict.reject(Cause::Invalid, field, message);
         }
         Some(name) if !is_below(name) => {
             let message = format!(
-                "{} is not a profile of the node; valid: a name or a path below the kubelet's folder of profiles",
+                "{} is not the path of a profile; valid: a path relative to the kubelet's folder of profiles",
                 text::quoted(name)
             );
-            verdict.refuse(Cause::Invalid, field, message);
+            verdict.reject(Cause::Invalid, field, message);
         }
         _ => {}
     }
 }
 
-/// Whether a path stays below the folder that it begins in.
+/// Whether a relative path stays below its folder.
 fn is_below(path: &str) -> bool {
     !path.is_empty()
         && path.trim() == path

@@ -1,5 +1,5 @@
-//! Where a variable's value is read from: what the API server takes in a pod
-//! and the schema cannot say.
+//! Sources of the values of variables: what the API server rejects in a pod
+//! and the schema cannot express.
 
 use serde_json::Value;
 
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::raw::is_hollow;
 
-/// Every kind of source.
+/// The kinds of sources.
 const SOURCES: [&str; 5] = ["configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"];
 
-/// The fields of a pod that a variable can have.
+/// The fields of a pod that a variable can refer to.
 const FIELDS: [&str; 10] = [
     "metadata.name",
     "metadata.namespace",
@@ -27,31 +27,33 @@ const FIELDS: [&str; 10] = [
     "status.podIPs",
 ];
 
-/// The maps of a pod of which a variable can have an entry.
+/// The maps of a pod; a variable can refer to one entry.
 const MAPS: [&str; 2] = ["metadata.annotations", "metadata.labels"];
 
-/// The resources of a container that a variable can have, after `limits.` or `requests.`.
+/// The resources of a container that a variable can refer to, after `limits.` or `requests.`.
 const RESOURCES: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 const HUGE_PAGES: &str = "hugepages-";
 
-/// What CPU can be counted in, and what bytes can.
+/// The divisors of CPU.
 const CPU_DIVISORS: [&str; 2] = ["1", "1m"];
 const BYTE_DIVISORS: [&str; 13] =
     ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
-/// Checks a source; `has_value` where the variable has a value as well.
+/// Checks a source; `has_value` if the variable has a value as well.
 pub fn check(verdict: &mut Verdict, field: Path<'_>, source: &Value, has_value: bool) {
     let members = source.as_object().into_iter().flatten();
     let said: Vec<_> = members.filter(|(_, one)| !is_hollow(one)).map(|(name, _)| name.as_str()).collect();
     let known: Vec<_> = said.iter().copied().filter(|name| SOURCES.contains(name)).collect();
     let message = match known.len() {
-        _ if has_value && !said.is_empty() => "cannot stand beside value; valid: one of the two".to_owned(),
+        _ if has_value && !said.is_empty() => {
+            "cannot be set together with value; valid: one of the two".to_owned()
+        }
         0 if !said.is_empty() => format!("names no source; valid: one of {}", text::list(SOURCES)),
         0 | 1 => return check_one(verdict, field, source),
         several => format!("names {several} sources ({}); valid: one", text::list(known)),
     };
-    verdict.refuse(Cause::Invalid, field, message);
+    verdict.reject(Cause::Invalid, field, message);
 }
 
 fn check_one(verdict: &mut Verdict, field: Path<'_>, source: &Value) {
@@ -61,17 +63,17 @@ fn check_one(verdict: &mut Verdict, field: Path<'_>, source: &Value) {
         let suggestion = text::suggestion(path, FIELDS);
         let (shown, valid) = (text::quoted(path), text::list(FIELDS));
         let message = format!(
-            "{shown} is not a field that a variable can have{suggestion}; \
+            "{shown} is not a field that a variable can refer to{suggestion}; \
              valid: {valid}, metadata.labels['…'], metadata.annotations['…']"
         );
-        verdict.refuse(Cause::NotSupported, format!("{field}.fieldRef.fieldPath"), message);
+        verdict.reject(Cause::NotSupported, format!("{field}.fieldRef.fieldPath"), message);
     }
     check_resource(verdict, field.member("resourceFieldRef"), &source["resourceFieldRef"]);
-    // API servers that do not know of it yet would be left with a source that says nothing.
+    // Older API servers do not know the field, and would drop it.
     if !is_hollow(&source["fileKeyRef"]) {
-        let message = "needs a volume that pods may not have, and a Kubernetes that may be newer than theirs; \
+        let message = "requires a volume and a recent version of Kubernetes, which pods may not have; \
                        valid: configMapKeyRef, fieldRef, resourceFieldRef, secretKeyRef";
-        verdict.refuse(Cause::NotSupported, field.member("fileKeyRef"), message);
+        verdict.reject(Cause::NotSupported, field.member("fileKeyRef"), message);
     }
 }
 
@@ -88,8 +90,8 @@ fn check_resource(verdict: &mut Verdict, field: Path<'_>, reference: &Value) {
     let name = resource.strip_prefix("limits.").or_else(|| resource.strip_prefix("requests."));
     let Some(name) = name.filter(|name| RESOURCES.contains(name) || name.starts_with(HUGE_PAGES)) else {
         let valid = RESOURCES.map(|name| format!("limits.{name}, requests.{name}")).join(", ");
-        let message = format!("{} is not a container's resource; valid: {valid}", text::quoted(resource));
-        return verdict.refuse(Cause::NotSupported, field.member("resource"), message);
+        let message = format!("{} is not a container resource; valid: {valid}", text::quoted(resource));
+        return verdict.reject(Cause::NotSupported, field.member("resource"), message);
     };
     let valid: &[&str] = if name == "cpu" { &CPU_DIVISORS } else { &BYTE_DIVISORS };
     let divisor = match &reference["divisor"] {
@@ -97,11 +99,11 @@ fn check_resource(verdict: &mut Verdict, field: Path<'_>, reference: &Value) {
         Value::Number(number) => number.to_string(),
         _ => return,
     };
-    // What is not set is stored as zero.
+    // A divisor that is not set is stored as zero.
     if divisor != "0" && !valid.contains(&&*divisor) {
         let (shown, valid) = (text::quoted(&divisor), valid.join(", "));
-        let message = format!("{shown} is not what {name} is counted in; valid: {valid}");
-        verdict.refuse(Cause::NotSupported, field.member("divisor"), message);
+        let message = format!("{shown} is not a divisor of {name}; valid: {valid}");
+        verdict.reject(Cause::NotSupported, field.member("divisor"), message);
     }
 }
 

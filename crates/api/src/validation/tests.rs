@@ -20,7 +20,7 @@ fn all_errors_are_found_in_the_order_of_the_fields() {
 }
 
 #[test]
-fn what_was_wrong_before_is_only_warned_of() {
+fn errors_of_the_old_object_become_warnings() {
     let mut new = bad();
     new["metadata"]["annotations"] = json!({"a": "b"});
     let verdict = validate(&new, Some(&bad()));
@@ -33,28 +33,28 @@ fn what_was_wrong_before_is_only_warned_of() {
 }
 
 #[test]
-fn positions_may_shift_but_a_second_mistake_of_a_kind_is_new() {
+fn positions_may_shift_but_a_second_error_of_a_kind_is_new() {
     let mut new = bad();
     new["spec"]["env"] = json!([{"value": "x"}, {"name": "A"}, {"value": "y"}]);
     assert_eq!(fields(&validate(&new, Some(&bad()))), ["spec.env[2].name"]);
 }
 
 #[test]
-fn another_wrong_value_is_a_new_error() {
+fn another_invalid_value_is_a_new_error() {
     let mut new = bad();
     new["spec"]["sampler"]["type"] = json!("never");
     assert_eq!(fields(&validate(&new, Some(&bad()))), ["spec.sampler.type"]);
 }
 
 #[test]
-fn what_is_being_deleted_is_never_refused() {
+fn an_object_that_is_being_deleted_is_never_rejected() {
     let mut new = bad();
     new["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     assert_eq!(validate(&new, Some(&object(&json!({})))), Verdict::default());
 }
 
 #[test]
-fn objects_have_names() {
+fn objects_need_names() {
     let error = |metadata: Value| validate(&json!({"metadata": metadata}), None).errors;
     assert!(error(json!({"generateName": "a-"})).is_empty());
     assert_eq!(error(json!({}))[0].to_string(), "metadata.name: is missing; every object needs a name");
@@ -63,7 +63,7 @@ fn objects_have_names() {
 }
 
 #[test]
-fn a_list_of_allowed_namespaces_is_warned_of_entry_by_entry() {
+fn each_invalid_entry_of_the_allowed_namespaces_has_a_warning() {
     let warnings = |list: &str| {
         let mut object = object(&json!({"sampler": {"type": "always_on"}}));
         object["metadata"]["annotations"] = json!({"otel-webhook/allowed-namespaces": list});
@@ -85,7 +85,7 @@ fn a_list_of_allowed_namespaces_is_warned_of_entry_by_entry() {
 }
 
 #[test]
-fn warnings_never_repeat_the_value_of_a_variable() {
+fn warnings_never_show_the_value_of_a_variable() {
     let spec = json!({
         "exporter": {"endpoint": "http://user:hunter2@c:4317"},
         "env": [

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-/// The longest part of a value that a message repeats, in characters.
+/// The maximum length of a value in a message, in characters.
 const SHOWN: usize = 80;
 
-/// A text in quotes, cut where it is long.
+/// A string in quotes, truncated if it is long.
 pub fn quoted(text: &str) -> String {
     let length = text.chars().count();
     if length <= SHOWN {
@@ -15,7 +15,7 @@ pub fn quoted(text: &str) -> String {
     format!("{:?} ({length} characters)", format!("{start}…"))
 }
 
-/// A value as a message shows it.
+/// A value for a message.
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -25,14 +25,14 @@ pub fn shown(value: &Value) -> String {
     }
 }
 
-/// ` (did you mean "…"?)`, where one of the valid words is close to what was written; else nothing.
+/// ` (did you mean "…"?)` if one of the valid words is similar to the given one, else empty.
 pub fn suggestion<'v>(written: &str, valid: impl IntoIterator<Item = &'v str>) -> String {
     nearest(written, valid).map(|word| format!(" (did you mean {word:?}?)")).unwrap_or_default()
 }
 
-/// The word that is closest, if it is close: a third of its letters may differ.
+/// The most similar word, if at most a third of its letters differ.
 fn nearest<'v>(written: &str, valid: impl IntoIterator<Item = &'v str>) -> Option<&'v str> {
-    // Distances take the product of the lengths; nobody means a word by a page.
+    // The time is the product of the lengths, and a long string is no misspelt word.
     if written.len() > SHOWN {
         return None;
     }
@@ -44,12 +44,12 @@ fn nearest<'v>(written: &str, valid: impl IntoIterator<Item = &'v str>) -> Optio
     (distance * 3 <= word.chars().count()).then_some(word)
 }
 
-/// Words parted by commas.
+/// A comma-separated list.
 pub fn list<'v>(words: impl IntoIterator<Item = &'v str>) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a text can be the name of an object.
+/// Whether a string is a valid object name.
 pub fn is_dns_name(name: &str) -> bool {
     let is_label = |label: &str| {
         let is_end = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
@@ -59,7 +59,7 @@ pub fn is_dns_name(name: &str) -> bool {
     name.len() <= 253 && name.split('.').all(is_label)
 }
 
-/// Whether a text can be the name of a label, of an annotation or of a resource: a word,
+/// Whether a string is a qualified name, as of a label, an annotation or a resource: a word,
 /// or a domain, `/` and a word.
 pub fn is_qualified(name: &str) -> bool {
     let (domain, word) = name.split_once('/').map_or((None, name), |(domain, word)| (Some(domain), word));
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_word_is_suggested_if_it_is_near() {
+    fn a_similar_word_is_suggested() {
         let words = ["always_on", "always_off", "traceidratio"];
         for (written, expected) in [
             ("always-on", Some("always_on")),
@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut() {
+    fn long_values_are_truncated() {
         assert_eq!(quoted("a\"b"), r#""a\"b""#);
         let long = quoted(&"ü".repeat(100));
         assert!(long.ends_with("ü…\" (100 characters)"), "{long}");
     }
 
     #[test]
-    fn names_are_those_of_objects() {
+    fn object_names_follow_the_rules_of_kubernetes() {
         for name in ["a", "my-inst", "a.b-c.0"] {
             assert!(is_dns_name(name), "{name}");
         }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn qualified_names_have_a_domain_or_none() {
+    fn qualified_names_may_have_a_domain() {
         for name in ["app", "app.kubernetes.io/name", "A_b.c-d", "example.com/GPU"] {
             assert!(is_qualified(name), "{name}");
         }

@@ -1,9 +1,9 @@
-//! What an Instrumentation cannot be used for, because of its errors.
+//! The languages for which an Instrumentation cannot be used because of its errors.
 //!
-//! What is stored has not always been judged: files have not, nor has what was
-//! there before the webhook. Used as it is, it would make pods that the API
-//! server refuses, or whose agent never starts. So what an error reaches is not
-//! used; the rest is.
+//! Not every Instrumentation was validated: not those in files, nor those stored
+//! before the webhook was installed. Injection with an invalid one could create pods that the API
+//! server rejects, or agents that never start. So the parts that an error affects are not
+//! used, and the rest is.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use serde_json::Value;
 
 use super::{judge::judge, reach::Reach};
 
-/// What an object cannot be used for, each with what is wrong first.
+/// What an object cannot be used for, each with the first error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unusable {
     /// Why it cannot be used at all.
     pub at_all: Option<String>,
-    /// Why it cannot be used for languages, by their fields in the specification.
+    /// Why it cannot be used for a language, by the language's field in the specification.
     pub for_languages: BTreeMap<&'static str, String>,
 }
 
-/// What an Instrumentation that nobody has judged cannot be used for.
+/// Returns what an Instrumentation that was not validated cannot be used for.
 pub fn unusable(object: &Value) -> Unusable {
     let mut unusable = Unusable::default();
     for error in judge(object).errors {

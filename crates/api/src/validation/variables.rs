@@ -1,10 +1,10 @@
-//! Lists of variables.
+//! Lists of environment variables.
 
 use serde_json::Value;
 
 use super::{path::Path, secret, source, text, verdict::Verdict};
 
-/// Variables that injection extends in place of setting them.
+/// Variables that injection extends.
 const EXTENDED: [&str; 7] = [
     "JAVA_TOOL_OPTIONS",
     "NODE_OPTIONS",
@@ -15,21 +15,21 @@ const EXTENDED: [&str; 7] = [
     "LD_LIBRARY_PATH",
 ];
 
-/// Checks variables of targets.
+/// Checks the variables of targets.
 pub fn check(verdict: &mut Verdict, field: Path<'_>, list: &Value) {
     each(list, |index, name, variable| {
         let field = field.item(index);
         check_one(verdict, field, name, variable);
         if EXTENDED.contains(&name) {
             let message = format!(
-                "{name} is extended by injection; a target that sets it itself keeps its own value and loses this one"
+                "{name} is extended by injection; containers that set it themselves ignore this value"
             );
             verdict.warn("extended-variable", field, message);
         }
     });
 }
 
-/// Checks directives of a web server's module, which are written as variables are.
+/// Checks the directives of a web server's module, which have the form of variables.
 pub fn check_attrs(verdict: &mut Verdict, field: Path<'_>, list: &Value) {
     each(list, |index, name, variable| check_one(verdict, field.item(index), name, variable));
 }
@@ -46,7 +46,7 @@ fn check_one(verdict: &mut Verdict, field: Path<'_>, name: &str, variable: &Valu
     if secret::is_credential(name, value) {
         let shown = text::quoted(name);
         let message = format!(
-            "the value of {shown} looks like a credential, for everyone to read who may see Instrumentations or pods; \
+            "the value of {shown} looks like a credential, which everyone with read access to Instrumentations or pods can see; \
              take it from a Secret by valueFrom"
         );
         verdict.warn("plain-credential", field, message);

@@ -4,55 +4,55 @@ use std::{borrow::Cow, fmt};
 
 use super::reach::Reach;
 
-/// What validation found.
+/// The errors, warnings and notes of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// Why the object is refused; it is allowed where there is none.
+    /// Why the object is rejected; without errors it is allowed.
     pub errors: Vec<Problem>,
-    /// What is allowed, but probably not meant.
+    /// What is allowed, but probably a mistake.
     pub warnings: Vec<Warning>,
-    /// What is as it should be, and good to know.
+    /// What is correct, but good to know.
     pub notes: Vec<Warning>,
 }
 
-/// Something for which an object is refused.
+/// An error, for which an object is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Path of the field, such as `spec.sampler.type`.
     pub field: String,
     /// What is wrong with the value, and what is valid.
     pub message: String,
-    /// What kind of mistake it is.
+    /// The kind of the error.
     pub cause: Cause,
-    /// Which pods it would break.
+    /// The pods that it would break.
     pub reach: Reach,
 }
 
-/// Kinds of mistakes, as the API server's own validation names them.
+/// Kinds of errors, with the names of the API server's validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The value cannot be used.
     Invalid,
     /// The value is missing or empty.
     Required,
-    /// The value is none of a closed list.
+    /// The value is not one of a closed list.
     NotSupported,
     /// The value has the wrong type.
     TypeInvalid,
-    /// The text has too many characters.
+    /// The string has too many characters.
     TooLong,
     /// The list or map has too many entries.
     TooMany,
 }
 
-/// Something that is allowed, and probably not meant, or good to know.
+/// A warning, or a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// A stable name of it.
+    /// Its stable code.
     pub kind: Cow<'static, str>,
     /// Path of the field.
     pub field: String,
-    /// What will come of it.
+    /// What it means.
     pub message: String,
 }
 
@@ -63,13 +63,13 @@ impl Verdict {
     }
 
     /// Adds an error.
-    pub fn refuse(&mut self, cause: Cause, field: impl Into<String>, message: impl Into<String>) {
+    pub fn reject(&mut self, cause: Cause, field: impl Into<String>, message: impl Into<String>) {
         let field = field.into();
         self.errors.push(Problem { reach: Reach::of(&field), field, message: message.into(), cause });
     }
 
-    /// Refuses two fields that contradict each other, of which injection takes one by rule.
-    pub fn refuse_settled(&mut self, field: impl Into<String>, message: impl Into<String>) {
+    /// Adds an error for two fields that contradict each other; injection uses one of them by a rule.
+    pub fn reject_settled(&mut self, field: impl Into<String>, message: impl Into<String>) {
         let (field, message) = (field.into(), message.into());
         self.errors.push(Problem { field, message, cause: Cause::Invalid, reach: Reach::NoPod });
     }
@@ -84,7 +84,7 @@ impl Verdict {
         self.warnings.push(Warning { kind: kind.into(), field: field.into(), message: message.into() });
     }
 
-    /// Adds what is good to know.
+    /// Adds a note.
     pub fn note(
         &mut self,
         kind: impl Into<Cow<'static, str>>,
@@ -94,12 +94,12 @@ impl Verdict {
         self.notes.push(Warning { kind: kind.into(), field: field.into(), message: message.into() });
     }
 
-    /// Makes warnings of errors that were there before.
+    /// Turns errors that the old object had into warnings.
     pub fn forgive(&mut self, mut known: Vec<Problem>) {
         for error in std::mem::take(&mut self.errors) {
             let same = |old: &Problem| old.message == error.message && same_place(&old.field, &error.field);
             if let Some(at) = known.iter().position(same) {
-                // Each old error forgives one: a second of its kind is new.
+                // Each old error matches one new error: a second of its kind is new.
                 known.swap_remove(at);
                 self.warn("was-there-before", error.field, error.message);
             } else {
@@ -109,7 +109,7 @@ impl Verdict {
     }
 }
 
-/// Whether paths are the same but for positions in lists, which shift when an entry is added.
+/// Whether paths are equal except for positions in lists, which shift when an entry is added.
 fn same_place(one: &str, other: &str) -> bool {
     fn names(path: &str) -> impl Iterator<Item = &str> {
         path.split('[').map(|part| part.trim_start_matches(|letter: char| letter.is_ascii_digit()))
@@ -130,7 +130,7 @@ impl fmt::Display for Warning {
 }
 
 impl Cause {
-    /// The reason as the API server writes it into the causes of a refusal.
+    /// The reason in the causes of a status of the API server.
     pub fn reason(self) -> &'static str {
         match self {
             Self::Invalid => "FieldValueInvalid",

@@ -13,7 +13,7 @@ use crate::{
 
 const DEFAULT_FOLDER: &str = "/usr/local/apache2/conf";
 
-/// What the server needs.
+/// The server.
 pub const SERVER: WebServer = WebServer {
     attach: APACHE_ATTACH,
     conf_volume: "otel-apache-conf-dir",
@@ -38,14 +38,14 @@ pub const SERVER: WebServer = WebServer {
 fn location(prepared: &Prepared) -> Result<Location, Reason> {
     let said = prepared.config.as_deref().unwrap_or(DEFAULT_FOLDER);
     let folder = said.strip_suffix('/').unwrap_or(said);
-    // `cp` would take a name that begins with `-` for its own options.
+    // `cp` would treat a name that begins with `-` as an option.
     if path::is_below_something(&path::clean(folder)) && !folder.starts_with('-') {
         return Ok(Location { folder: folder.to_owned(), file: "httpd.conf".to_owned() });
     }
     Err(Reason::ConfigPath { field: "spec.apacheHttpd.configPath", value: said.to_owned() })
 }
 
-/// Libraries of the SDK, each before those that need it.
+/// Libraries of the SDK, each before those that depend on it.
 const LIBRARIES: [&str; 7] = [
     "opentelemetry_common",
     "opentelemetry_resources",

@@ -1,4 +1,4 @@
-//! The shape that Java, Node.js, Python and .NET share: an init container
+//! The common code of Java, Node.js, Python and .NET: an init container
 //! copies the agent into a volume, which each target mounts.
 
 use std::borrow::Cow;
@@ -18,25 +18,25 @@ use crate::{
 /// A condition on one target.
 type TargetCheck = fn(&Injection<'_, '_>, &Env<'_>) -> Result<(), Reason>;
 
-/// What an agent that is copied needs, and nothing that is the same for all.
+/// What differs between the agents that are copied.
 pub struct CopiedAgent {
     /// Name of the volume and of the init container.
     pub name: &'static str,
-    /// Where the init container has the volume.
+    /// The mount path in the init container.
     pub mount_path: &'static str,
-    /// Where a target has it.
+    /// The mount path in a target.
     pub target_path: fn(container: &str) -> Cow<'static, str>,
-    /// Variables that are extended.
+    /// The extended variables.
     pub extended: &'static [&'static str],
-    /// The platforms that the agent comes for, where a pod has to choose.
+    /// The platforms of the agent, if a pod has to choose one.
     pub platforms: Option<Platforms>,
-    /// Whether it fits a target, where it has conditions of its own.
+    /// The condition on a target, if there is one.
     pub fits_target: Option<TargetCheck>,
-    /// What the init containers run, in order, with their names and images.
+    /// The init containers in order: command, name and image.
     pub copies: for<'p> fn(&Injection<'_, 'p>, platform: &'static str) -> Vec<Copying<'p>>,
     /// The search path that it extends, if any.
     pub search_path: Option<SearchPath>,
-    /// Variables that stand after those of every language.
+    /// Variables after those of every language.
     pub last: fn(&Call<'_>, &mut Env<'_>),
 }
 
@@ -45,13 +45,13 @@ pub struct CopiedAgent {
 pub struct Platforms {
     /// The annotation, after the prefix.
     pub annotation: &'static str,
-    /// Each platform and what it stands for in the agent's paths; the first
-    /// one is taken where nothing is said.
+    /// Each platform with its part of the agent's paths; the first
+    /// one is the default.
     pub choices: &'static [(&'static str, &'static str)],
 }
 
 impl Platforms {
-    /// What the chosen platform stands for.
+    /// The part of the agent's paths for the chosen platform.
     fn chosen(&self, annotations: &Annotations<'_>) -> Result<&'static str, Reason> {
         let Some((annotation, said)) = annotations.said(self.annotation) else {
             return Ok(self.choices[0].1);
@@ -71,7 +71,7 @@ pub struct Copying<'p> {
     pub name: Cow<'p, str>,
     /// Its image.
     pub image: &'p str,
-    /// What it runs.
+    /// Its command.
     pub command: Vec<Cow<'p, str>>,
 }
 
@@ -83,18 +83,18 @@ impl<'p> Copying<'p> {
     }
 }
 
-/// What the variables of a target depend on.
+/// The input for the variables of a target.
 pub struct Call<'c> {
-    /// Where the target has the volume.
+    /// The mount path in the target.
     pub path: &'c str,
-    /// What the platform stands for in the agent's paths.
+    /// The platform's part of the agent's paths.
     pub platform: &'static str,
     /// Whether there are extensions to load.
     pub extensions: bool,
 }
 
-/// Puts the agent into every target that it fits; adds the volume and the
-/// init containers if there was one (D2).
+/// Injects the agent into every suitable target; adds the volume and the
+/// init containers if there is one (D2).
 pub fn inject(injection: &mut Injection<'_, '_>, agent: &CopiedAgent) {
     let (platform, copies, room) = match prepare(injection, agent) {
         Ok(ready) => ready,
@@ -102,7 +102,7 @@ pub fn inject(injection: &mut Injection<'_, '_>, agent: &CopiedAgent) {
     };
     let injected =
         injection.each_target(|injection, place, _| inject_target(injection, agent, platform, place));
-    // Place and security context come from the first that is injected (D15).
+    // Position and security context are those of the first injected target (D15).
     if let Some(&first) = injected.first() {
         add_to_pod(injection, agent, &copies, &room, first);
         storage::warn_of_volume(injection, &room);

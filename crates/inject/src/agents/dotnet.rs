@@ -31,8 +31,8 @@ pub const AGENT: CopiedAgent = CopiedAgent {
     last: add_profiler,
 };
 
-/// An image that says where its agent is brings one itself. The common
-/// variables say nothing about an image, whichever language brought them.
+/// An image that sets the agent's path contains an agent. The common
+/// variables of injection are ignored, whichever language added them.
 fn check_home(injection: &Injection<'_, '_>, env: &Env<'_>) -> Result<(), Reason> {
     let by_instrumentation = injection.prepared().env.iter().any(|setting| setting.name == HOME);
     let by_container = env.get(HOME).is_some_and(|entry| entry.origin.is_some());

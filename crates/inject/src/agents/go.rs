@@ -22,9 +22,10 @@ const KERNEL_DEBUG_PATH: &str = "/sys/kernel/debug";
 const EXECUTABLE: &str = "OTEL_GO_AUTO_TARGET_EXE";
 const EXECUTABLE_ANNOTATION: &str = "otel-go-auto-target-exe";
 
-/// Puts the sidecar beside the first container that is named.
+/// Adds the sidecar for the first named container.
 pub fn inject(injection: &mut Injection<'_, '_>) {
-    // Of several containers the first counts. It has to be one that the pod has (D5) and that Go can be put into.
+    // Of several containers the first is used. It has to exist in the pod (D5) and
+    // be suitable for Go.
     let Some(place) = injection.plan.first_listed.filter(|place| injection.plan.targets.contains(place))
     else {
         return;
@@ -45,7 +46,7 @@ fn check_pod(injection: &Injection<'_, '_>) -> Result<(), Reason> {
         return Err(Reason::SeveralContainers { annotation, containers: list.to_owned() });
     }
     if injection.enforced_level().is_some() {
-        return Err(injection.refused_by_level("the privileged Go agent".to_owned()));
+        return Err(injection.rejected_by_level("the privileged Go agent".to_owned()));
     }
     injection.check_names(&[KERNEL_DEBUG], [GO_SIDECAR])
 }
@@ -65,25 +66,25 @@ fn add_sidecar(injection: &mut Injection<'_, '_>, place: Place) -> Result<Vec<No
     draft.env(&env, &[]).mounts(Vec::new(), &mounts.added);
     draft.member("resources", Some(resources)).pull_policy(instrumentation.image_pull_policy.as_deref());
     let said = injection.prepared().security_context.clone();
-    // The agent loads programs into the kernel, which takes all that a node has to give.
+    // The agent loads programs into the kernel, which requires all privileges on the node.
     let privileged = || json!({"privileged": true, "runAsUser": 0});
     draft.member("securityContext", Some(said.unwrap_or_else(privileged)));
     injection.edit.sidecars.push(draft.finish());
-    // With the node's processes in sight there is nothing to share, and the
-    // API server refuses both at once (D17).
+    // With `hostPID` there is nothing to share, and the
+    // API server rejects both together (D17).
     let sees_node = pod.spec.host_pid == Some(true);
     let shares = pod.spec.share_process_namespace == Some(true);
     injection.edit.share_process_namespace |= !sees_node && !shares;
     Ok(notes)
 }
 
-/// The sidecar's variables, made for the application's container as the pod
-/// came, whatever other languages have done to it since (D19).
+/// The sidecar's variables, for the original container of the application,
+/// without the changes of other languages (D19).
 fn variables<'p>(injection: &Injection<'_, 'p>, place: Place) -> Result<Env<'p>, Reason> {
     let instrumentation = injection.instrumentation();
     let mut env = Env::default();
     if let Some(executable) = injection.annotations.of_pod(EXECUTABLE_ANNOTATION) {
-        // The pod's own word.
+        // The pod's own annotation.
         env.set_default(Entry { set_by: SetBy::Container, ..Entry::new(EXECUTABLE, executable) });
     }
     env.set_defaults(&injection.prepared().env, SetBy::Language);
@@ -95,7 +96,7 @@ fn variables<'p>(injection: &Injection<'_, 'p>, place: Place) -> Result<Env<'p>,
     let container = container_at(injection.facts.pod, place);
     let mut attributes =
         Attributes::of(injection.facts, &instrumentation.resource, &container.name, &container.image);
-    // The application's own attributes are in another variable, and take nothing from this one (D12).
+    // The application's own attributes are in another container, so no key is omitted here (D12).
     let present = target::own_keys(&env);
     target::configure(instrumentation, &mut env, &mut attributes, &present, false);
     Ok(env)

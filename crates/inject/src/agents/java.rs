@@ -15,7 +15,7 @@ const OPTIONS: &str = "JAVA_TOOL_OPTIONS";
 pub const AGENT: CopiedAgent = CopiedAgent {
     name: JAVA_AGENT,
     mount_path: "/otel-auto-instrumentation-java",
-    // Each target has a path of its own, since the option that names it is
+    // Each target has its own path, since the option with the path is
     // inherited by every Java process that the container starts.
     target_path: |container| ["/otel-auto-instrumentation-java-", container].concat().into(),
     extended: language::JAVA.extended,

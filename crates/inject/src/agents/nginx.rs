@@ -16,12 +16,12 @@ use crate::{
 
 const DEFAULT_FILE: &str = "/etc/nginx/nginx.conf";
 
-/// What the server needs.
+/// The server.
 pub const SERVER: WebServer = WebServer {
     attach: NGINX_ATTACH,
     conf_volume: "otel-nginx-conf-dir",
     agent_volume: "otel-nginx-agent",
-    // Neither volume has a limit, nor can it be a claim.
+    // The volumes have no size limit, and cannot be claims.
     sources: |_| [(); 2].map(|()| Cow::Owned(json!({"emptyDir": {}}))),
     location,
     copy: |location, draft| web_server::run_script(draft, scripts::NGINX_CLONE, &location.folder),

@@ -25,8 +25,8 @@ pub const AGENT: CopiedAgent = CopiedAgent {
     last: add_exporters,
 };
 
-/// The interpreter runs the first `sitecustomize` that it finds, so the
-/// agent's own comes first; its packages come after the application's.
+/// The interpreter runs only the first `sitecustomize` in the path, so the
+/// agent's one is first; its packages are after the application's.
 fn around(present: Option<&str>) -> String {
     let packages = AGENT.mount_path;
     let start = format!("{packages}/opentelemetry/instrumentation/auto_instrumentation");
@@ -36,7 +36,7 @@ fn around(present: Option<&str>) -> String {
     }
 }
 
-/// The agent's image has exporters for these only.
+/// The agent's image has exporters for these protocols only.
 fn add_exporters(_: &Call<'_>, env: &mut Env<'_>) {
     for (name, value) in [
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),

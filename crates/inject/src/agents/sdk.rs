@@ -1,4 +1,4 @@
-//! SDK only: the variables, for applications that bring their own SDK.
+//! SDK only: the variables, for applications that contain an SDK.
 
 use crate::{
     edit::Place,
@@ -29,17 +29,17 @@ fn inject_target(injection: &mut Injection<'_, '_>, place: Place) -> Result<(Rea
     }
     let before = injection.target(place)?.edits();
     target::check(injection, place, &[])?;
-    // The operator looks for it in regular containers to know a pod that was given variables alone (D29).
+    // The operator recognises SDK-only pods by this variable in regular containers (D29).
     target::instrument(injection, place, &Own { node_name: !place.init, ..Own::NOTHING })?;
-    // Another language has given the container all of it.
+    // Another language has added all variables.
     if injection.target(place)?.edits() == before {
         return Ok((Reason::NothingToAdd, Vec::new()));
     }
     Ok((Reason::Injected, target::certificates(injection).collect()))
 }
 
-/// Another language was left out of the container because its attributes cannot
-/// be extended. Setting them now would let that language in at a second review.
+/// Another language was skipped in the container because its attributes cannot
+/// be extended. Setting them now would inject that language in a second review.
 fn left_out_for_attributes(injection: &Injection<'_, '_>, place: Place) -> Option<Reason> {
     let container = injection.name(place);
     let here = injection.findings.iter().filter(|finding| finding.container.as_deref() == Some(container));

@@ -1,9 +1,9 @@
-//! The shape that Apache HTTPD and nginx share: their agent is a module of
+//! The common code of Apache HTTPD and nginx: their agent is a module of
 //! the server, so what changes is the server's configuration.
 //!
 //! A clone of the application's container copies the configuration folder
 //! into a volume, the agent's container adds the module to that copy, and the
-//! application gets the copy in the folder's place.
+//! application mounts the copy over the folder.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -28,39 +28,39 @@ use crate::{
     target::{self, Own, SearchPath},
 };
 
-/// What a web server needs, and nothing that is the same for both.
+/// What differs between the web servers.
 pub struct WebServer {
     /// Name of the agent's init container.
     pub attach: &'static str,
-    /// Volume of the configuration's copy.
+    /// Volume of the copied configuration.
     pub conf_volume: &'static str,
     /// Volume of the agent.
     pub agent_volume: &'static str,
     /// The sources of the two volumes.
     pub sources: for<'s> fn(&'s Prepared) -> [Cow<'s, Value>; 2],
-    /// Where the configuration is.
+    /// The location of the configuration.
     pub location: fn(&Prepared) -> Result<Location, Reason>,
-    /// What the clone runs.
+    /// The command of the clone.
     pub copy: fn(&Location, &mut Draft),
-    /// What the agent's container runs.
+    /// The script of the agent's container.
     pub script: &'static str,
-    /// Which part of the location the script is told.
+    /// The part of the location that is passed to the script.
     pub script_argument: fn(&Location) -> &str,
     /// The variable with the module's configuration.
     pub conf_variable: &'static str,
     /// The variable with the pod's name.
     pub instance_variable: &'static str,
-    /// What the directives of the module begin with.
+    /// The prefix of the module's directives.
     pub directive_prefix: &'static str,
-    /// What stands before the directives in the module's configuration.
+    /// The text before the directives in the module's configuration.
     pub conf_head: fn(&Prepared) -> String,
-    /// What each directive ends with.
+    /// The end of each directive.
     pub directive_end: &'static str,
-    /// How the module is told yes where it is not whether it is on at all.
+    /// The value "yes" of directives other than the one that enables the module.
     pub yes: &'static str,
     /// The search path that the first target needs, if any.
     pub search_path: Option<SearchPath>,
-    /// Whether the init containers take the security context of the last target, not of the first.
+    /// Whether the init containers have the security context of the last target, instead of the first.
     pub secured_as_last: bool,
 }
 
@@ -73,23 +73,23 @@ pub struct Location {
     pub file: String,
 }
 
-/// Where the agent is, in its own init container and in the application.
+/// The mount path of the agent, in its init container and in the application.
 pub const AGENT_FOLDER: &str = "/opt/opentelemetry-webserver/agent";
 
-/// Where both init containers have the copy of the configuration.
+/// The mount path of the copied configuration in both init containers.
 pub const CONF_FOLDER: &str = "/opt/opentelemetry-webserver/source-conf";
 
-/// What a script is called with where others have their own name.
+/// The argument `$0` of a script.
 const SCRIPT_NAME: &str = "--";
 
-/// What the agent's script puts the pod's name in the place of.
+/// The placeholder that the agent's script replaces by the pod's name.
 const INSTANCE: &str = "<<SID-PLACEHOLDER>>";
 
 /// The pod's name as the source of a variable.
 const POD_NAME: &str = "metadata.name";
 
-/// Puts the module into the first target that it fits, and gives the others
-/// the variables.
+/// Injects the module into the first suitable target, and the variables into
+/// the others.
 pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
     let (location, room) = match prepare(injection, server) {
         Ok(ready) => ready,
@@ -117,7 +117,7 @@ fn prepare(injection: &Injection<'_, '_>, server: &WebServer) -> Result<(Locatio
     injection.check_security_context()?;
     let [conf, agent] = (server.sources)(injection.prepared());
     injection.check_claims(&[&conf, &agent])?;
-    // Only one clone fits into a pod, and so only one web server (D17).
+    // A pod can have only one clone, and so only one web server (D17).
     injection.check_names(&[server.conf_volume, server.agent_volume], [WEB_SERVER_CLONE, server.attach])?;
     let room = storage::check(injection, !is_empty_dir(&agent))?;
     Ok((location, room))
@@ -150,7 +150,7 @@ fn check_lists(container: &Container<'_>) -> Result<(), Reason> {
     lists.into_iter().try_for_each(|list| items(container, list).map(drop))
 }
 
-/// Puts the copy of the configuration in the place of the configuration.
+/// Replaces the configuration by its copy.
 fn mount(
     injection: &mut Injection<'_, '_>,
     server: &WebServer,
@@ -162,8 +162,8 @@ fn mount(
     let at = injection.edit.open(place)?;
     let mounts = &mut injection.edit.containers[at].mounts;
     target::check_path(mounts, CONF_FOLDER)?;
-    // A mount in the folder would hide the copy. The clone has it, so what it
-    // holds is in the copy.
+    // A mount in the folder would hide the copy. The clone has the mount, so its
+    // content is in the copy.
     let hides = mounts.own.iter().position(|mount| mount.mount_path.contains(&location.folder));
     mounts.removed = hides;
     let ours = [(server.agent_volume, AGENT_FOLDER), (server.conf_volume, &location.folder)];
@@ -176,27 +176,27 @@ fn mount(
         mounts.add(NewMount::new(volume, path.to_owned()));
     }
     let [conf, agent] = (server.sources)(prepared);
-    // The configuration is small; the reserve has room for it.
+    // The configuration is small enough for the reserve.
     injection.edit.volumes.add(NewVolume::new(server.conf_volume, conf));
     injection.edit.volumes.add(NewVolume::new(server.agent_volume, agent).holding(room.counted()));
     Ok(())
 }
 
-/// What the two init containers are made for.
+/// The input for the two init containers.
 struct Site<'s> {
     server: &'s WebServer,
     location: &'s Location,
-    /// The target that has the module.
+    /// The target with the module.
     first: Place,
-    /// The target whose security context they take.
+    /// The target with their security context.
     secured_as: Place,
     /// Their resources.
     resources: Value,
 }
 
 impl Site<'_> {
-    /// The application's container as the pod came, with the language's
-    /// variables and the volume, running something else.
+    /// A copy of the application's original container, with the language's
+    /// variables and the volume, and another command.
     fn clone_container(&self, injection: &Injection<'_, '_>) -> NewContainer {
         let container = container_at(injection.facts.pod, self.first);
         let copies = |list| items(container, list).unwrap_or_default();
@@ -243,7 +243,7 @@ impl Site<'_> {
     }
 }
 
-/// Runs a script with an argument, which the shell never reads as a part of it.
+/// Runs a script with an argument, which the shell never treats as code.
 pub fn run_script(draft: &mut Draft, script: &str, argument: &str) {
     draft.words("command", &["/bin/sh", "-c"]).words("args", &[script, SCRIPT_NAME, argument]);
 }
@@ -257,7 +257,7 @@ fn conf(injection: &Injection<'_, '_>, server: &WebServer, place: Place) -> Stri
     conf
 }
 
-/// The directives of the module; those of the Instrumentation come before ours.
+/// The directives of the module; those of the Instrumentation override ours.
 fn directives(injection: &Injection<'_, '_>, server: &WebServer, place: Place) -> BTreeMap<String, String> {
     let (facts, instrumentation) = (injection.facts, injection.instrumentation());
     let container = container_at(facts.pod, place);
@@ -277,7 +277,7 @@ fn directives(injection: &Injection<'_, '_>, server: &WebServer, place: Place) -
     ours.into_iter().chain(injection.prepared().attrs.iter().cloned()).collect()
 }
 
-/// The pod's namespace; the server's name where only the container's own attributes tell one.
+/// The pod's namespace; the server's name if only the container's own attributes set one.
 fn service_namespace<'a>(
     injection: &'a Injection<'_, '_>,
     container: &Container<'_>,

@@ -1,30 +1,30 @@
-//! The Instrumentations of a namespace: by name, and by the labels that they select.
+//! The Instrumentations of a namespace, by name and by the labels that they select.
 
 use std::{collections::HashMap, ops::Deref, slice, sync::OnceLock};
 
 use super::stored::Stored;
 use crate::text::Map;
 
-/// Instrumentations in the order of their names.
+/// Instrumentations, sorted by name.
 #[derive(Clone, Debug, Default)]
 pub struct Instrumentations {
     list: Vec<Stored>,
-    /// Made when a pod first asks, and made anew after each change.
+    /// Built at the first use, and again after each change.
     index: OnceLock<Box<Index>>,
 }
 
-/// Where in the list to look for a pod, so that the others cost nothing.
+/// The index by labels: for a pod only the candidates are checked.
 #[derive(Clone, Debug, Default)]
 struct Index {
-    /// Those for all pods.
+    /// Those without a selector.
     for_all: Vec<usize>,
-    /// Those whose selector can be met without any label.
+    /// Those with a selector that can match a pod without labels.
     unlabelled: Vec<usize>,
-    /// The others, by one label that they cannot do without.
+    /// The others, by one label that their selector requires.
     labelled: HashMap<Box<str>, Labelled>,
 }
 
-/// Those that cannot do without a label of some name.
+/// Those that require a label with a certain key.
 #[derive(Clone, Debug, Default)]
 struct Labelled {
     with_any_value: Vec<usize>,
@@ -32,12 +32,12 @@ struct Labelled {
 }
 
 impl Instrumentations {
-    /// The one of a name.
+    /// The Instrumentation with a name.
     pub fn get(&self, name: &str) -> Option<&Stored> {
         self.position(name).ok().map(|at| &self.list[at])
     }
 
-    /// Puts one in its place, instead of the one of the same name.
+    /// Inserts or replaces one.
     pub fn store(&mut self, stored: Stored) {
         match self.position(&stored.name().name) {
             Ok(at) => self.list[at] = stored,
@@ -46,12 +46,12 @@ impl Instrumentations {
         self.index.take();
     }
 
-    /// Takes one out.
+    /// Removes one.
     pub fn forget(&mut self, name: &str) {
         self.retain(|stored| *stored.name().name != *name);
     }
 
-    /// Takes out those that are not to be kept.
+    /// Removes those that `keep` does not keep.
     pub fn retain(&mut self, keep: impl FnMut(&Stored) -> bool) {
         self.list.retain(keep);
         self.index.take();
@@ -62,13 +62,13 @@ impl Instrumentations {
         self.index().for_all.iter().map(|&at| &self.list[at])
     }
 
-    /// Those with a selector, as far as a pod of these labels may meet it. By name.
+    /// Those with a selector that may match a pod with these labels, by name.
     pub fn for_labels(&self, labels: &Map<'_>) -> impl Iterator<Item = &Stored> {
         let index = self.index();
         let mut found = index.unlabelled.clone();
         if !index.labelled.is_empty() {
             for (key, _) in labels.iter() {
-                // The last of a repeated label counts.
+                // The last of a repeated label is used.
                 let (Some(labelled), Some(value)) = (index.labelled.get(key), labels.get(key)) else {
                     continue;
                 };
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_fits_is_left_out_and_nothing_comes_twice() {
+    fn every_match_is_found_once() {
         let all = all();
         for labels in [
             r"{}",
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_that_may_fit_are_looked_at() {
+    fn only_candidates_are_checked() {
         let map: Map<'_> = serde_json::from_str(r#"{"app":"other"}"#).expect("labels");
         let all = all();
         let looked_at: Vec<_> = all.for_labels(&map).map(|stored| &*stored.name().name).collect();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_seen() {
+    fn the_index_follows_changes() {
         let map: Map<'_> = serde_json::from_str(r#"{"app":"cart"}"#).expect("labels");
         let mut all = all();
         assert_eq!(names(all.for_labels(&map), Some(&map)), ["any-app", "cart", "not-order", "order"]);

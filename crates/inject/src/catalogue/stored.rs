@@ -9,7 +9,7 @@ use crate::{
 };
 use otel_webhook_api::AllowedNamespaces;
 
-/// An Instrumentation as it is stored: ready for use, or with what is wrong with it.
+/// An Instrumentation as it is stored: compiled, or with its error.
 #[derive(Clone, Debug)]
 pub enum Stored {
     /// It can be used.
@@ -18,9 +18,9 @@ pub enum Stored {
     Invalid {
         /// Its namespace and name.
         name: ObjectName,
-        /// A sentence that names the field.
+        /// A message that names the field.
         problem: Arc<str>,
-        /// The namespaces that may use it once it can be used.
+        /// The namespaces that it allows to use it.
         allowed: AllowedNamespaces,
     },
 }
@@ -29,7 +29,7 @@ impl Stored {
     /// The Instrumentation, if it can be used for a language.
     ///
     /// # Errors
-    /// A sentence that names the field for which it cannot.
+    /// A message that names the invalid field.
     pub fn usable_for(&self, language: &Language) -> Result<&Arc<Compiled>, &str> {
         match self {
             Self::Ready(ready) => match ready.problem(language) {
@@ -40,7 +40,7 @@ impl Stored {
         }
     }
 
-    /// For what it cannot be used, and why: a language, or all of them.
+    /// The languages for which it cannot be used, and why; "all" for every language.
     pub fn problems(&self) -> Vec<(&'static str, &str)> {
         match self {
             Self::Ready(ready) => {
@@ -50,7 +50,7 @@ impl Stored {
         }
     }
 
-    /// The namespaces besides its own that it allows to use it.
+    /// The other namespaces that it allows to use it.
     pub fn allowed(&self) -> &AllowedNamespaces {
         match self {
             Self::Ready(ready) => &ready.allowed,

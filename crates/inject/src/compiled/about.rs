@@ -1,4 +1,4 @@
-//! What decides on an image beside the specification, and what is reported of it.
+//! The metadata and status that decide on an image, and the reported choice.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,29 +10,29 @@ use otel_webhook_api::{
     image::{Choice, Stored},
 };
 
-/// What an Instrumentation has beside its specification.
+/// The metadata and status of an Instrumentation.
 #[derive(Clone, Debug, Default)]
 pub struct About {
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
-    /// The languages that `status.upgradeBlockedVersions` names.
+    /// The languages that `status.upgradeBlockedVersions` lists.
     pub blocked: BTreeSet<String>,
 }
 
 impl About {
-    /// The same with the image that the specification has for a language.
+    /// The same with the image of a language in the specification.
     pub fn stored<'s>(&'s self, language: &LanguageDefaults, image: Option<&'s str>) -> Stored<'s> {
         let recorded = self.annotations.get(&image_annotation(language.language)).map(String::as_str);
         Stored { image, recorded, is_blocked: self.blocked.contains(language.language) }
     }
 }
 
-/// The choice of an image, where users have to know of it.
+/// The choice of an image, if users have to know about it.
 #[derive(Clone, PartialEq)]
 pub struct Reported(pub Option<Choice>);
 
 impl fmt::Debug for Reported {
-    /// Always the same. Hashes are made of this text, and what is configured is the image alone.
+    /// Always the same text, since hashes depend on it, and only the image is configuration.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Reported")
     }
@@ -47,7 +47,7 @@ mod tests {
     use otel_webhook_api::defaults::DefaultImages;
 
     #[test]
-    fn a_hash_is_of_the_image_and_not_of_why_it_is_used() {
+    fn the_hash_depends_on_the_image_and_not_on_why_it_is_used() {
         let compiled = |recorded: &str, images: &DefaultImages| {
             let spec = serde_json::from_value(json!({"java": {"image": "own:2"}})).expect("a specification");
             let mut about = About::default();

@@ -2,8 +2,8 @@
 //!
 //! It is computed from the canonical JSON of what is configured for one language: keys sorted, nothing
 //! empty, defaults and images filled in. It does not depend on names in this code, so it stays the same
-//! from one version of the program to the next. Where the document has to change in a way that changes
-//! the hash of what did not change itself, the version before the colon changes as well.
+//! from one version of the program to the next. If the document has to change in a way that changes
+//! the hash of an unchanged configuration, the version before the colon changes as well.
 
 use serde_json::{Value, json};
 
@@ -13,11 +13,11 @@ use crate::{env::Setting, exporter::Exporter, resource::Policy};
 /// The version of the document, and what separates it from the digits.
 const VERSION: &str = "v1:";
 
-/// What an Instrumentation configures for every language.
+/// The configuration for every language.
 pub struct Common<'c> {
     /// Variables of every target.
     pub env: &'c [Setting],
-    /// Where telemetry is sent.
+    /// The exporter.
     pub exporter: &'c Exporter,
     /// Resource attributes.
     pub resource: &'c Policy,
@@ -31,21 +31,22 @@ pub struct Common<'c> {
     pub security_context: Option<&'c Value>,
 }
 
-/// The hash of a language's configuration: FNV-1a of 32 bits. It tells configurations apart, and guards nothing.
+/// The hash of a language's configuration: FNV-1a of 32 bits. It distinguishes configurations, and is not
+/// used for security.
 pub fn of(common: &Common<'_>, part: &Prepared) -> u32 {
     let text = document(common, part).to_string();
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// The hash as it is written: the version, and eight digits.
+/// Formats a hash: the version, and eight digits.
 pub fn written(hash: u32) -> String {
     format!("{VERSION}{hash:08x}")
 }
 
-/// How a pod's hash compares with the present one.
+/// The result of comparing a pod's hash with the present one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// The pod was injected with what is configured now.
+    /// The pod was injected with the present configuration.
     Current,
     /// The configuration has changed since the pod was injected.
     Stale,
@@ -64,7 +65,7 @@ impl Freshness {
     }
 }
 
-/// The canonical JSON of what is configured for a language.
+/// The canonical JSON of a language's configuration.
 fn document(common: &Common<'_>, part: &Prepared) -> Value {
     let exporter = object([
         ("env", variables(common.exporter.variables())),
@@ -103,7 +104,7 @@ fn document(common: &Common<'_>, part: &Prepared) -> Value {
     document
 }
 
-/// An object of the members that say something, so that a field that is new in the document changes no hash.
+/// An object of the non-empty members, so that a new field in the document changes no hash.
 fn object<const N: usize>(members: [(&str, Value); N]) -> Value {
     let says_something = |(_, value): &(&str, Value)| match value {
         Value::Null | Value::Bool(false) => false,
@@ -127,7 +128,7 @@ fn variables(list: &[Setting]) -> Value {
     list.iter().map(variable).collect()
 }
 
-/// Names and values in their order, which decides where one is given twice.
+/// Names and values in their order, which matters if one is set twice.
 fn pairs(list: &[(String, String)]) -> Value {
     list.iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
 }
@@ -165,8 +166,8 @@ mod tests {
         })
     }
 
-    /// These stand in the annotations of running pods: another hash for the same
-    /// configuration would make each of them look as if it were out of date.
+    /// These are in the annotations of running pods: another hash for the same
+    /// configuration would make each of them look stale.
     #[test]
     fn the_hash_of_a_configuration_is_the_same_in_every_version() {
         let compiled = compiled(&spec());

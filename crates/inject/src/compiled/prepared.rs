@@ -1,4 +1,4 @@
-//! A language's part of an Instrumentation, made ready for use.
+//! The compiled part of an Instrumentation for a language.
 
 use serde_json::{Map, Value, json};
 
@@ -15,20 +15,20 @@ use otel_webhook_api::{
     quantity::Quantity,
 };
 
-/// A language's part of an Instrumentation, ready for use.
+/// The compiled part of an Instrumentation for a language.
 #[derive(Debug, PartialEq)]
 pub struct Prepared {
     /// Image of the init container or sidecar.
     pub image: String,
-    /// The choice of the image, where users have to know of it.
+    /// The choice of the image, if users have to know about it.
     pub reported: Reported,
     /// The language's variables.
     pub env: Vec<Setting>,
     /// The volume's source: `{"emptyDir": {…}}` or `{"ephemeral": {…}}`.
     pub volume: Value,
-    /// The size limit of the agent's volume; none where it is a claim or has no limit.
+    /// The size limit of the agent's volume; `None` if it is a claim or has no limit.
     pub size_limit: Option<Quantity>,
-    /// The emptyDir's part of it, whatever the claim template says.
+    /// The emptyDir of the volume, even if there is a claim template.
     pub empty_dir: Value,
     /// Resources of the init containers or the sidecar.
     pub resources: Resources,
@@ -47,9 +47,9 @@ pub struct Prepared {
 /// Requests, limits and claims.
 #[derive(Debug, PartialEq)]
 pub struct Resources {
-    /// As the Instrumentation has them, with what it leaves open filled in.
+    /// The resources of the Instrumentation, with defaults.
     pub value: Value,
-    /// Names of the claims among them.
+    /// Names of the claims.
     pub claims: Vec<String>,
 }
 
@@ -100,8 +100,8 @@ impl Resources {
     }
 }
 
-/// Sets limits or requests that the Instrumentation leaves open, and says
-/// whether it does. An empty object is a decision, not an opening.
+/// Sets limits or requests that the Instrumentation does not set, and returns
+/// whether it did. An empty object is treated as set.
 fn fill(resources: &mut Map<String, Value>, key: &str, quantities: &[(&str, &str)]) -> bool {
     let is_open = resources.get(key).is_none_or(Value::is_null);
     if is_open {
@@ -111,8 +111,8 @@ fn fill(resources: &mut Map<String, Value>, key: &str, quantities: &[(&str, &str
     is_open
 }
 
-/// The API server refuses a request above its limit. Where one of the two is a
-/// default it gives way to the other; where both are said, the limit counts.
+/// The API server rejects a request above its limit. If one of the two is a
+/// default, it is adjusted to the other; if both are set, the limit is used.
 fn keep_within_limits(resources: &mut Map<String, Value>, limits_are_said: bool) {
     let map = |key: &str| resources.get(key).and_then(Value::as_object).cloned();
     let (Some(mut limits), Some(mut requests)) = (map("limits"), map("requests")) else {
@@ -131,7 +131,7 @@ fn keep_within_limits(resources: &mut Map<String, Value>, limits_are_said: bool)
     resources.insert("requests".to_owned(), Value::Object(requests));
 }
 
-/// The size limit of a volume. One of nothing limits nothing.
+/// The size limit of a volume. Zero means no limit.
 fn size_limit(said: Option<&Value>) -> Option<Quantity> {
     let limit = match said.filter(|limit| !limit.is_null()) {
         Some(limit) => Quantity::of(limit),

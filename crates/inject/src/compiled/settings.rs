@@ -3,7 +3,7 @@
 use crate::env::Setting;
 use otel_webhook_api::{EnvVar, Raw, is_hollow};
 
-/// The variables of a list, each once: the first entry counts.
+/// The variables of a list, each once: the first entry is used.
 pub fn settings(list: &[EnvVar]) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::with_capacity(list.len());
     for variable in list {
@@ -20,7 +20,7 @@ pub fn settings(list: &[EnvVar]) -> Vec<Setting> {
     settings
 }
 
-/// A text that is not empty.
+/// A non-empty string.
 pub fn filled(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }

@@ -1,7 +1,7 @@
-//! Parts of Instrumentations that are the same, kept once.
+//! Equal parts of Instrumentations, stored once.
 //!
-//! Of eight languages an Instrumentation configures one or two; the others
-//! have their defaults, which are written into each of them when it is stored.
+//! An Instrumentation usually configures one or two of eight languages; the others
+//! have defaults, which are written into each Instrumentation when it is stored.
 
 use std::{
     collections::HashMap,
@@ -11,20 +11,20 @@ use std::{
 
 use super::prepared::Prepared;
 
-/// What is in use, by language and hash.
+/// The parts in use, by language and hash.
 #[derive(Debug, Default)]
 pub struct Shared {
     known: HashMap<(usize, u64), Vec<Weak<Prepared>>>,
-    /// So many entries are looked through for those that nobody uses any more.
+    /// The number of entries after which unused ones are removed.
     tidy_at: usize,
 }
 
 impl Shared {
-    /// A part that is equal to this one, and in use already where there is such a one.
+    /// Returns an equal part that is already in use, or else this one.
     pub fn one_like(&mut self, language: usize, part: Arc<Prepared>) -> Arc<Prepared> {
         self.tidy();
         let alike = self.known.entry((language, digest(&part))).or_default();
-        // One that is stored again and again would leave a trace each time.
+        // An Instrumentation that is stored repeatedly would leave an entry each time.
         alike.retain(|part| part.strong_count() > 0);
         if let Some(known) = alike.iter().filter_map(Weak::upgrade).find(|known| *known == part) {
             return known;
@@ -46,7 +46,7 @@ impl Shared {
     }
 }
 
-/// Equal for equal parts, in this process.
+/// A hash that is equal for equal parts, in this process.
 fn digest(part: &Prepared) -> u64 {
     let mut hasher = DefaultHasher::new();
     format!("{part:?}").hash(&mut hasher);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_is_kept_once_and_what_nobody_uses_not_at_all() {
+    fn equal_parts_are_stored_once_and_unused_ones_are_removed() {
         let mut shared = Shared::default();
         let (one, other) = (compiled("a").sharing(&mut shared), compiled("b").sharing(&mut shared));
         for (index, language) in LANGUAGES.iter().enumerate() {

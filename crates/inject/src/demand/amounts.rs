@@ -1,5 +1,5 @@
-//! Quantities by the name of their resource, read without a detour over JSON
-//! values: there are two or three of them for every container of a pod.
+//! Quantities by the name of their resource, parsed without JSON
+//! values: every container of a pod has two or three.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use serde_json::value::RawValue;
 use crate::text::Text;
 use otel_webhook_api::quantity::Quantity;
 
-/// The resources that decide about the class of service.
+/// The resources that decide on the quality of service class.
 pub const CLASS_RESOURCES: [&str; 2] = ["cpu", "memory"];
 
-/// Quantities by the name of their resource. What is no quantity is left out.
+/// Quantities by the name of their resource. Invalid quantities are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Amounts<'p>(Vec<(Text<'p>, Quantity)>);
 
 impl<'p> Amounts<'p> {
-    /// Amounts as they are written. What cannot be read is nothing.
+    /// Parses amounts. Unreadable ones are skipped.
     pub fn read(raw: Option<&'p RawValue>) -> Self {
         raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
@@ -35,7 +35,7 @@ impl<'p> Amounts<'p> {
         *self.entry(resource) = quantity;
     }
 
-    /// Sets the amount of a resource that has none.
+    /// Sets the amount of a resource if it has none.
     pub fn set_default(&mut self, resource: &'p str, quantity: Quantity) {
         if self.get(resource).is_none() {
             self.0.push((Text(resource.into()), quantity));
@@ -50,7 +50,7 @@ impl<'p> Amounts<'p> {
         }
     }
 
-    /// Makes no amount smaller than the other's.
+    /// Raises each amount to at least the other's.
     pub fn raise_to(&mut self, other: &Self) {
         for (name, quantity) in &other.0 {
             let entry = self.entry(name);
@@ -100,7 +100,7 @@ impl<'de> Visitor<'de> for AmountsVisitor {
         // Most name CPU and memory.
         let mut amounts: Vec<(Text<'de>, Quantity)> = Vec::with_capacity(2);
         while let Some((name, Amount(quantity))) = entries.next_entry()? {
-            // The last of a repeated key counts.
+            // The last of a repeated key is used.
             if let Some(known) = amounts.iter().position(|(known, _)| *known == name) {
                 amounts.remove(known);
             }
@@ -112,11 +112,11 @@ impl<'de> Visitor<'de> for AmountsVisitor {
     }
 }
 
-/// A quantity, or something else that stands in its place.
+/// A quantity, or another value in its place.
 struct Amount(Option<Quantity>);
 
 impl From<Option<Quantity>> for Amount {
-    /// As finely as the API server keeps it: it rounds up what is finer.
+    /// Rounded up to the precision of the API server.
     fn from(quantity: Option<Quantity>) -> Self {
         Self(quantity.map(|quantity| quantity.rounded_up(Quantity::MILLI)))
     }
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_quantity_is_left_out_and_the_last_of_a_key_counts() {
+    fn invalid_quantities_are_skipped_and_the_last_of_a_key_is_used() {
         let text = r#"{"cpu":"1","memory":true,"a":[1],"b":{"c":1},"d":null,"e":2,"f":0.5,"g":-1,"cpu":"2"}"#;
         let amounts: Amounts<'_> = serde_json::from_str(text).expect("a map");
         let shown: Vec<_> = amounts.iter().map(|(name, amount)| format!("{name} {amount}")).collect();

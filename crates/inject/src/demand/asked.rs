@@ -1,4 +1,4 @@
-//! Requests and limits, as the API server and LimitRanger leave them.
+//! Requests and limits, with the defaults of the API server and LimitRanger.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,16 +11,16 @@ use otel_webhook_api::quantity::Quantity;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Asked<'p> {
-    /// What is requested.
+    /// The requests.
     #[serde(borrow)]
     pub requests: Amounts<'p>,
-    /// What may be used.
+    /// The limits.
     pub limits: Amounts<'p>,
 }
 
 impl<'p> Asked<'p> {
-    /// Requests and limits as they are written. What cannot be read asks for
-    /// nothing: the API server rejects such a pod.
+    /// Parses requests and limits. Unreadable ones are treated
+    /// as not set: the API server rejects such a pod.
     pub fn read(raw: Option<&'p RawValue>) -> Self {
         raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
@@ -32,7 +32,7 @@ impl<'p> Asked<'p> {
         own
     }
 
-    /// The API server takes the limit where no request is set.
+    /// Sets requests that are not set to the limits, as the API server does.
     pub fn default_requests(&mut self) {
         for (name, limit) in self.limits.iter() {
             if self.requests.get(name).is_none() {
@@ -41,8 +41,8 @@ impl<'p> Asked<'p> {
         }
     }
 
-    /// Takes what LimitRanges set for containers that leave it open. Of
-    /// several, which come in no defined order, the first counts.
+    /// Sets the defaults of LimitRanges. Of
+    /// several, which have no defined order, the first is used.
     pub fn default_by(&mut self, limits: &'p Limits) {
         for (_, item) in limits.items(LimitType::Container) {
             item.default.iter().for_each(|(name, limit)| self.limits.set_default(name, limit));
@@ -50,10 +50,10 @@ impl<'p> Asked<'p> {
         }
     }
 
-    /// The same where it makes no difference which of several comes first.
+    /// The same, if the result does not depend on the order of LimitRanges.
     ///
     /// # Errors
-    /// The name of a LimitRange that has another default than the one before.
+    /// The name of a LimitRange with another default than an earlier one.
     pub fn default_unambiguously(&mut self, limits: &'p Limits) -> Result<(), &'p str> {
         let own = self.clone();
         self.default_by(limits);
@@ -77,13 +77,13 @@ impl<'p> Asked<'p> {
         (self.requests.get(resource), self.limits.get(resource))
     }
 
-    /// The names of the resources; some stand twice.
+    /// The names of the resources; some are repeated.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.requests.iter().chain(self.limits.iter()).map(|(name, _)| &**name)
     }
 
-    /// What the API server sets for a pod as a whole that has limits and leaves
-    /// requests open: what its containers request together, or else the limit. Their
+    /// Sets the requests of a whole pod that has only limits, as the API server
+    /// does: to the sum of its containers' requests, or else to the limit. Their
     /// huge pages are limits of the pod as well. Returns those of CPU and memory
     /// for which it takes the limit.
     pub(super) fn default_whole(&mut self, together: &Self) -> Vec<&'static str> {
@@ -123,7 +123,7 @@ impl<'p> Asked<'p> {
         sum
     }
 
-    /// Makes nothing smaller than the other has it.
+    /// Raises everything to at least the other's amounts.
     pub fn raise_to(&mut self, other: &Self) {
         self.requests.raise_to(&other.requests);
         self.limits.raise_to(&other.limits);

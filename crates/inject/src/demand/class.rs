@@ -1,21 +1,21 @@
-//! Kubernetes' classes of service.
+//! The quality of service classes of Kubernetes.
 
 use super::{amounts::CLASS_RESOURCES, asked::Asked};
 use otel_webhook_api::quantity::Quantity;
 
-/// Kubernetes' classes of service.
+/// The quality of service classes of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Every container's requests equal its limits, for CPU and memory.
     Guaranteed,
-    /// Something is asked for.
+    /// There is a request or a limit.
     Burstable,
-    /// Nothing is asked for.
+    /// There is no request and no limit.
     BestEffort,
 }
 
 impl Class {
-    /// The class, as `ComputePodQOS` of Kubernetes has it: by CPU and memory, zeros left out.
+    /// Computes the class as `ComputePodQOS` of Kubernetes does: by CPU and memory, without zeros.
     pub fn of<'c, 'p: 'c>(containers: impl IntoIterator<Item = &'c Asked<'p>>) -> Self {
         type Sums = [Option<Quantity>; 2];
         let add = |sums: &mut Sums, own: Sums| {

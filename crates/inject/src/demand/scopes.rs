@@ -1,4 +1,4 @@
-//! What a pod shows of the scopes of quotas.
+//! The attributes of a pod that the scopes of quotas check.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use crate::{
     text::{List, object_or_default},
 };
 
-/// What quotas ask of a pod, but for its class of service.
+/// Reads these attributes, except for the quality of service class.
 pub fn of<'p>(pod: &'p Pod<'p>) -> PodScopes<'p> {
     let class = &*pod.spec.priority_class_name;
     PodScopes {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_shows_its_deadline_its_priority_and_its_affinity() {
+    fn deadline_priority_and_affinity_are_read() {
         assert_eq!(scopes(&json!({})), (false, None, false));
         let spec = json!({"activeDeadlineSeconds": 0, "priorityClassName": "high"});
         assert_eq!(scopes(&spec), (true, Some("high".to_owned()), false));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_that_name_namespaces_cross_them() {
+    fn terms_with_namespaces_are_cross_namespace() {
         let required = |term: Value| json!({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}});
         let preferred = |term: Value| {
             let list = json!([{"weight": 1, "podAffinityTerm": term}]);

@@ -15,7 +15,7 @@ fn shown(env: &Env<'_>) -> Vec<String> {
 }
 
 #[test]
-fn a_value_from_elsewhere_is_kept_under_another_name() {
+fn a_reference_is_kept_under_another_name() {
     let mut env = env(
         r#"[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"m","key":"k"}}},{"name":"B","value":"$(A)"}]"#,
     );

@@ -1,27 +1,27 @@
-//! One resource's request and limit, within what a container may have.
+//! Chooses request and limit of one resource within the bounds of a container.
 
 use super::{pair::Pair, rules::Bounds};
 use otel_webhook_api::quantity::Quantity;
 
-/// What a container may have of a resource.
+/// The bounds of a container for a resource.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// What LimitRanges and quotas want.
+    /// The bounds of LimitRanges and quotas.
     pub bounds: Bounds,
-    /// The most that may be requested; none where nothing may be.
+    /// The maximum request; `None` if there must be none.
     pub request: Option<Quantity>,
-    /// The highest limit; none where there may be none.
+    /// The maximum limit; `None` if there must be none.
     pub limit: Option<Quantity>,
-    /// What a regular container of the pod has, which is always accepted.
+    /// The request and limit of a regular container of the pod, which are always accepted.
     pub of_container: Pair,
     /// Whether request and limit have to be equal.
     pub as_one: bool,
-    /// Whether a regular container has no limit, so that one without changes nothing for the pod.
+    /// Whether a regular container has no limit, so that another one without a limit does not change the pod.
     pub is_open: bool,
 }
 
 impl Room {
-    /// What is nearest to a wish and is accepted, in units of the resource.
+    /// The accepted values that are nearest to the wanted ones, in units of the resource.
     pub fn nearest(&self, wish: Pair, unit: Quantity) -> Pair {
         let limit = self.limit.and_then(|most| self.wished_limit(wish, most));
         let request = self.request.and_then(|most| self.wished_request(wish, limit, most));
@@ -35,7 +35,8 @@ impl Room {
         if self.accepts(pair) { pair } else { self.of_container }
     }
 
-    /// The same for a cardinal that must not be divided, such as a GPU: as wished, or none, or what a container has.
+    /// The same for a whole resource such as a GPU: the wanted values, or none, or those of a regular
+    /// container.
     pub fn nearest_whole(&self, wish: Pair) -> Pair {
         let wished = wish.1.or(wish.0).filter(|_| self.limit.is_some() && self.request.is_some());
         let none = self.needs_any().then_some(Quantity::ZERO);
@@ -44,7 +45,7 @@ impl Room {
         pairs.find(|pair| self.accepts(*pair)).unwrap_or_default()
     }
 
-    /// Brings a request and a limit as near together as the ratio wants, by
+    /// Adjusts a request and a limit to the ratio, by
     /// raising the request, and then by lowering the limit.
     pub fn within_ratio(&self, unit: Quantity, (request, limit): Pair) -> Pair {
         let (Some(ratio), Some(asked), Some(most)) = (self.bounds.ratio, request, limit) else {
@@ -67,7 +68,7 @@ impl Room {
         (Some(asked), Some(lower.max(asked)))
     }
 
-    /// Whether a request and a limit are within all that is known.
+    /// Whether a request and a limit are within all bounds.
     pub fn accepts(&self, (request, limit): Pair) -> bool {
         let Bounds { min, max, ratio, needs_request, needs_limit } = self.bounds;
         let fits = |amount: Option<Quantity>, most: Option<Quantity>| match (amount, most) {
@@ -90,7 +91,7 @@ impl Room {
         fits(request, self.request) && fits(limit, self.limit) && in_order && has_all
     }
 
-    /// Whether anything has to be said of the resource.
+    /// Whether the resource has to be set.
     fn needs_any(&self) -> bool {
         self.bounds.needs_request || self.bounds.needs_limit
     }
@@ -100,7 +101,7 @@ impl Room {
         let usual = self.of_container.1.unwrap_or(most);
         let wished = wish.1.or(needed.then_some(usual))?;
         let limit = self.clamp(wished, most);
-        // What is left by short init containers may be too little to copy anything.
+        // The room below small init containers may be too little for a copy.
         let is_better_open = self.is_open && limit < wished;
         (needed || !limit.is_zero() && !is_better_open).then_some(limit)
     }

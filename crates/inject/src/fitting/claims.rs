@@ -1,6 +1,6 @@
-//! Whether a namespace accepts the claims of the added volumes. The API server
-//! takes a pod whatever its claims are; one that is rejected later leaves the
-//! pod waiting for it.
+//! Checks that a namespace accepts the claims of the added volumes. The API server
+//! does not check them in a pod; if a claim is rejected later, the
+//! pod waits for it.
 
 use serde_json::Value;
 
@@ -12,16 +12,16 @@ use crate::{
 };
 use otel_webhook_api::quantity::Quantity;
 
-/// The annotation by which claims named their storage class in former times.
+/// The deprecated annotation of claims for the storage class.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// A claim that a volume makes.
+/// The claim of an ephemeral volume.
 struct Claim {
     template: Value,
 }
 
 impl Claim {
-    /// The claim of a volume's source, if it makes one.
+    /// The claim of a volume's source, if it has one.
     fn of_source(source: &Value) -> Option<Self> {
         Self::of_ephemeral(source.get("ephemeral")?)
     }
@@ -34,7 +34,7 @@ impl Claim {
         Quantity::of(&self.template["spec"]["resources"]["requests"][resource])
     }
 
-    /// The storage class; none where the cluster's default is taken, which nobody can tell from here.
+    /// The storage class; `None` for the cluster's default, which is unknown here.
     fn class(&self) -> Option<&str> {
         let annotated = self.template["metadata"]["annotations"][CLASS_ANNOTATION].as_str();
         let class = annotated.or(self.template["spec"]["storageClassName"].as_str());
@@ -46,11 +46,11 @@ impl Claim {
     }
 }
 
-/// Whether the claims of volumes that are to be added would be accepted,
-/// beside those of the pod itself and those that are added already.
+/// Checks that the claims of the volumes to add are accepted,
+/// together with those of the pod itself and those already added.
 ///
 /// # Errors
-/// Which LimitRange or quota does not.
+/// The LimitRange or quota that rejects one.
 pub fn check(limits: &Limits, edit: &PodEdit<'_>, sources: &[&Value]) -> Result<(), Refusal> {
     if limits.is_empty() {
         return Ok(());

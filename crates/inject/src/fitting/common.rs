@@ -1,4 +1,4 @@
-//! What init containers and the sidecar have in common.
+//! Common code of init containers and the sidecar.
 
 use std::borrow::Cow;
 
@@ -11,16 +11,16 @@ use crate::{
 };
 use otel_webhook_api::quantity::Quantity;
 
-/// Resources that differ from what the Instrumentation says.
+/// Resources that differ from those of the Instrumentation.
 #[derive(Debug)]
 pub struct Fitted {
     /// The resources.
     pub resources: Value,
-    /// What was done to them.
+    /// Notes about the adjustments.
     pub notes: Vec<Note>,
 }
 
-/// The request and limit of a regular container, of those that have most.
+/// The largest request and limit of a regular container.
 pub fn of_container(demand: &Demand<'_>, name: &str) -> Pair {
     demand
         .regular()
@@ -40,12 +40,12 @@ pub fn accompany_huge_pages(result: &mut Resources<'_>, demand: &Demand<'_>) {
     }
 }
 
-/// In what amounts a resource is counted.
+/// The unit of a resource.
 pub fn unit(resource: &str) -> Quantity {
     if resource == "cpu" { Quantity::MILLI } else { Quantity::ONE }
 }
 
-/// Resources that cannot be overcommitted: the API server wants request and limit to be equal.
+/// Resources that cannot be overcommitted: the API server requires request and limit to be equal.
 pub fn is_whole(resource: &str) -> bool {
     resource.contains('/') || resource.starts_with("hugepages-")
 }

@@ -1,5 +1,5 @@
-//! Why a namespace would reject a pod for the resources of a container that is
-//! added to it.
+//! Why a namespace would reject a pod for the resources of an added
+//! container.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use crate::{
 };
 use otel_webhook_api::quantity::Quantity;
 
-/// Which LimitRange or quota, and which of its figures.
+/// The LimitRange or quota that rejects, and its figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// Kind and name of the object.
     pub object: String,
-    /// The bound, and what would be beyond it.
+    /// The bound, and the amount beyond it.
     pub problem: String,
 }
 
-/// What is set for the pod as a whole.
+/// The name of the whole pod's resources in messages.
 const OF_WHOLE: &str = "spec.resources of the pod";
 
-/// What of a resource a quota counts.
+/// The part of a resource that a quota counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// Requests.
@@ -32,7 +32,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// How much of it a quota leaves; none where it is not bounded.
+    /// What remains of a quota; `None` if it has no such bound.
     pub fn left(self, quota: &ResourceQuota, resource: &str) -> Option<Quantity> {
         match self {
             Self::Requests => quota.left_of_requests(resource),
@@ -56,10 +56,10 @@ impl fmt::Display for Of {
 }
 
 impl Refusal {
-    /// Whether an item of a LimitRange accepts a request and a limit.
+    /// Checks that an item of a LimitRange accepts a request and a limit.
     ///
     /// # Errors
-    /// What it does not accept.
+    /// The bound that rejects them.
     pub fn by_item(
         range: &LimitRange,
         item: &LimitItem,
@@ -105,13 +105,13 @@ impl Refusal {
         Ok(())
     }
 
-    /// Whether containers stay within what is set for the pod as a whole.
+    /// Checks that containers stay within the resources of the whole pod.
     ///
     /// # Errors
-    /// What goes beyond.
+    /// The resource that exceeds them.
     pub fn of_whole(whole: &Asked<'_>, added: &Asked<'_>, together: &Asked<'_>) -> Result<(), Self> {
         let beyond = |list: &str, name: &str, most: Quantity, found: Quantity| {
-            let problem = format!("its {list} of {name} is {most}, and {found} would be needed");
+            let problem = format!("its {list} of {name} is {most}, and {found} would be requested");
             Err(Self { object: OF_WHOLE.to_owned(), problem })
         };
         for (name, most) in whole.requests.iter() {
@@ -127,16 +127,16 @@ impl Refusal {
         Ok(())
     }
 
-    /// By the request of a pod as a whole, which is not defaulted yet.
+    /// For a request of the whole pod that is not defaulted yet.
     pub fn by_open_request(resource: &str) -> Self {
         let problem = format!("it leaves the request of {resource} to be defaulted");
         Self { object: OF_WHOLE.to_owned(), problem }
     }
 
-    /// Whether a container whose limits may be defaults requests no more than those.
+    /// Checks that a container with defaulted limits requests no more than those.
     ///
     /// # Errors
-    /// The default that it is above.
+    /// The default that it exceeds.
     pub fn by_order((range, item): (&LimitRange, &LimitItem), added: &Asked<'_>) -> Result<(), Self> {
         for (resource, default) in item.default.iter() {
             if let (Some(request), Some(limit)) = added.pair(resource)
@@ -149,10 +149,10 @@ impl Refusal {
         Ok(())
     }
 
-    /// Whether an item of a LimitRange accepts the requests of a claim.
+    /// Checks that an item of a LimitRange accepts the requests of a claim.
     ///
     /// # Errors
-    /// What it does not accept.
+    /// The bound that rejects them.
     pub fn of_claim(
         range: &LimitRange,
         item: &LimitItem,
@@ -174,19 +174,19 @@ impl Refusal {
         Ok(())
     }
 
-    /// By a LimitRange whose default differs from that of another.
+    /// For a LimitRange with other defaults than another one.
     pub fn by_default(range: &str) -> Self {
-        let problem = "its defaults are not those of another LimitRange".to_owned();
+        let problem = "its defaults differ from those of another LimitRange".to_owned();
         Self { object: format!("LimitRange \"{range}\""), problem }
     }
 
-    /// By a quota of which too little is left.
+    /// For a quota with too little left.
     pub fn by_quota(quota: &ResourceQuota, name: &str, needed: Quantity, left: Quantity) -> Self {
         let problem = format!("{left} of {name} is left, and the pod would need {needed}");
         Self { object: format!("ResourceQuota \"{}\"", quota.name), problem }
     }
 
-    /// By a quota that obliges each container to set a resource.
+    /// For a quota that requires each container to set a resource.
     pub fn by_obligation(quota: &ResourceQuota, resource: &str, of: Of) -> Self {
         let problem = format!("each container needs a {of} of {resource}");
         Self { object: format!("ResourceQuota \"{}\"", quota.name), problem }

@@ -1,5 +1,5 @@
-//! Requests and limits while they are changed. What is not changed stays as it
-//! was written.
+//! Requests and limits while they are adjusted. Unchanged quantities keep their
+//! written form.
 
 use std::{borrow::Cow, fmt};
 
@@ -12,9 +12,9 @@ use otel_webhook_api::quantity::Quantity;
 /// Requests and limits.
 #[derive(Clone, Debug)]
 pub struct Resources<'s> {
-    /// What is asked for.
+    /// The requests.
     pub requests: Quantities<'s>,
-    /// What may be used.
+    /// The limits.
     pub limits: Quantities<'s>,
 }
 
@@ -27,14 +27,14 @@ pub struct Quantities<'s> {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry<'s> {
-    /// None for what is no quantity.
+    /// The parsed quantity; `None` if it is invalid.
     amount: Option<Quantity>,
-    /// As it was written, unless it was changed.
+    /// The written form, unless it was changed.
     written: Option<&'s Value>,
 }
 
 impl<'s> Resources<'s> {
-    /// As they are said.
+    /// The configured resources.
     pub fn of(said: &'s Value) -> Self {
         Self { requests: Quantities::of(&said["requests"]), limits: Quantities::of(&said["limits"]) }
     }
@@ -51,11 +51,11 @@ impl<'s> Resources<'s> {
     /// Request and limit of a resource.
     pub fn pair(&self, resource: &str) -> Pair {
         let limit = self.limits.get(resource);
-        // The API server takes the limit where no request is set.
+        // The API server uses the limit if no request is set.
         (self.requests.get(resource).or(limit), limit)
     }
 
-    /// Sets request and limit of a resource. What is the same already stays as it is written.
+    /// Sets request and limit of a resource. Equal quantities keep their written form.
     pub fn set(&mut self, name: Cow<'s, str>, (request, limit): Pair) {
         if self.pair(&name) == (request, limit) {
             return;
@@ -64,7 +64,7 @@ impl<'s> Resources<'s> {
         self.requests.replace(name, request);
     }
 
-    /// As the API server reads them.
+    /// The values as the API server reads them.
     pub fn asked(&self) -> Asked<'_> {
         let mut asked = Asked::default();
         for (list, amounts) in [(&self.limits, &mut asked.limits), (&self.requests, &mut asked.requests)] {
@@ -78,12 +78,12 @@ impl<'s> Resources<'s> {
         asked
     }
 
-    /// Whether anything differs from what is said.
+    /// Whether anything differs from the configured resources.
     pub fn is_changed(&self) -> bool {
         self.requests.is_changed || self.limits.is_changed
     }
 
-    /// What is said, with the changes.
+    /// The configured resources with the changes.
     pub fn put_into(&self, said: &Value) -> Value {
         let mut members = said.as_object().cloned().unwrap_or_default();
         for (key, quantities) in [("limits", &self.limits), ("requests", &self.requests)] {
@@ -98,7 +98,7 @@ impl<'s> Resources<'s> {
 impl<'s> Quantities<'s> {
     fn of(said: &'s Value) -> Self {
         let entries = said.as_object().into_iter().flatten();
-        // The API server rounds up what is finer.
+        // The API server rounds up.
         let amount = |value| Quantity::of(value).map(|amount| amount.rounded_up(Quantity::MILLI));
         let entry = |value| Entry { amount: amount(value), written: Some(value) };
         let entries = entries.map(|(name, value)| (Cow::Borrowed(name.as_str()), entry(value)));
@@ -110,7 +110,7 @@ impl<'s> Quantities<'s> {
         self.entry(resource).and_then(|entry| entry.amount)
     }
 
-    /// Sets the amount of a resource, or takes it out.
+    /// Sets the amount of a resource, or removes it.
     fn replace(&mut self, resource: Cow<'s, str>, quantity: Option<Quantity>) {
         match quantity {
             Some(quantity) => self.set(resource, quantity),
@@ -118,7 +118,7 @@ impl<'s> Quantities<'s> {
         }
     }
 
-    /// Sets the amount of a resource. One that has it already stays as it was written.
+    /// Sets the amount of a resource. An equal quantity keeps its written form.
     fn set(&mut self, resource: Cow<'s, str>, quantity: Quantity) {
         if self.get(&resource) == Some(quantity) {
             return;
@@ -131,7 +131,7 @@ impl<'s> Quantities<'s> {
         self.is_changed = true;
     }
 
-    /// Takes a resource out.
+    /// Removes a resource.
     fn remove(&mut self, resource: &str) {
         let before = self.entries.len();
         self.entries.retain(|(name, _)| name != resource);
@@ -149,7 +149,7 @@ impl<'s> Quantities<'s> {
 }
 
 impl<'s> Entry<'s> {
-    /// The quantity; empty for what is none.
+    /// The written form; empty if it is not a quantity.
     fn text(&self) -> Cow<'s, str> {
         match (self.written, self.amount) {
             (Some(written), _) => written.as_str().unwrap_or_default().into(),

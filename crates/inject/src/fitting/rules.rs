@@ -1,4 +1,4 @@
-//! What the LimitRanges and quotas of a namespace say of a container that is
+//! The rules of a namespace's LimitRanges and quotas for a container that is
 //! added to a pod.
 
 use super::{
@@ -14,20 +14,20 @@ use otel_webhook_api::quantity::Quantity;
 /// The rules for one pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'r, 'p> {
-    /// Those of the namespace.
+    /// The limits of the namespace.
     pub limits: &'p Limits,
-    /// What the pod asks for.
+    /// The resources of the pod.
     pub demand: &'r Demand<'p>,
 }
 
-/// What a container has to keep to for one resource.
+/// The bounds of a container for one resource.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bounds {
-    /// The least request and limit.
+    /// The minimum of request and limit.
     pub min: Quantity,
-    /// The most.
+    /// The maximum of request and limit.
     pub max: Option<Quantity>,
-    /// How many times the request the limit may be.
+    /// The maximum ratio of limit to request.
     pub ratio: Option<Quantity>,
     /// Whether a request has to be set, or would be set by LimitRanger.
     pub needs_request: bool,
@@ -36,7 +36,7 @@ pub struct Bounds {
 }
 
 impl<'p> Rules<'_, 'p> {
-    /// What a container has to keep to for a resource, in a pod of a class.
+    /// The bounds of a container for a resource, in a pod of a class.
     pub fn bounds(&self, resource: &str, class: Class) -> Bounds {
         let mut bounds = Bounds::default();
         for (_, item) in self.limits.items(LimitType::Container) {
@@ -49,8 +49,8 @@ impl<'p> Rules<'_, 'p> {
         bounds
     }
 
-    /// The resources that any LimitRange says something of for containers, or
-    /// that a quota obliges containers of a class to set.
+    /// The resources with a bound or default for containers in any LimitRange, or
+    /// that a quota requires containers of a class to set.
     pub fn resources(&self, class: Class) -> impl Iterator<Item = &'p str> {
         let of_item = |item: &'p LimitItem| {
             let lists =
@@ -65,7 +65,7 @@ impl<'p> Rules<'_, 'p> {
         of_ranges.chain(obliged.collect::<Vec<_>>())
     }
 
-    /// The objects that say something of a resource for containers.
+    /// The objects with a rule for a resource of containers.
     pub fn objects(&self, resource: &str) -> Vec<String> {
         let ranges = self.limits.items(LimitType::Container).filter(|(_, item)| {
             let mut bounds = Bounds::default();
@@ -95,11 +95,11 @@ impl<'p> Rules<'_, 'p> {
         self.objects(resource).into_iter().chain(ranges).chain(quotas).collect()
     }
 
-    /// Whether the namespace accepts a container that is added to the pod, and
-    /// the pod that asks for `together` with it.
+    /// Checks that the namespace accepts an added container, and
+    /// the pod, which then has the resources `together`.
     ///
     /// # Errors
-    /// Which LimitRange or quota does not.
+    /// The LimitRange or quota that rejects it.
     pub fn check_all<'a>(
         &self,
         mut added: Asked<'a>,
@@ -124,7 +124,7 @@ impl<'p> Rules<'_, 'p> {
         self.check_count(class)?;
         let mut names: Vec<&str> = added.names().chain(self.resources(class)).collect();
         if class != self.demand.class {
-            // Other quotas count the pod now, with all that it has.
+            // Other quotas count the pod now, with all of its resources.
             names.extend(together.names());
         }
         names.sort_unstable();
@@ -132,10 +132,10 @@ impl<'p> Rules<'_, 'p> {
         names.into_iter().try_for_each(|name| self.check(name, added.pair(name), together.pair(name), class))
     }
 
-    /// The same for one resource of a pod that is of a class then.
+    /// The same for one resource of a pod that then has a class.
     ///
     /// # Errors
-    /// Which LimitRange or quota does not.
+    /// The LimitRange or quota that rejects it.
     pub fn check(&self, resource: &str, added: Pair, together: Pair, class: Class) -> Result<(), Refusal> {
         let mut items = self.limits.items(LimitType::Container);
         items.try_for_each(|(range, item)| Refusal::by_item(range, item, resource, added))?;
@@ -152,10 +152,10 @@ impl<'p> Rules<'_, 'p> {
         Ok(())
     }
 
-    /// Whether quotas that count a pod by its class take one more, where its class changes.
+    /// Checks that quotas that count pods by their class accept one more, if the class changes.
     ///
     /// # Errors
-    /// Which quota does not.
+    /// The quota that rejects it.
     pub fn check_count(&self, class: Class) -> Result<(), Refusal> {
         if class == self.demand.class {
             return Ok(());
@@ -170,14 +170,14 @@ impl<'p> Rules<'_, 'p> {
         Ok(())
     }
 
-    /// The quotas that count the pod, if it were of a class.
+    /// The quotas that would count the pod if it had a class.
     pub fn quotas(&self, class: Class) -> impl Iterator<Item = &'p ResourceQuota> {
         let scopes = self.demand.scopes(class);
         let all = self.limits.quotas().iter().map(|quota| &**quota);
         all.filter(move |quota| quota.counts_pod(&scopes))
     }
 
-    /// Those of them that oblige containers to set resources.
+    /// Those of them that require containers to set resources.
     fn obliging(&self, class: Class) -> impl Iterator<Item = &'p ResourceQuota> {
         let obliges = !self.demand.has_whole();
         self.quotas(class).filter(move |_| obliges)
@@ -193,7 +193,7 @@ impl<'p> Rules<'_, 'p> {
         if self.demand.has_whole() {
             return Ok(());
         }
-        // What counts a pod only since its class changed obliges all of its containers.
+        // A quota that counts the pod only with its new class requires it of all of its containers.
         let others = self.demand.containers().filter(|_| class != self.demand.class);
         for (request, limit) in others.map(|own| own.pair(resource)).chain([added]) {
             if quota.requires_request(resource) && request.is_none() {
@@ -216,7 +216,7 @@ impl<'p> Rules<'_, 'p> {
         let (Some(left), Some(amount)) = (of.left(quota, resource), amount) else {
             return Ok(());
         };
-        // What nothing is used of is not counted, and has no overhead.
+        // A resource that is not used is not counted, and has no overhead.
         let needed = self.with_overhead(resource, amount);
         if needed > left && !amount.is_zero() {
             return Err(Refusal::by_quota(quota, &of.name(resource), needed, left));
@@ -224,7 +224,7 @@ impl<'p> Rules<'_, 'p> {
         Ok(())
     }
 
-    /// What quotas count for an amount of the pod.
+    /// The amount that quotas count for the pod.
     pub fn with_overhead(&self, resource: &str, amount: Quantity) -> Quantity {
         amount.plus(self.demand.overhead.get(resource).unwrap_or_default())
     }

@@ -1,10 +1,10 @@
-//! The resources of a container that runs beside the others.
+//! The resources of a sidecar.
 //!
-//! Where the namespace would reject the pod with what the Instrumentation
-//! says, requests may go down to nothing, and limits down to what the
-//! Instrumentation requests: with less the agent does not run. Nothing is
-//! raised but to a minimum, and requests to what a ratio wants. A BestEffort
-//! pod may stay one. What is accepted first is taken.
+//! If the namespace would reject the pod with the resources of the Instrumentation,
+//! requests are lowered as far as needed, also to zero, and limits as far as the
+//! Instrumentation's requests: with less the agent does not run. Both are
+//! raised only to a minimum, and requests to what a ratio requires. A BestEffort
+//! pod may stay one. The first accepted resources are used.
 
 use std::borrow::Cow;
 
@@ -25,10 +25,10 @@ use crate::{
 };
 use otel_webhook_api::quantity::Quantity;
 
-/// The resources of a sidecar; none where they stay as they are said.
+/// The adjusted resources of a sidecar; `None` if they need no adjustment.
 ///
 /// # Errors
-/// The LimitRange or quota that would reject the pod whatever the sidecar has.
+/// The LimitRange or quota that would reject the pod with any resources of the sidecar.
 pub fn sidecar(said: &Value, demand: &Demand<'_>, limits: &Limits) -> Result<Option<Fitted>, Refusal> {
     let beside = Beside { rules: Rules { limits, demand } };
     let own = Resources::of(said);
@@ -53,18 +53,18 @@ fn fitted(result: &Resources<'_>, said: &Value, due_to: Vec<String>) -> Fitted {
     Fitted { resources: result.put_into(said), notes: vec![Note::SidecarFitted { requests, limits, due_to }] }
 }
 
-/// What runs beside the pod's containers.
+/// The sidecar.
 #[derive(Clone, Copy)]
 struct Beside<'r, 'p> {
     rules: Rules<'r, 'p>,
 }
 
-/// What is known of one resource.
+/// The bounds of one resource.
 struct Span {
     room: Room,
-    /// The lowest limit.
+    /// The minimum limit.
     lowest: Quantity,
-    /// The highest request, and the highest limit.
+    /// The maximum request, and the maximum limit.
     highest: (Quantity, Quantity),
 }
 
@@ -73,7 +73,7 @@ impl<'p> Beside<'_, 'p> {
         self.rules.demand
     }
 
-    /// Within the requests and limits of the pod as a whole, without which the
+    /// Lowers them to the requests and limits of the whole pod, above which the
     /// API server would reject the pod.
     fn capped<'s>(&self, own: &Resources<'s>) -> Resources<'s> {
         let mut result = own.clone();
@@ -89,7 +89,7 @@ impl<'p> Beside<'_, 'p> {
         result
     }
 
-    /// The highest request and limit that the pod as a whole leaves.
+    /// The maximum request and limit within the resources of the whole pod.
     fn within_whole(&self, name: &str) -> Pair {
         let running = self.demand().running.requests.get(name).unwrap_or_default();
         let request = self.demand().whole.requests.get(name).map(|most| most.less(running));
@@ -105,7 +105,7 @@ impl<'p> Beside<'_, 'p> {
         })
     }
 
-    /// For each resource, what is nearest to what is said and is accepted.
+    /// Returns for each resource the accepted amounts that are nearest to the configured ones.
     fn nearest<'s>(&self, own: &Resources<'s>) -> Resources<'s> {
         let class = self.demand().class_with(&own.asked());
         let mut names = own.names();
@@ -121,7 +121,7 @@ impl<'p> Beside<'_, 'p> {
             let span = self.span(&name, own.pair(&name), class);
             let pairs = span.pairs(&name, own.pair(&name));
             let fits = |pair: &&Pair| span.accepts(**pair) && self.accepts(&name, **pair, class);
-            // The last is the least; it shows what would have to be accepted.
+            // The last one is the minimum; the message shows it.
             let pair = pairs.iter().find(fits).or(pairs.last());
             result.set(name, pair.copied().unwrap_or_default());
         }
@@ -162,8 +162,8 @@ impl<'p> Beside<'_, 'p> {
         Span { room, lowest: least.max(bounds.min).max(self.least_of_pod(name)), highest }
     }
 
-    /// What LimitRanges and quotas let the pod have; none where nothing bounds it, or the
-    /// containers do not count.
+    /// The maximum that LimitRanges and quotas allow the pod; `None` if nothing bounds it, or the
+    /// containers are not counted.
     fn left(&self, name: &str, of: Of, class: Class) -> Option<Quantity> {
         let whole = &self.demand().whole;
         let whole = if of == Of::Requests { &whole.requests } else { &whole.limits };
@@ -176,7 +176,7 @@ impl<'p> Beside<'_, 'p> {
         of_ranges.chain(of_quotas.map(|left| left.less(overhead))).min()
     }
 
-    /// What a limit that the pod does not have yet has to come to.
+    /// The minimum of a limit that the pod does not have yet.
     fn least_of_pod(&self, name: &str) -> Quantity {
         let items = self.rules.limits.items(LimitType::Pod).filter(|_| self.demand().limit(name).is_none());
         items.filter_map(|(_, item)| item.min.get(name)).max().unwrap_or_default()
@@ -193,7 +193,7 @@ impl<'p> Beside<'_, 'p> {
         result
     }
 
-    /// The objects that bound what differs.
+    /// The objects that bound the adjusted resources.
     fn causes(&self, own: &Resources<'_>, result: &Resources<'_>) -> Vec<String> {
         let names = [own.names(), result.names()].concat();
         let differing = names.iter().filter(|name| own.pair(name) != result.pair(name));
@@ -209,7 +209,7 @@ impl Span {
         self.room.accepts(pair) && pair.1.is_none_or(|limit| limit >= self.lowest)
     }
 
-    /// What may be tried, the nearest to what is said first and the least last.
+    /// The candidates, from the configured amounts to the minimum.
     fn pairs(&self, name: &str, said: Pair) -> Vec<Pair> {
         let Self { room, lowest, highest } = self;
         let both = |amount: Quantity| (Some(amount), Some(amount));

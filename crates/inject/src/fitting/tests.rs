@@ -1,4 +1,4 @@
-//! What init containers get.
+//! Tests of the resources of init containers.
 
 use serde_json::json;
 
@@ -41,13 +41,13 @@ fn containers(resources: &Value) -> Value {
 }
 
 #[test]
-fn a_pod_that_asks_for_enough_changes_nothing() {
+fn a_pod_with_enough_resources_needs_no_adjustment() {
     let spec = containers(&json!({"requests": {"cpu": "1", "memory": "1Gi"}}));
     assert_eq!(neutral(&spec)["requests"], json!({"cpu": "50m", "memory": "64Mi"}));
 }
 
 #[test]
-fn a_request_is_lowered_to_what_the_pod_asks_for() {
+fn a_request_is_lowered_to_that_of_the_pod() {
     let spec = containers(&json!({"requests": {"cpu": "20m", "memory": "1Gi"}}));
     let resources = neutral(&spec);
     assert_eq!(resources["requests"], json!({"cpu": "20m", "memory": "64Mi"}));
@@ -55,7 +55,7 @@ fn a_request_is_lowered_to_what_the_pod_asks_for() {
 }
 
 #[test]
-fn a_burstable_pod_gets_nothing_of_what_it_does_not_name() {
+fn a_burstable_pod_gets_no_resource_that_it_does_not_set() {
     let spec = containers(&json!({"requests": {"memory": "1Gi"}, "limits": {"memory": "2Gi"}}));
     assert_eq!(neutral(&spec), json!({"limits": {"memory": "256Mi"}, "requests": {"memory": "64Mi"}}));
     let gpu = json!({"limits": {"example.com/gpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"}});
@@ -63,19 +63,19 @@ fn a_burstable_pod_gets_nothing_of_what_it_does_not_name() {
 }
 
 #[test]
-fn short_init_containers_do_not_starve_the_copy_of_a_pod_without_limits() {
+fn small_init_containers_do_not_limit_the_copy_of_a_pod_without_limits() {
     let little = json!({"cpu": "10m", "memory": "16Mi"});
     let mut spec = containers(&json!({}));
     spec["initContainers"] = json!([{"name": "wait", "resources": {"requests": little, "limits": little}}]);
     assert_eq!(neutral(&spec), json!({"limits": {}, "requests": little}));
 
-    // Behind a native sidecar nearly nothing is left of the largest step.
+    // After a native sidecar nearly nothing is left of the maximum.
     let memory = |amount: &str| json!({"requests": {"memory": amount}, "limits": {"memory": amount}});
     let mesh = json!({"name": "mesh", "restartPolicy": "Always", "resources": memory("128Mi")});
     spec["initContainers"] = json!([mesh, {"name": "setup", "resources": memory("1Mi")}]);
     assert_eq!(neutral(&spec)["limits"], json!({}));
 
-    // With a limit on every container, the pod's own counts.
+    // With a limit on every container, the pod's limit is used.
     spec["containers"][0]["resources"] = json!({"limits": {"memory": "200Mi"}});
     assert_eq!(neutral(&spec)["limits"]["memory"], "200Mi");
 }
@@ -86,7 +86,7 @@ fn a_best_effort_pod_stays_one() {
 }
 
 #[test]
-fn a_guaranteed_pod_stays_one_even_where_nothing_is_said() {
+fn a_guaranteed_pod_stays_one_even_if_nothing_is_configured() {
     let spec = containers(&json!({"limits": {"cpu": "200m", "memory": "1Gi"}}));
     let same = json!({"cpu": "200m", "memory": "256Mi"});
     assert_eq!(neutral(&spec), json!({"limits": same, "requests": same}));
@@ -95,7 +95,7 @@ fn a_guaranteed_pod_stays_one_even_where_nothing_is_said() {
 }
 
 #[test]
-fn little_memory_is_said_and_the_class_stays() {
+fn little_memory_has_a_note_and_the_class_stays() {
     let spec = containers(&json!({"limits": {"cpu": "20m", "memory": "64Mi"}}));
     let said = json!({"limits": {"memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
     let text = json!({"spec": spec}).to_string();
@@ -108,7 +108,7 @@ fn little_memory_is_said_and_the_class_stays() {
 }
 
 #[test]
-fn native_sidecars_before_the_place_count_and_those_behind_do_not() {
+fn only_native_sidecars_before_the_position_are_added() {
     let sidecar =
         |name| json!({"name": name, "restartPolicy": "Always", "resources": {"requests": {"cpu": "30m"}}});
     let mut spec = containers(&json!({"requests": {"cpu": "10m"}}));
@@ -121,7 +121,7 @@ fn native_sidecars_before_the_place_count_and_those_behind_do_not() {
 }
 
 #[test]
-fn the_pod_as_a_whole_is_never_exceeded_either_way() {
+fn the_resources_of_the_whole_pod_are_never_exceeded() {
     let mut spec = containers(&json!({}));
     spec["resources"] =
         json!({"requests": {"cpu": "20m", "memory": "200Mi"}, "limits": {"cpu": "100m", "memory": "200Mi"}});
@@ -139,14 +139,14 @@ fn the_pod_as_a_whole_is_never_exceeded_either_way() {
 }
 
 #[test]
-fn a_request_of_the_pod_that_is_still_to_be_defaulted_stays_what_it_would_be() {
+fn the_defaulted_request_of_the_whole_pod_stays_the_same() {
     let mut spec = containers(&json!({"requests": {"cpu": "30m"}}));
     spec["resources"] = json!({"limits": {"cpu": "4", "memory": "4Gi"}});
     let expected = json!({"limits": {"cpu": "500m"}, "requests": {"cpu": "30m"}});
     assert_eq!(neutral(&spec), expected, "the request of memory becomes 4Gi while no container has one");
 }
 
-/// What a namespace with LimitRanges and quotas makes of Java's usual resources.
+/// Java's default resources, adjusted to a namespace with LimitRanges and quotas.
 fn bounded(way: InitResources, spec: &Value, ranges: &Value, quota: &Value) -> Option<(Value, Vec<Note>)> {
     let said =
         json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
@@ -176,7 +176,7 @@ fn neutral_in(spec: &Value, ranges: &Value) -> Value {
 }
 
 #[test]
-fn a_minimum_raises_a_request_that_the_pod_has_room_for() {
+fn a_minimum_raises_a_request_within_those_of_the_pod() {
     let spec = containers(&json!({"requests": {"cpu": "1", "memory": "1Gi"}}));
     let ranges = json!([{"type": "Container", "min": {"memory": "128Mi"}}, {"type": "Container", "min": {"memory": "96Mi", "cpu": "20m"}}]);
     assert_eq!(
@@ -212,7 +212,7 @@ fn a_ratio_raises_the_request_and_then_lowers_the_limit() {
 }
 
 #[test]
-fn what_limit_ranger_would_set_is_explicit() {
+fn defaults_of_limit_ranger_are_explicit() {
     let ranges = json!([{"type": "Container", "default": {"cpu": "2", "memory": "1Gi", "ephemeral-storage": "4Gi"},
         "defaultRequest": {"cpu": "100m", "memory": "64Mi", "ephemeral-storage": "1Gi"}}]);
     // The pod as LimitRanger leaves it, and as a file has it.
@@ -228,7 +228,7 @@ fn what_limit_ranger_would_set_is_explicit() {
 }
 
 #[test]
-fn a_quota_obliges_init_containers_to_name_cpu_and_memory() {
+fn a_quota_requires_init_containers_to_set_cpu_and_memory() {
     let quota = json!({"hard": {"limits.cpu": "9", "requests.ephemeral-storage": "9Gi", "cpu": "9"}});
     let spec = containers(&json!({"requests": {"cpu": "0"}, "limits": {"cpu": "1"}}));
     let (resources, _) = bounded(InitResources::Neutral, &spec, &json!([]), &quota).expect("fitted");
@@ -240,7 +240,7 @@ fn a_quota_obliges_init_containers_to_name_cpu_and_memory() {
 }
 
 #[test]
-fn a_gpu_that_limit_ranger_would_give_is_not_taken() {
+fn a_gpu_that_limit_ranger_would_default_is_not_used() {
     let ranges = json!([{"type": "Container", "max": {"example.com/gpu": "4"}}]);
     let spec = containers(&json!({"limits": {"memory": "1Gi", "example.com/gpu": "2"}}));
     assert_eq!(neutral_in(&spec, &ranges)["limits"]["example.com/gpu"], "0");
@@ -252,7 +252,7 @@ fn a_gpu_that_limit_ranger_would_give_is_not_taken() {
 }
 
 #[test]
-fn huge_pages_have_cpu_or_memory_beside_them() {
+fn huge_pages_need_cpu_or_memory() {
     let ranges = json!([{"type": "Container", "max": {"hugepages-2Mi": "1Gi"}}]);
     let own = json!({"limits": {"hugepages-2Mi": "4Mi"}, "requests": {"cpu": "10m"}});
     let said = json!({"limits": {}, "requests": {}});
@@ -265,7 +265,7 @@ fn huge_pages_have_cpu_or_memory_beside_them() {
 }
 
 #[test]
-fn the_operators_way_is_left_only_where_the_pod_would_be_rejected() {
+fn exact_resources_are_adjusted_only_if_the_pod_would_be_rejected() {
     let exact = |ranges: Value, quota: Value| {
         let spec = containers(
             &json!({"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "1", "memory": "64Mi"}}),

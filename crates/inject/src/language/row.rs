@@ -1,4 +1,4 @@
-//! What a row of the language table says.
+//! The row of the language table.
 
 use std::fmt;
 
@@ -6,35 +6,35 @@ use otel_webhook_api::{InstrumentationSpec, LanguageSettings, defaults::Language
 
 /// One row of the table.
 pub struct Language {
-    /// Which language it is; the code of its agent goes by that.
+    /// The language; it selects the code of the agent.
     pub id: LanguageId,
-    /// Its name, as on the command line, in logs and metrics.
+    /// Its name on the command line, in logs and metrics.
     pub name: &'static str,
-    /// The annotation that opts in, after the prefix.
+    /// The annotation that opts in, without the prefix.
     pub inject: &'static str,
-    /// The annotation that lists its containers, after the prefix.
+    /// The annotation with its containers, without the prefix.
     pub containers: &'static str,
-    /// The annotations that only this language reads, after the prefix.
+    /// The annotations of this language only, without the prefix.
     pub annotations: &'static [&'static str],
-    /// What applies where an Instrumentation does not say; none for a language without an image.
+    /// The defaults of an Instrumentation; `None` for a language without an image.
     pub defaults: Option<&'static LanguageDefaults>,
-    /// Whether the operator's default installation has it on.
+    /// Whether the operator's default installation enables it.
     pub enabled_by_default: bool,
     /// What is added to a pod.
     pub shape: Shape,
-    /// Whether the agent exports by the variables of its target.
+    /// Whether the agent reads the exporter's variables of its target.
     pub exports_from_target: bool,
     /// Whether init containers can be targets.
     pub in_init_containers: bool,
-    /// The variables whose value in the container is extended.
+    /// The extended variables.
     pub extended: &'static [&'static str],
-    /// The containers that mark a pod as injected.
+    /// The containers of an injected pod.
     pub marks: &'static [Mark],
     /// The language's part of an Instrumentation.
     pub settings: for<'s> fn(&'s InstrumentationSpec) -> LanguageSettings<'s>,
 }
 
-/// Which language a row is about, in the order of the table.
+/// The languages, in the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LanguageId {
     /// Java.
@@ -51,36 +51,36 @@ pub enum LanguageId {
     ApacheHttpd,
     /// nginx.
     Nginx,
-    /// Variables for applications with an SDK of their own.
+    /// Variables for applications that contain an SDK.
     Sdk,
 }
 
 /// What a language adds to a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Init containers that copy an agent into a volume, which the targets mount.
+    /// Init containers that copy an agent into a volume for the targets.
     Copied,
     /// Init containers that add a module to a copy of a web server's configuration.
     WebServer,
-    /// A container beside the application's.
+    /// A sidecar.
     Sidecar,
-    /// Variables alone.
+    /// Variables only.
     Variables,
 }
 
-/// A container that the operator or the product adds, and nobody else.
+/// A container that only the operator or the webhook adds.
 #[derive(Clone, Copy, Debug)]
 pub enum Mark {
     /// An init container.
     Init(&'static str),
-    /// An init container whose name goes on with a number.
+    /// An init container with a name that ends with a number.
     InitWithNumber(&'static str),
     /// A regular container.
     Regular(&'static str),
 }
 
 impl Mark {
-    /// Whether a container of the pod is this one.
+    /// Whether it matches a container of the pod.
     pub fn is(self, init: bool, name: &str) -> bool {
         match self {
             Self::Init(mark) => init && name == mark,

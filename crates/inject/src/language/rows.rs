@@ -6,7 +6,7 @@ use super::row::{Language, LanguageId, Mark, Shape};
 
 /// Volume and init container of the javaagent.
 pub const JAVA_AGENT: &str = "opentelemetry-auto-instrumentation-java";
-/// What the names of the init containers of Java's extensions begin with; a number follows.
+/// The prefix of the names of init containers for Java's extensions; a number follows.
 pub const JAVA_EXTENSION: &str = "opentelemetry-auto-instrumentation-extension-";
 /// Volume and init container of the agent for Node.js.
 pub const NODEJS_AGENT: &str = "opentelemetry-auto-instrumentation-nodejs";
@@ -143,7 +143,7 @@ pub const NGINX: Language = Language {
     settings: |spec| spec.nginx.as_ref().map(LanguageSettings::from).unwrap_or_default(),
 };
 
-/// SDK only: variables for applications with an SDK of their own.
+/// SDK only: variables for applications that contain an SDK.
 pub const SDK: Language = Language {
     id: LanguageId::Sdk,
     name: "sdk",

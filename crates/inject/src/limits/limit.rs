@@ -1,20 +1,20 @@
-//! One object that bounds pods, of any kind.
+//! An object that limits pods, of any kind.
 
 use serde_json::Value;
 
 use super::{limit_range::LimitRange, name::name_of, resource_quota::ResourceQuota};
 
-/// The annotation by which a ServiceAccount allows its pods no Secret but those that it lists.
+/// The annotation by which a ServiceAccount allows its pods only the Secrets that it lists.
 pub const ENFORCE_MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
-/// An object that bounds pods.
+/// An object that limits pods.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
     /// A LimitRange.
     Range(LimitRange),
     /// A ResourceQuota.
     Quota(ResourceQuota),
-    /// A ServiceAccount, by its name. `is_strict` where its pods may use no Secret but those that it lists.
+    /// A ServiceAccount, by its name. `is_strict` if its pods may use only the Secrets that it lists.
     ServiceAccount {
         /// Its name.
         name: Box<str>,
@@ -35,8 +35,8 @@ pub enum LimitKind {
 }
 
 impl Limit {
-    /// Reads an object of a kind, tolerantly. A sentence is added to `problems`
-    /// for each part that cannot be read; it names the field and what is valid.
+    /// Parses an object of a kind. A message is added to `problems`
+    /// for each unreadable part; it names the field and what is valid.
     pub fn read(kind: LimitKind, object: &Value, problems: &mut Vec<String>) -> Self {
         match kind {
             LimitKind::Range => Self::Range(LimitRange::read(object, problems)),
@@ -68,7 +68,7 @@ impl Limit {
         }
     }
 
-    /// Whether it says anything that injection has to respect. Others are not kept.
+    /// Whether it has any effect on injection. Others are not stored.
     pub fn bounds_anything(&self) -> bool {
         match self {
             Self::Range(range) => !range.items.is_empty(),
@@ -79,10 +79,10 @@ impl Limit {
 }
 
 impl LimitKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Range, Self::Quota, Self::ServiceAccount];
 
-    /// The kind as Kubernetes calls it.
+    /// The kind.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Range => "LimitRange",
@@ -91,7 +91,7 @@ impl LimitKind {
         }
     }
 
-    /// The resource of the API, as roles name it.
+    /// The API resource, as in roles.
     pub const fn resource(self) -> &'static str {
         match self {
             Self::Range => "limitranges",
@@ -101,7 +101,7 @@ impl LimitKind {
     }
 }
 
-/// What Go's `strconv.ParseBool`, by which Kubernetes reads the annotation, takes for true.
+/// The values that Go's `strconv.ParseBool`, which Kubernetes uses, parses as true.
 fn is_true(value: &str) -> bool {
     matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True")
 }

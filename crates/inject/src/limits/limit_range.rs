@@ -15,41 +15,41 @@ pub struct LimitRange {
     pub items: Arc<[LimitItem]>,
 }
 
-/// What a LimitRange says of one type of object, with the defaults that the
-/// API server fills in when it is stored, so that files mean the same.
+/// The bounds and defaults for one type of object, with the defaults that the
+/// API server sets when it is stored, so that files have the same effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitItem {
-    /// What it is about.
+    /// The type of object.
     pub kind: LimitType,
-    /// No request and no limit may be less. A container or pod without a request is rejected.
+    /// The minimum of requests and limits. A container or pod without a request is rejected.
     pub min: ResourceList,
-    /// No request and no limit may be more. A container or pod without a limit is rejected.
+    /// The maximum of requests and limits. A container or pod without a limit is rejected.
     pub max: ResourceList,
     /// Limits for containers that set none. Empty for other types.
     pub default: ResourceList,
     /// Requests for containers that set none. Empty for other types.
     pub default_request: ResourceList,
-    /// A limit may be so many times the request at most. Both have to be set, and neither to zero.
+    /// The maximum ratio of limit to request. Both have to be set, and not to zero.
     pub max_limit_request_ratio: ResourceList,
 }
 
-/// What an item of a LimitRange is about.
+/// The type of object of an item of a LimitRange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitType {
     /// Each container and each init container by itself.
     Container,
     /// The effective requests and limits of a pod.
     Pod,
-    /// Each claim, also one that a pod's ephemeral volume makes.
+    /// Each claim, also of ephemeral volumes.
     PersistentVolumeClaim,
 }
 
 impl LimitRange {
-    /// Reads a LimitRange. What cannot be read is left out, with a sentence.
+    /// Parses a LimitRange. Unreadable parts are skipped, with a message.
     pub fn read(object: &Value, problems: &mut Vec<String>) -> Self {
         let limits = &object["spec"]["limits"];
         if !(limits.is_array() || limits.is_null()) {
-            problems.push(format!("spec.limits: {limits} is not a list; it does not count"));
+            problems.push(format!("spec.limits: {limits} is not a list; it is ignored"));
         }
         let items = limits.as_array().into_iter().flatten().enumerate();
         let items = items.filter_map(|(index, item)| LimitItem::read(item, index, problems));
@@ -63,12 +63,12 @@ impl LimitItem {
             Some("Container") => LimitType::Container,
             Some("Pod") => LimitType::Pod,
             Some("PersistentVolumeClaim") => LimitType::PersistentVolumeClaim,
-            // A type of somebody's own, which Kubernetes itself makes nothing of either.
+            // A custom type, which Kubernetes ignores as well.
             Some(other) if other.contains('/') => return None,
             _ => {
                 let kind = &item["type"];
                 problems.push(format!(
-                    "spec.limits[{index}].type: {kind} is not a type; valid: Container, Pod, PersistentVolumeClaim; the item does not count"
+                    "spec.limits[{index}].type: {kind} is not a type; valid: Container, Pod, PersistentVolumeClaim; the item is ignored"
                 ));
                 return None;
             }
@@ -77,7 +77,7 @@ impl LimitItem {
             |name: &str| ResourceList::read(&item[name], &format!("spec.limits[{index}].{name}"), problems);
         let (min, max, max_limit_request_ratio) = (list("min"), list("max"), list("maxLimitRequestRatio"));
         let (default, default_request) = if kind == LimitType::Container {
-            // In this order, as `SetDefaults_LimitRangeItem` of Kubernetes has it.
+            // In the order of `SetDefaults_LimitRangeItem` of Kubernetes.
             let default = list("default").or(&max);
             let default_request = list("defaultRequest").or(&default).or(&min);
             (default, default_request)
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_filled_in_as_the_api_server_does() {
+    fn defaults_are_set_as_by_the_api_server() {
         let item = json!({
             "type": "Container",
             "min": {"cpu": "10m", "memory": "16Mi", "ephemeral-storage": "1Mi"},
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_cannot_be_read_is_said_and_the_others_count() {
+    fn an_unreadable_item_is_reported_and_the_others_are_used() {
         let (range, problems) = read(&json!([
             {"type": "Containers", "max": {"cpu": "1"}},
             7,

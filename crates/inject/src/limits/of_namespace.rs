@@ -1,4 +1,4 @@
-//! The bounds of one namespace.
+//! The limits of one namespace.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::{
     scope::PodScopes,
 };
 
-/// The ServiceAccount of pods that name none.
+/// The default ServiceAccount.
 pub const DEFAULT_SERVICE_ACCOUNT: &str = "default";
 
-/// What is known of a namespace's bounds. A clone shares everything.
+/// The limits of a namespace. Clones share the data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits(Option<Arc<Objects>>);
 
-/// The objects, each list in the order of the names.
+/// The objects, each list sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Objects {
     limit_ranges: Vec<Arc<LimitRange>>,
@@ -25,7 +25,7 @@ struct Objects {
 }
 
 impl Limits {
-    /// Nothing is bounded.
+    /// No limits.
     pub const NONE: Self = Self(None);
 
     /// The LimitRanges, by name. All of them apply; Kubernetes applies them in no defined order.
@@ -33,7 +33,7 @@ impl Limits {
         self.0.as_deref().map_or(&[], |objects| &objects.limit_ranges)
     }
 
-    /// The ResourceQuotas that bound anything that injection can change, by name.
+    /// The ResourceQuotas that affect injection, by name.
     pub fn quotas(&self) -> &[Arc<ResourceQuota>] {
         self.0.as_deref().map_or(&[], |objects| &objects.quotas)
     }
@@ -50,20 +50,20 @@ impl Limits {
         self.quotas().iter().map(|quota| &**quota).filter(|quota| quota.counts_pod(pod))
     }
 
-    /// Whether pods of a ServiceAccount may use no Secret but those that it
-    /// lists. An empty name is that of pods that name none.
+    /// Whether pods of a ServiceAccount may use only the Secrets that it
+    /// lists. An empty name means the default ServiceAccount.
     pub fn enforces_mountable_secrets(&self, account: &str) -> bool {
         let account = if account.is_empty() { DEFAULT_SERVICE_ACCOUNT } else { account };
         let accounts = self.0.as_deref().map_or(&[][..], |objects| &objects.strict_accounts);
         accounts.binary_search_by(|known| (**known).cmp(account)).is_ok()
     }
 
-    /// Whether nothing is bounded.
+    /// Whether there are no limits.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Takes an object in, or its newer state. False where that changes nothing.
+    /// Inserts or updates an object. Returns false if that changes nothing.
     pub fn put(&mut self, limit: Limit) -> bool {
         if !limit.bounds_anything() {
             return self.forget(limit.kind(), limit.name());
@@ -109,12 +109,12 @@ impl Limits {
         true
     }
 
-    /// Takes an object out. False where it was not known.
+    /// Removes an object. Returns false if it was not known.
     pub fn forget(&mut self, kind: LimitKind, name: &str) -> bool {
         self.retain(kind, |known| known != name)
     }
 
-    /// Takes out the objects of a kind that are not to be kept, by name. False where all are kept.
+    /// Removes the objects of a kind that `keep` does not keep, by name. Returns false if all are kept.
     pub fn retain(&mut self, kind: LimitKind, keep: impl Fn(&str) -> bool) -> bool {
         let Some(known) = self.0.as_deref() else {
             return false;
@@ -149,7 +149,7 @@ impl Objects {
     }
 }
 
-/// Puts one in its place, instead of the one of the same name.
+/// Inserts or replaces one by name.
 fn replace<T>(list: &mut Vec<T>, one: T, is_before: impl Fn(&T) -> bool, is_same: impl Fn(&T) -> bool) {
     let at = list.partition_point(is_before);
     match list.get_mut(at).filter(|known| is_same(known)) {

@@ -1,4 +1,4 @@
-//! Quantities by the name of their resource, owned.
+//! Owned quantities by the name of their resource.
 
 use std::{borrow::Cow, fmt};
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use otel_webhook_api::quantity::Quantity;
 
-/// Quantities by the name of their resource, in the order of the names.
+/// Quantities by the name of their resource, sorted by name.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ResourceList(Box<[(Cow<'static, str>, Quantity)]>);
 
-/// Names that nearly all lists have, so that they take no memory of their own.
+/// Names in nearly all lists, which are not allocated.
 const USUAL: [&str; 11] = [
     "cpu",
     "memory",
@@ -26,7 +26,8 @@ const USUAL: [&str; 11] = [
 ];
 
 impl ResourceList {
-    /// Reads a list of an object's field. What is no quantity is left out, with a sentence that begins with the field.
+    /// Reads a list of an object's field. What is no quantity is left out, with a sentence that begins with
+    /// the field.
     pub(super) fn read(value: &Value, field: &str, problems: &mut Vec<String>) -> Self {
         let entries = match value {
             Value::Object(entries) => entries,
@@ -43,7 +44,7 @@ impl ResourceList {
             match Quantity::of(value).filter(|quantity| *quantity >= Quantity::ZERO) {
                 Some(quantity) => read.push((owned(name), quantity)),
                 None => problems.push(format!(
-                    "{field}.{name}: {value} is not a quantity of at least zero, such as 500m or 128Mi; it does not count"
+                    "{field}.{name}: {value} is not a quantity of at least zero, such as 500m or 128Mi; it is ignored"
                 )),
             }
         }
@@ -66,7 +67,7 @@ impl ResourceList {
         self.0.is_empty()
     }
 
-    /// The same with what another list has beyond it.
+    /// The union; this list overrides the other.
     pub(super) fn or(self, other: &Self) -> Self {
         if other.iter().all(|(name, _)| self.get(name).is_some()) {
             return self;
@@ -75,7 +76,7 @@ impl ResourceList {
         self.0.into_iter().chain(missing).collect()
     }
 
-    /// The same with the smaller amount of what both have, and what either has.
+    /// The union, with the smaller of two amounts.
     pub(super) fn least(self, other: &Self) -> Self {
         let smaller = |(name, own): (Cow<'static, str>, Quantity)| {
             let least = other.get(&name).map_or(own, |other| own.min(other));
@@ -84,7 +85,7 @@ impl ResourceList {
         Self(self.0.into_iter().map(smaller).collect()).or(other)
     }
 
-    /// The same without the resources that are not to be kept.
+    /// The same without the resources that `keep` does not keep.
     pub(super) fn only(self, keep: impl Fn(&str) -> bool) -> Self {
         if self.0.iter().all(|(name, _)| keep(name)) {
             return self;
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_is_said_and_the_others_count() {
+    fn an_invalid_quantity_is_reported_and_the_others_are_used() {
         let mut problems = Vec::new();
         let value = json!({"memory": "1Gi", "cpu": "x", "example.com/gpu": 2, "pods": "-1", "a": null});
         let read = ResourceList::read(&value, "spec.hard", &mut problems);
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_put_together_resource_by_resource() {
+    fn lists_are_merged_by_resource() {
         let (one, other) =
             (list(&json!({"cpu": "2", "memory": "1Gi"})), list(&json!({"cpu": "1", "storage": "3"})));
         assert_eq!(one.clone().or(&other), list(&json!({"cpu": "2", "memory": "1Gi", "storage": "3"})));

@@ -1,4 +1,4 @@
-//! ResourceQuotas: what all pods, or all claims, of a namespace may have together.
+//! ResourceQuotas: bounds of the sum over all pods, or all claims, of a namespace.
 
 use serde_json::Value;
 
@@ -9,41 +9,41 @@ use super::{
 };
 use otel_webhook_api::quantity::Quantity;
 
-/// A ResourceQuota, as far as injection could come to exceed it: without
+/// A ResourceQuota, as far as injection could exceed it: without
 /// counts of pods and other objects, which injection does not change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceQuota {
     /// Its name.
     pub name: Box<str>,
-    /// The bounds, by the quota's own names, such as `requests.cpu`. The API
-    /// server goes by `status.hard`, which follows `spec.hard` a moment later:
-    /// where both name a resource the smaller counts, else the one that there
-    /// is. Files usually have the specification alone.
+    /// The bounds, by the names of the quota, such as `requests.cpu`. The API
+    /// server uses `status.hard`, which follows `spec.hard` with a delay:
+    /// if both have a resource, the smaller amount is used. Files
+    /// usually have only the specification.
     pub hard: ResourceList,
-    /// What is used of those bounds, by `status.used`; what it does not name is
-    /// taken as not used. Best effort: the API server may know of more by now.
+    /// The used amounts of `status.used`; a missing one is
+    /// treated as zero. They may be out of date.
     pub used: ResourceList,
-    /// What a pod or a claim has to be to be counted; all of it.
+    /// The requirements on counted pods or claims; all have to match.
     pub scopes: Box<[ScopeRequirement]>,
 }
 
-/// The end of the names by which a quota bounds the claims of one storage class.
+/// The suffix of bounds on the claims of one storage class.
 const STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
 
-/// What a quota can bound of claims: their storage and their number.
+/// The bounds on claims: their storage and their number.
 const STORAGE: &str = "requests.storage";
 const CLAIMS: &str = "persistentvolumeclaims";
 const CLAIM_OBJECTS: &str = "count/persistentvolumeclaims";
 
-/// How a quota bounds the number of pods.
+/// The bounds on the number of pods.
 pub const PODS: [&str; 2] = ["pods", "count/pods"];
 
 impl ResourceQuota {
-    /// Reads a quota. What cannot be read is left out, with a sentence.
+    /// Parses a quota. Unreadable parts are skipped, with a message.
     pub fn read(object: &Value, problems: &mut Vec<String>) -> Self {
         let (spec, status) = (&object["spec"], &object["status"]);
         let scopes = ScopeRequirement::read_all(spec, problems);
-        // A sidecar may take a pod out of the class `BestEffort`, and into the count of another quota.
+        // A sidecar may change a pod's class from `BestEffort`, so that another quota counts it.
         let by_class = scopes.iter().any(|one| matches!(one.scope, Scope::BestEffort | Scope::NotBestEffort));
         let is_of_use = |name: &str| is_of_use(name) || by_class && PODS.contains(&name);
         let mut list =
@@ -58,8 +58,8 @@ impl ResourceQuota {
         self.scopes.iter().all(|scope| scope.is_met_by(pod))
     }
 
-    /// Whether it counts a claim, given the class of volume attributes that the
-    /// claim names, if any. Scopes of pods count no claims.
+    /// Whether it counts a claim with this class of volume
+    /// attributes, if any. A quota with scopes of pods counts no claims.
     pub fn counts_claim(&self, attributes_class: Option<&str>) -> bool {
         self.scopes.iter().all(|requirement| match requirement.scope {
             Scope::VolumeAttributesClass => requirement.takes(attributes_class),
@@ -68,16 +68,16 @@ impl ResourceQuota {
         })
     }
 
-    /// Whether each container and init container of a pod that it counts needs
-    /// a request for a resource. Only bounds of CPU and memory oblige, and not
-    /// where the pod has resources as a whole.
+    /// Whether each container and init container of a counted pod requires
+    /// a request for a resource. Only bounds of CPU and memory require it, and not
+    /// if the whole pod has resources.
     pub fn requires_request(&self, resource: &str) -> bool {
         let names = ["cpu", "memory", "requests.cpu", "requests.memory"];
         let bounded = names.iter().filter(|name| self.hard.get(name).is_some());
         bounded.map(|name| name.strip_prefix("requests.").unwrap_or(name)).any(|name| name == resource)
     }
 
-    /// Whether each container and init container of a pod that it counts needs a limit for a resource.
+    /// Whether each container and init container of a counted pod requires a limit for a resource.
     pub fn requires_limit(&self, resource: &str) -> bool {
         let names = ["limits.cpu", "limits.memory"];
         names
@@ -86,32 +86,32 @@ impl ResourceQuota {
             .any(|name| name["limits.".len()..] == *resource)
     }
 
-    /// How much of a resource pods may still request; none where it is not bounded.
+    /// What remains for requests for a resource; `None` if it is not bounded.
     pub fn left_of_requests(&self, resource: &str) -> Option<Quantity> {
-        // CPU, memory, ephemeral storage and huge pages have two names; what
-        // has a domain, such as a GPU, only the one with `requests.`.
+        // CPU, memory, ephemeral storage and huge pages have two names; a resource
+        // with a domain, such as a GPU, only the one with `requests.`.
         let short = if resource.contains('/') { None } else { self.left(resource) };
         [short, self.left_of("requests.", resource)].into_iter().flatten().min()
     }
 
-    /// How much of a resource limits may still come to; none where it is not bounded.
+    /// What remains for limits of a resource; `None` if it is not bounded.
     pub fn left_of_limits(&self, resource: &str) -> Option<Quantity> {
         self.left_of("limits.", resource)
     }
 
-    /// How much storage claims of a storage class may still request; none where it is not bounded.
+    /// What remains for the storage of claims of a storage class; `None` if it is not bounded.
     pub fn left_of_storage(&self, class: Option<&str>) -> Option<Quantity> {
         let of_class = class.and_then(|class| self.left_of(&format!("{class}{STORAGE_CLASS}"), STORAGE));
         [self.left(STORAGE), of_class].into_iter().flatten().min()
     }
 
-    /// How many claims of a storage class there may still be; none where that is not bounded.
+    /// What remains for the number of claims of a storage class; `None` if it is not bounded.
     pub fn left_of_claims(&self, class: Option<&str>) -> Option<Quantity> {
         let of_class = class.and_then(|class| self.left_of(&format!("{class}{STORAGE_CLASS}"), CLAIMS));
         [self.left(CLAIMS), self.left(CLAIM_OBJECTS), of_class].into_iter().flatten().min()
     }
 
-    /// What is left of a bound, by the quota's own name for it.
+    /// What remains of a bound, by its name in the quota.
     pub fn left(&self, name: &str) -> Option<Quantity> {
         Some(self.hard.get(name)?.less(self.used.get(name).unwrap_or_default()))
     }
@@ -123,7 +123,7 @@ impl ResourceQuota {
     }
 }
 
-/// Whether injection can change how much of a bound is used.
+/// Whether injection can change the used amount of a bound.
 fn is_of_use(name: &str) -> bool {
     let is_compute = || ["cpu", "memory", "ephemeral-storage", CLAIMS, CLAIM_OBJECTS].contains(&name);
     let is_prefixed = || ["requests.", "limits.", "hugepages-"].iter().any(|prefix| name.starts_with(prefix));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_hard_less_used_by_the_smaller_of_both_bounds() {
+    fn the_rest_is_the_smaller_bound_minus_the_used_amount() {
         let quota = quota(&json!({
             "spec": {"hard": {"cpu": "8", "requests.memory": "4Gi", "limits.cpu": "9", "pods": "7"}},
             "status": {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_have_the_names_that_kubernetes_gives_them() {
+    fn resources_have_the_names_of_kubernetes() {
         let quota = of_hard(&json!({
             "cpu": "3", "requests.cpu": "2", "hugepages-2Mi": "4Mi", "requests.example.com/gpu": "1", "example.com/gpu": "0",
         }));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn only_cpu_and_memory_oblige() {
+    fn only_bounds_of_cpu_and_memory_require_containers_to_set_them() {
         for (hard, requests, limits) in [
             (json!({"cpu": "1"}), vec!["cpu"], vec![]),
             (json!({"requests.memory": "1"}), vec!["memory"], vec![]),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_bounded_in_all_and_by_their_storage_class() {
+    fn claims_are_bounded_in_total_and_by_storage_class() {
         let quota = of_hard(&json!({
             "requests.storage": "10Gi", "persistentvolumeclaims": "5", "count/persistentvolumeclaims": "4",
             "fast.storageclass.storage.k8s.io/requests.storage": "1Gi",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_decide_which_pods_count() {
+    fn scopes_decide_which_pods_are_counted() {
         let plain = PodScopes::default();
         let urgent = PodScopes { priority_class: Some("urgent"), ..plain };
         let terminating = PodScopes { is_terminating: true, ..plain };
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_counted_by_their_class_of_attributes_and_by_no_scope_of_pods() {
+    fn claims_are_counted_by_their_class_of_attributes_and_not_by_scopes_of_pods() {
         for (scope, operator, expected) in [
             ("VolumeAttributesClass", "In", [true, false, false]),
             ("VolumeAttributesClass", "NotIn", [false, true, true]),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_that_is_not_known_is_said() {
+    fn an_unknown_operator_is_reported() {
         let expression = json!({"scopeName": "PriorityClass", "operator": "Like", "values": ["a"]});
         let object = json!({"spec": {"scopeSelector": {"matchExpressions": [expression]}}});
         let mut problems = Vec::new();

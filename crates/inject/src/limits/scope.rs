@@ -1,17 +1,17 @@
-//! Which pods a ResourceQuota counts.
+//! The scopes of ResourceQuotas, which decide which pods are counted.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// What a pod has to be for a quota to count it.
+/// A requirement of a quota on counted pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScopeRequirement {
-    /// What it is about.
+    /// The scope.
     pub scope: Scope,
-    /// How it has to be.
+    /// The operator.
     pub operator: ScopeOperator,
-    /// For `In` and `NotIn`.
+    /// The values, for `In` and `NotIn`.
     pub values: Box<[Box<str>]>,
 }
 
@@ -20,9 +20,9 @@ pub struct ScopeRequirement {
 pub enum Scope {
     /// Pods with `spec.activeDeadlineSeconds`.
     Terminating,
-    /// Pods without.
+    /// Pods without `spec.activeDeadlineSeconds`.
     NotTerminating,
-    /// Pods of the class of service `BestEffort`.
+    /// Pods of the quality of service class `BestEffort`.
     BestEffort,
     /// Pods of another class.
     NotBestEffort,
@@ -32,29 +32,29 @@ pub enum Scope {
     CrossNamespacePodAffinity,
     /// Claims by their class of volume attributes; no pods.
     VolumeAttributesClass,
-    /// A scope that is not known here, by its name.
+    /// An unknown scope, by its name.
     Other(Box<str>),
 }
 
-/// How a requirement takes its values.
+/// The operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScopeOperator {
     /// One of the values.
     In,
-    /// None of the values, or nothing.
+    /// None of the values, or no value.
     NotIn,
-    /// Anything.
+    /// Any value.
     Exists,
-    /// Nothing.
+    /// No value.
     DoesNotExist,
 }
 
-/// What quotas ask of a pod.
+/// The attributes of a pod that scopes check.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PodScopes<'p> {
     /// Whether `spec.activeDeadlineSeconds` is set, to zero or more.
     pub is_terminating: bool,
-    /// Whether its class of service is `BestEffort`.
+    /// Whether its quality of service class is `BestEffort`.
     pub is_best_effort: bool,
     /// `spec.priorityClassName`, if it is not empty.
     pub priority_class: Option<&'p str>,
@@ -63,7 +63,7 @@ pub struct PodScopes<'p> {
 }
 
 impl ScopeRequirement {
-    /// Reads `spec.scopes` and `spec.scopeSelector` of a quota. All of them have to be met.
+    /// Parses `spec.scopes` and `spec.scopeSelector` of a quota. All of them have to match.
     pub(super) fn read_all(spec: &Value, problems: &mut Vec<String>) -> Box<[Self]> {
         let scopes = spec["scopes"].as_array().into_iter().flatten();
         let listed = scopes.filter_map(Value::as_str).map(|scope| Self {
@@ -77,7 +77,7 @@ impl ScopeRequirement {
             let operator = ScopeOperator::of(&expression["operator"]);
             if operator.is_none() {
                 problems.push(format!(
-                    "spec.scopeSelector.matchExpressions[{index}].operator: {} is not an operator; valid: In, NotIn, Exists, DoesNotExist; the quota is taken to count all pods that its other scopes allow",
+                    "spec.scopeSelector.matchExpressions[{index}].operator: {} is not an operator; valid: In, NotIn, Exists, DoesNotExist; the quota is assumed to match all pods that its other scopes match",
                     expression["operator"]
                 ));
             }
@@ -90,9 +90,9 @@ impl ScopeRequirement {
         listed.chain(selected).collect()
     }
 
-    /// Whether a pod meets it. A scope that is not known is taken as met: a
-    /// newer Kubernetes may count the pod, and it is safe to respect a quota
-    /// that does not.
+    /// Whether it matches a pod. An unknown scope is treated as matching: a
+    /// newer Kubernetes may count the pod, and respecting a quota that does not
+    /// is safe.
     pub fn is_met_by(&self, pod: &PodScopes<'_>) -> bool {
         match self.scope {
             Scope::Terminating => pod.is_terminating,
@@ -106,7 +106,7 @@ impl ScopeRequirement {
         }
     }
 
-    /// Whether the value that an object has, if any, is as the operator wants it.
+    /// Whether the operator matches an object's value, if any.
     pub fn takes(&self, value: Option<&str>) -> bool {
         let is_listed = || value.is_some_and(|value| self.values.iter().any(|one| **one == *value));
         match self.operator {

@@ -1,20 +1,20 @@
-//! Items of LimitRanges that are the same, kept once: namespaces are usually
-//! made from a few templates.
+//! Equal items of LimitRanges, stored once: namespaces are usually
+//! created from a few templates.
 
 use std::sync::{Arc, Weak};
 
 use super::{limit::Limit, limit_range::LimitItem};
 
-/// So many different lists of items are looked through, so that a cluster in
-/// which all differ costs no more than the memory that they take.
+/// The maximum number of different lists that are compared, so that a cluster in
+/// which all differ needs only more memory.
 const MOST: usize = 64;
 
-/// The lists of items that are in use.
+/// The lists of items in use.
 #[derive(Debug, Default)]
 pub struct SharedItems(Vec<Weak<[LimitItem]>>);
 
 impl SharedItems {
-    /// The same object, with items that are in use already where there are equal ones.
+    /// The same object, with equal items that are already in use, if any.
     #[must_use]
     pub fn share(&mut self, limit: Limit) -> Limit {
         let Limit::Range(mut range) = limit else {
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_is_kept_once_and_what_nobody_uses_not_at_all() {
+    fn equal_items_are_stored_once_and_unused_ones_are_removed() {
         let mut shared = SharedItems::default();
         let one = items(&mut shared, 1);
         assert!(Arc::ptr_eq(&one, &items(&mut shared, 1)));

@@ -28,7 +28,7 @@ fn account(name: &str, annotation: &str) -> Limit {
 }
 
 #[test]
-fn objects_are_kept_by_name_and_nothing_is_left_of_those_that_go() {
+fn objects_are_stored_by_name_and_removed_completely() {
     let mut limits = Limits::default();
     assert!(limits.put(range("b", "1Gi")) && limits.put(range("a", "1Gi")) && limits.put(range("b", "2Gi")));
     assert!(limits.put(quota("q", "1")) && limits.put(account("default", "true")));
@@ -48,7 +48,7 @@ fn objects_are_kept_by_name_and_nothing_is_left_of_those_that_go() {
 }
 
 #[test]
-fn what_changes_nothing_of_use_is_no_change() {
+fn irrelevant_updates_are_no_change() {
     let mut limits = Limits::default();
     for limit in [range("a", "1Gi"), quota("q", "1"), account("x", "true")] {
         assert!(limits.put(limit.clone()), "{limit:?}");
@@ -62,7 +62,7 @@ fn what_changes_nothing_of_use_is_no_change() {
 }
 
 #[test]
-fn a_clone_shares_and_a_change_leaves_it_as_it_was() {
+fn a_clone_is_not_changed_by_later_updates() {
     let mut limits = Limits::default();
     limits.put(quota("q", "1"));
     let before = limits.clone();
@@ -72,7 +72,7 @@ fn a_clone_shares_and_a_change_leaves_it_as_it_was() {
 }
 
 #[test]
-fn a_service_account_is_strict_by_what_go_takes_for_true() {
+fn a_service_account_is_strict_if_go_parses_the_value_as_true() {
     for (value, expected) in
         [("true", true), ("1", true), ("T", true), ("yes", false), ("", false), ("tRUE", false)]
     {

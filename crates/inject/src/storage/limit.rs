@@ -1,4 +1,4 @@
-//! The limit of a pod's ephemeral storage, as the kubelet computes it.
+//! The limit of a pod's ephemeral storage, computed as by the kubelet.
 
 use std::fmt;
 
@@ -12,21 +12,21 @@ use otel_webhook_api::quantity::Quantity;
 
 const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
 
-/// What has to be left for the pod itself: one log file of the size at which the kubelet rotates.
+/// The reserve for the pod itself: one log file of the size at which the kubelet rotates.
 pub const RESERVE: Quantity = Quantity::mebibytes(10);
 
-/// The limit of a pod as a whole.
+/// The limit of a whole pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// How much it is.
+    /// The amount.
     pub amount: Quantity,
-    /// The containers that have a limit.
+    /// The containers with a limit.
     pub containers: Vec<String>,
 }
 
 impl Limit {
-    /// The limit of a pod, as the kubelet reckons it; none where no container has one.
-    /// `spec.resources` has no part in it.
+    /// Computes the limit of a pod as the kubelet does; `None` if no container has one.
+    /// `spec.resources` is not used.
     pub fn of(pod: &Pod<'_>) -> Option<Self> {
         let (mut running, mut started, mut peak) = (None, None, None);
         let mut containers = Vec::new();
@@ -40,7 +40,7 @@ impl Limit {
         }
         for one in pod.spec.init_containers.iter() {
             let own = read(one);
-            // A native sidecar goes on running beside all that comes after it.
+            // A native sidecar runs together with all later containers.
             if one.is_sidecar() {
                 running = sum(running, own);
                 started = sum(started, own);
@@ -55,16 +55,16 @@ impl Limit {
     }
 }
 
-/// A limit that does not hold the agents.
+/// A limit that is too low for the agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortage {
     /// The limit.
     pub limit: Limit,
-    /// What the agents take.
+    /// The size of the agents.
     pub need: Quantity,
-    /// The least limit that would do.
+    /// The minimum limit for the agents.
     pub least: Quantity,
-    /// The language's field in the specification, where its volume may be a claim.
+    /// The language's field in the specification, if its volume may be a claim.
     pub claim: Option<&'static str>,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for Shortage {
         write!(
             f,
             "the pod's limit of ephemeral storage is {amount} (sum of its containers' limits; those with one: \
-             {containers}), and the agents take {need} of it, with {RESERVE} for the pod itself: the kubelet would \
+             {containers}), and the agents need {need}, with {RESERVE} for the pod itself: the kubelet would \
              evict the pod; raise resources.limits[ephemeral-storage] so that the sum is at least {least}"
         )?;
         match claim {
@@ -85,7 +85,7 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// A container's limit. Most have none, which is seen without parsing.
+/// A container's limit. Most have none, which is checked without parsing.
 fn limit(resources: &RawValue) -> Option<Quantity> {
     let text = resources.get();
     if !text.contains(EPHEMERAL_STORAGE) && !text.contains('\\') {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_init_container_counts_by_itself_and_a_native_sidecar_with_all_that_follow() {
+    fn an_init_container_is_counted_alone_and_a_native_sidecar_with_all_later_containers() {
         let app = || [container("app", "30Mi")];
         let with = |init: &[Value]| limit_of(&json!({"containers": app(), "initContainers": init}));
         assert_eq!(with(&[container("init", "20Mi")]), "30Mi by app, init");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_of_the_pod_as_a_whole_have_no_part_in_it_and_its_overhead_has() {
+    fn limits_of_the_whole_pod_are_not_used_and_its_overhead_is() {
         let whole = json!({"limits": {"ephemeral-storage": "1Mi"}});
         let overhead = json!({"ephemeral-storage": "6Mi", "cpu": "1"});
         let free = json!({"containers": [{"name": "app"}], "resources": whole, "overhead": overhead});

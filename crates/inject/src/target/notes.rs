@@ -1,4 +1,4 @@
-//! Notes on what cannot be seen of a target.
+//! Notes about unknown parts of a target.
 
 use crate::{
     edit::{Place, container_at},
@@ -7,7 +7,7 @@ use crate::{
     pod::EnvFrom,
 };
 
-/// The notes on a target whose variables are extended.
+/// The notes about extended variables of a target.
 pub fn of_target(injection: &mut Injection<'_, '_>, place: Place, extended: &[&'static str]) -> Vec<Note> {
     let mut notes = Vec::new();
     let sources = container_at(injection.facts.pod, place).sources().unwrap_or_default();
@@ -15,8 +15,8 @@ pub fn of_target(injection: &mut Injection<'_, '_>, place: Place, extended: &[&'
         for variable in extended {
             let able: Vec<_> =
                 sources.iter().filter(|source| variable.starts_with(&*source.prefix)).map(name).collect();
-            // An entry of the container's own list hides what envFrom gives,
-            // with the webhook and without it.
+            // An entry of the container's own list overrides envFrom,
+            // with and without the webhook.
             if !target.env.has(variable) && !able.is_empty() {
                 notes.push(Note::MayBeSetByEnvFrom { variable, sources: able });
             }
@@ -26,7 +26,7 @@ pub fn of_target(injection: &mut Injection<'_, '_>, place: Place, extended: &[&'
     notes
 }
 
-/// The notes on the exporter's certificates.
+/// The notes about the exporter's certificates.
 pub fn certificates(injection: &Injection<'_, '_>) -> impl Iterator<Item = Note> {
     injection.instrumentation().exporter.objects().map(|object| Note::CertificateNotChecked { object })
 }

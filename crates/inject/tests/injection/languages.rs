@@ -40,7 +40,7 @@ fn a_security_context_that_the_namespace_refuses_is_given_to_no_init_container()
         let injected = around.inject(&asking(&[language], json!({})));
         assert_eq!(injected.codes(), [format!("{language}: PodSecurity")]);
         let warnings = injected.outcome.warnings();
-        let words = "refuses init containers with spec.initContainerSecurityContext of the Instrumentation \"shop/inst\": \
+        let words = "rejects init containers with spec.initContainerSecurityContext of the Instrumentation \"shop/inst\": \
             see allowPrivilegeEscalation";
         assert!(warnings[0].contains(words), "{warnings:?}");
         assert!(injected.is_unchanged());

@@ -56,7 +56,7 @@ fn a_name_that_stands_twice_is_said_by_the_lists_that_have_it() {
              of the namespace",
         ),
     ] {
-        let named = "java: the container \"app\" is named twice for java, by the annotation ";
+        let named = "java: container \"app\" is named twice for java, by the annotation ";
         let expected = format!("{named}{PREFIX}{by}; name it once");
         assert_eq!(said(&of_pod, &of_namespace), [expected]);
     }
@@ -71,7 +71,7 @@ fn missing_lists_are_those_of_the_languages_without_one() {
         ("java-container-names", "app"),
     ];
     let expected = format!(
-        "java: several languages are asked for (java, python, nginx), and each needs a list of its containers; \
+        "java: the pod opts in to several languages (java, python, nginx), and each needs a list of its containers; \
          annotate the pod with {PREFIX}python-container-names, {PREFIX}inject-nginx-container-names"
     );
     assert_eq!(said(&asks, &[])[0], expected);
@@ -83,7 +83,7 @@ fn who_switches_off_and_who_chooses_a_platform_is_said() {
         (vec![("inject-java", "false")], vec![("inject-java", "true")], "pod"),
         (vec![], vec![("inject-java", "false")], "namespace"),
     ] {
-        let expected = format!("java: switched off by the annotation {PREFIX}inject-java of the {whose}");
+        let expected = format!("java: opted out by the annotation {PREFIX}inject-java of the {whose}");
         assert_eq!(said(&of_pod, &of_namespace), [expected]);
     }
     let (python, platform) = (("inject-python", "true"), ("otel-python-platform", "MUSL"));
@@ -91,7 +91,7 @@ fn who_switches_off_and_who_chooses_a_platform_is_said() {
         [(vec![python, platform], vec![], "pod"), (vec![python], vec![platform], "namespace")]
     {
         let expected = format!(
-            "python: the annotation {PREFIX}otel-python-platform of the {whose} is \"MUSL\", which is no \
+            "python: the annotation {PREFIX}otel-python-platform of the {whose} is \"MUSL\", which is not a \
              platform of this agent; valid: glibc, musl"
         );
         assert_eq!(said(&of_pod, &of_namespace), [expected]);
@@ -104,7 +104,7 @@ fn what_go_takes_from_the_pod_alone_is_said_of_the_pod() {
     let several = said(&[go, ("go-container-names", "app,worker")], &[]);
     let expected = format!(
         "go in app: the annotation {PREFIX}go-container-names of the pod is \"app,worker\", which has a comma; \
-         Go takes one container"
+         Go supports only one container"
     );
     assert_eq!(several, [expected]);
     let executable = said(&[go], &[("otel-go-auto-target-exe", "/app")]);

@@ -1,4 +1,4 @@
-//! Tests of certificates: each format that is taken, and each reason to refuse.
+//! Tests of certificates: each supported format, and each reason to reject.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::authority::{Authority, Issued};
 
 const EC_CERTIFICATE: &[u8] = include_bytes!("../../tests/data/ec.crt");
 const EC_SEC1_KEY: &[u8] = include_bytes!("../../tests/data/ec-sec1.key");
-/// Of `ec.crt`, as `openssl x509 -enddate` tells it.
+/// The end of `ec.crt`, from `openssl x509 -enddate`.
 const EC_NOT_AFTER: i64 = 4_948_847_434;
 const RSA_CERTIFICATE: &[u8] = include_bytes!("../../tests/data/rsa.crt");
 const RSA_PKCS1_KEY: &[u8] = include_bytes!("../../tests/data/rsa-pkcs1.key");
@@ -20,10 +20,10 @@ fn parse(certificate: &[u8], key: &[u8]) -> Result<ServingCertificate, Certifica
 }
 
 fn refusal(certificate: &[u8], key: &[u8]) -> String {
-    parse(certificate, key).expect_err("must be refused").to_string()
+    parse(certificate, key).expect_err("must be rejected").to_string()
 }
 
-/// A CA's certificate, and one that it issued.
+/// The certificate of a CA, and one that it issued.
 fn issued() -> (String, Issued) {
     let (now, day) = (Timestamp::now(), Duration::from_secs(24 * 3600));
     let authority = Authority::make(now, day).expect("a CA");
@@ -32,7 +32,7 @@ fn issued() -> (String, Issued) {
 }
 
 #[test]
-fn keys_of_every_format_are_taken() {
+fn keys_of_every_format_are_accepted() {
     let (_, made) = issued();
     assert!(made.key_pem.starts_with("-----BEGIN PRIVATE KEY-----"), "PKCS#8");
     parse(made.certificate_pem.as_bytes(), made.key_pem.as_bytes()).expect("PKCS#8");
@@ -41,7 +41,7 @@ fn keys_of_every_format_are_taken() {
 }
 
 #[test]
-fn the_whole_chain_is_served_and_the_leaf_says_when_it_expires() {
+fn the_whole_chain_is_served_and_its_expiry_is_that_of_the_leaf() {
     let (ca_pem, _) = issued();
     let chain = [EC_CERTIFICATE, ca_pem.as_bytes()].concat();
     let certificate = parse(&chain, EC_SEC1_KEY).expect("a chain");
@@ -50,20 +50,20 @@ fn the_whole_chain_is_served_and_the_leaf_says_when_it_expires() {
 }
 
 #[test]
-fn a_file_without_certificate_is_refused() {
+fn a_file_without_certificate_is_rejected() {
     assert_eq!(refusal(b"", EC_SEC1_KEY), "tls.crt: has no certificate");
     assert_eq!(refusal(EC_SEC1_KEY, EC_SEC1_KEY), "tls.crt: has no certificate");
 }
 
 #[test]
-fn a_file_without_key_is_refused() {
+fn a_file_without_key_is_rejected() {
     let expected = "tls.key: has no private key (PKCS#8, SEC1 or PKCS#1)";
     assert_eq!(refusal(EC_CERTIFICATE, b""), expected);
     assert_eq!(refusal(EC_CERTIFICATE, EC_CERTIFICATE), expected);
 }
 
 #[test]
-fn half_written_files_are_refused() {
+fn half_written_files_are_rejected() {
     let half = &EC_CERTIFICATE[..EC_CERTIFICATE.len() / 2];
     assert_eq!(refusal(half, EC_SEC1_KEY), "tls.crt: not PEM: a section has no END line");
     let half = &EC_SEC1_KEY[..EC_SEC1_KEY.len() / 2];
@@ -81,7 +81,7 @@ fn a_key_that_cannot_be_read_is_not_shown() {
         (cut_off, LOST),
         (key.replacen('M', "!", 1), "what is between BEGIN and END is not base64"),
     ] {
-        let error = parse(EC_CERTIFICATE, damaged.as_bytes()).expect_err("must be refused");
+        let error = parse(EC_CERTIFICATE, damaged.as_bytes()).expect_err("must be rejected");
         assert_eq!(error.to_string(), format!("tls.key: not PEM: {problem}"));
         let source = std::error::Error::source(&error).map(ToString::to_string);
         assert_eq!(source, None, "sources are logged, too");
@@ -89,7 +89,7 @@ fn a_key_that_cannot_be_read_is_not_shown() {
 }
 
 #[test]
-fn the_key_of_another_certificate_is_refused() {
+fn the_key_of_another_certificate_is_rejected() {
     assert_eq!(
         refusal(EC_CERTIFICATE, RSA_PKCS1_KEY),
         "tls.key: is not the private key of the first certificate of tls.crt"
@@ -97,7 +97,7 @@ fn the_key_of_another_certificate_is_refused() {
 }
 
 #[test]
-fn sections_that_hold_something_else_are_refused() {
+fn sections_with_other_content_are_rejected() {
     let nonsense = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     assert!(refusal(nonsense, EC_SEC1_KEY).starts_with("tls.crt: the first certificate is not X.509: "));
     let nonsense = b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";

@@ -1,4 +1,4 @@
-//! Tests of bundles in configurations, by patches that are applied.
+//! Tests of CA bundles in configurations, by applied patches.
 
 use super::*;
 use crate::authority::Authority;
@@ -31,7 +31,7 @@ fn read(object: &Value) -> Configuration {
 }
 
 #[test]
-fn every_webhook_that_does_not_agree_is_changed_and_nothing_else() {
+fn only_webhooks_with_another_ca_bundle_are_changed() {
     let (one, two) = (authority(), authority());
     let bundle = [one.clone(), two.clone()];
     let turned = [two.pem(), "# a comment\n".to_owned(), one.pem()].concat();
@@ -45,7 +45,7 @@ fn every_webhook_that_does_not_agree_is_changed_and_nothing_else() {
 
     assert!(read(&after).agrees(&bundle));
     assert_eq!(read(&after).trusted(), bundle);
-    assert_eq!(after["webhooks"][2], before["webhooks"][2], "another order says the same");
+    assert_eq!(after["webhooks"][2], before["webhooks"][2], "the order does not matter");
     for webhook in after["webhooks"].as_array_mut().expect("webhooks") {
         webhook["clientConfig"].as_object_mut().expect("an object").shift_remove("caBundle");
     }
@@ -53,7 +53,7 @@ fn every_webhook_that_does_not_agree_is_changed_and_nothing_else() {
 }
 
 #[test]
-fn a_patch_is_for_the_version_that_was_read() {
+fn a_patch_applies_only_to_the_version_that_was_read() {
     let before = object(&[None]);
     let patch = read(&before).patch(&[authority()]);
     for (path, value) in [("/metadata/resourceVersion", "8"), ("/webhooks/0/name", "other")] {
@@ -64,7 +64,7 @@ fn a_patch_is_for_the_version_that_was_read() {
 }
 
 #[test]
-fn trusted_is_what_all_webhooks_trust() {
+fn a_ca_is_trusted_if_all_webhooks_have_it() {
     let (one, two) = (authority(), authority());
     let both = [one.pem(), two.pem()].concat();
     let configuration = read(&object(&[Some(both.clone()), Some(two.pem())]));
@@ -75,7 +75,7 @@ fn trusted_is_what_all_webhooks_trust() {
 }
 
 #[test]
-fn whoever_else_looks_after_it_is_seen() {
+fn other_managers_of_the_bundle_are_found() {
     let mut tended = object(&[None]);
     tended["metadata"]["annotations"] = json!({"cert-manager.io/inject-ca-from": "a/b"});
     let bundle = json!({"f:webhooks": {"k:{\"name\":\"a\"}": {"f:clientConfig": {"f:caBundle": {}}}}});

@@ -1,4 +1,4 @@
-//! Every step of a life, each looked at by itself.
+//! Tests of each step of a rotation.
 
 mod damage;
 
@@ -20,7 +20,7 @@ fn policy() -> Policy {
     }
 }
 
-/// One replica's look at a Secret, with all else that counts.
+/// The input of a plan.
 struct Look {
     policy: Policy,
     now: Timestamp,
@@ -29,7 +29,7 @@ struct Look {
 }
 
 impl Look {
-    /// Nothing is served, and no configuration trusts anything.
+    /// Nothing is served, and no configuration has a CA.
     fn at(now: Timestamp) -> Self {
         Self { policy: policy(), now, trusted_for: None, serving: None }
     }
@@ -45,7 +45,7 @@ impl Look {
             .expect("a plan")
     }
 
-    /// What the Secret is changed to, as the next replica reads it.
+    /// The new content of the Secret, as the next replica reads it.
     fn changed(&self, content: &Content, expected: &[Cause]) -> Content {
         match self.plan(content) {
             Plan::Change(content, causes) => {
@@ -54,7 +54,7 @@ impl Look {
                 read_again(&content)
             }
             Plan::Keep(until) => {
-                panic!("nothing is to be done before {until}, but {expected:?} was expected")
+                panic!("no change before {until}, but {expected:?} was expected")
             }
         }
     }
@@ -67,7 +67,7 @@ impl Look {
     }
 }
 
-/// Through the Secret and back.
+/// Writes the content into a Secret and reads it.
 fn read_again(content: &Content) -> Content {
     let until = content.replaced_until.map(|until| until.to_string());
     let (read, faults) = Content::read(&content.data(), until.as_deref());
@@ -81,12 +81,12 @@ fn made() -> Content {
     Look::at(start()).changed(&Content::default(), &causes)
 }
 
-/// Two authorities, and still the certificate of the older one.
+/// Two CAs, and the certificate of the older one.
 fn rotating(now: Timestamp) -> Content {
     Look::at(now).changed(&renewed_until(now), &[Cause::AuthorityDue])
 }
 
-/// The first authority's last certificate before this time.
+/// The last certificate of the first CA before this time.
 fn renewed_until(now: Timestamp) -> Content {
     let mut content = made();
     while let due = leaf(&content).due()
@@ -102,7 +102,7 @@ fn leaf(content: &Content) -> &X509 {
 }
 
 #[test]
-fn the_first_makes_an_authority_and_a_certificate_at_once() {
+fn the_first_replica_creates_ca_and_certificate_in_one_step() {
     let made = made();
     assert_eq!(made.bundle.len(), 1);
     assert_eq!(made.newest(), made.signer());
@@ -113,7 +113,7 @@ fn the_first_makes_an_authority_and_a_certificate_at_once() {
 }
 
 #[test]
-fn a_certificate_is_renewed_after_two_thirds_by_the_same_authority() {
+fn a_certificate_is_renewed_after_two_thirds_by_the_same_ca() {
     let made = made();
     let due = start() + 20 * HOUR;
     assert_eq!(Look::at(due - SECOND).kept_until(&made), due);
@@ -125,7 +125,7 @@ fn a_certificate_is_renewed_after_two_thirds_by_the_same_authority() {
 }
 
 #[test]
-fn an_authority_is_trusted_before_it_signs_and_leaves_when_nothing_of_it_is_valid() {
+fn a_ca_is_trusted_before_it_signs_and_is_removed_after_its_certificates_expired() {
     let due = start() + 80 * HOUR;
     let before = renewed_until(due);
     let old = before.bundle[0].clone();
@@ -136,7 +136,7 @@ fn an_authority_is_trusted_before_it_signs_and_leaves_when_nothing_of_it_is_vali
     assert_ne!(both.newest(), both.signer());
     assert_eq!(leaf(&both).due(), leaf(&before).due(), "still the certificate of the old one");
 
-    // As long as API servers may not know it, nothing happens, however often one looks.
+    // During the propagation time nothing changes, however often a plan is made.
     assert_eq!(Look::at(due).kept_until(&both), leaf(&both).not_after);
     let known = Look::at(due).trusted(9 * SECOND);
     assert_eq!(known.kept_until(&both), due + SECOND);
@@ -147,7 +147,7 @@ fn an_authority_is_trusted_before_it_signs_and_leaves_when_nothing_of_it_is_vali
     assert_eq!(switched.replaced_until, Some(leaf(&both).not_after));
 
     let over = leaf(&both).not_after;
-    assert!(over < start() + 120 * HOUR, "before the old authority itself expires");
+    assert!(over < start() + 120 * HOUR, "before the old CA itself expires");
     let kept = Look::at(over - SECOND).trusted(HOUR).kept_until(&switched);
     assert_eq!(kept, over);
     let serial = both.bundle[1].serial.clone();
@@ -157,7 +157,7 @@ fn an_authority_is_trusted_before_it_signs_and_leaves_when_nothing_of_it_is_vali
 }
 
 #[test]
-fn without_the_annotation_an_authority_stays_until_it_expires() {
+fn without_the_annotation_a_ca_stays_until_it_expires() {
     let due = start() + 80 * HOUR;
     let switched = Look::at(due).trusted(HOUR).changed(&rotating(due), &[Cause::AuthorityKnown]);
     let (unmarked, _) = Content::read(&switched.data(), Some("yesterday"));
@@ -173,7 +173,7 @@ fn without_the_annotation_an_authority_stays_until_it_expires() {
 }
 
 #[test]
-fn a_certificate_that_expires_unnoticed_is_replaced_even_by_an_authority_that_is_not_known() {
+fn an_expired_certificate_is_replaced_even_by_a_ca_that_is_not_trusted_yet() {
     let due = start() + 80 * HOUR;
     let both = rotating(due);
     let expired = leaf(&both).not_after;
@@ -185,7 +185,7 @@ fn a_certificate_that_expires_unnoticed_is_replaced_even_by_an_authority_that_is
 }
 
 #[test]
-fn all_that_has_expired_is_made_anew_in_one_step() {
+fn everything_that_has_expired_is_replaced_in_one_step() {
     let made = made();
     let late = start() + 200 * HOUR;
     let again = Look::at(late).changed(
@@ -200,7 +200,7 @@ fn all_that_has_expired_is_made_anew_in_one_step() {
 }
 
 #[test]
-fn a_name_that_is_missing_is_added_and_none_is_taken_away_before_the_next_renewal() {
+fn a_missing_name_is_added_and_none_is_removed_before_the_next_renewal() {
     let with = |names: &[&str]| {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         Look { policy: Policy { names, ..policy() }, ..Look::at(start()) }
@@ -219,7 +219,7 @@ fn a_name_that_is_missing_is_added_and_none_is_taken_away_before_the_next_renewa
 }
 
 #[test]
-fn replicas_with_other_lifetimes_and_clocks_leave_a_certificate_alone() {
+fn replicas_with_other_lifetimes_and_clocks_keep_a_certificate() {
     let made = made();
     let short = Policy { lifetime: 2 * HOUR, authority_lifetime: 3 * HOUR, ..policy() };
     let look = Look { policy: short, ..Look::at(start() + 10 * HOUR) };

@@ -1,4 +1,4 @@
-//! Tests of what a replica does with what it hears; its steps are mixed in the simulation.
+//! Tests of how a replica handles events; the simulation interleaves the steps of several.
 
 use super::*;
 use crate::secret;
@@ -13,7 +13,7 @@ fn policy() -> Policy {
     }
 }
 
-/// The Secret as the API server has it in this version.
+/// The Secret with this version.
 fn stored(content: &Content, version: &str) -> Stored {
     let mut object = secret::new("namespace", "name", content);
     object["metadata"]["resourceVersion"] = version.into();
@@ -24,7 +24,7 @@ fn made(now: Timestamp) -> Content {
     let circumstances = Circumstances { now, trusted_for: &|_| None, serving: None };
     match plan(&Content::default(), &policy(), &circumstances).expect("a plan") {
         Plan::Change(content, _) => *content,
-        Plan::Keep(_) => panic!("there is nothing yet"),
+        Plan::Keep(_) => panic!("there is no Secret yet"),
     }
 }
 
@@ -32,7 +32,7 @@ fn made(now: Timestamp) -> Content {
 fn the_secret_is_read_before_anything_is_decided() {
     let (now, instant) = (Timestamp::now(), Instant::now());
     let mut replica = Replica::new(policy(), 1);
-    assert!(matches!(replica.next(now, instant), Action::Wait(_)), "nothing was heard");
+    assert!(matches!(replica.next(now, instant), Action::Wait(_)), "nothing was read");
     replica.hear_secret(Some(stored(&made(now), "7")));
     assert!(matches!(replica.next(now, instant), Action::ChangeSecret), "a watch may be late");
     replica.take_secret(Some(stored(&made(now), "8")));
@@ -41,7 +41,7 @@ fn the_secret_is_read_before_anything_is_decided() {
 }
 
 #[test]
-fn news_that_come_late_are_not_taken_for_new() {
+fn late_events_are_not_treated_as_new() {
     let (now, instant) = (Timestamp::now(), Instant::now());
     let (old, new) = (made(now), made(now));
     let mut replica = Replica::new(policy(), 1);
@@ -52,7 +52,8 @@ fn news_that_come_late_are_not_taken_for_new() {
 
     assert_eq!(replica.whole().map(|content| &content.bundle), Some(&new.bundle));
     assert!(matches!(replica.next(now, instant), Action::ChangeSecret), "it is read, to be sure");
-    // In a cluster that was restored from a backup, versions begin again, and what is read is right.
+    // In a cluster that was restored from a backup, versions start again, and the read object is the
+    // present one.
     replica.take_secret(Some(stored(&old, "9")));
     assert_eq!(replica.whole().map(|content| &content.bundle), Some(&old.bundle));
 }

@@ -1,4 +1,4 @@
-//! Tests of whose a Secret is, and of what stays when it is written.
+//! Tests of who manages a Secret, and of what stays when it is written.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn content() -> Content {
     let circumstances = Circumstances { now: Timestamp::now(), trusted_for: &|_| None, serving: None };
     match plan(&Content::default(), &policy, &circumstances).expect("a plan") {
         Plan::Change(content, _) => *content,
-        Plan::Keep(_) => panic!("there is nothing yet"),
+        Plan::Keep(_) => panic!("there is no Secret yet"),
     }
 }
 
@@ -34,22 +34,22 @@ fn without_label(object: &mut Value) {
 }
 
 #[test]
-fn what_the_program_made_is_its_own_however_damaged() {
+fn a_labelled_secret_may_be_overwritten_however_damaged() {
     assert_eq!(stored(|_| {}).foreign, None);
     assert_eq!(stored(|object| object["data"]["ca.key"] = "".into()).foreign, None);
     assert_eq!(stored(|object| object["data"] = json!({})).foreign, None);
 }
 
 #[test]
-fn what_somebody_else_made_is_used_as_it_is_or_left_alone() {
-    assert_eq!(stored(without_label).foreign, None, "all that is needed is in it");
+fn a_secret_of_another_tool_is_used_unchanged_or_not_at_all() {
+    assert_eq!(stored(without_label).foreign, None, "it is complete");
     let nothing = stored(|object| {
         without_label(object);
         object["data"] = json!({"tls.crt": "", "tls.key": ""});
     });
-    assert_eq!(nothing.foreign, None, "there is nothing to be lost");
+    assert_eq!(nothing.foreign, None, "it has no content to lose");
 
-    // As cert-manager makes them: without the authority's key.
+    // As cert-manager creates them: without the key of the CA.
     let issued = stored(|object| {
         without_label(object);
         object["data"].as_object_mut().expect("data").remove("ca.key");
@@ -57,11 +57,11 @@ fn what_somebody_else_made_is_used_as_it_is_or_left_alone() {
     let problem = issued.foreign.expect("a problem");
     assert!(problem.contains("no label app.kubernetes.io/managed-by=otel-webhook"), "{problem}");
     let opaque = stored(|object| object["type"] = "Opaque".into()).foreign.expect("a problem");
-    assert!(opaque.contains("it is of type \"Opaque\""), "{opaque}");
+    assert!(opaque.contains("its type is \"Opaque\""), "{opaque}");
 }
 
 #[test]
-fn what_others_put_into_it_stays() {
+fn data_and_metadata_of_others_stay() {
     let stored = stored(|object| {
         without_label(object);
         object["metadata"]["resourceVersion"] = "7".into();

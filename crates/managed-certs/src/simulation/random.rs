@@ -1,4 +1,4 @@
-//! Numbers that are the same in every run (splitmix64).
+//! Reproducible random numbers (splitmix64).
 
 pub struct Random(pub u64);
 

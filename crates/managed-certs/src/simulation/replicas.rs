@@ -1,4 +1,4 @@
-//! The replicas, step by step.
+//! The simulated replicas, step by step.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::replica::{Action, Replica};
 use crate::secret::Stored;
 use crate::x509::X509;
 
-/// How late a watch may tell.
+/// The maximum delay of a watch event.
 const LATEST_NEWS: u32 = 2000;
 
 pub struct Replicas {
@@ -21,14 +21,14 @@ pub struct Replicas {
     told: [u64; 1 + KINDS],
 }
 
-/// One replica with all that is on its way to it.
+/// One replica with the events that it will receive.
 struct Process {
     replica: Replica,
     ahead: SignedDuration,
     busy: Busy,
     wakes: Duration,
     news: Vec<(Duration, News)>,
-    /// What it shows, and who signed that.
+    /// The served certificate, and the CA that signed it.
     served: Option<(X509, X509)>,
     was_ready: bool,
 }
@@ -47,7 +47,7 @@ impl News {
     }
 }
 
-/// Which request is the next one of what was begun.
+/// The next request of the present action.
 enum Busy {
     Idle,
     Write,
@@ -56,7 +56,7 @@ enum Busy {
 }
 
 impl Process {
-    /// One that starts now, and is told of all there is.
+    /// A replica that starts now, and lists all objects.
     fn start(world: &World, random: &mut Random) -> Self {
         let skew = u32::try_from(SKEW.as_secs()).expect("a few");
         let ahead = SignedDuration::from_secs(i64::from(random.below(2 * skew)) - i64::from(skew));
@@ -73,7 +73,7 @@ impl Process {
         process
     }
 
-    /// Tells of an object, some time later. Each has a watch of its own, which keeps to the order.
+    /// Sends an event of an object, with a delay. Each object has its own watch, which keeps the order.
     fn tell(&mut self, world: &World, object: usize, random: &mut Random) {
         let soon = world.now + Duration::from_millis(random.below(LATEST_NEWS).into());
         let before = self.news.iter().rfind(|(_, news)| news.object() == object);
@@ -102,7 +102,7 @@ impl Process {
         }
     }
 
-    /// Makes one request, or decides on the next.
+    /// Makes one request, or decides on the next action.
     fn act(&mut self, world: &mut World) {
         match std::mem::replace(&mut self.busy, Busy::Idle) {
             Busy::Idle => self.begin(world),
@@ -145,7 +145,7 @@ impl Process {
             Action::Serve(certificate) => {
                 let served = X509::read(certificate.chain()[0].clone()).expect("a certificate");
                 let signer = self.replica.whole().and_then(|content| content.signer().cloned());
-                self.served = Some((served, signer.expect("the Secret is whole")));
+                self.served = Some((served, signer.expect("the Secret is complete")));
             }
             Action::Mend(index) => self.busy = Busy::ReadSecret(index, world.configuration(index)),
             Action::Wait(wait) => self.wakes = world.now + wait,
@@ -162,7 +162,7 @@ impl Replicas {
         Self { processes: (0..count).map(|_| Process::start(world, random)).collect(), told: world.changes }
     }
 
-    /// The next thing that happens anywhere.
+    /// Runs the next step of any replica.
     pub fn step(&mut self, world: &mut World, random: &mut Random) {
         world.now = world.now.max(self.next_event());
         let mut able: Vec<&mut Process> =
@@ -170,14 +170,14 @@ impl Replicas {
         let chosen = random.below(u32::try_from(able.len()).expect("few")) as usize;
         let process = &mut *able[chosen];
         process.hear(world);
-        // A request takes a while, in which others go on; some take long.
+        // A request takes some time, while other replicas continue; some take long.
         let longest = if random.below(4) == 0 { 5000 } else { 40 };
         process.wakes = world.now + Duration::from_millis(u64::from(1 + random.below(longest)));
         process.act(world);
         self.tell(world, random);
     }
 
-    /// Tells everybody of what has changed since the last time.
+    /// Sends events of all changes since the last call.
     pub fn tell(&mut self, world: &World, random: &mut Random) {
         for object in (0..=KINDS).filter(|object| world.changes[*object] != self.told[*object]) {
             self.processes.iter_mut().for_each(|process| process.tell(world, object, random));
@@ -189,13 +189,13 @@ impl Replicas {
         self.processes.iter().map(Process::next_event).min().expect("a replica")
     }
 
-    /// One of them ends, in the middle of whatever it does, and another one starts in its place.
+    /// Ends one replica between two steps, and starts another one instead.
     pub fn crash(&mut self, world: &World, random: &mut Random) {
         let index = random.below(u32::try_from(self.processes.len()).expect("few")) as usize;
         self.processes[index] = Process::start(world, random);
     }
 
-    /// No API server may be shown a certificate that it does not accept, as soon as a replica is ready.
+    /// Checks that every ready replica serves a certificate that all API servers accept.
     pub fn check(&mut self, world: &World, seed: u64) {
         for (index, process) in self.processes.iter_mut().enumerate() {
             process.was_ready |= process.replica.is_ready(world.instant());
@@ -215,13 +215,13 @@ impl Replicas {
         self.processes.iter().all(|process| process.replica.is_ready(world.instant()))
     }
 
-    /// The serial numbers of what is served.
+    /// The serial numbers of the served certificates.
     pub fn served(&self) -> BTreeSet<&str> {
         let served = self.processes.iter().filter_map(|process| process.served.as_ref());
         served.map(|(served, _)| served.serial.as_str()).collect()
     }
 
-    /// Ten quiet minutes.
+    /// Runs ten minutes without disturbances.
     pub fn settle(&mut self, mut world: World) -> World {
         let (end, mut random) = (world.now + 10 * MINUTE, Random(1));
         while self.next_event() < end {

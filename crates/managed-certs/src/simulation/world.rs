@@ -1,4 +1,4 @@
-//! What the API server has, and what its replicas know of it.
+//! The simulated objects of the cluster, and which versions API servers know.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::x509::X509;
 
 pub const KINDS: usize = 2;
 
-/// One version of a configuration, and when it began to be the one that counts.
+/// One version of a configuration, and since when it is the present one.
 struct Version {
     since: Duration,
     object: Value,
@@ -29,7 +29,7 @@ impl Version {
 }
 
 pub struct World {
-    /// Since the beginning.
+    /// The simulated time since the start.
     pub now: Duration,
     version: u64,
     secret: Option<Value>,
@@ -41,7 +41,7 @@ pub struct World {
     began: Instant,
 }
 
-/// When it all began, by the world's clock.
+/// The start of the simulation by the clock of the world.
 fn epoch() -> Timestamp {
     Timestamp::from_second(1_800_000_000).expect("a time")
 }
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// The world's time, as the clock of the API servers has it.
+    /// The time of the API servers.
     pub fn time(&self) -> Timestamp {
         epoch() + self.now
     }
@@ -99,7 +99,7 @@ impl World {
         self.configurations[index].last().expect("a version").configuration.clone()
     }
 
-    /// How many different authorities were ever in the Secret.
+    /// How many different CAs have been in the Secret.
     pub fn authorities_made(&self) -> usize {
         self.made.len()
     }
@@ -112,7 +112,7 @@ impl World {
         self.store_secret(secret::new("namespace", "name", content))
     }
 
-    /// Refused when the Secret has changed since it was read.
+    /// Rejected if the Secret has changed since it was read.
     pub fn update_secret(&mut self, read: &Stored, content: &Content) -> Option<Stored> {
         let object = read.with(content);
         let present = self.secret.as_ref()?;
@@ -136,7 +136,7 @@ impl World {
         Some(stored)
     }
 
-    /// Refused when a test of the patch fails.
+    /// Rejected if a test of the patch fails.
     pub fn patch(&mut self, index: usize, patch: &json_patch::Patch) -> Option<Configuration> {
         let mut object = self.configurations[index].last().expect("a version").object.clone();
         json_patch::patch(&mut object, patch).ok()?;
@@ -147,8 +147,8 @@ impl World {
         Some(self.configuration(index))
     }
 
-    /// What the API servers may go by now: every version that counted within the time that they have to
-    /// learn of a newer one. Not those before the first bundle: there was nothing that could be shown.
+    /// The versions that API servers may use now: every version that was present within the propagation
+    /// time. Not those before the first CA bundle: nothing was served then.
     pub fn believed(&self) -> impl Iterator<Item = Vec<X509>> {
         let earliest = self.now.saturating_sub(policy().propagation);
         let all = self.configurations.iter().flat_map(move |versions| {
@@ -159,7 +159,8 @@ impl World {
         all.filter(|trusted| !trusted.is_empty())
     }
 
-    /// Whether a bundle was put into a configuration a second time: somebody had undone what another did.
+    /// Whether a CA bundle was written into a configuration a second time: a replica had reverted the
+    /// change of another.
     pub fn was_undone(&self) -> bool {
         self.configurations.iter().any(|versions| {
             let bundles: Vec<_> = versions.iter().map(|version| version.configuration.trusted()).collect();

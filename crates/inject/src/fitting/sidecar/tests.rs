@@ -1,4 +1,4 @@
-//! What a sidecar gets.
+//! Tests of the resources of a sidecar.
 
 use serde_json::json;
 
@@ -21,14 +21,14 @@ fn own() -> Value {
 }
 
 #[test]
-fn it_stays_as_it_is_said_where_it_fits() {
+fn resources_that_fit_are_not_changed() {
     let quota = json!({"hard": {"limits.memory": "456Mi", "requests.cpu": "150m"}});
     let ranges = json!([{"type": "Pod", "max": {"memory": "456Mi"}}]);
     assert_eq!(fit(&own(), &ranges, &quota), Ok(None));
 }
 
 #[test]
-fn limits_go_down_to_the_requests_and_requests_to_nothing() {
+fn limits_are_lowered_to_the_requests_and_requests_to_zero() {
     let left = |quota: Value| fit(&own(), &json!([]), &quota);
     let memory = |request: &str, limit: &str| json!({"limits": {"cpu": "500m", "memory": limit}, "requests": {"cpu": "50m", "memory": request}});
     assert_eq!(left(json!({"hard": {"limits.memory": "300Mi"}})), Ok(Some(memory("64Mi", "100Mi"))));
@@ -41,7 +41,7 @@ fn limits_go_down_to_the_requests_and_requests_to_nothing() {
 }
 
 #[test]
-fn limit_ranges_bound_it_alone_and_the_pod_with_it() {
+fn limit_ranges_bound_the_sidecar_and_the_pod() {
     let within = |ranges: Value| fit(&own(), &ranges, &json!({}));
     let container = json!([{"type": "Container", "min": {"memory": "80Mi"}, "max": {"cpu": "300m"}, "maxLimitRequestRatio": {"memory": "2"}}]);
     assert_eq!(
@@ -61,7 +61,7 @@ fn limit_ranges_bound_it_alone_and_the_pod_with_it() {
 }
 
 #[test]
-fn a_best_effort_pod_stays_one_where_another_quota_would_count_it() {
+fn a_best_effort_pod_stays_one_if_another_quota_would_count_it() {
     let quota = json!({"hard": {"pods": "0"}, "scopes": ["NotBestEffort"]});
     assert_eq!(fit(&json!({}), &json!([]), &quota), Ok(Some(json!({"limits": {}, "requests": {}}))));
     let obliging = json!({"hard": {"limits.memory": "9Gi"}, "scopes": ["NotBestEffort"]});
@@ -73,7 +73,7 @@ fn a_best_effort_pod_stays_one_where_another_quota_would_count_it() {
 }
 
 #[test]
-fn overhead_counts_for_quotas() {
+fn quotas_count_overhead() {
     let said = json!({"limits": {"memory": "64Mi"}});
     let text = json!({"spec": {"overhead": {"memory": "10Mi"}, "containers": [{"name": "app", "resources": {"limits": {"memory": "100Mi"}}}]}}).to_string();
     let pod = Pod::parse(&text).expect("a pod");

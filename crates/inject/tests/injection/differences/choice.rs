@@ -47,7 +47,7 @@ fn d29_a_pod_that_has_the_variables_counts_as_injected() {
     assert_eq!(again.codes(), ["java: AlreadyInjected", "sdk: AlreadyInjected"]);
     assert!(again.is_unchanged());
     let reason = again.outcome.findings[0].reason.to_string();
-    let sentence = "the pod is injected already: its container \"app\" has the variables that injection adds";
+    let sentence = "the pod is already injected: its container \"app\" has the variables that injection adds";
     assert_eq!(reason, sentence);
 }
 
@@ -100,7 +100,7 @@ fn d5_go_goes_into_no_container_but_the_one_that_is_named_first() {
         assert_eq!(injected.codes(), codes, "{list:?}");
         assert_eq!(injected.is_unchanged(), codes.len() == 1, "{list:?}");
         let warning = &injected.outcome.warnings()[0];
-        assert!(warning.contains("no container \"ghost\" in the pod; there are: app, worker"), "{warning}");
+        assert!(warning.contains("container \"ghost\" not found; the pod has: app, worker"), "{warning}");
     }
 }
 
@@ -163,7 +163,7 @@ fn d9_selector_and_priority_choose_among_several() {
     assert_eq!(chosen(&selects), "shop/b");
     assert_eq!(chosen(&[("a", json!({})), ("b", json!({"priority": 1}))]), "shop/b");
     let ambiguous = chosen(&[("a", json!({})), ("b", json!({}))]);
-    assert!(ambiguous.contains("fit equally: a, b"), "{ambiguous}");
+    assert!(ambiguous.contains("match this pod with the same priority: a, b"), "{ambiguous}");
 }
 
 #[test]
@@ -250,7 +250,10 @@ fn d28_a_recorded_default_image_of_the_built_in_repository_follows_the_default()
 #[test]
 fn d28_a_recorded_default_image_is_kept_where_following_would_harm() {
     for (image, reason) in [
-        ("mirror.example.com:5000/java:2.29.0".to_owned(), "it is from another repository"),
+        (
+            "mirror.example.com:5000/java:2.29.0".to_owned(),
+            "its repository is not that of the built-in default",
+        ),
         (official("1.33.6"), "2.0.0 has breaking changes"),
         (official("2.31.0"), "the default is an older version"),
         (official("latest"), "their versions cannot be compared"),

@@ -33,7 +33,7 @@ fn d30_known_proxies_and_helpers_are_skipped_and_named() {
     assert_eq!(notes(&injected), [&expected]);
     assert_eq!(
         expected.to_string(),
-        "no container is named, so \"app\" was taken: known proxies and helpers are skipped (istio-proxy, vault-agent)"
+        "no container is named, so \"app\" was selected; known proxies and helpers are skipped (istio-proxy, vault-agent)"
     );
     let first = inject(&["app", "istio-proxy"]);
     assert_eq!(first.codes(), ["java/app: Injected"]);
@@ -47,7 +47,9 @@ fn d30_where_there_are_only_helpers_the_first_is_taken_with_a_warning() {
     let warnings = injected.outcome.warnings();
     let [text] = &warnings[..] else { panic!("one warning: {warnings:?}") };
     assert!(
-        text.contains("only known proxies and helpers (envoy, fluent-bit); \"envoy\", the first, was taken"),
+        text.contains(
+            "only known proxies and helpers (envoy, fluent-bit); \"envoy\", the first, was selected"
+        ),
         "{text}"
     );
     assert!(text.contains("instrumentation.opentelemetry.io/container-names"), "{text}");

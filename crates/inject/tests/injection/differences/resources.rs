@@ -58,7 +58,7 @@ fn d32_limit_ranges_and_quotas_accept_the_init_containers() {
     let injected = beside(&[bounds], &asking(&["java"], json!({"resources": own})));
     let expected = json!({"limits": {"memory": "256Mi"}, "requests": {"cpu": "80m", "memory": "128Mi"}});
     assert_eq!(injected.container(INIT).expect("injected")["resources"], expected);
-    assert!(told(&injected).contains("and LimitRange \"bounds\" accepts"), "{}", told(&injected));
+    assert!(told(&injected).contains("so that LimitRange \"bounds\" accepts the pod"), "{}", told(&injected));
 
     let obliging = quota(&json!({"limits.cpu": "4", "requests.cpu": "4"}));
     let own = json!({"requests": {"cpu": "0"}, "limits": {"cpu": "2"}});
@@ -93,7 +93,12 @@ fn d32_a_sidecar_that_does_not_fit_is_skipped() {
     let fitted =
         json!({"limits": {"cpu": "500m", "memory": "100Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
     assert_eq!(resources.as_ref(), Some(&fitted), "{said}");
-    assert!(said.contains("the sidecar asks for no more than ResourceQuota \"team\" accepts"), "{said}");
+    assert!(
+        said.contains(
+            "the resources of the sidecar were adjusted so that ResourceQuota \"team\" accepts the pod"
+        ),
+        "{said}"
+    );
     let (resources, said) = go(&[quota(&json!({"limits.memory": "550Mi"}))], own.clone());
     assert_eq!(resources, None);
     let reason = "go in app: ResourceQuota \"team\" would reject the pod with the sidecar: 550Mi of limits.memory is left, and the pod would need 576Mi";

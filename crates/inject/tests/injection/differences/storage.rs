@@ -42,7 +42,7 @@ fn d32_a_pod_whose_limit_holds_no_agent_is_left_as_it_is() {
         injected.outcome.warnings(),
         [
             "java: the pod's limit of ephemeral storage is 33Mi (sum of its containers' limits; those with one: app), \
-          and the agents take 24Mi of it, with 10Mi for the pod itself: the kubelet would evict the pod; raise \
+          and the agents need 24Mi, with 10Mi for the pod itself: the kubelet would evict the pod; raise \
           resources.limits[ephemeral-storage] so that the sum is at least 34Mi, or set \
           spec.java.volumeClaimTemplate of the Instrumentation"
         ]
@@ -129,7 +129,7 @@ fn d32_little_room_is_said() {
     assert_eq!(
         notes(&close),
         [
-            "the agents take 24Mi of the pod's 73Mi of ephemeral storage; 49Mi are left for logs and files, and the \
+            "the agents take 24Mi of the pod's 73Mi of ephemeral storage; 49Mi is left for logs and files, and the \
           kubelet evicts the pod when it uses more; raise resources.limits[ephemeral-storage]"
         ]
     );
@@ -145,7 +145,7 @@ fn d32_a_volume_that_is_smaller_than_its_agent_is_said() {
     assert_eq!(
         notes(&small),
         [
-            "the agent takes 24Mi, more than the size limit of its volume (23Mi), so that the kubelet may evict the \
+            "the agent needs 24Mi, more than the size limit of its volume (23Mi), so the kubelet may evict the \
           pod; raise spec.java.volumeLimitSize, or set spec.java.volumeClaimTemplate"
         ]
     );

@@ -1,4 +1,4 @@
-//! Secrets that are damaged or gone.
+//! Tests of damaged and deleted Secrets.
 
 use super::*;
 use crate::content::{AUTHORITY_KEY, BUNDLE, CERTIFICATE, Data, KEY};
@@ -11,10 +11,10 @@ fn damaged(content: &Content, damage: impl FnOnce(&mut Data)) -> (Content, Vec<S
 }
 
 #[test]
-fn a_lost_authority_is_replaced_and_its_certificate_stays() {
+fn a_lost_ca_is_replaced_and_its_certificate_stays() {
     let made = made();
     let other = read_again(&super::made());
-    let fault = "ca.key: is not the private key of an authority in ca.crt";
+    let fault = "ca.key: is not the private key of a CA in ca.crt";
     for key in [&b""[..], b"nonsense", &other.data()[AUTHORITY_KEY]] {
         let (read, faults) = damaged(&made, |data| {
             data.insert(AUTHORITY_KEY.to_owned(), key.to_vec());
@@ -29,7 +29,7 @@ fn a_lost_authority_is_replaced_and_its_certificate_stays() {
 }
 
 #[test]
-fn a_lost_certificate_is_issued_by_the_same_authority() {
+fn a_lost_certificate_is_issued_by_the_same_ca() {
     let made = made();
     let other = super::made().data();
     for (key, value, fault) in [
@@ -66,39 +66,35 @@ fn a_lost_bundle_keeps_what_a_replica_serves_trusted() {
     });
     assert_eq!(
         faults,
-        [
-            "ca.crt: is not PEM",
-            "ca.crt: has no authority",
-            "ca.key: is not the private key of an authority in ca.crt"
-        ]
+        ["ca.crt: is not PEM", "ca.crt: has no CA", "ca.key: is not the private key of a CA in ca.crt"]
     );
     let look = Look { serving: Some(served), ..Look::at(start()) };
     let mended = look.changed(&read, &[Cause::NoAuthority]);
     assert_eq!(mended.bundle[1..], made.bundle);
-    assert_eq!(leaf(&mended), leaf(&made), "it is trusted still, the new authority is not yet");
-    // A replica that serves nothing knows of no other way.
+    assert_eq!(leaf(&mended), leaf(&made), "it is trusted, the new CA is not yet");
+    // A replica that serves nothing has to start again.
     let causes = [Cause::NoAuthority, Cause::CertificateNotTrusted];
     assert_eq!(Look::at(start()).changed(&read, &causes).bundle.len(), 1);
 }
 
 #[test]
-fn a_deleted_secret_is_made_anew_beside_what_is_served() {
+fn a_deleted_secret_is_created_again_and_the_served_certificate_stays_trusted() {
     let made = made();
     let served = (leaf(&made).clone(), made.bundle[0].clone());
     let look = Look { serving: Some(served), ..Look::at(start() + HOUR) };
     let again = look.changed(&Content::default(), &[Cause::NoAuthority, Cause::NoCertificate]);
     assert_eq!(again.bundle[1..], made.bundle);
     assert_eq!(again.newest(), again.signer());
-    assert_eq!(again.replaced_until, Some(leaf(&made).not_after), "so long it stays");
+    assert_eq!(again.replaced_until, Some(leaf(&made).not_after), "until then it stays");
 
     let late = made.bundle[0].not_after;
     let look = Look { now: late, ..look };
     let again = look.changed(&Content::default(), &[Cause::NoAuthority, Cause::NoCertificate]);
-    assert_eq!(again.bundle.len(), 1, "what has expired is of no use to anybody");
+    assert_eq!(again.bundle.len(), 1, "an expired certificate needs no CA");
 }
 
 #[test]
-fn keys_are_in_nothing_that_is_logged() {
+fn logs_contain_no_keys() {
     let data = made().data();
     assert!(data.keys().eq([BUNDLE, AUTHORITY_KEY, CERTIFICATE, KEY]));
     let (content, _) = Content::read(&data, None);
