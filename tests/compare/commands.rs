@@ -27,18 +27,19 @@ pub struct Case {
 
 /// Every case.
 pub fn cases() -> Vec<Case> {
-    let corpus = injection_cases().into_iter().map(of_corpus);
+    let corpus = injection_cases();
+    let corpus = corpus.iter().map(of_corpus);
     corpus.chain((0..GENERATED).map(generated)).collect()
 }
 
-fn of_corpus(case: Value) -> Case {
+fn of_corpus(case: &Value) -> Case {
     let lists = ["instrumentations", "objects"].into_iter();
     let lists = lists.flat_map(|list| case[list].as_array().cloned().unwrap_or_default());
     let documents = [case["namespace"].clone()].into_iter().chain(lists).chain([case["pod"].clone()]);
     Case {
         name: case["id"].to_string(),
         namespace: case["requestNamespace"].as_str().expect("a namespace").to_owned(),
-        languages: languages(&case).names(),
+        languages: languages(case).names(),
         documents: documents.filter(|document| !document.is_null()).collect(),
     }
 }
