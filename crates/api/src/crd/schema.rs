@@ -155,14 +155,12 @@ fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'static C
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
 
     #[cfg(feature = "schema")]
     #[test]
     fn the_schema_in_the_program_is_the_one_that_the_types_generate() {
-        let carried: Value = serde_json::from_str(CRD).expect("JSON");
+        let carried: serde_json::Value = serde_json::from_str(CRD).expect("JSON");
         assert!(
             carried == crate::crd::of_types(),
             "crates/api/src/crd/crd.json is out of date; run `make generate`"
