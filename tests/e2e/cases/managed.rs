@@ -27,7 +27,7 @@ pub fn together(cluster: &Cluster) {
     let secret = replicas.secret().expect("a Secret");
     assert_eq!(secret["type"], "kubernetes.io/tls");
     let bundle = decoded(&secret, "ca.crt");
-    assert_eq!(bundle.matches("BEGIN CERTIFICATE").count(), 1, "one authority");
+    assert_eq!(bundle.matches("BEGIN CERTIFICATE").count(), 1, "one CA");
     assert_eq!(replicas.all_said("there is no CA"), 1, "made by one of them");
     for replica in 0..REPLICAS {
         for kind in KINDS {
@@ -56,7 +56,7 @@ pub fn later(cluster: &Cluster) {
     });
     assert!(replicas.secret().is_some(), "what can be made is made");
     let text = replicas.readiness(0);
-    assert!(text.contains("certificate: the webhook configurations do not trust"), "{text}");
+    assert!(text.contains("certificate: caBundle of the webhook configurations does not verify"), "{text}");
 
     replicas.register(0);
 
@@ -151,7 +151,7 @@ pub fn foreign_secret(cluster: &Cluster) {
     replicas.wait_until_ready(0);
 }
 
-/// Certificates and authorities change all the time, replicas are cut off in between, and every pod is
+/// Certificates and CAs change all the time, replicas are cut off in between, and every pod is
 /// injected. Several sets of replicas do this side by side: lifetimes have to be long enough for a machine
 /// that is busy with something else, and one set alone would take many minutes.
 pub fn rotations(cluster: &Cluster) {
@@ -190,13 +190,13 @@ pub fn rotations(cluster: &Cluster) {
         wait(ROTATIONS);
     });
     let rotations: usize = sets.iter().map(rotations).sum();
-    let authorities: usize = sets.iter().map(|set| set.all_said("the next one is trusted beside it")).sum();
+    let cas: usize = sets.iter().map(|set| set.all_said("the next CA was added to the bundle")).sum();
     note(&format!(
-        "{created} pods in {rotations} rotations, {authorities} of the authority, in {:.0?}: all injected",
+        "{created} pods in {rotations} rotations, {cas} of the CA, in {:.0?}: all injected",
         began.elapsed()
     ));
     assert!(rotations >= 50, "only {rotations}");
-    assert!(authorities > rotations / 5, "only {authorities} authorities");
+    assert!(cas > rotations / 5, "only {cas} rotations of the CA");
     assert_eq!(complaints(&cluster.plane, before, &["managed-set-", ".otel-webhook.example"]), [""; 0]);
 }
 

@@ -44,7 +44,7 @@ fn allow(cluster: &Cluster, change: &str) {
 fn allowed(cluster: &Cluster) {
     let shared = named("allowed", "host/shared");
     cluster.create_when("the one elsewhere is known", GUEST, &shared, Created::is_injected);
-    let lists = |pod: &Created| pod.warnings.contains("in that namespace there are: private, shared");
+    let lists = |pod: &Created| pod.warnings.contains("its namespace has: private, shared");
     let pod = cluster.create_when("both are known", GUEST, &named("missing", "host/missing"), lists);
     assert_eq!(audit::decision(cluster, GUEST, pod.name()), "java=InstrumentationNotFound");
 }
@@ -71,7 +71,11 @@ fn granted(cluster: &Cluster) {
     assert!(pod.status().contains("host/shared"), "{}", pod.status());
     let other = cluster.dry_run(GUEST, &named("other", "host/private"));
     assert!(!other.is_injected(), "{}", other.pod);
-    assert!(other.status().contains("Granted in that namespace: shared"), "{}", other.status());
+    assert!(
+        other.status().contains("granted Instrumentations of its namespace: shared"),
+        "{}",
+        other.status()
+    );
     workload(cluster);
 
     allow(cluster, "-");
