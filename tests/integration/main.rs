@@ -13,6 +13,7 @@ mod defaulting;
 mod demo;
 mod generated;
 mod instrumentation;
+mod logs;
 mod modules;
 mod reinvocation;
 mod server;

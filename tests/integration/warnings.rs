@@ -18,7 +18,10 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::cli::{run, succeed, values};
+use crate::{
+    cli::{run, succeed, values},
+    logs,
+};
 use cases::{Case, cases};
 
 impl Case {
@@ -130,6 +133,7 @@ impl MakeWriter<'_> for Log {
 
 #[tokio::test]
 async fn the_log_has_the_code_and_not_the_value() {
+    logs::keep_enabled();
     for case in cases() {
         let log = Log::default();
         let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();

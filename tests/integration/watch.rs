@@ -22,6 +22,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::logs;
+
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// What is listed and watched, by the plural of its kind.
@@ -267,6 +269,7 @@ async fn nothing_is_ready_before_what_bounds_pods_is_known() {
 async fn what_may_not_be_listed_is_said_once_and_not_waited_for() {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
+    logs::keep_enabled();
     let _logging = tracing::subscriber::set_default(subscriber);
     let server = Server::empty();
     server.list("limitranges", Listing::Forbidden);
