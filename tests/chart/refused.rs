@@ -39,7 +39,7 @@ const REFUSED: &[(&[&str], &[&str])] = &[
         &["registration.pods.matchConditions[0].name=only"],
         &["/registration/pods/matchConditions/0", "missing property 'expression'"],
     ),
-    (&["injection.languages={java,ruby}"], &["/injection/languages/1", "'nodejs'"]),
+    (&["injection.languages={java,no-language}"], &["/injection/languages/1", "'nodejs'"]),
     (&["injection.languages=java"], &["/injection/languages", "want array"]),
     (&["injection.crossNamespace=none"], &["/injection/crossNamespace", "'allow', 'granted', 'deny'"]),
     (&["rbac.aggregateRoles=edit"], &["/rbac/aggregateRoles", "want boolean"]),

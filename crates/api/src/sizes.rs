@@ -74,7 +74,7 @@ mod tests {
             ("java", "expected LANGUAGE=SIZE"),
             (
                 "go=1Mi",
-                "\"go\" has no agent in a volume; valid: java, nodejs, python, dotnet, apache-httpd, nginx, extension",
+                "\"go\" has no agent in a volume; valid: java, nodejs, python, dotnet, apache-httpd, nginx, ",
             ),
             ("java=", "\"\" is not a size; valid: a quantity above zero"),
             ("java=-1Mi", "\"-1Mi\" is not a size"),

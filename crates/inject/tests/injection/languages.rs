@@ -1,11 +1,14 @@
 //! What single languages do where the operator has nothing to compare with.
 
-use otel_webhook_inject::language::LanguageSet;
+use std::collections::BTreeSet;
+
+use otel_webhook_api::{defaults, validation::validate};
+use otel_webhook_inject::language::{LANGUAGES, LanguageSet};
 use otel_webhook_testkit::{
     objects::{asking, instrumentation, pod},
     surroundings::{Surroundings, with},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 const SIDECAR: &str = "opentelemetry-auto-instrumentation";
 
@@ -147,4 +150,53 @@ fn a_web_servers_clone_has_nothing_of_other_languages() {
     let clone = injected.container("otel-agent-source-container-clone").expect("injected");
     assert!(clone.get("env").is_none(), "{clone}");
     assert_eq!(clone["volumeMounts"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn validation_warns_of_every_variable_that_a_language_extends() {
+    for variable in LANGUAGES.iter().flat_map(|language| language.extended) {
+        let spec = json!({"env": [{"name": variable, "value": "x"}]});
+        let verdict = validate(&instrumentation("inst", spec), None);
+        assert!(
+            verdict.warnings.iter().any(|warning| warning.kind == "extended-variable"),
+            "{variable} is missing in EXTENDED of crates/api/src/validation/variables.rs"
+        );
+    }
+}
+
+#[test]
+fn the_schema_of_the_chart_has_every_language() {
+    let schema = include_str!("../../../../charts/otel-webhook/values.schema.json");
+    let schema: Value = serde_json::from_str(schema).expect("JSON");
+    let injection = &schema["properties"]["injection"]["properties"];
+    let keys = |value: &str| -> BTreeSet<String> {
+        injection[value]["properties"].as_object().expect("an object").keys().cloned().collect()
+    };
+    let names = |list: Vec<&str>| -> BTreeSet<String> { list.into_iter().map(str::to_owned).collect() };
+    let enabled: BTreeSet<String> =
+        serde_json::from_value(injection["languages"]["items"]["enum"].clone()).expect("a list of names");
+    let all = LANGUAGES.iter().map(|language| language.name).chain(["all"]).collect();
+    let with_image = defaults::LANGUAGES.iter().map(|language| language.language).collect();
+    let copied = defaults::LANGUAGES.iter().filter(|language| !language.size.is_zero());
+    let with_size = copied.map(|language| language.language).chain(["extension"]).collect();
+    for (value, found, expected) in [
+        ("languages", enabled, names(all)),
+        ("images", keys("images"), names(with_image)),
+        ("agentSizes", keys("agentSizes"), names(with_size)),
+    ] {
+        assert_eq!(found, expected, "injection.{value} in charts/otel-webhook/values.schema.json");
+    }
+}
+
+#[test]
+fn the_documents_name_the_annotations_of_every_language() {
+    let page = include_str!("../../../../docs/annotations.md");
+    for language in LANGUAGES {
+        for annotation in [language.inject, language.containers].iter().chain(language.annotations) {
+            assert!(
+                page.contains(&format!("`{annotation}`")),
+                "docs/annotations.md does not have {annotation}"
+            );
+        }
+    }
 }

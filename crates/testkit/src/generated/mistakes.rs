@@ -1,20 +1,10 @@
 //! Instrumentations with mistakes, as files that were not validated may have them: for each field
 //! that reaches a pod, values that no pod can have.
 
+use otel_webhook_api::defaults::{LANGUAGES, LanguageDefaults};
 use serde_json::{Value, json};
 
 use super::choices::Choices;
-
-/// A language's field, and its field of resources.
-const LANGUAGES: [(&str, &str); 7] = [
-    ("java", "resources"),
-    ("nodejs", "resourceRequirements"),
-    ("python", "resourceRequirements"),
-    ("dotnet", "resourceRequirements"),
-    ("go", "resourceRequirements"),
-    ("apacheHttpd", "resourceRequirements"),
-    ("nginx", "resourceRequirements"),
-];
 
 /// Lists of variables.
 const VARIABLES: [&str; 26] = [
@@ -135,7 +125,7 @@ fn break_one(choices: &mut Choices, spec: &mut Value) -> String {
         let value = if field == "exporter" { json!({"tls": value}) } else { value };
         return set(spec, field, value);
     }
-    let (language, resources) = LANGUAGES[choices.below(LANGUAGES.len())];
+    let &LanguageDefaults { field: language, resources, .. } = LANGUAGES[choices.below(LANGUAGES.len())];
     if !spec[language].is_object() {
         spec[language] = json!({});
     }

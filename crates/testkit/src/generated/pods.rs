@@ -1,6 +1,7 @@
 //! Pods and Instrumentations. Most of the pods are accepted by an API server; their unusual fields
 //! are those that injection has to handle.
 
+use otel_webhook_inject::language::LANGUAGES;
 use serde_json::{Map, Value, json};
 
 use super::choices::Choices;
@@ -16,17 +17,8 @@ pub struct Generated {
     pub instrumentation: Value,
 }
 
-const LANGUAGES: [&str; 8] = ["java", "nodejs", "python", "dotnet", "go", "apache-httpd", "nginx", "sdk"];
-
-/// Variables that injection extends, sets or refers to.
-const VARIABLES: [&str; 18] = [
-    "JAVA_TOOL_OPTIONS",
-    "NODE_OPTIONS",
-    "PYTHONPATH",
-    "DOTNET_STARTUP_HOOKS",
-    "DOTNET_ADDITIONAL_DEPS",
-    "DOTNET_SHARED_STORE",
-    "LD_LIBRARY_PATH",
+/// Variables that injection sets or refers to, beside those that it extends.
+const VARIABLES: [&str; 11] = [
     "OTEL_RESOURCE_ATTRIBUTES",
     "OTEL_SERVICE_NAME",
     "OTEL_NODE_IP",
@@ -39,6 +31,11 @@ const VARIABLES: [&str; 18] = [
     "OTEL_GO_AUTO_TARGET_EXE",
     "OTEL_INJECT_ORIGINAL_JAVA_TOOL_OPTIONS",
 ];
+
+/// Variables that injection extends, sets or refers to.
+fn variables() -> Vec<&'static str> {
+    LANGUAGES.iter().flat_map(|language| language.extended).copied().chain(VARIABLES).collect()
+}
 
 /// Names that injection would take.
 const TAKEN_VOLUMES: [&str; 4] = [
@@ -123,7 +120,7 @@ fn init_container(choices: &mut Choices, name: &str, volumes: &[&str]) -> Value 
 }
 
 fn variable(choices: &mut Choices) -> Value {
-    let name = if choices.chance(70) { choices.one(&VARIABLES) } else { choices.one(&["A", "B", "C_D"]) };
+    let name = if choices.chance(70) { choices.one(&variables()) } else { choices.one(&["A", "B", "C_D"]) };
     match choices.below(8) {
         0 => json!({"name": name, "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "k"}}}),
         1 => {
@@ -203,7 +200,8 @@ fn owner(choices: &mut Choices) -> Value {
 
 fn annotations(choices: &mut Choices, (regular, init): &(Vec<&str>, Vec<&str>)) -> Value {
     let all: Vec<&str> = regular.iter().chain(init).copied().collect();
-    let asked = if choices.chance(60) { vec![choices.one(&LANGUAGES)] } else { choices.some(&LANGUAGES, 30) };
+    let languages = LANGUAGES.map(|language| language.name);
+    let asked = if choices.chance(60) { vec![choices.one(&languages)] } else { choices.some(&languages, 30) };
     let mut annotations = Map::new();
     let mut set = |key: &str, value: String| {
         annotations.insert(format!("instrumentation.opentelemetry.io/{key}"), value.into())

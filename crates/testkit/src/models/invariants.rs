@@ -1,5 +1,6 @@
 //! What injection must not change, whatever annotations a pod has.
 
+use otel_webhook_inject::language::LANGUAGES;
 use serde_json::Value;
 
 /// The lists of containers of a pod.
@@ -37,21 +38,15 @@ pub fn unrelated(before: &Value, after: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Variables that injection extends or renames, and so may change.
-const EXTENDED: [&str; 8] = [
-    "JAVA_TOOL_OPTIONS",
-    "NODE_OPTIONS",
-    "PYTHONPATH",
-    "DOTNET_STARTUP_HOOKS",
-    "DOTNET_ADDITIONAL_DEPS",
-    "DOTNET_SHARED_STORE",
-    "LD_LIBRARY_PATH",
-    "OTEL_RESOURCE_ATTRIBUTES",
-];
+/// Whether injection extends or renames a variable, and so may change it.
+fn is_extended(variable: &str) -> bool {
+    variable == "OTEL_RESOURCE_ATTRIBUTES"
+        || LANGUAGES.iter().any(|language| language.extended.contains(&variable))
+}
 
 fn same_container(before: &Value, after: &Value) -> Result<(), String> {
     same_but_for(before, after, &["env", "volumeMounts"], "it")?;
-    let stable = |variable: &&Value| !EXTENDED.contains(&text(&variable["name"]));
+    let stable = |variable: &&Value| !is_extended(text(&variable["name"]));
     subsequence(items(&before["env"]).filter(stable), items(&after["env"]), "env")?;
     // Apache HTTPD and nginx take the mount away that would hide their configuration.
     let lost = items(&before["volumeMounts"])

@@ -193,8 +193,10 @@ fn the_documented_sizes_are_those_that_count() {
     let sizes = AgentSizes::default();
     for language in LANGUAGES.iter().filter(|language| !language.size.is_zero()) {
         let row = rows.iter().find(|(names, _)| names.split(", ").any(|name| name == language.language));
-        let (_, size) = row.unwrap_or_else(|| panic!("{} has no row", language.language));
-        assert_eq!(*size, sizes.of(language, 0).to_string(), "{}", language.language);
+        let (_, size) = row.unwrap_or_else(|| {
+            panic!("docs/sizes.md has no row for {} in its table of sizes", language.language)
+        });
+        assert_eq!(*size, sizes.of(language, 0).to_string(), "docs/sizes.md, row of {}", language.language);
     }
     let extension = rows.iter().find(|(name, _)| *name == "each extension of java").expect("a row");
     let one = Quantity::parse(extension.1).expect("a quantity");
