@@ -2,12 +2,13 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
-use base64::{Engine, prelude::BASE64_STANDARD};
+use base64::Engine;
 use json_patch::Patch;
 
 use super::{line::one_line, refusal::Status};
 use otel_webhook_inject::{Outcome, reason::Reason};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 /// The maximum length of a warning, in bytes: the API server truncates at 256 characters.
 const LONGEST_WARNING: usize = 250;
@@ -110,7 +111,7 @@ impl<'a> AdmissionResponse<'a> {
 
     /// The whole review as JSON.
     pub fn write(&self) -> Vec<u8> {
-        let patch = self.patch.as_deref().map(|patch| BASE64_STANDARD.encode(patch));
+        let patch = self.patch.as_deref().map(base64_json);
         let review = Review {
             api_version: "admission.k8s.io/v1",
             kind: "AdmissionReview",
@@ -126,6 +127,21 @@ impl<'a> AdmissionResponse<'a> {
         };
         json(&review)
     }
+}
+
+/// The standard alphabet, by vector instructions if the processor has them. Created once, with its tables.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+static BASE64: std::sync::LazyLock<base64::engine::Simd> =
+    std::sync::LazyLock::new(|| base64::engine::Simd::standard(base64::engine::general_purpose::PAD));
+
+/// The standard alphabet.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+use base64::prelude::BASE64_STANDARD as BASE64;
+
+/// A text in base64, as a JSON string. It is most of a response, and has no character to escape.
+fn base64_json(text: &str) -> Box<RawValue> {
+    let json = ["\"", &BASE64.encode(text), "\""].concat();
+    RawValue::from_string(json).expect("base64 in quotes is a JSON string")
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {
@@ -155,9 +171,9 @@ struct Body<'a> {
     status: Option<&'a Status>,
     #[serde(skip_serializing_if = "Option::is_none")]
     patch_type: Option<&'static str>,
-    /// The patch in base64.
+    /// The patch in base64, as a JSON string.
     #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<String>,
+    patch: Option<Box<RawValue>>,
 }
 
 /// `java/order=Injected python=NoInstrumentation`: each language and container with its code.
