@@ -1,11 +1,12 @@
-//! Builds an added container.
+//! An added container, and what it takes from the pod and the Instrumentation.
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{
-    edit::{NewContainer, NewMount, Place, container_at},
+    edit::{NewMount, Place, container_at},
     env::{Change, Entry, Env},
     fitting::{self, Refusal},
     injection::Injection,
@@ -16,69 +17,101 @@ use super::{
     settings::InitResources,
 };
 
-/// An added container while it is built.
-#[derive(Debug)]
-pub struct Draft {
-    name: String,
-    members: Map<String, Value>,
+/// A container to add.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NewContainer<'p> {
+    /// Its name.
+    pub name: Cow<'p, str>,
+    /// Its image.
+    pub image: Cow<'p, str>,
+    /// Its command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<Cow<'p, str>>,
+    /// The arguments of the command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<Cow<'p, str>>,
+    /// Sources of further variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env_from: Vec<Value>,
+    /// Its variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<Listed<Entry<'p>>>,
+    /// Its mounts.
+    pub volume_mounts: Vec<Listed<NewMount<'p>>>,
+    /// Its requests, limits and claims.
+    pub resources: Cow<'p, Value>,
+    /// Its pull policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_pull_policy: Option<Cow<'p, str>>,
+    /// Its security context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<Cow<'p, Value>>,
 }
 
-impl Draft {
-    /// A container with a name and an image.
-    pub fn new(name: &str, image: &str) -> Self {
-        let mut draft = Self { name: name.to_owned(), members: Map::new() };
-        draft.member("name", Some(name.into())).member("image", Some(image.into()));
-        draft
-    }
+/// An entry of a list of an added container.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Listed<T> {
+    /// It is copied from a container of the pod with every field.
+    Copied(Value),
+    /// It is added.
+    Added(T),
+}
 
-    /// Sets a member that is a list of strings, such as the command.
-    pub fn words<T: AsRef<str>>(&mut self, name: &'static str, words: &[T]) -> &mut Self {
-        self.member(name, Some(words.iter().map(AsRef::as_ref).collect()))
-    }
-
-    /// Sets the variables. Unchanged variables of a container of the pod
-    /// are copied with every field.
-    pub fn env(&mut self, env: &Env<'_>, own: &[Value]) -> &mut Self {
-        let unchanged = |entry: &Entry<'_>| {
-            let index = entry.origin.filter(|_| entry.change == Change::None);
-            index.and_then(|index| own.get(index).cloned())
-        };
-        let entries = env.entries().iter().map(|entry| unchanged(entry).unwrap_or_else(|| json!(entry)));
-        self.member("env", (!env.entries().is_empty()).then(|| entries.collect()))
-    }
-
-    /// Sets the mounts: copies of a container's own ones, then the added ones.
-    pub fn mounts(&mut self, own: Vec<Value>, ours: &[NewMount<'_>]) -> &mut Self {
-        let all = own.into_iter().chain(ours.iter().map(|mount| json!(mount)));
-        self.member("volumeMounts", Some(all.collect()))
-    }
-
-    /// Sets the pull policy, if there is one.
-    pub fn pull_policy(&mut self, policy: Option<&str>) -> &mut Self {
-        self.member("imagePullPolicy", policy.filter(|policy| !policy.is_empty()).map(Value::from))
-    }
-
-    /// Sets a member, if there is a value.
-    pub fn member(&mut self, name: &'static str, value: Option<Value>) -> &mut Self {
-        if let Some(value) = value {
-            self.members.insert(name.to_owned(), value);
+impl<'p> NewContainer<'p> {
+    /// A container with a name, an image and resources.
+    pub fn new(
+        name: impl Into<Cow<'p, str>>,
+        image: impl Into<Cow<'p, str>>,
+        resources: Cow<'p, Value>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            image: image.into(),
+            command: Vec::new(),
+            args: Vec::new(),
+            env_from: Vec::new(),
+            env: Vec::new(),
+            volume_mounts: Vec::new(),
+            resources,
+            image_pull_policy: None,
+            security_context: None,
         }
-        self
     }
+}
 
-    /// The container.
-    pub fn finish(self) -> NewContainer {
-        NewContainer { name: self.name, json: self.members.into() }
-    }
+/// Variables for an added container. Those of a container of the pod are copied
+/// from its own list if they are unchanged.
+pub fn variables<'p>(env: Env<'p>, own: &[Value]) -> Vec<Listed<Entry<'p>>> {
+    let unchanged = |entry: &Entry<'_>| {
+        let index = entry.origin.filter(|_| entry.change == Change::None);
+        index.and_then(|index| own.get(index).cloned())
+    };
+    let listed = |entry| unchanged(&entry).map_or(Listed::Added(entry), Listed::Copied);
+    env.into_entries().into_iter().map(listed).collect()
+}
+
+/// The mounts of an added container: copies, then added ones.
+pub fn mounts<'p>(
+    own: Vec<Value>,
+    added: impl IntoIterator<Item = NewMount<'p>>,
+) -> Vec<Listed<NewMount<'p>>> {
+    own.into_iter().map(Listed::Copied).chain(added.into_iter().map(Listed::Added)).collect()
+}
+
+/// The pull policy that is set, if one is.
+pub fn pull_policy(policy: Option<&str>) -> Option<Cow<'_, str>> {
+    policy.filter(|policy| !policy.is_empty()).map(Cow::Borrowed)
 }
 
 /// The security context of init containers: the Instrumentation's, or else
 /// that of a target, which can read what the target can.
-pub fn security_context(injection: &Injection<'_, '_>, target: Place) -> Option<Value> {
+pub fn security_context<'p>(injection: &Injection<'_, 'p>, target: Place) -> Option<Cow<'p, Value>> {
     let said = injection.instrumentation().security_context.as_ref();
     let own = container_at(injection.facts.pod, target).security_context;
     // An unreadable security context of a target is treated as not set.
-    said.cloned().or_else(|| json::value_of(own?).ok())
+    said.map(Cow::Borrowed).or_else(|| json::value_of(own?).ok().map(Cow::Owned))
 }
 
 /// The mounts for a copy of a container with another security context. The
@@ -97,35 +130,34 @@ pub fn copied_mounts(mut own: Vec<Value>, security_context: Option<&Value>) -> V
 }
 
 /// The resources of init containers before the init container at
-/// `before` of the original pod, as JSON. Adds a note about adjustments.
-pub fn init_resources(injection: &mut Injection<'_, '_>, place: usize) -> Value {
+/// `place` of the original pod. Adds a note about adjustments.
+pub fn init_resources<'p>(injection: &mut Injection<'_, 'p>, place: usize) -> Cow<'p, Value> {
     let said = present_claims(injection);
     let (facts, limits) = (injection.facts, injection.limits());
     // With `exact` a check is needed only if something bounds the pod.
     let is_free = facts.pod.spec.resources.is_none() && limits.is_empty();
     if facts.init_resources == InitResources::Exact && is_free {
-        return said.into_owned();
+        return said;
     }
     let site = fitting::Site { demand: injection.demand(), limits, place };
     let fitted = fitting::init_container(&said, site, facts.init_resources);
-    let Some(fitted) = fitted else { return said.into_owned() };
+    let Some(fitted) = fitted else { return said };
     fitted.notes.into_iter().for_each(|note| injection.note(note));
-    fitted.resources
+    Cow::Owned(fitted.resources)
 }
 
-/// The resources of a sidecar, as JSON. Adds a note about
-/// adjustments.
+/// The resources of a sidecar, with notes about adjustments.
 ///
 /// # Errors
 /// The reason why the namespace would reject the pod.
-pub fn sidecar_resources(injection: &Injection<'_, '_>) -> Result<(Value, Vec<Note>), Reason> {
+pub fn sidecar_resources<'p>(injection: &Injection<'_, 'p>) -> Result<(Cow<'p, Value>, Vec<Note>), Reason> {
     let said = present_claims(injection);
     if injection.facts.pod.spec.resources.is_none() && injection.limits().is_empty() {
-        return Ok((said.into_owned(), Vec::new()));
+        return Ok((said, Vec::new()));
     }
     match fitting::sidecar(&said, injection.demand(), injection.limits()) {
-        Ok(Some(fitted)) => Ok((fitted.resources, fitted.notes)),
-        Ok(None) => Ok((said.into_owned(), Vec::new())),
+        Ok(Some(fitted)) => Ok((Cow::Owned(fitted.resources), fitted.notes)),
+        Ok(None) => Ok((said, Vec::new())),
         Err(Refusal { object, problem }) => Err(Reason::ResourcesRefused { object, problem }),
     }
 }

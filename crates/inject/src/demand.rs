@@ -56,7 +56,10 @@ impl<'p> Demand<'p> {
         let mut init: Vec<_> = spec.init_containers.iter().map(|one| (read(one), one.is_sidecar())).collect();
         let mut whole = Asked::read(spec.resources);
         // In the order of the API server: its defaults, then those of LimitRanges.
-        let from_limits = whole.default_whole(&Steps::of(&regular, &init).together());
+        let from_limits = match spec.resources {
+            Some(_) => whole.default_whole(&Steps::of(&regular, &init).together()),
+            None => Vec::new(),
+        };
         let all = regular.iter_mut().chain(init.iter_mut().map(|(own, _)| own));
         all.for_each(|own| own.default_by(limits));
         let is_whole = spec.resources.is_some();

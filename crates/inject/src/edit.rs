@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
+    container::NewContainer,
     env::Env,
     pod::{Container, Mount, Pod, Unreadable},
     reason::Reason,
@@ -31,29 +32,20 @@ pub struct PodEdit<'p> {
     /// Volumes to add.
     pub volumes: Volumes<'p>,
     /// Init containers to add.
-    pub init_containers: Vec<NewInitContainer>,
+    pub init_containers: Vec<NewInitContainer<'p>>,
     /// Containers to append.
-    pub sidecars: Vec<NewContainer>,
+    pub sidecars: Vec<NewContainer<'p>>,
     /// Whether to set `shareProcessNamespace`.
     pub share_process_namespace: bool,
 }
 
-/// A container to add.
-#[derive(Debug)]
-pub struct NewContainer {
-    /// Its name.
-    pub name: String,
-    /// The container as JSON.
-    pub json: Value,
-}
-
 /// An init container to add.
 #[derive(Debug)]
-pub struct NewInitContainer {
+pub struct NewInitContainer<'p> {
     /// The index of the original init container that follows it; the length of the list for the end.
     pub before: usize,
     /// The container.
-    pub container: NewContainer,
+    pub container: NewContainer<'p>,
 }
 
 /// The edits of one container.

@@ -157,6 +157,11 @@ impl<'p> Env<'p> {
         &self.entries
     }
 
+    /// The variables in order.
+    pub fn into_entries(self) -> Vec<Entry<'p>> {
+        self.entries
+    }
+
     /// The number of edits so far.
     pub fn edits(&self) -> usize {
         self.edits

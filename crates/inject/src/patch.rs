@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::{Map as JsonMap, Value, json};
 
 use super::{
+    container::NewContainer,
     edit::{ContainerEdit, Mounts, NewMount, NewVolume, PodEdit},
     env::{Change, Entry},
     json,
@@ -67,7 +68,7 @@ enum Operation<'e> {
 enum Item<'e> {
     Text(&'e str),
     Flag(bool),
-    Json(&'e Value),
+    Container(&'e NewContainer<'e>),
     Variable(&'e Entry<'e>),
     Mount(&'e NewMount<'e>),
     Volume(&'e NewVolume<'e>),
@@ -88,7 +89,7 @@ impl<'e> Operations<'e> {
     }
 
     fn move_to_end(&mut self, list: &str, index: usize) {
-        self.0.push(Operation::Move { from: below(list, index), path: below(list, END) });
+        self.0.push(Operation::Move { from: entry_of(list, index), path: below(list, END) });
     }
 
     /// Appends items to a list, which is created if it is missing or empty.
@@ -103,9 +104,14 @@ impl<'e> Operations<'e> {
     }
 }
 
-/// The path of an entry of a list, or of a member whose name needs no escape.
-fn below(parent: &str, token: impl Display) -> String {
-    format!("{parent}/{token}")
+/// The path of a member whose name needs no escape.
+fn below(parent: &str, token: &str) -> String {
+    [parent, "/", token].concat()
+}
+
+/// The path of an entry of a list.
+fn entry_of(list: &str, index: usize) -> String {
+    below(list, &index.to_string())
 }
 
 /// The operations of all edits, of the labels and annotations of the stamp,
@@ -123,7 +129,7 @@ pub fn operations(
         edit_container(&mut out, container);
     }
     insert_init_containers(&mut out, edit);
-    let sidecars = edit.sidecars.iter().map(|one| Item::Json(&one.json));
+    let sidecars = edit.sidecars.iter().map(Item::Container);
     out.append("/spec/containers", pod.spec.containers.len(), sidecars);
     out.append("/spec/volumes", pod.spec.volumes.len(), edit.volumes.iter().map(Item::Volume));
     if edit.share_process_namespace {
@@ -137,7 +143,7 @@ pub fn operations(
 
 fn edit_container<'e>(out: &mut Operations<'e>, edit: &'e ContainerEdit<'e>) {
     let list = if edit.place.init { "initContainers" } else { "containers" };
-    let container = format!("/spec/{list}/{}", edit.place.index);
+    let container = entry_of(&below("/spec", list), edit.place.index);
     edit_env(out, &below(&container, "env"), edit);
     edit_mounts(out, &below(&container, "volumeMounts"), &edit.mounts);
 }
@@ -148,12 +154,12 @@ fn edit_env<'e>(out: &mut Operations<'e>, list: &str, edit: &'e ContainerEdit<'e
         return out.append(list, 0, entries.iter().map(Item::Variable));
     }
     for (index, entry) in own_entries(entries) {
-        change_entry(out, &below(list, index), entry);
+        change_entry(out, &entry_of(list, index), entry);
     }
     move_late_entries(out, list, entries);
     for (position, entry) in entries.iter().enumerate() {
         if entry.origin.is_none() {
-            out.add(below(list, position), Item::Variable(entry));
+            out.add(entry_of(list, position), Item::Variable(entry));
         }
     }
 }
@@ -190,7 +196,7 @@ fn move_late_entries<'e>(out: &mut Operations<'e>, list: &str, entries: &'e [Ent
 
 fn edit_mounts<'e>(out: &mut Operations<'e>, list: &str, mounts: &'e Mounts<'e>) {
     if let Some(index) = mounts.removed {
-        out.0.push(Operation::Remove { path: below(list, index) });
+        out.0.push(Operation::Remove { path: entry_of(list, index) });
     }
     let present = mounts.own.len() - usize::from(mounts.removed.is_some());
     out.append(list, present, mounts.added.iter().map(Item::Mount));
@@ -202,10 +208,10 @@ fn insert_init_containers<'e>(out: &mut Operations<'e>, edit: &'e PodEdit<'e>) {
     let mut added: Vec<_> = edit.init_containers.iter().collect();
     added.sort_by_key(|init| init.before);
     if present == 0 {
-        return out.append(list, 0, added.iter().map(|init| Item::Json(&init.container.json)));
+        return out.append(list, 0, added.iter().map(|init| Item::Container(&init.container)));
     }
     for (already, init) in added.iter().enumerate() {
-        out.add(below(list, init.before + already), Item::Json(&init.container.json));
+        out.add(entry_of(list, init.before + already), Item::Container(&init.container));
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::scripts;
 use crate::{
-    agents::web_server::{AGENT_FOLDER, CONF_FOLDER, Location, WebServer},
+    agents::web_server::{AGENT_FOLDER, CONF_FOLDER, Location, Run, WebServer},
     compiled::Prepared,
     language::APACHE_ATTACH,
     path,
@@ -20,8 +20,9 @@ pub const SERVER: WebServer = WebServer {
     agent_volume: "otel-apache-agent",
     sources: |prepared| [&prepared.empty_dir, &prepared.volume].map(Cow::Borrowed),
     location,
-    copy: |location, draft| {
-        draft.words("command", &["cp", "-r", &format!("{}/.", location.folder), CONF_FOLDER]);
+    copy: |location| Run {
+        command: vec!["cp".into(), "-r".into(), format!("{}/.", location.folder).into(), CONF_FOLDER.into()],
+        args: Vec::new(),
     },
     script: scripts::APACHE_HTTPD_AGENT,
     script_argument: |location| &location.folder,

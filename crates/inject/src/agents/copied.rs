@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use crate::{
     annotation::Annotations,
-    container::{Draft, init_resources, security_context},
+    container::{NewContainer, init_resources, mounts, pull_policy, security_context},
     edit::{NewInitContainer, NewMount, NewVolume, Place, is_empty_dir},
     env::Env,
     injection::Injection,
@@ -104,7 +104,7 @@ pub fn inject(injection: &mut Injection<'_, '_>, agent: &CopiedAgent) {
         injection.each_target(|injection, place, _| inject_target(injection, agent, platform, place));
     // Position and security context are those of the first injected target (D15).
     if let Some(&first) = injected.first() {
-        add_to_pod(injection, agent, &copies, &room, first);
+        add_to_pod(injection, agent, copies, &room, first);
         storage::warn_of_volume(injection, &room);
     }
 }
@@ -145,10 +145,10 @@ fn inject_target(
     Ok(notes)
 }
 
-fn add_to_pod(
-    injection: &mut Injection<'_, '_>,
+fn add_to_pod<'p>(
+    injection: &mut Injection<'_, 'p>,
     agent: &CopiedAgent,
-    copies: &[Copying<'_>],
+    copies: Vec<Copying<'p>>,
     room: &Room,
     first: Place,
 ) {
@@ -158,13 +158,14 @@ fn add_to_pod(
     let before = injection.edit.init_place(first);
     let resources = init_resources(injection, before);
     let mount = NewMount::new(agent.name, agent.mount_path);
-    for copying in copies {
-        let mut draft = Draft::new(&copying.name, copying.image);
-        draft.words("command", &copying.command).mounts(Vec::new(), std::slice::from_ref(&mount));
-        draft
-            .member("resources", Some(resources.clone()))
-            .pull_policy(injection.instrumentation().image_pull_policy.as_deref());
-        draft.member("securityContext", security_context(injection, first));
-        injection.edit.init_containers.push(NewInitContainer { before, container: draft.finish() });
+    for Copying { name, image, command } in copies {
+        let container = NewContainer {
+            command,
+            volume_mounts: mounts(Vec::new(), [mount.clone()]),
+            image_pull_policy: pull_policy(injection.instrumentation().image_pull_policy.as_deref()),
+            security_context: security_context(injection, first),
+            ..NewContainer::new(name, image, resources.clone())
+        };
+        injection.edit.init_containers.push(NewInitContainer { before, container });
     }
 }

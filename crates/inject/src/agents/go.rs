@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use crate::{
-    container::{Draft, sidecar_resources},
+    container::{NewContainer, mounts, pull_policy, sidecar_resources, variables},
     edit::{Mounts, NewMount, NewVolume, Place, container_at},
     env::{Entry, Env, SetBy},
     injection::Injection,
@@ -52,24 +52,26 @@ fn check_pod(injection: &Injection<'_, '_>) -> Result<(), Reason> {
 }
 
 fn add_sidecar(injection: &mut Injection<'_, '_>, place: Place) -> Result<Vec<Note>, Reason> {
-    let env = variables(injection, place)?;
+    let env = own_variables(injection, place)?;
     let (resources, mut notes) = sidecar_resources(injection)?;
     notes.extend(target::certificates(injection));
     notes.extend(warning::of_exporter(injection.plan, &env, None));
     let (pod, instrumentation) = (injection.facts.pod, injection.instrumentation());
     let source = json!({"hostPath": {"path": KERNEL_DEBUG_PATH}});
     injection.edit.volumes.add(NewVolume::new(KERNEL_DEBUG, Cow::Owned(source)));
-    let mut mounts = Mounts::default();
-    mounts.add(NewMount::new(KERNEL_DEBUG, KERNEL_DEBUG_PATH));
-    instrumentation.exporter.mount(pod, &mut injection.edit.volumes, &mut mounts);
-    let mut draft = Draft::new(GO_SIDECAR, &injection.prepared().image);
-    draft.env(&env, &[]).mounts(Vec::new(), &mounts.added);
-    draft.member("resources", Some(resources)).pull_policy(instrumentation.image_pull_policy.as_deref());
-    let said = injection.prepared().security_context.clone();
+    let mut folders = Mounts::default();
+    folders.add(NewMount::new(KERNEL_DEBUG, KERNEL_DEBUG_PATH));
+    instrumentation.exporter.mount(pod, &mut injection.edit.volumes, &mut folders);
+    let said = injection.prepared().security_context.as_ref().map(Cow::Borrowed);
     // The agent loads programs into the kernel, which requires all privileges on the node.
-    let privileged = || json!({"privileged": true, "runAsUser": 0});
-    draft.member("securityContext", Some(said.unwrap_or_else(privileged)));
-    injection.edit.sidecars.push(draft.finish());
+    let privileged = || Cow::Owned(json!({"privileged": true, "runAsUser": 0}));
+    injection.edit.sidecars.push(NewContainer {
+        env: variables(env, &[]),
+        volume_mounts: mounts(Vec::new(), folders.added),
+        image_pull_policy: pull_policy(instrumentation.image_pull_policy.as_deref()),
+        security_context: Some(said.unwrap_or_else(privileged)),
+        ..NewContainer::new(GO_SIDECAR, &injection.prepared().image, resources)
+    });
     // With `hostPID` there is nothing to share, and the
     // API server rejects both together (D17).
     let sees_node = pod.spec.host_pid == Some(true);
@@ -80,7 +82,7 @@ fn add_sidecar(injection: &mut Injection<'_, '_>, place: Place) -> Result<Vec<No
 
 /// The sidecar's variables, for the original container of the application,
 /// without the changes of other languages (D19).
-fn variables<'p>(injection: &Injection<'_, 'p>, place: Place) -> Result<Env<'p>, Reason> {
+fn own_variables<'p>(injection: &Injection<'_, 'p>, place: Place) -> Result<Env<'p>, Reason> {
     let instrumentation = injection.instrumentation();
     let mut env = Env::default();
     if let Some(executable) = injection.annotations.of_pod(EXECUTABLE_ANNOTATION) {

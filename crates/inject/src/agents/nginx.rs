@@ -24,7 +24,7 @@ pub const SERVER: WebServer = WebServer {
     // The volumes have no size limit, and cannot be claims.
     sources: |_| [(); 2].map(|()| Cow::Owned(json!({"emptyDir": {}}))),
     location,
-    copy: |location, draft| web_server::run_script(draft, scripts::NGINX_CLONE, &location.folder),
+    copy: |location| web_server::run_script(scripts::NGINX_CLONE, &location.folder),
     script: scripts::NGINX_AGENT,
     script_argument: |location| &location.file,
     conf_variable: "OTEL_NGINX_AGENT_CONF",

@@ -11,11 +11,10 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{
     compiled::Prepared,
-    container::{Draft, copied_mounts, init_resources, security_context},
-    edit::{
-        NewContainer, NewInitContainer, NewMount, NewVolume, Place, container_at, is_empty_dir, own_env,
-        unreadable,
+    container::{
+        NewContainer, copied_mounts, init_resources, mounts, pull_policy, security_context, variables,
     },
+    edit::{NewInitContainer, NewMount, NewVolume, Place, container_at, is_empty_dir, own_env, unreadable},
     env::{Entry, Env, SetBy},
     injection::Injection,
     json,
@@ -41,7 +40,7 @@ pub struct WebServer {
     /// The location of the configuration.
     pub location: fn(&Prepared) -> Result<Location, Reason>,
     /// The command of the clone.
-    pub copy: fn(&Location, &mut Draft),
+    pub copy: fn(&Location) -> Run,
     /// The script of the agent's container.
     pub script: &'static str,
     /// The part of the location that is passed to the script.
@@ -183,7 +182,7 @@ fn mount(
 }
 
 /// The input for the two init containers.
-struct Site<'s> {
+struct Site<'s, 'p> {
     server: &'s WebServer,
     location: &'s Location,
     /// The target with the module.
@@ -191,13 +190,13 @@ struct Site<'s> {
     /// The target with their security context.
     secured_as: Place,
     /// Their resources.
-    resources: Value,
+    resources: Cow<'p, Value>,
 }
 
-impl Site<'_> {
+impl<'p> Site<'_, 'p> {
     /// A copy of the application's original container, with the language's
     /// variables and the volume, and another command.
-    fn clone_container(&self, injection: &Injection<'_, '_>) -> NewContainer {
+    fn clone_container(&self, injection: &Injection<'_, 'p>) -> NewContainer<'p> {
         let container = container_at(injection.facts.pod, self.first);
         let copies = |list| items(container, list).unwrap_or_default();
         let mut env = own_env(container).unwrap_or_default();
@@ -205,20 +204,23 @@ impl Site<'_> {
         if let Some(path) = self.server.search_path.as_ref().filter(|path| env.has(path.name)) {
             path.extend(&mut env);
         }
-        let sources = copies(container.env_from);
         let mount = NewMount::new(self.server.conf_volume, CONF_FOLDER);
-        let mut draft = Draft::new(WEB_SERVER_CLONE, &container.image);
-        (self.server.copy)(self.location, &mut draft);
-        draft.env(&env, &copies(container.env));
-        draft.member("envFrom", (!sources.is_empty()).then(|| sources.into()));
         let security_context = security_context(injection, self.secured_as);
-        let own = copied_mounts(copies(container.volume_mounts), security_context.as_ref());
-        draft.mounts(own, &[mount]).member("resources", Some(self.resources.clone()));
-        draft.pull_policy(Some(&container.image_pull_policy)).member("securityContext", security_context);
-        draft.finish()
+        let own = copied_mounts(copies(container.volume_mounts), security_context.as_deref());
+        let Run { command, args } = (self.server.copy)(self.location);
+        NewContainer {
+            command,
+            args,
+            env: variables(env, &copies(container.env)),
+            env_from: copies(container.env_from),
+            volume_mounts: mounts(own, [mount]),
+            image_pull_policy: pull_policy(Some(&container.image_pull_policy)),
+            security_context,
+            ..NewContainer::new(WEB_SERVER_CLONE, &*container.image, self.resources.clone())
+        }
     }
 
-    fn attach_container(&self, injection: &Injection<'_, '_>) -> NewContainer {
+    fn attach_container(&self, injection: &Injection<'_, 'p>) -> NewContainer<'p> {
         let (prepared, instrumentation) = (injection.prepared(), injection.instrumentation());
         let mut env = Env::default();
         env.set_defaults(&prepared.env, SetBy::Language);
@@ -228,24 +230,38 @@ impl Site<'_> {
         }
         env.set_default(Entry::new(self.server.conf_variable, conf(injection, self.server, self.first)));
         env.set_default(Entry::field(self.server.instance_variable, POD_NAME));
-        let mounts = [
+        let folders = [
             NewMount::new(self.server.agent_volume, AGENT_FOLDER),
             NewMount::new(self.server.conf_volume, CONF_FOLDER),
         ];
-        let mut draft = Draft::new(self.server.attach, &prepared.image);
-        run_script(&mut draft, self.server.script, (self.server.script_argument)(self.location));
-        draft.env(&env, &[]).mounts(Vec::new(), &mounts);
-        draft.member("resources", Some(self.resources.clone()));
-        draft
-            .pull_policy(instrumentation.image_pull_policy.as_deref())
-            .member("securityContext", security_context(injection, self.secured_as));
-        draft.finish()
+        let Run { command, args } =
+            run_script(self.server.script, (self.server.script_argument)(self.location));
+        NewContainer {
+            command,
+            args,
+            env: variables(env, &[]),
+            volume_mounts: mounts(Vec::new(), folders),
+            image_pull_policy: pull_policy(instrumentation.image_pull_policy.as_deref()),
+            security_context: security_context(injection, self.secured_as),
+            ..NewContainer::new(self.server.attach, &prepared.image, self.resources.clone())
+        }
     }
 }
 
+/// The process of an added container.
+pub struct Run {
+    /// The command.
+    pub command: Vec<Cow<'static, str>>,
+    /// Its arguments.
+    pub args: Vec<Cow<'static, str>>,
+}
+
 /// Runs a script with an argument, which the shell never treats as code.
-pub fn run_script(draft: &mut Draft, script: &str, argument: &str) {
-    draft.words("command", &["/bin/sh", "-c"]).words("args", &[script, SCRIPT_NAME, argument]);
+pub fn run_script(script: &'static str, argument: &str) -> Run {
+    Run {
+        command: vec!["/bin/sh".into(), "-c".into()],
+        args: vec![script.into(), SCRIPT_NAME.into(), argument.to_owned().into()],
+    }
 }
 
 /// The module's configuration, read by the agent's script.
