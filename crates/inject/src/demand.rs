@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use super::{
     limits::{Limits, PodScopes},
     pod::{self, Pod},
+    text::Text,
 };
 use otel_webhook_api::quantity::Quantity;
 
@@ -41,7 +42,7 @@ pub struct Demand<'p> {
     scopes: PodScopes<'p>,
     /// Whether `spec.resources` decides on the quality of service class.
     is_whole: bool,
-    from_limits: Vec<&'static str>,
+    left_to_whole: Vec<Text<'p>>,
     regular: Vec<Asked<'p>>,
     /// Init containers, and whether they are native sidecars.
     init: Vec<(Asked<'p>, bool)>,
@@ -56,14 +57,20 @@ impl<'p> Demand<'p> {
         let mut init: Vec<_> = spec.init_containers.iter().map(|one| (read(one), one.is_sidecar())).collect();
         let mut whole = Asked::read(spec.resources);
         // In the order of the API server: its defaults, then those of LimitRanges.
-        let from_limits = match spec.resources {
-            Some(_) => whole.default_whole(&Steps::of(&regular, &init).together()),
-            None => Vec::new(),
-        };
+        let mut left_to_whole = Vec::new();
+        if spec.resources.is_some() {
+            let from_limits = whole.default_whole(&Steps::of(&regular, &init).together());
+            left_to_whole.extend(from_limits.into_iter().map(|name| Text(name.into())));
+        }
         let all = regular.iter_mut().chain(init.iter_mut().map(|(own, _)| own));
         all.for_each(|own| own.default_by(limits));
-        let is_whole = spec.resources.is_some();
         let containers = || regular.iter().chain(init.iter().map(|(own, _)| own));
+        if has_any(&whole) {
+            let huge = containers().flat_map(|own| own.limits.iter().map(|(name, _)| name));
+            let huge = huge.filter(|name| name.starts_with("hugepages-") && whole.pair(name) == (None, None));
+            left_to_whole.extend(huge.cloned());
+        }
+        let is_whole = spec.resources.is_some();
         let class = if is_whole { Class::of([&whole]) } else { Class::of(containers()) };
         let steps = Steps::of(&regular, &init);
         Self {
@@ -75,7 +82,7 @@ impl<'p> Demand<'p> {
             overhead: Amounts::read(spec.overhead),
             scopes: scopes::of(pod),
             is_whole,
-            from_limits,
+            left_to_whole,
             regular,
             init,
         }
@@ -109,11 +116,12 @@ impl<'p> Demand<'p> {
         of_whole(&self.whole.limits, resource).or_else(|| self.together.limits.get(resource))
     }
 
-    /// Whether containers must not set a resource because `spec.resources` has its
-    /// limit only. The API server defaults the request to that limit, as for a file,
-    /// unless a container has a request.
+    /// Whether an added container must not set a resource because of `spec.resources`: there is its limit
+    /// only, and the API server defaults the request to it unless a container has a request; or it
+    /// is huge pages that only a LimitRange sets, and the API server would limit the whole pod
+    /// to what the added container sets. Both concern pods from files.
     pub fn is_left_to_whole(&self, resource: &str) -> bool {
-        self.from_limits.contains(&resource)
+        self.left_to_whole.iter().any(|name| **name == *resource)
     }
 
     /// Whether the requests of every container of the pod have to equal its limits.
@@ -123,7 +131,7 @@ impl<'p> Demand<'p> {
 
     /// Whether quotas require nothing of containers because the whole pod has resources.
     pub fn has_whole(&self) -> bool {
-        !self.whole.requests.is_empty() || !self.whole.limits.is_empty()
+        has_any(&self.whole)
     }
 
     /// The class with one more container.
@@ -135,6 +143,10 @@ impl<'p> Demand<'p> {
     pub fn scopes(&self, class: Class) -> PodScopes<'p> {
         PodScopes { is_best_effort: class == Class::BestEffort, ..self.scopes }
     }
+}
+
+fn has_any(whole: &Asked<'_>) -> bool {
+    !whole.requests.is_empty() || !whole.limits.is_empty()
 }
 
 /// The resources that `spec.resources` sets instead of the containers: CPU and memory only.
