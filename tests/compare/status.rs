@@ -6,6 +6,9 @@ use serde_json::Value;
 /// What the status annotation has for people, or by a way of its own.
 const MAY_DIFFER: [&str; 3] = ["hash", "message", "notes"];
 
+/// Codes of reasons that were renamed on purpose (CHANGELOG.md): the old one, and the present one.
+const RENAMED: [(&str, &str); 1] = [("NamespaceSteppedBack", "NamespaceLanguageIgnored")];
+
 /// A document without the texts and the hash of its status annotation.
 pub fn comparable(mut document: Value) -> Value {
     for metadata in ["/metadata", "/spec/template/metadata"] {
@@ -18,6 +21,11 @@ pub fn comparable(mut document: Value) -> Value {
             status.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         for entry in entries.iter_mut().filter_map(Value::as_object_mut) {
             entry.retain(|name, _| !MAY_DIFFER.contains(&name.as_str()));
+            let renamed =
+                RENAMED.iter().find(|(old, _)| entry.get("outcome").is_some_and(|code| code == old));
+            if let Some((_, present)) = renamed {
+                entry.insert("outcome".to_owned(), (*present).into());
+            }
         }
         *status = entries.into();
     }
