@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    container::NewContainer,
+    added::{NewContainer, NewInitContainer, NewMount},
     env::Env,
     pod::{Container, Mount, Pod, Unreadable},
     reason::Reason,
@@ -39,15 +39,6 @@ pub struct PodEdit<'p> {
     pub share_process_namespace: bool,
 }
 
-/// An init container to add.
-#[derive(Debug)]
-pub struct NewInitContainer<'p> {
-    /// The index of the original init container that follows it; the length of the list for the end.
-    pub before: usize,
-    /// The container.
-    pub container: NewContainer<'p>,
-}
-
 /// The edits of one container.
 #[derive(Debug)]
 pub struct ContainerEdit<'p> {
@@ -70,20 +61,6 @@ pub struct Mounts<'p> {
     pub removed: Option<usize>,
     /// The mounts to add.
     pub added: Vec<NewMount<'p>>,
-}
-
-/// A mount to add.
-#[derive(Clone, Debug, Serialize)]
-pub struct NewMount<'p> {
-    /// The volume's name.
-    #[serde(rename = "name")]
-    pub volume: Cow<'p, str>,
-    /// The mount path.
-    #[serde(rename = "mountPath")]
-    pub path: Cow<'p, str>,
-    /// Whether it is read-only.
-    #[serde(rename = "readOnly", skip_serializing_if = "std::ops::Not::not")]
-    pub read_only: bool,
 }
 
 /// The volumes to add.
@@ -122,13 +99,6 @@ impl<'p> NewVolume<'p> {
 /// Whether the source of a volume is an emptyDir.
 pub fn is_empty_dir(source: &Value) -> bool {
     source.get("emptyDir").is_some()
-}
-
-impl<'p> NewMount<'p> {
-    /// A mount of a volume at a path.
-    pub fn new(volume: impl Into<Cow<'p, str>>, path: impl Into<Cow<'p, str>>) -> Self {
-        Self { volume: volume.into(), path: path.into(), read_only: false }
-    }
 }
 
 impl<'p> PodEdit<'p> {

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{
-    edit::{Mounts, NewMount, NewVolume, Volumes},
+    added::NewMount,
+    edit::{Mounts, NewVolume, Volumes},
     env::{Entry, Env, Setting},
     pod::{Pod, Volume},
     reason::{Reason, Taken},

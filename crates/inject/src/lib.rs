@@ -24,6 +24,7 @@
 //! - one language in one pod: `injection`, `target`, `agents`; `architecture` and `warning` look at the result
 //! - the whole: `build`, [`template`]; [`object`] reads stored objects
 
+mod added;
 pub mod agents;
 pub mod annotation;
 mod architecture;

@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde_json::{Map as JsonMap, Value, json};
 
 use super::{
-    container::NewContainer,
-    edit::{ContainerEdit, Mounts, NewMount, NewVolume, PodEdit},
+    added::{NewContainer, NewMount},
+    edit::{ContainerEdit, Mounts, NewVolume, PodEdit},
     env::{Change, Entry},
     json,
     pod::Metadata,

@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 
 use crate::{
+    added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy},
     annotation::Annotations,
-    container::{NewContainer, init_resources, mounts, pull_policy, security_context},
-    edit::{NewInitContainer, NewMount, NewVolume, Place, is_empty_dir},
+    container::{init_resources, security_context},
+    edit::{NewVolume, Place, is_empty_dir},
     env::Env,
     injection::Injection,
     note::Note,

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use crate::{
-    container::{NewContainer, mounts, pull_policy, sidecar_resources, variables},
-    edit::{Mounts, NewMount, NewVolume, Place, container_at},
+    added::{NewContainer, NewMount, mounts, pull_policy, variables},
+    container::sidecar_resources,
+    edit::{Mounts, NewVolume, Place, container_at},
     env::{Entry, Env, SetBy},
     injection::Injection,
     language::{self, GO_SIDECAR},

@@ -10,11 +10,10 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde_json::{Value, value::RawValue};
 
 use crate::{
+    added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy, variables},
     compiled::Prepared,
-    container::{
-        NewContainer, copied_mounts, init_resources, mounts, pull_policy, security_context, variables,
-    },
-    edit::{NewInitContainer, NewMount, NewVolume, Place, container_at, is_empty_dir, own_env, unreadable},
+    container::{copied_mounts, init_resources, security_context},
+    edit::{NewVolume, Place, container_at, is_empty_dir, own_env, unreadable},
     env::{Entry, Env, SetBy},
     injection::Injection,
     json,
