@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run bench bench-load bench-scale lint generate
+.PHONY: test binary chart compare e2e e2e-install e2e-run bench bench-load bench-scale faults fuzz lint generate
 
 # What `tests/control-plane/build` has to build for the chart's installation.
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
@@ -72,11 +72,20 @@ bench-scale:
 	OTEL_WEBHOOK_BENCH_LIMIT_RANGES=$(LIMIT_RANGES) \
 	cargo bench --bench scale --target $(TARGET)
 
+# Attackers and failures beside good reviews, against the program as it is in the
+# image, which `make binary` has built; CASE is a part of the names.
+faults:
+	OTEL_WEBHOOK_PROGRAM=$${OTEL_WEBHOOK_PROGRAM:-dist/otel-webhook} cargo test --test faults -- $(CASE)
+
+# Each fuzz target for SECONDS: needs a nightly compiler.
+fuzz:
+	fuzz/run $(or $(SECONDS),60) $(TARGETS)
+
 # "All targets" leaves out what `cargo test` and `cargo bench` do, and so these.
 lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test compare --test e2e --test install --test run --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test compare --test e2e --test faults --test install --test run --bench load --bench scale -- -D warnings
 
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:

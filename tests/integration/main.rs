@@ -11,6 +11,7 @@ mod captured;
 mod cli;
 mod defaulting;
 mod demo;
+mod fuzz_seeds;
 mod generated;
 mod instrumentation;
 mod logs;

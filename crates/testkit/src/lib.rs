@@ -10,16 +10,19 @@
 //! | [`until`], [`runner`] | waiting, and end-to-end cases that run side by side |
 //! | [`cluster`] | a real control plane, processes, pods as the API server has them |
 //! | [`load`] | reviews, senders and figures of the benches |
+//! | [`fuzzed`] | what has to hold for any input |
 //! | [`imports`] | which source files of a crate import which |
 //!
 //! It does not depend on the program, so that the tests of a crate are built without it:
-//! where a process is started, the caller passes the path of the program. `cluster` and `load`
-//! need the feature of the same name.
+//! where a process is started, the caller passes the path of the program. `cluster`, `load` and
+//! `fuzzed` need a feature (`fuzz` for the last).
 
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod conformance;
 pub mod files;
+#[cfg(feature = "fuzz")]
+pub mod fuzzed;
 pub mod generated;
 pub mod imports;
 pub mod known;

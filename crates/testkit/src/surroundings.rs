@@ -131,9 +131,13 @@ impl Injected {
 
 /// The decision on a pod of a namespace, with every language on.
 pub fn review(catalogue: &Catalogue, owners: &dyn Owners, namespace: &str, pod: &Value) -> Outcome {
-    let settings = Settings { languages: LanguageSet::all(), ..Settings::default() };
     let text = pod.to_string();
-    let pod = Pod::parse(&text).expect("a pod");
-    let input = Input { pod: &pod, namespace, catalogue, settings: &settings };
+    decide(catalogue, owners, namespace, &Pod::parse(&text).expect("a pod"))
+}
+
+/// The same for a pod that is parsed.
+pub fn decide(catalogue: &Catalogue, owners: &dyn Owners, namespace: &str, pod: &Pod<'_>) -> Outcome {
+    let settings = Settings { languages: LanguageSet::all(), ..Settings::default() };
+    let input = Input { pod, namespace, catalogue, settings: &settings };
     inject::build(inject::decide(input), owners)
 }

@@ -1,0 +1,314 @@
+//! The cases: each begins good traffic, makes a fault, and says what came of both.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use otel_webhook_testkit::until::poll;
+use serde_json::Value;
+
+use crate::{
+    connections,
+    good::{Pace, Servers, Tally, Traffic},
+    hostile,
+    process::{LIMIT, Memory, Process, Start},
+};
+
+/// How much of each fault is made.
+pub struct Scale {
+    /// How long traffic goes on without a fault, before and after.
+    calm: Duration,
+    /// How often each kind of hostile review is sent four times at once.
+    rounds: usize,
+    chunks: usize,
+    idle: usize,
+    /// How long what has no end by itself goes on.
+    length: Duration,
+    restarts: usize,
+}
+
+impl Scale {
+    /// For `.ci/run`.
+    pub const SHORT: Self = Self {
+        calm: Duration::from_millis(500),
+        rounds: 2,
+        chunks: 500_000,
+        idle: 5_000,
+        length: Duration::from_secs(5),
+        restarts: 4,
+    };
+    /// For the table.
+    pub const LONG: Self = Self {
+        calm: Duration::from_secs(2),
+        rounds: 5,
+        chunks: 8_000_000,
+        idle: 10_000,
+        length: Duration::from_secs(60),
+        restarts: 100,
+    };
+}
+
+/// What came of a case.
+#[derive(Default)]
+pub struct Row {
+    tally: Tally,
+    cpu: Duration,
+    before: Memory,
+    peak: Memory,
+    after: Memory,
+    /// What else was not as it has to be.
+    wrong: Vec<String>,
+}
+
+impl Row {
+    /// A line of the table.
+    pub fn line(&self, name: &str) -> String {
+        let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+        let Self { tally, .. } = self;
+        format!(
+            "| {name} | {} | {} | {} | {:.0} ms | {} | {} | {:.1} s | {} | {} | {} |",
+            tally.answered,
+            tally.lost.len(),
+            tally.not_injected,
+            tally.latency(990),
+            tally.probes,
+            tally.dead,
+            self.cpu.as_secs_f64(),
+            mib(self.before.resident),
+            mib(self.peak.peak),
+            mib(self.after.resident),
+        )
+    }
+
+    /// What has to hold for every case, and does not.
+    pub fn problems(&self) -> Vec<String> {
+        let Self { tally, .. } = self;
+        let mut problems = self.wrong.clone();
+        let mut hold = |holds: bool, problem: String| problems.extend((!holds).then_some(problem));
+        hold(tally.answered > 0, "no good review was answered".to_owned());
+        let reasons: Vec<_> = tally.lost.iter().take(3).collect();
+        hold(tally.lost.is_empty(), format!("{} good reviews were lost: {reasons:?}", tally.lost.len()));
+        hold(tally.not_injected == 0, format!("{} good reviews were not injected", tally.not_injected));
+        hold(tally.dead == 0, format!("{} of {} probes were not answered by 200", tally.dead, tally.probes));
+        hold(self.peak.peak <= LIMIT, format!("{} bytes were resident, of {LIMIT}", self.peak.peak));
+        problems
+    }
+}
+
+type Case = (&'static str, fn(&Scale) -> Row);
+
+/// All cases.
+pub const CASES: &[Case] = &[
+    ("nothing", |scale| beside(scale, &Start::default(), |_| thread::sleep(scale.length / 5))),
+    ("four of each hostile review at once", hostile_reviews),
+    ("1,000 unfinished bodies", |scale| {
+        beside(scale, &Start::default(), |server| {
+            let kept = connections::unfinished(server.webhook, 1000, 100_000);
+            thread::sleep(scale.length / 5);
+            drop(kept);
+        })
+    }),
+    ("500 bodies by single bytes", single_bytes),
+    ("one-byte chunks", |scale| {
+        beside(scale, &Start::default(), |server| {
+            connections::one_byte_chunks(server.webhook, scale.chunks).expect("a connection");
+        })
+    }),
+    ("idle connections to the webhook, one address", |scale| idle(scale, |server| server.webhook, 1)),
+    ("idle connections to the webhook, 200 addresses", |scale| idle(scale, |server| server.webhook, 200)),
+    ("idle connections to the admin port, one address", |scale| idle(scale, |server| server.admin, 1)),
+    ("idle connections to the admin port, 200 addresses", |scale| idle(scale, |server| server.admin, 200)),
+    ("a log that nobody reads", unread_log),
+    ("another certificate every 100 ms", certificates),
+    ("rolling restarts of two servers, 500 reviews/s", restarts),
+];
+
+const GOOD: Pace = Pace { rate: 200, is_kept: true };
+
+fn servers(process: &Process) -> Servers {
+    Arc::new(Mutex::new(vec![process.webhook]))
+}
+
+/// Good traffic before, during and after a fault.
+fn beside(scale: &Scale, start: &Start<'_>, fault: impl FnOnce(&mut Process)) -> Row {
+    at_pace(scale, start, GOOD, fault)
+}
+
+fn at_pace(scale: &Scale, start: &Start<'_>, pace: Pace, fault: impl FnOnce(&mut Process)) -> Row {
+    let mut process = Process::start(start);
+    let traffic = Traffic::begin(&servers(&process), Some(process.admin), pace);
+    thread::sleep(scale.calm);
+    let (before, cpu) = (process.memory(), process.cpu());
+    fault(&mut process);
+    thread::sleep(scale.calm);
+    let cpu = process.cpu().saturating_sub(cpu);
+    let tally = traffic.end();
+    let after = process.memory();
+    let mut row = Row { tally, cpu, before, peak: after, after, wrong: Vec::new() };
+    if !process.runs() {
+        row.wrong.push("the server ended".to_owned());
+    }
+    row
+}
+
+/// Each kind four times at once; and twice the input costs little more than twice as much.
+fn hostile_reviews(scale: &Scale) -> Row {
+    let mut unequal = Vec::new();
+    let mut row = beside(scale, &Start::default(), |server| {
+        for (name, make) in hostile::ALL {
+            let review = make(100);
+            for _ in 0..scale.rounds {
+                thread::scope(|scope| {
+                    for _ in 0..4 {
+                        scope.spawn(|| check_allowed(server, name, &review));
+                    }
+                });
+            }
+        }
+    });
+    // Alone, so that the CPU is that of the reviews.
+    let server = Process::start(&Start::default());
+    for (name, make) in hostile::ALL {
+        let [half, whole] = [50, 100].map(|size| cost(&server, name, &make(size)));
+        println!("{name}: {:.1} ms, and {:.1} ms for half of it", whole * 1e3, half * 1e3);
+        // A ratio of two short times: half more than it should be is allowed for.
+        if whole > 3.3 * half {
+            unequal.push(format!("{name}: twice the input costs {:.1} times as much", whole / half));
+        }
+    }
+    row.wrong.extend(unequal);
+    row
+}
+
+fn check_allowed(server: &Process, name: &str, review: &Value) {
+    let answer = hostile::send(server.webhook, review).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\"allowed\":true"), "{name}: {answer}");
+}
+
+/// The CPU time of one review, in seconds: the least of several.
+fn cost(server: &Process, name: &str, review: &Value) -> f64 {
+    let once = || {
+        let before = server.cpu();
+        check_allowed(server, name, review);
+        server.cpu().saturating_sub(before).as_secs_f64()
+    };
+    (0..7).map(|_| once()).fold(f64::INFINITY, f64::min)
+}
+
+fn single_bytes(scale: &Scale) -> Row {
+    beside(scale, &Start::default(), |server| {
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let sender = scope.spawn(|| connections::by_single_bytes(server.webhook, 500, &stop));
+            thread::sleep(scale.length);
+            stop.store(true, Ordering::Relaxed);
+            assert!(sender.join().expect("no panic") > 0, "no byte was sent");
+        });
+    })
+}
+
+/// Idle connections, and a review on a new connection beside them.
+fn idle(scale: &Scale, port: impl Fn(&Process) -> std::net::SocketAddr, sources: u8) -> Row {
+    let mut wrong = Vec::new();
+    let mut row = beside(scale, &Start::default(), |server| {
+        let kept = connections::idle(port(server), scale.idle, sources);
+        let started = Instant::now();
+        let fresh = hostile::send(server.webhook, &otel_webhook_testkit::load::material::usual());
+        if !fresh.is_ok_and(|answer| answer.contains("JSONPatch")) {
+            wrong.push("a fresh review was not answered".to_owned());
+        }
+        println!(
+            "{} connections; a fresh review took {:.0} ms",
+            kept.len(),
+            started.elapsed().as_secs_f64() * 1e3
+        );
+        if kept.len() < scale.idle {
+            wrong.push(format!("{} connections could be opened, of {}", kept.len(), scale.idle));
+        }
+        thread::sleep(scale.calm);
+    });
+    row.wrong.extend(wrong);
+    row
+}
+
+fn unread_log(scale: &Scale) -> Row {
+    let mut wrong = Vec::new();
+    let start = Start { is_read: false, arguments: &["--log", "debug"], ..Start::default() };
+    let pace = Pace { rate: 1000, is_kept: true };
+    let mut row = at_pace(scale, &start, pace, |server| {
+        // A pipe takes 64 KiB, and the queue some thousand lines.
+        let dropped = || server.metric("otel_webhook_log_lines_dropped_total") > 0.0;
+        if poll(Duration::from_secs(120), || dropped().then_some(())).is_none() {
+            wrong.push("no line was dropped and counted".to_owned());
+        }
+        thread::sleep(scale.length);
+    });
+    // A server of its own, since traffic ends before.
+    let mut server = Process::start(&start);
+    for _ in 0..200 {
+        check_allowed(&server, "usual", &otel_webhook_testkit::load::material::usual());
+    }
+    match server.terminate() {
+        Some(took) => println!("with an unread log SIGTERM ended it after {:.1} s", took.as_secs_f64()),
+        None => wrong.push("SIGTERM did not end it".to_owned()),
+    }
+    row.wrong.extend(wrong);
+    row
+}
+
+fn certificates(scale: &Scale) -> Row {
+    let folder = tempfile::tempdir().expect("a folder");
+    put_certificate(folder.path());
+    let [certificate, key] =
+        ["tls.crt", "tls.key"].map(|name| folder.path().join(name).display().to_string());
+    let arguments = ["--tls-cert", &certificate, "--tls-key", &key];
+    let start = Start { arguments: &arguments, ..Start::default() };
+    // A new connection for each review, so that every certificate is seen.
+    at_pace(scale, &start, Pace { rate: 100, is_kept: false }, |_| {
+        let started = Instant::now();
+        while started.elapsed() < scale.length {
+            put_certificate(folder.path());
+            thread::sleep(Duration::from_millis(100));
+        }
+    })
+}
+
+/// Replaces key and certificate, one after the other: what is there between the two must not be used.
+fn put_certificate(folder: &Path) {
+    let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    for (name, text) in [("tls.key", pair.signing_key.serialize_pem()), ("tls.crt", pair.cert.pem())] {
+        let new = folder.join(format!("{name}.new"));
+        fs::write(&new, text).expect("a file");
+        fs::rename(new, folder.join(name)).expect("a file");
+    }
+}
+
+fn restarts(scale: &Scale) -> Row {
+    let arguments = ["--shutdown-delay", "1"];
+    let start = || Process::start(&Start { arguments: &arguments, ..Start::default() });
+    let mut running = vec![start(), start()];
+    let addresses = |running: &[Process]| running.iter().map(|one| one.webhook).collect::<Vec<_>>();
+    let servers: Servers = Arc::new(Mutex::new(addresses(&running)));
+    let before = running[0].memory();
+    let traffic = Traffic::begin(&servers, None, Pace { rate: 500, is_kept: true });
+    let mut wrong = Vec::new();
+    for restart in 0..scale.restarts {
+        running.push(start());
+        let mut old = running.remove(0);
+        // The endpoint leaves the Service as the signal is sent.
+        *servers.lock().expect("no panic") = addresses(&running);
+        if old.terminate().is_none() {
+            wrong.push(format!("server {restart} did not end"));
+        }
+    }
+    let tally = traffic.end();
+    let after = running[0].memory();
+    Row { tally, cpu: Duration::ZERO, before, peak: after, after, wrong }
+}
