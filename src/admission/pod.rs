@@ -5,8 +5,11 @@ use std::time::Instant;
 use super::answering::{Admission, caught};
 use crate::store::cluster;
 use otel_webhook_inject as inject;
-use otel_webhook_inject::{Input, Outcome, pod::Pod};
-use otel_webhook_review::{AdmissionRequest, AdmissionResponse, MalformedReview, Panicked, Skip, one_line};
+use otel_webhook_inject::{Input, Outcome, pod::Pod, shown::shown};
+use otel_webhook_review::{
+    AdmissionRequest, AdmissionResponse, MalformedReview, Panicked, Skip, name_in_line, summary_of,
+    text_in_line,
+};
 
 impl Admission {
     /// Responds to a review of a pod.
@@ -26,8 +29,8 @@ impl Admission {
             Err(skip) => {
                 if let Skip::Unreadable { .. } = skip {
                     tracing::warn!(
-                        namespace = &*request.namespace,
-                        reason = skip.to_string(),
+                        namespace = name_in_line(&request.namespace),
+                        reason = text_in_line(&skip),
                         "skipped a pod that cannot be read"
                     );
                 }
@@ -70,7 +73,7 @@ impl Admission {
         summary: Option<&str>,
         started: Instant,
     ) {
-        let about = || (one_line(&*request.namespace), one_line(owner(pod)));
+        let about = || (name_in_line(&request.namespace), name_in_line(&owner(pod)));
         match outcome {
             Err(Panicked) => {
                 let (namespace, owner) = about();
@@ -83,7 +86,7 @@ impl Admission {
                 for finding in outcome.counted() {
                     self.metrics.count_injection(finding.language, finding.reason.code());
                 }
-                let warned = one_line(warned(outcome));
+                let warned = warned(outcome);
                 let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
                 let findings = summary.unwrap_or_default();
                 let warned = (!warned.is_empty()).then_some(warned);
@@ -97,11 +100,10 @@ impl Admission {
 fn warned(outcome: &Outcome) -> String {
     let warnings = outcome.told();
     let noted = warnings.iter().filter(|warning| warning.note.is_some());
-    let said = noted.map(|warning| {
-        let container = warning.finding.container.as_deref().unwrap_or("-");
-        [warning.finding.language, "/", container, "=", warning.code()].concat()
-    });
-    said.collect::<Vec<_>>().join(" ")
+    summary_of(noted.map(|warning| {
+        let container = shown(warning.finding.container.as_deref().unwrap_or("-"));
+        format!("{}/{container}={}", warning.finding.language, warning.code())
+    }))
 }
 
 /// Returns the owner of a pod for the log: its controller, or its own name.

@@ -27,7 +27,7 @@ pub struct Stored<'s> {
 }
 
 /// The image to use for a language.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Choice {
     /// The image.
     pub image: String,
@@ -36,7 +36,7 @@ pub struct Choice {
 }
 
 /// Why an image is used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
     /// The Instrumentation sets none, so the present default is used.
     Default,
@@ -59,7 +59,7 @@ pub enum Why {
 }
 
 /// Why the present default does not replace the recorded one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Keep {
     /// Its repository is not that of the built-in default that would replace it; it may be a mirror.
     OtherRepository,

@@ -9,7 +9,7 @@ use std::fmt;
 pub const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 /// The protocol of the exporter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// `grpc`.
     Grpc,
@@ -43,7 +43,7 @@ pub enum Seen<'v> {
 }
 
 /// Why telemetry will not reach the collector.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Problem {
     /// The endpoint is not a URL.
     NoScheme {

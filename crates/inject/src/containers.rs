@@ -1,5 +1,7 @@
 //! The containers into which a language is injected (docs/injection.md, "Choosing containers").
 
+use std::collections::{HashMap, HashSet};
+
 use super::{
     annotation::Annotations,
     edit::{Place, container_at},
@@ -8,10 +10,14 @@ use super::{
     note::Note,
     pod::Pod,
     reason::{Annotation, Reason},
+    shown::{MOST_UNKNOWN, Names},
 };
 
 /// The annotation with the default container of `kubectl` and other tools (D24).
 const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
+
+/// Up to so many names are searched in the pod one by one.
+const FEW: usize = 8;
 
 /// The lists of containers of a language.
 #[derive(Debug, Default)]
@@ -20,6 +26,8 @@ pub struct Listed<'p> {
     names: Vec<(&'p str, Annotation)>,
     /// The existing lists.
     lists: Vec<Annotation>,
+    /// The first name that is repeated.
+    repeated: Option<&'p str>,
 }
 
 /// The positions of the named containers.
@@ -27,8 +35,10 @@ pub struct Listed<'p> {
 pub struct Places<'p> {
     /// The positions in the order of the lists.
     pub found: Vec<Place>,
-    /// Names that are not in the pod.
+    /// The first names that are not in the pod.
     pub unknown: Vec<&'p str>,
+    /// The number of further ones.
+    pub more_unknown: usize,
     /// The position of the first name; `None` if it is not in the pod.
     pub first: Option<Place>,
     /// The note about the selected container, if none is named and it is not the first.
@@ -46,7 +56,13 @@ impl<'p> Listed<'p> {
             let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
             listed.names.extend(names.map(|name| (name, list)));
         }
+        listed.repeated = listed.find_repeated();
         listed
+    }
+
+    /// Whether a language has a list of its own.
+    pub fn has_own(language: &Language, annotations: &Annotations<'_>) -> bool {
+        annotations.said(language.containers).is_some()
     }
 
     /// Whether there is a list at all.
@@ -56,11 +72,8 @@ impl<'p> Listed<'p> {
 
     /// The first repeated name, and its lists.
     pub fn repeated(&self) -> Option<(&'p str, Vec<Annotation>)> {
-        let is_repeated = |(index, (name, _)): &(usize, &(&str, Annotation))| {
-            self.names[..*index].iter().any(|(before, _)| before == name)
-        };
-        let (_, (name, _)) = self.names.iter().enumerate().find(is_repeated)?;
-        let named = self.names.iter().filter(|(other, _)| other == name);
+        let name = self.repeated?;
+        let named = self.names.iter().filter(|(other, _)| *other == name);
         let mut lists: Vec<_> = named.map(|(_, list)| *list).collect();
         lists.dedup();
         Some((name, lists))
@@ -81,20 +94,30 @@ impl<'p> Listed<'p> {
     pub fn places(&self, pod: &Pod<'_>, helpers: &Helpers) -> Places<'p> {
         if !self.is_there() {
             let (default, note) = default_place(pod, helpers);
-            return Places { found: vec![default], unknown: Vec::new(), first: Some(default), note };
+            return Places { found: vec![default], first: Some(default), note, ..Places::default() };
         }
         let mut places = Places::default();
+        let by_name = if self.names.len() > FEW { by_name(pod) } else { HashMap::new() };
         for (index, (name, _)) in self.names.iter().enumerate() {
-            let place = place(pod, name);
+            let place = if by_name.is_empty() { place(pod, name) } else { by_name.get(name).copied() };
             match place {
                 Some(place) => places.found.push(place),
-                None => places.unknown.push(*name),
+                None if places.unknown.len() < MOST_UNKNOWN => places.unknown.push(*name),
+                None => places.more_unknown += 1,
             }
             if index == 0 {
                 places.first = place;
             }
         }
         places
+    }
+
+    fn find_repeated(&self) -> Option<&'p str> {
+        if self.names.len() < 2 {
+            return None;
+        }
+        let mut seen = HashSet::with_capacity(self.names.len());
+        self.names.iter().map(|(name, _)| *name).find(|name| !seen.insert(*name))
     }
 }
 
@@ -107,9 +130,20 @@ pub fn in_order(places: Vec<Place>) -> Vec<Place> {
 }
 
 /// The names of all containers, for messages.
-pub fn known(pod: &Pod<'_>) -> Vec<String> {
+pub fn known(pod: &Pod<'_>) -> Names {
     let all = pod.spec.containers.iter().chain(pod.spec.init_containers.iter());
-    all.map(|container| container.name.to_string()).collect()
+    Names::of(all.map(|container| &*container.name))
+}
+
+/// The positions of all containers. Of several with a name it is that which [`place`] finds.
+fn by_name<'n>(pod: &'n Pod<'_>) -> HashMap<&'n str, Place> {
+    let mut places = HashMap::new();
+    for (init, list) in [(false, &pod.spec.containers), (true, &pod.spec.init_containers)] {
+        for (index, container) in list.iter().enumerate() {
+            places.entry(&*container.name).or_insert(Place { init, index });
+        }
+    }
+    places
 }
 
 fn place(pod: &Pod<'_>, name: &str) -> Option<Place> {
@@ -136,11 +170,11 @@ fn first_application(pod: &Pod<'_>, helpers: &Helpers) -> (Place, Option<Note>) 
     match pod.spec.containers.iter().position(|one| !helpers.has(&one.name)) {
         Some(0) => (at(0), None),
         Some(index) => {
-            let skipped = (0..index).map(name).collect();
+            let skipped = Names::of((0..index).map(name));
             (at(index), Some(Note::HelpersSkipped { container: name(index), skipped }))
         }
         None => {
-            let helpers = (0..all).map(name).collect();
+            let helpers = Names::of((0..all).map(name));
             (at(0), Some(Note::OnlyHelpers { container: name(0), helpers }))
         }
     }

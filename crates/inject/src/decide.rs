@@ -1,5 +1,7 @@
 //! The first step: decides which languages are injected into which containers.
 
+use std::rc::Rc;
+
 use super::{
     annotation::{Annotations, Ask},
     compiled::Compiled,
@@ -10,7 +12,7 @@ use super::{
     language::{LANGUAGES, Language},
     mark,
     pod::Pod,
-    reason::Reason,
+    reason::{Reason, Unknown},
     select::Search,
     workload::{self, OwnerQuery},
 };
@@ -33,7 +35,7 @@ pub struct Decision<'p> {
 struct Wanted<'p> {
     language: &'static Language,
     instrumentation: &'p Compiled,
-    listed: Listed<'p>,
+    listed: Rc<Listed<'p>>,
     by_pod: bool,
 }
 
@@ -102,6 +104,7 @@ impl<'p> Decision<'p> {
     /// reason (D21).
     fn select(&mut self, asked: Vec<(&'static Language, Ask<'p>)>) -> Vec<Wanted<'p>> {
         let mut wanted = Vec::with_capacity(asked.len());
+        let mut common: Option<Rc<Listed<'p>>> = None;
         for (language, ask) in asked {
             let search = Search {
                 catalogue: self.input.catalogue,
@@ -116,12 +119,21 @@ impl<'p> Decision<'p> {
                 Some(Ok(instrumentation)) => wanted.push(Wanted {
                     language,
                     instrumentation,
-                    listed: Listed::of(language, &self.annotations),
+                    listed: self.listed(language, &mut common),
                     by_pod: self.annotations.of_pod(language.inject).is_some_and(|value| !value.is_empty()),
                 }),
             }
         }
         wanted
+    }
+
+    /// The lists of a language. Those that have only the common list share it.
+    fn listed(&self, language: &Language, common: &mut Option<Rc<Listed<'p>>>) -> Rc<Listed<'p>> {
+        let read = || Rc::new(Listed::of(language, &self.annotations));
+        if Listed::has_own(language, &self.annotations) {
+            return read();
+        }
+        Rc::clone(common.get_or_insert_with(read))
     }
 
     /// With several languages each needs a list of its containers. A language that only
@@ -176,12 +188,14 @@ impl<'p> Decision<'p> {
             return self.leave_out(language, Some(instrumentation), reason);
         }
         let places = listed.places(self.input.pod, &self.input.settings.helpers);
-        for container in places.unknown {
-            let reason = Reason::ContainerNotFound {
-                container: container.to_owned(),
-                known: containers::known(self.input.pod),
-            };
-            self.leave_out(language, Some(instrumentation), reason);
+        if !places.unknown.is_empty() {
+            let known = containers::known(self.input.pod);
+            let more = Some(places.more_unknown).filter(|more| *more > 0).map(Unknown::More);
+            let named = places.unknown.iter().map(|name| Unknown::One((*name).to_owned()));
+            for container in named.chain(more) {
+                let reason = Reason::ContainerNotFound { container, known: known.clone() };
+                self.leave_out(language, Some(instrumentation), reason);
+            }
         }
         let (fit, unfit): (Vec<_>, Vec<_>) = containers::in_order(places.found)
             .into_iter()
@@ -196,9 +210,8 @@ impl<'p> Decision<'p> {
 
     fn leave_out(&mut self, language: &Language, instrumentation: Option<&Compiled>, reason: Reason) {
         let container = match &reason {
-            Reason::ContainerNotFound { container, .. } | Reason::InitContainer { container } => {
-                Some(container.clone())
-            }
+            Reason::ContainerNotFound { container: Unknown::One(container), .. }
+            | Reason::InitContainer { container } => Some(container.clone()),
             _ => None,
         };
         self.findings.push(Finding {

@@ -1,6 +1,9 @@
 //! The edits of a pod, collected before the patch is built.
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -29,6 +32,10 @@ pub struct PodEdit<'p> {
     pub pod: &'p Pod<'p>,
     /// Edited containers.
     pub containers: Vec<ContainerEdit<'p>>,
+    /// Their indexes in `containers`.
+    opened: BTreeMap<Place, usize>,
+    /// Containers in which a language was skipped because their resource attributes cannot be extended.
+    pub without_attributes: BTreeSet<Place>,
     /// Volumes to add.
     pub volumes: Volumes<'p>,
     /// Init containers to add.
@@ -107,6 +114,8 @@ impl<'p> PodEdit<'p> {
         Self {
             pod,
             containers: Vec::new(),
+            opened: BTreeMap::new(),
+            without_attributes: BTreeSet::new(),
             volumes: Volumes::default(),
             init_containers: Vec::new(),
             sidecars: Vec::new(),
@@ -119,8 +128,8 @@ impl<'p> PodEdit<'p> {
     /// # Errors
     /// If the container's variables or mounts are not valid JSON for them.
     pub fn open(&mut self, place: Place) -> Result<usize, Reason> {
-        if let Some(at) = self.containers.iter().position(|edit| edit.place == place) {
-            return Ok(at);
+        if let Some(at) = self.opened.get(&place) {
+            return Ok(*at);
         }
         let container = container_at(self.pod, place);
         let own = container.mounts().map_err(|error| unreadable(container, &error))?;
@@ -130,7 +139,9 @@ impl<'p> PodEdit<'p> {
             env: own_env(container)?,
             mounts: Mounts { own, ..Mounts::default() },
         });
-        Ok(self.containers.len() - 1)
+        let at = self.containers.len() - 1;
+        self.opened.insert(place, at);
+        Ok(at)
     }
 
     /// Whether the pod has a volume of a name, or gets one.

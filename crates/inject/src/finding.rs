@@ -6,7 +6,8 @@ use super::{
     compiled::Compiled,
     language::Language,
     note::Note,
-    reason::{ObjectName, Reason},
+    reason::{ObjectName, Reason, Unknown},
+    shown::shown,
 };
 
 /// The result for one language in one container, or in the whole pod.
@@ -32,10 +33,18 @@ impl fmt::Display for Finding {
 }
 
 impl Finding {
+    /// The number of containers that it is about; 1 if it is about the whole language.
+    pub fn count(&self) -> usize {
+        match self.reason {
+            Reason::ContainerNotFound { container: Unknown::More(count), .. } => count,
+            _ => 1,
+        }
+    }
+
     /// The language, and the container if there is one.
     pub fn subject(&self) -> String {
         match &self.container {
-            Some(container) => [self.language, " in ", container].concat(),
+            Some(container) => format!("{} in {}", self.language, shown(container)),
             None => self.language.to_owned(),
         }
     }

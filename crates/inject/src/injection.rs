@@ -17,7 +17,7 @@ use super::{
     note::Note,
     pod_security::Level,
     reason::{Reason, Taken},
-    resource::PodFacts,
+    resource::{PodFacts, RESOURCE_ATTRIBUTES},
 };
 
 /// The containers into which a language is injected, and the Instrumentation.
@@ -202,6 +202,9 @@ impl<'p> Injection<'_, 'p> {
 
     /// Records the result of a container.
     pub fn report(&mut self, place: Place, reason: Reason, notes: Vec<Note>) {
+        if matches!(&reason, Reason::OptionalReference { variable } if variable == RESOURCE_ATTRIBUTES) {
+            self.edit.without_attributes.insert(place);
+        }
         let container = Some(self.name(place).to_owned());
         self.push(container, reason, notes);
     }

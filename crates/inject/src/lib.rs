@@ -12,7 +12,7 @@
 //!
 //! From the bottom up:
 //!
-//! - text and JSON: `json`, `path`, [`text`]
+//! - text and JSON: `json`, `path`, [`text`], [`shown`]
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], `image`, `pod_security`, [`selector`]
 //! - results: [`reason`], `note`, `other_agent`, `finding`, `outcome`
 //! - the table of languages: [`language`]
@@ -63,6 +63,7 @@ mod secrets;
 mod select;
 pub mod selector;
 mod settings;
+pub mod shown;
 mod stamp;
 mod storage;
 mod target;

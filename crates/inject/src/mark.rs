@@ -7,8 +7,7 @@ use super::{
     language::LANGUAGES,
     pod::{Container, Pod, Variable},
     reason::Sign,
-    resource::{Keys, POD_NAME},
-    target::RESOURCE_ATTRIBUTES,
+    resource::{Keys, POD_NAME, RESOURCE_ATTRIBUTES},
 };
 
 /// Variables that every target has after injection.

@@ -2,21 +2,24 @@
 
 use std::fmt;
 
-use super::other_agent::OtherAgent;
+use super::{
+    other_agent::OtherAgent,
+    shown::{LONGEST_TEXT, Names, Short, shown},
+};
 use otel_webhook_api::{ANNOTATION_PREFIX, image::Choice, otlp, quantity::Quantity};
 
 /// With less memory than this, the kernel may kill a copying container (reason `OOMKilled`).
 pub const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
 
 /// A note about an injected container.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Note {
     /// An extended variable may also be set by `envFrom`; the injected value overrides it.
     MayBeSetByEnvFrom {
         /// The variable.
         variable: &'static str,
         /// The sources of `envFrom`.
-        sources: Vec<String>,
+        sources: Names,
     },
     /// It was not checked whether the exporter's certificates exist (D20).
     CertificateNotChecked {
@@ -57,14 +60,14 @@ pub enum Note {
         /// The selected container.
         container: String,
         /// The skipped containers.
-        skipped: Vec<String>,
+        skipped: Names,
     },
     /// No container is named, and the pod has only known proxies and helpers (D30).
     OnlyHelpers {
         /// The selected container.
         container: String,
         /// All containers.
-        helpers: Vec<String>,
+        helpers: Names,
     },
     /// The agents leave little of the pod's limit of ephemeral storage.
     LittleStorageLeft {
@@ -147,23 +150,28 @@ impl Note {
     }
 }
 
+/// A text of the Instrumentation as messages show it.
+fn text(text: &str) -> Short<&str> {
+    Short { what: text, longest: LONGEST_TEXT }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MayBeSetByEnvFrom { variable, sources } => {
-                let sources = sources.join(", ");
                 write!(
                     f,
                     "{variable} may also be set by envFrom ({sources}); the injected value overrides it"
                 )
             }
             Self::CertificateNotChecked { object } => {
-                write!(f, "{object} is mounted as optional; it was not checked whether it exists")
+                write!(f, "{} is mounted as optional; it was not checked whether it exists", shown(object))
             }
             Self::OwnerNotLearned { owner } => {
                 write!(
                     f,
-                    "the owner lookup for {owner} timed out; attributes derived from its name were used"
+                    "the owner lookup for {} timed out; attributes derived from its name were used",
+                    shown(owner)
                 )
             }
             Self::ResourcesLowered { requests, limits, due_to } => {
@@ -171,7 +179,7 @@ impl fmt::Display for Note {
                 if !due_to.is_empty() {
                     write!(f, ", and so that {} accepts the pod", due_to.join(", "))?;
                 }
-                write!(f, ": requests {requests}; limits {limits}")
+                write!(f, ": requests {}; limits {}", text(requests), text(limits))
             }
             Self::MemoryTooLittle { allowed } => {
                 write!(
@@ -183,7 +191,9 @@ impl fmt::Display for Note {
                 let due_to = if due_to.is_empty() { "spec.resources".to_owned() } else { due_to.join(", ") };
                 write!(
                     f,
-                    "the resources of the sidecar were adjusted so that {due_to} accepts the pod: requests {requests}; limits {limits}"
+                    "the resources of the sidecar were adjusted so that {due_to} accepts the pod: requests {}; limits {}",
+                    text(requests),
+                    text(limits)
                 )
             }
             Self::Image(choice) => choice.fmt(f),
@@ -191,22 +201,23 @@ impl fmt::Display for Note {
             Self::ImageLacksArm64 { image } => {
                 write!(
                     f,
-                    "the pod runs on arm64 nodes only, and {image} has no build for arm64; set an image that has one"
+                    "the pod runs on arm64 nodes only, and {} has no build for arm64; set an image that has one",
+                    text(image)
                 )
             }
             Self::HelpersSkipped { container, skipped } => {
-                let skipped = skipped.join(", ");
                 write!(
                     f,
-                    "no container is named, so \"{container}\" was selected; known proxies and helpers are skipped ({skipped})"
+                    "no container is named, so \"{}\" was selected; known proxies and helpers are skipped ({skipped})",
+                    shown(container)
                 )
             }
             Self::OnlyHelpers { container, helpers } => {
-                let helpers = helpers.join(", ");
                 write!(
                     f,
-                    "no container is named, and the pod has only known proxies and helpers ({helpers}); \"{container}\", \
-                     the first, was selected; name the application's container by the annotation {ANNOTATION_PREFIX}container-names"
+                    "no container is named, and the pod has only known proxies and helpers ({helpers}); \"{}\", \
+                     the first, was selected; name the application's container by the annotation {ANNOTATION_PREFIX}container-names",
+                    shown(container)
                 )
             }
             Self::LittleStorageLeft { limit, need, left } => {

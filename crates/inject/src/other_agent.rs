@@ -39,7 +39,7 @@ const FIRST: &str = "Python starts only the first of two agents";
 const THAT: &str = ".NET loads that profiler instead of the injected one";
 
 /// Another agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OtherAgent {
     /// The variable that loads it.
     pub variable: &'static str,

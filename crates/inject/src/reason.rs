@@ -5,7 +5,10 @@
 
 use std::fmt;
 
-use super::storage::limit::Shortage;
+use super::{
+    shown::{LONGEST_TEXT, Names, Short, shown},
+    storage::limit::Shortage,
+};
 use otel_webhook_api::ANNOTATION_PREFIX;
 
 /// The namespace and name of an object.
@@ -62,10 +65,28 @@ pub enum Sign {
 impl fmt::Display for Sign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Container(name) => write!(f, "it has the container \"{name}\""),
+            Self::Container(name) => write!(f, "it has the container \"{}\"", shown(name)),
             Self::Variables(name) => {
-                write!(f, "its container \"{name}\" has the variables that injection adds")
+                write!(f, "its container \"{}\" has the variables that injection adds", shown(name))
             }
+        }
+    }
+}
+
+/// A container that an annotation names and the pod does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// Its name.
+    One(String),
+    /// The number of those that have no finding of their own.
+    More(usize),
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::One(name) => write!(f, "container \"{}\"", shown(name)),
+            Self::More(count) => write!(f, "{count} more named containers"),
         }
     }
 }
@@ -132,14 +153,14 @@ reasons! {
     /// The annotation is "true", and there is no Instrumentation.
     NoInstrumentation { namespace: String, advice: &'static str } => "there is no Instrumentation in namespace \"{namespace}\" and no default is set; {advice}";
     /// Every Instrumentation of the namespace has a selector, and none matches.
-    NoneSelectsPod { namespace: String, names: Vec<String> } => "no Instrumentation of namespace \"{namespace}\" selects this pod: the selectors of {names} do not match its labels";
+    NoneSelectsPod { namespace: String, names: Names } => "no Instrumentation of namespace \"{namespace}\" selects this pod: the selectors of {names} do not match its labels";
     /// Several match with the same priority.
-    AmbiguousInstrumentation { namespace: String, names: Vec<String> } => "several Instrumentations of namespace \"{namespace}\" match this pod with the same priority: {names}; name one in the annotation, or set spec.selector or spec.priority";
+    AmbiguousInstrumentation { namespace: String, names: Names } => "several Instrumentations of namespace \"{namespace}\" match this pod with the same priority: {names}; name one in the annotation, or set spec.selector or spec.priority";
     /// The named one does not exist.
-    InstrumentationNotFound { name: ObjectName, known: Vec<String> } => "Instrumentation \"{name}\" not found; its namespace has: {known}";
+    InstrumentationNotFound { name: ObjectName, known: Names } => "Instrumentation \"{name}\" not found; its namespace has: {known}";
     /// It is in another namespace, and is not there or not for the pod's namespace. Which of the two is not
     /// told.
-    InstrumentationNotGranted { name: ObjectName, namespace: String, granted: Vec<String> } => "Instrumentation \"{name}\" not found, or not granted to namespace \"{namespace}\" by its annotation otel-webhook/allowed-namespaces; granted Instrumentations of its namespace: {granted}";
+    InstrumentationNotGranted { name: ObjectName, namespace: String, granted: Names } => "Instrumentation \"{name}\" not found, or not granted to namespace \"{namespace}\" by its annotation otel-webhook/allowed-namespaces; granted Instrumentations of its namespace: {granted}";
     /// Instrumentations of other namespaces are not allowed.
     CrossNamespaceDenied { name: ObjectName, namespace: String } => "Instrumentation \"{name}\" is in another namespace, which --cross-namespace=deny does not allow; create one in namespace \"{namespace}\" and name it";
     /// The default Instrumentation does not exist.
@@ -147,9 +168,9 @@ reasons! {
     /// It exists, but cannot be used.
     InstrumentationInvalid { name: ObjectName, problem: String } => "Instrumentation \"{name}\" cannot be used: {problem}";
     /// The pod has no such container.
-    ContainerNotFound { container: String, known: Vec<String> } => "container \"{container}\" not found; the pod has: {known}";
+    ContainerNotFound { container: Unknown, known: Names } => "{container} not found; the pod has: {known}";
     /// A list of container names without a name.
-    NoContainerNamed { annotations: Vec<Annotation>, known: Vec<String> } => "no container is named by {annotations}; the pod has: {known}";
+    NoContainerNamed { annotations: Vec<Annotation>, known: Names } => "no container is named by {annotations}; the pod has: {known}";
     /// A container is named twice for one language.
     ContainerNamedTwice { container: String, language: &'static str, annotations: Vec<Annotation> } => "container \"{container}\" is named twice for {language}, by {annotations}; name it once";
     /// Several languages, and no list of containers for each.
@@ -203,6 +224,12 @@ where
     T: NotAList,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Short { what: self.0, longest: LONGEST_TEXT }.fmt(f)
+    }
+}
+
+impl fmt::Display for Shown<'_, Names> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
@@ -228,6 +255,7 @@ impl NotAList for &str {}
 impl NotAList for ObjectName {}
 impl NotAList for Taken {}
 impl NotAList for Sign {}
+impl NotAList for Unknown {}
 impl NotAList for Annotation {}
 impl NotAList for Box<Shortage> {}
 
@@ -257,8 +285,8 @@ mod tests {
 
     #[test]
     fn a_sentence_names_the_value_and_what_is_valid() {
-        let reason =
-            Reason::ContainerNotFound { container: "ap".into(), known: vec!["app".into(), "proxy".into()] };
+        let (container, known) = (Unknown::One("ap".to_owned()), Names::of(["app", "proxy"]));
+        let reason = Reason::ContainerNotFound { container, known };
         assert_eq!(reason.code(), "ContainerNotFound");
         assert_eq!(reason.to_string(), "container \"ap\" not found; the pod has: app, proxy");
     }

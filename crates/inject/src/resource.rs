@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use super::{image, pod::Pod, settings::InitResources, workload::Workload};
 use otel_webhook_api::{RESOURCE_PREFIX, sizes::AgentSizes};
 
+/// The variable with the resource attributes.
+pub const RESOURCE_ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
 /// The variable with the pod's name, from the downward API.
 pub const POD_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_POD_NAME";
 /// The variable with the pod's UID, from the downward API.

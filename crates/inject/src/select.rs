@@ -12,6 +12,7 @@ use super::{
     reason::{ObjectName, Reason},
     selector::Selector,
     settings::{CrossNamespace, Settings},
+    shown::Names,
 };
 use otel_webhook_api::InstrumentationSpec;
 
@@ -146,7 +147,7 @@ impl<'p> Search<'p> {
             [only] => Ok(only),
             _ => Err(Reason::AmbiguousInstrumentation {
                 namespace: self.namespace.to_owned(),
-                names: best.iter().map(|ready| ready.name.name.to_string()).collect(),
+                names: Names::of(best.iter().map(|ready| &*ready.name.name)),
             }),
         }
     }
@@ -194,6 +195,6 @@ fn highest<'s>(all: impl Iterator<Item = &'s Arc<Compiled>>) -> Vec<&'s Arc<Comp
     best
 }
 
-fn names<'s>(stored: impl IntoIterator<Item = &'s Stored>) -> Vec<String> {
-    stored.into_iter().map(|stored| stored.name().name.to_string()).collect()
+fn names<'s>(stored: impl IntoIterator<Item = &'s Stored>) -> Names {
+    Names::of(stored.into_iter().map(|stored| &*stored.name().name))
 }

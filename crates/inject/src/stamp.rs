@@ -5,7 +5,13 @@
 
 use serde::Serialize;
 
-use super::{finding::Finding, json, reason::Reason, text::Map};
+use super::{
+    finding::Finding,
+    json,
+    reason::Reason,
+    shown::{LONGEST_NAME, Short, shown},
+    text::Map,
+};
 
 /// Label of pods that opted in: `"true"` if everything was injected, `"partial"` if a part was,
 /// else `"false"`.
@@ -15,7 +21,16 @@ pub const LABEL: &str = "otel-webhook/injected";
 pub const STATUS: &str = "otel-webhook/status";
 
 /// The maximum length of the annotation, in bytes.
-const LONGEST: usize = 2048;
+pub const LONGEST: usize = 2048;
+
+/// The maximum number of containers that are listed for a language and a result.
+const MOST_CONTAINERS: usize = 100;
+
+/// The maximum number of different notes of a language.
+const MOST_NOTES: usize = 10;
+
+/// The maximum length of the sentence, in characters, if the annotation would be too long.
+const SHORT_MESSAGE: usize = 120;
 
 /// The maximum size of all annotations of an object, in bytes; the API server rejects more.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
@@ -40,7 +55,10 @@ struct Entry<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<&'f str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    containers: Vec<&'f str>,
+    containers: Vec<String>,
+    /// The number of containers that are not listed.
+    #[serde(rename = "moreContainers", skip_serializing_if = "is_zero")]
+    more_containers: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -87,9 +105,15 @@ fn status(findings: &[Finding]) -> String {
     // Codes are more important than sentences, and those more than names.
     let shorten: [fn(&mut Entry<'_>); 5] = [
         |entry| entry.notes.clear(),
-        |entry| entry.message = entry.message.take().map(|message| message.chars().take(120).collect()),
+        |entry| {
+            let message = entry.message.take();
+            entry.message = message.map(|message| message.chars().take(SHORT_MESSAGE).collect());
+        },
         |entry| entry.message = None,
-        |entry| entry.containers.clear(),
+        |entry| {
+            entry.more_containers += entry.containers.len();
+            entry.containers.clear();
+        },
         |entry| entry.instrumentation = None,
     ];
     let mut text = json::of(&entries);
@@ -100,7 +124,14 @@ fn status(findings: &[Finding]) -> String {
         entries.iter_mut().for_each(step);
         text = json::of(&entries);
     }
+    while text.len() > LONGEST && entries.pop().is_some() {
+        text = json::of(&entries);
+    }
     text
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl<'f> Entry<'f> {
@@ -109,10 +140,11 @@ impl<'f> Entry<'f> {
         let mut entry = Self {
             language: finding.language,
             outcome: finding.reason.code(),
-            instrumentation: used.map(ToString::to_string),
+            instrumentation: used.map(|used| Short { what: used, longest: 2 * LONGEST_NAME }.to_string()),
             generation: used.and_then(|used| used.generation),
             hash: used.map(|used| &*used.hash),
             containers: Vec::new(),
+            more_containers: 0,
             message: (!finding.reason.is_injected()).then(|| finding.reason.to_string()),
             notes: Vec::new(),
         };
@@ -121,9 +153,14 @@ impl<'f> Entry<'f> {
     }
 
     fn add(&mut self, finding: &'f Finding) {
-        self.containers.extend(finding.container.as_deref());
+        let is_full = self.containers.len() == MOST_CONTAINERS;
+        let named = finding.container.as_deref().filter(|_| !is_full);
+        self.containers.extend(named.map(|name| shown(name).to_string()));
+        if named.is_none() && (finding.container.is_some() || finding.count() > 1) {
+            self.more_containers += finding.count();
+        }
         for note in finding.notes.iter().map(ToString::to_string) {
-            if !self.notes.contains(&note) {
+            if self.notes.len() < MOST_NOTES && !self.notes.contains(&note) {
                 self.notes.push(note);
             }
         }
@@ -138,7 +175,8 @@ mod tests {
     use crate::{
         finding::Used,
         note::Note,
-        reason::{Annotation, ObjectName},
+        reason::{Annotation, ObjectName, Unknown},
+        shown::Names,
     };
 
     fn finding(language: &'static str, container: Option<&str>, reason: Reason) -> Finding {
@@ -149,7 +187,10 @@ mod tests {
     #[test]
     fn the_label_shows_whether_everything_or_a_part_or_nothing_was_injected() {
         let one = |language, reason| finding(language, Some("app"), reason);
-        let ghost = || Reason::ContainerNotFound { container: "ghost".to_owned(), known: Vec::new() };
+        let ghost = || Reason::ContainerNotFound {
+            container: Unknown::One("ghost".to_owned()),
+            known: Names::default(),
+        };
         let disabled = || Reason::LanguageDisabled { language: "go" };
         let annotation = Annotation { key: "inject-go", of_namespace: false };
         let off = Reason::SwitchedOff { annotation };
@@ -175,8 +216,10 @@ mod tests {
             notes: noted(object),
             ..finding("java", Some(container), Reason::Injected)
         };
-        let refused =
-            Reason::ContainerNotFound { container: "\"web\"".to_owned(), known: vec!["app".to_owned()] };
+        let refused = Reason::ContainerNotFound {
+            container: Unknown::One("\"web\"".to_owned()),
+            known: Names::of(["app"]),
+        };
         let text =
             status(&[java("one", "Secret a"), java("two", "Secret a"), finding("nodejs", None, refused)]);
         let status: Value = serde_json::from_str(&text).expect("JSON");

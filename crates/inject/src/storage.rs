@@ -13,7 +13,7 @@ use limit::{Limit, RESERVE, Shortage};
 
 use super::{
     edit::PodEdit, finding::Finding, injection::Injection, note::Note, reason::Reason,
-    settings::InitResources,
+    settings::InitResources, shown::Names,
 };
 use otel_webhook_api::quantity::Quantity;
 
@@ -72,7 +72,7 @@ fn with_own_limit(injection: &Injection<'_, '_>, limit: Option<Limit>) -> Option
     let Some(own) = own else { return limit };
     Some(match limit {
         Some(limit) => Limit { amount: limit.amount.max(own), ..limit },
-        None => Limit { amount: own, containers: vec!["the init container of the agent".to_owned()] },
+        None => Limit { amount: own, containers: Names::of(["the init container of the agent"]) },
     })
 }
 

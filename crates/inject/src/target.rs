@@ -11,10 +11,8 @@ use super::{
     resource::{Attributes, Keys, NODE_NAME, POD_NAME, POD_UID},
 };
 
+pub use super::resource::RESOURCE_ATTRIBUTES;
 pub use notes::{certificates, of_target};
-
-/// The variable with the resource attributes.
-pub const RESOURCE_ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
 
 /// The reference to the variable's original, if that is a reference itself.
 const ORIGINAL: &str = "$(OTEL_INJECT_ORIGINAL_OTEL_RESOURCE_ATTRIBUTES)";

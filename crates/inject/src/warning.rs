@@ -1,6 +1,9 @@
 //! Warnings: languages that were opted in to but not injected, and injected ones with a probable mistake.
 
-use std::fmt;
+use std::{
+    collections::{HashMap, hash_map},
+    fmt,
+};
 
 use super::{
     architecture,
@@ -47,10 +50,16 @@ pub fn told(findings: &[Finding]) -> Vec<Warning<'_>> {
         finding.notes.iter().filter(|note| note.is_warning()).map(move |note| (finding, Some(note)))
     });
     let mut warnings: Vec<Warning<'_>> = Vec::new();
+    let mut seen: HashMap<_, usize> = HashMap::new();
     for (finding, note) in troubles.chain(noted) {
-        match warnings.iter_mut().find(|warning| warning.is_about(finding, note)) {
-            Some(first) => first.more += 1,
-            None => warnings.push(Warning { finding, note, more: 0 }),
+        // A note is the same warning in any language.
+        let about = (note, note.is_none().then_some(finding.language));
+        match seen.entry(about) {
+            hash_map::Entry::Occupied(at) => warnings[*at.get()].more += finding.count(),
+            hash_map::Entry::Vacant(free) => {
+                free.insert(warnings.len());
+                warnings.push(Warning { finding, note, more: 0 });
+            }
         }
     }
     warnings
@@ -60,10 +69,6 @@ impl Warning<'_> {
     /// The stable code of the warning, in camel case.
     pub fn code(&self) -> &'static str {
         self.note.map_or_else(|| self.finding.reason.code(), Note::code)
-    }
-
-    fn is_about(&self, finding: &Finding, note: Option<&Note>) -> bool {
-        self.note == note && (note.is_some() || self.finding.language == finding.language)
     }
 }
 
@@ -80,13 +85,20 @@ impl fmt::Display for Warning<'_> {
 /// Adds the warnings about each injected container to its finding. All languages are injected by
 /// now, so the variables are those that the container will have.
 pub fn add(findings: &mut [Finding], plans: &[Plan<'_>], edit: &PodEdit<'_>) {
-    for finding in findings.iter_mut().filter(|finding| finding.reason.is_injected()) {
-        let named =
-            |edited: &&ContainerEdit<'_>| finding.container.as_deref() == Some(&*edited.container.name);
-        let Some(plan) = plans.iter().find(|plan| plan.language.name == finding.language) else { continue };
-        finding.notes.extend(of_image(plan, edit.pod));
-        finding.notes.extend(of_module(plan));
-        if let Some(edited) = edit.containers.iter().find(named) {
+    let injected = |finding: &&mut Finding| finding.reason.is_injected();
+    if !findings.iter().any(|finding| finding.reason.is_injected()) {
+        return;
+    }
+    // What is the same for all containers of a language is looked for once.
+    let of_language = |plan: &Plan<'_>| [of_image(plan, edit.pod), of_module(plan)];
+    let of_languages: Vec<_> = plans.iter().map(of_language).collect();
+    let edited = by_name(&edit.containers);
+    for finding in findings.iter_mut().filter(injected) {
+        let plan = plans.iter().zip(&of_languages).find(|(plan, _)| plan.language.name == finding.language);
+        let Some((plan, of_language)) = plan else { continue };
+        finding.notes.extend(of_language.iter().flatten().cloned());
+        let container = finding.container.as_deref();
+        if let Some(edited) = container.and_then(|name| edited.get(name)) {
             let others = other_agent::find(plan.language.name, &edited.env);
             finding.notes.extend(others.into_iter().map(Note::OtherAgent));
             if plan.language.exports_from_target {
@@ -94,6 +106,12 @@ pub fn add(findings: &mut [Finding], plans: &[Plan<'_>], edit: &PodEdit<'_>) {
             }
         }
     }
+}
+
+/// The edited containers by their names.
+fn by_name<'e, 'p>(edits: &'e [ContainerEdit<'p>]) -> HashMap<&'e str, &'e ContainerEdit<'p>> {
+    // The first of several with a name.
+    edits.iter().rev().map(|edit| (&*edit.container.name, edit)).collect()
 }
 
 /// The warnings about the exporter of a container with these variables. `container` is the original

@@ -2,6 +2,7 @@
 //!
 //! From the bottom up:
 //!
+//! - `line`, `bounds`: text for lines and headers, and its maximum size
 //! - [`envelope`]: the review around its object
 //! - [`request`]: a pod, borrowed from the body
 //! - [`refusal`]: the status of a response that rejects an object
@@ -9,13 +10,14 @@
 //!
 //! No I/O, no clock.
 
+mod bounds;
 pub mod envelope;
 mod line;
 pub mod refusal;
 pub mod request;
 pub mod response;
 
+pub use bounds::{LONGEST_SUMMARY, LONGEST_WARNING, MOST_WARNINGS, name_in_line, summary_of, text_in_line};
 pub use envelope::MalformedReview;
-pub use line::one_line;
 pub use request::{AdmissionRequest, Skip};
 pub use response::{AdmissionResponse, Panicked};

@@ -5,16 +5,13 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 use base64::Engine;
 use json_patch::Patch;
 
-use super::{line::one_line, refusal::Status};
-use otel_webhook_inject::{Outcome, reason::Reason};
+use super::{
+    bounds::{summary_of, warning_of, warnings_of},
+    refusal::Status,
+};
+use otel_webhook_inject::{Finding, Outcome, Warning, reason::Reason, shown::shown};
 use serde::Serialize;
 use serde_json::value::RawValue;
-
-/// The maximum length of a warning, in bytes: the API server truncates at 256 characters.
-const LONGEST_WARNING: usize = 250;
-
-/// The maximum size of all warnings, in bytes; the API server ignores more.
-const MOST_WARNINGS: usize = 4096;
 
 /// The response to one request.
 #[derive(Debug)]
@@ -66,7 +63,7 @@ impl<'a> AdmissionResponse<'a> {
             uid,
             allowed: true,
             patch: None,
-            warnings: warning.into_iter().map(cut).collect(),
+            warnings: warning.iter().map(warning_of).collect(),
             audit: None,
             status: None,
         }
@@ -86,7 +83,7 @@ impl<'a> AdmissionResponse<'a> {
     /// The same with warnings for the client.
     #[must_use]
     pub fn warning<W: fmt::Display>(self, warnings: impl IntoIterator<Item = W>) -> Self {
-        Self { warnings: all_of(warnings.into_iter().map(|warning| warning.to_string())), ..self }
+        Self { warnings: warnings_of(warnings), ..self }
     }
 
     /// The response for a decision.
@@ -96,7 +93,7 @@ impl<'a> AdmissionResponse<'a> {
         };
         let asked = !outcome.findings.is_empty();
         Self {
-            warnings: all_of(outcome.warnings().iter().map(|warning| format!("otel-webhook: {warning}"))),
+            warnings: warnings_of(outcome.told().iter().map(Prefixed)),
             audit: asked.then(|| Audit::of(outcome)),
             patch: Some(outcome.patch.text().into()).filter(|_| !outcome.patch.is_empty()),
             ..Self::allowed(uid, None)
@@ -178,57 +175,37 @@ struct Body<'a> {
 
 /// `java/order=Injected python=NoInstrumentation`: each language and container with its code.
 fn summary(outcome: &Outcome) -> String {
-    let mut text = String::with_capacity(64);
-    for (index, finding) in outcome.findings.iter().enumerate() {
-        if index > 0 {
-            text.push(' ');
-        }
-        text.push_str(finding.language);
+    summary_of(outcome.findings.iter().map(Summed))
+}
+
+/// A warning with the name of the program.
+struct Prefixed<'w>(&'w Warning<'w>);
+
+impl fmt::Display for Prefixed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "otel-webhook: {}", self.0)
+    }
+}
+
+/// A finding in the summary; with the number of containers if it is about several.
+struct Summed<'f>(&'f Finding);
+
+impl fmt::Display for Summed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(finding) = self;
+        f.write_str(finding.language)?;
         if let Some(container) = &finding.container {
-            text.push('/');
-            text.push_str(container);
+            write!(f, "/{}", shown(container))?;
         }
-        text.push('=');
-        text.push_str(finding.reason.code());
+        write!(f, "={}", finding.reason.code())?;
+        if finding.count() > 1 { write!(f, "({})", finding.count()) } else { Ok(()) }
     }
-    one_line(text)
-}
-
-/// The warnings that the API server accepts.
-fn all_of(warnings: impl Iterator<Item = String>) -> Vec<String> {
-    let mut left = MOST_WARNINGS;
-    warnings
-        .map(|warning| cut(&warning))
-        .take_while(|warning| {
-            let fits = warning.len() <= left;
-            left = left.saturating_sub(warning.len());
-            fits
-        })
-        .collect()
-}
-
-/// One warning, truncated and valid in a header: the API server drops those
-/// with control characters.
-fn cut(warning: &str) -> String {
-    let mut warning = warning.replace(char::is_control, " ");
-    if warning.len() > LONGEST_WARNING {
-        let end = (0..=LONGEST_WARNING - 3).rev().find(|&end| warning.is_char_boundary(end));
-        warning.truncate(end.unwrap_or_default());
-        warning.push('…');
-    }
-    warning
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use otel_webhook_inject::{Finding, reason::Sign};
-
-    #[test]
-    fn a_warning_is_truncated_between_characters() {
-        let cut = cut(&"ü".repeat(300));
-        assert!(cut.len() <= LONGEST_WARNING && cut.ends_with("ü…"), "{cut}");
-    }
+    use otel_webhook_inject::reason::Sign;
 
     fn audited(reasons: Vec<Reason>) -> serde_json::Value {
         let finding = |reason| Finding {

@@ -41,9 +41,7 @@ fn inject_target(injection: &mut Injection<'_, '_>, place: Place) -> Result<(Rea
 /// Another language was skipped in the container because its attributes cannot
 /// be extended. Setting them now would inject that language in a second review.
 fn left_out_for_attributes(injection: &Injection<'_, '_>, place: Place) -> Option<Reason> {
-    let container = injection.name(place);
-    let here = injection.findings.iter().filter(|finding| finding.container.as_deref() == Some(container));
-    let mut reasons = here.map(|finding| &finding.reason);
-    let same = |reason: &&Reason| matches!(reason, Reason::OptionalReference { variable } if variable == target::RESOURCE_ATTRIBUTES);
-    reasons.find(same).cloned()
+    let variable = target::RESOURCE_ATTRIBUTES;
+    let is_left_out = injection.edit.without_attributes.contains(&place);
+    is_left_out.then(|| Reason::OptionalReference { variable: variable.to_owned() })
 }

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use crate::{
     demand::{Amounts, limits_of},
     pod::{Container, Pod},
+    shown::Names,
 };
 use otel_webhook_api::quantity::Quantity;
 
@@ -21,7 +22,7 @@ pub struct Limit {
     /// The amount.
     pub amount: Quantity,
     /// The containers with a limit.
-    pub containers: Vec<String>,
+    pub containers: Names,
 }
 
 impl Limit {
@@ -29,11 +30,10 @@ impl Limit {
     /// `spec.resources` is not used.
     pub fn of(pod: &Pod<'_>) -> Option<Self> {
         let (mut running, mut started, mut peak) = (None, None, None);
-        let mut containers = Vec::new();
+        let mut containers = Names::default();
         let mut read = |one: &Container<'_>| {
             let own = one.resources.and_then(limit);
-            containers.extend(own.map(|_| one.name.to_string()));
-            own
+            own.inspect(|_| containers.push(&one.name))
         };
         for one in pod.spec.containers.iter() {
             running = sum(running, read(one));
@@ -71,7 +71,6 @@ pub struct Shortage {
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { limit: Limit { amount, containers }, need, least, claim } = self;
-        let containers = containers.join(", ");
         write!(
             f,
             "the pod's limit of ephemeral storage is {amount} (sum of its containers' limits; those with one: \
@@ -114,10 +113,8 @@ mod tests {
     fn limit_of(spec: &Value) -> String {
         let text = json!({"spec": spec}).to_string();
         let pod = Pod::parse(&text).expect("a pod");
-        Limit::of(&pod).map_or_else(
-            || "none".to_owned(),
-            |limit| format!("{} by {}", limit.amount, limit.containers.join(", ")),
-        )
+        Limit::of(&pod)
+            .map_or_else(|| "none".to_owned(), |limit| format!("{} by {}", limit.amount, limit.containers))
     }
 
     fn container(name: &str, limit: &str) -> Value {

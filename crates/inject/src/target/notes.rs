@@ -5,6 +5,7 @@ use crate::{
     injection::Injection,
     note::Note,
     pod::EnvFrom,
+    shown::Names,
 };
 
 /// The notes about extended variables of a target.
@@ -13,8 +14,8 @@ pub fn of_target(injection: &mut Injection<'_, '_>, place: Place, extended: &[&'
     let sources = container_at(injection.facts.pod, place).sources().unwrap_or_default();
     if let Ok(target) = injection.target(place) {
         for variable in extended {
-            let able: Vec<_> =
-                sources.iter().filter(|source| variable.starts_with(&*source.prefix)).map(name).collect();
+            let able = sources.iter().filter(|source| variable.starts_with(&*source.prefix));
+            let able = Names::of(able.map(name));
             // An entry of the container's own list overrides envFrom,
             // with and without the webhook.
             if !target.env.has(variable) && !able.is_empty() {

@@ -7,7 +7,10 @@ use crate::cli::check::{
     registration::tests::{labels, operator, registration},
     survey::tests::{Seen, seen},
 };
-use otel_webhook_inject::reason::{ObjectName, Reason};
+use otel_webhook_inject::{
+    reason::{ObjectName, Reason},
+    shown::Names,
+};
 
 fn codes(results: &[CheckResult]) -> Vec<Code> {
     results.iter().map(|result| result.code).collect()
@@ -68,7 +71,7 @@ fn missing_grants_of_other_namespaces_are_reasons_of_the_namespace() {
     let name = || ObjectName { namespace: "infra".into(), name: "base".into() };
     let namespace = || "shop".to_owned();
     for reason in [
-        Reason::InstrumentationNotGranted { name: name(), namespace: namespace(), granted: Vec::new() },
+        Reason::InstrumentationNotGranted { name: name(), namespace: namespace(), granted: Names::default() },
         Reason::CrossNamespaceDenied { name: name(), namespace: namespace() },
         Reason::DefaultInstrumentationNotFound { name: name() },
     ] {

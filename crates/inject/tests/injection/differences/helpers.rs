@@ -1,6 +1,6 @@
 //! Known proxies and helpers are not what is meant where no container is named.
 
-use otel_webhook_inject::{Finding, Note, helpers::Helpers};
+use otel_webhook_inject::{Finding, Note, helpers::Helpers, shown::Names};
 use otel_webhook_testkit::{
     objects::pod,
     surroundings::{Injected, with},
@@ -28,7 +28,7 @@ fn d30_known_proxies_and_helpers_are_skipped_and_named() {
     assert_eq!(injected.codes(), ["java/app: Injected"]);
     let expected = Note::HelpersSkipped {
         container: "app".to_owned(),
-        skipped: vec!["istio-proxy".to_owned(), "vault-agent".to_owned()],
+        skipped: Names::of(["istio-proxy", "vault-agent"]),
     };
     assert_eq!(notes(&injected), [&expected]);
     assert_eq!(
