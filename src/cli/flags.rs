@@ -63,6 +63,12 @@ pub struct InjectionFlags {
         value_parser = AgentSizes::parse_one)]
     agent_size: Vec<(String, Quantity)>,
 
+    /// Maximum size of an injected pod as JSON, at least 64Ki: a language that would make the pod larger is
+    /// skipped; the default is the maximum of etcd (--max-request-bytes)
+    #[arg(long, env = "OTEL_WEBHOOK_MAX_POD_SIZE", value_name = "SIZE", value_parser = max_pod_size,
+        default_value = "1536Ki")]
+    max_pod_size: usize,
+
     #[command(flatten)]
     images: ImageFlags,
 }
@@ -124,6 +130,7 @@ impl InjectionFlags {
             },
             helpers: Helpers::with(self.helper_containers.iter().cloned()),
             sizes: AgentSizes::with(self.agent_size.iter().cloned()),
+            max_pod_size: self.max_pod_size,
         }
     }
 
@@ -165,6 +172,15 @@ fn language_image(text: &str) -> Result<(String, String), String> {
     Ok((language.to_owned(), image.to_owned()))
 }
 
+fn max_pod_size(text: &str) -> Result<usize, String> {
+    /// Ordinary pods are smaller.
+    const LEAST: usize = 64 * 1024;
+    let size = Quantity::parse(text).and_then(Quantity::whole).filter(|size| *size >= LEAST);
+    size.ok_or_else(|| {
+        format!("\"{text}\" is not a size; expected a quantity of at least 64Ki, such as 1536Ki")
+    })
+}
+
 fn registry(text: &str) -> Result<String, String> {
     let text = text.trim_end_matches('/');
     if text.is_empty() || text.contains("://") || text.contains(char::is_whitespace) {
@@ -188,6 +204,18 @@ mod tests {
         ] {
             let found = language_image(text).expect_err(text);
             assert!(found.contains(problem), "{found}");
+        }
+    }
+
+    #[test]
+    fn the_maximum_pod_size_is_a_quantity() {
+        assert_eq!(max_pod_size("1536Ki"), Ok(inject::growth::MAX_POD_SIZE));
+        assert_eq!(max_pod_size("3M"), Ok(3_000_000));
+        for text in ["", "large", "-1Mi", "63Ki", "1e99"] {
+            let found = max_pod_size(text).expect_err(text);
+            let expected =
+                format!("\"{text}\" is not a size; expected a quantity of at least 64Ki, such as 1536Ki");
+            assert_eq!(found, expected);
         }
     }
 

@@ -133,6 +133,11 @@ impl Quantity {
         self.0.checked_rem(unit.0) == Some(0)
     }
 
+    /// The number of whole units, such as bytes, rounded down; `None` if it is negative or too large.
+    pub fn whole(self) -> Option<usize> {
+        usize::try_from(self.0.div_euclid(ONE)).ok()
+    }
+
     /// Whether it is zero.
     pub fn is_zero(self) -> bool {
         self.0 == 0

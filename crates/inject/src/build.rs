@@ -5,12 +5,16 @@ use std::cell::OnceCell;
 use super::{
     agents, autoscaler,
     decide::Decision,
+    demand::Demand,
     edit::PodEdit,
     finding::Finding,
+    growth::Excess,
     injection::Injection,
+    input::Input,
     note::Note,
     outcome::Outcome,
     patch,
+    reason::Reason,
     resource::PodFacts,
     secrets, stamp, storage, warning,
     workload::{self, Owners},
@@ -18,10 +22,10 @@ use super::{
 
 /// Builds the patch and the findings.
 pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
-    let Decision { input, annotations, plans, mut findings } = decision;
-    if plans.is_empty() && findings.is_empty() {
+    if decision.plans.is_empty() && decision.findings.is_empty() {
         return Outcome::default();
     }
+    let Decision { input, plans, .. } = &decision;
     let with_uids = plans.iter().any(|plan| plan.instrumentation.resource.with_uids);
     let facts = PodFacts {
         pod: input.pod,
@@ -30,40 +34,88 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         init_resources: input.settings.init_resources,
         sizes: &input.settings.sizes,
     };
+    let Edited { edit, mut findings } = edited(&decision, &facts);
+    note_unlearned(&mut findings, &facts.workload);
+    storage::warn_of_pod(&mut findings, &edit);
+    warning::add(&mut findings, plans, &edit);
+    finish(input, &edit, findings)
+}
+
+/// The edits of all languages, and their findings.
+struct Edited<'p> {
+    edit: PodEdit<'p>,
+    findings: Vec<Finding>,
+}
+
+/// Edits the pod. A language that would make it too large is skipped, and the others stay: since they
+/// share the variables of containers, the pod is edited again without it.
+fn edited<'p>(decision: &Decision<'p>, facts: &PodFacts<'p>) -> Edited<'p> {
     let demand = OnceCell::new();
-    let mut edit = PodEdit::new(input.pod);
-    for plan in &plans {
+    let mut too_large: Vec<Option<Excess>> = vec![None; decision.plans.len()];
+    loop {
+        match try_edit(decision, facts, &demand, &too_large) {
+            Ok(edited) => return edited,
+            Err((index, excess)) => too_large[index] = Some(excess),
+        }
+    }
+}
+
+/// Edits the pod.
+///
+/// # Errors
+/// The index of the first plan that would make the pod too large.
+fn try_edit<'p>(
+    decision: &Decision<'p>,
+    facts: &PodFacts<'p>,
+    demand: &OnceCell<Demand<'p>>,
+    too_large: &[Option<Excess>],
+) -> Result<Edited<'p>, (usize, Excess)> {
+    let input = &decision.input;
+    let mut edit = PodEdit::new(input.pod, input.settings.max_pod_size);
+    let mut findings = decision.findings.clone();
+    for (index, plan) in decision.plans.iter().enumerate() {
         let mut injection = Injection {
             plan,
-            annotations: &annotations,
+            annotations: &decision.annotations,
             namespace: input.catalogue.namespace(input.namespace),
-            facts: &facts,
-            demand: &demand,
+            facts,
+            demand,
             edit: &mut edit,
             findings: &mut findings,
         };
-        match secrets::check(&injection) {
+        let allowed = match too_large[index] {
+            None => secrets::check(&injection),
+            Some(excess) => Err(Reason::PodTooLarge { excess }),
+        };
+        match allowed {
             Ok(()) => agents::inject(&mut injection),
             Err(reason) => injection.report_all(reason),
         }
+        injection.edit.check_size(0).map_err(|excess| (index, excess))?;
         injection.note_image();
         if let Some(note) = &plan.note {
             injection.note(note.clone());
         }
     }
-    note_unlearned(&mut findings, &facts.workload);
-    storage::warn_of_pod(&mut findings, &edit);
-    warning::add(&mut findings, &plans, &edit);
+    Ok(Edited { edit, findings })
+}
+
+/// Adds the stamp and the annotation for the cluster autoscaler, and writes the patch.
+fn finish(input: &Input<'_>, edit: &PodEdit<'_>, findings: Vec<Finding>) -> Outcome {
     let mut stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
     let own = &input.pod.metadata.annotations;
     stamp.1.retain(|one| stamp::has_room(own, &[], one));
+    if edit.check_size(stamp::size(&stamp)).is_err() {
+        stamp = stamp::Stamp::default();
+    }
     // A stamp may have been copied with other annotations: only the injection decides.
     let is_injected = findings.iter().any(|finding| finding.reason.is_injected());
     let carries = |(key, value): &(&str, String)| own.get(key) == Some(value.as_str());
     let is_stamped = !is_injected && !stamp.1.is_empty() && stamp.1.iter().all(carries);
-    let evict = autoscaler::annotation(&edit).filter(|_| input.settings.safe_to_evict);
+    let evict = autoscaler::annotation(edit).filter(|_| input.settings.safe_to_evict);
     let evict = evict.filter(|one| stamp::has_room(own, &stamp.1, one));
-    Outcome { patch: patch::operations(&edit, &stamp, evict), findings, is_stamped }
+    let evict = evict.filter(|(_, value)| edit.check_size(stamp::size(&stamp) + value.len()).is_ok());
+    Outcome { patch: patch::operations(edit, &stamp, evict), findings, is_stamped }
 }
 
 /// Adds notes about owner lookups that timed out.

@@ -11,6 +11,8 @@ use serde_json::Value;
 use super::{
     added::{NewContainer, NewInitContainer, NewMount},
     env::Env,
+    growth::{Excess, Growth},
+    json,
     pod::{Container, Mount, Pod, Unreadable},
     reason::Reason,
 };
@@ -39,9 +41,13 @@ pub struct PodEdit<'p> {
     /// Volumes to add.
     pub volumes: Volumes<'p>,
     /// Init containers to add.
-    pub init_containers: Vec<NewInitContainer<'p>>,
+    init_containers: Vec<NewInitContainer<'p>>,
     /// Containers to append.
-    pub sidecars: Vec<NewContainer<'p>>,
+    sidecars: Vec<NewContainer<'p>>,
+    /// How much may be added.
+    growth: Growth,
+    /// The size of what is added, except for volumes, in bytes.
+    added: usize,
     /// Whether to set `shareProcessNamespace`.
     pub share_process_namespace: bool,
 }
@@ -57,6 +63,8 @@ pub struct ContainerEdit<'p> {
     pub env: Env<'p>,
     /// Its mounts.
     pub mounts: Mounts<'p>,
+    /// The size of what is added, when it was last measured.
+    added: usize,
 }
 
 /// The mounts of a container.
@@ -72,7 +80,11 @@ pub struct Mounts<'p> {
 
 /// The volumes to add.
 #[derive(Debug, Default)]
-pub struct Volumes<'p>(Vec<NewVolume<'p>>);
+pub struct Volumes<'p> {
+    list: Vec<NewVolume<'p>>,
+    /// Their size as JSON, in bytes.
+    size: usize,
+}
 
 /// A volume to add.
 #[derive(Debug, Serialize)]
@@ -110,7 +122,7 @@ pub fn is_empty_dir(source: &Value) -> bool {
 
 impl<'p> PodEdit<'p> {
     /// No edits yet.
-    pub fn new(pod: &'p Pod<'p>) -> Self {
+    pub fn new(pod: &'p Pod<'p>, max_pod_size: usize) -> Self {
         Self {
             pod,
             containers: Vec::new(),
@@ -119,6 +131,8 @@ impl<'p> PodEdit<'p> {
             volumes: Volumes::default(),
             init_containers: Vec::new(),
             sidecars: Vec::new(),
+            growth: Growth { pod: pod.size, most: max_pod_size },
+            added: 0,
             share_process_namespace: false,
         }
     }
@@ -138,10 +152,49 @@ impl<'p> PodEdit<'p> {
             container,
             env: own_env(container)?,
             mounts: Mounts { own, ..Mounts::default() },
+            added: 0,
         });
         let at = self.containers.len() - 1;
         self.opened.insert(place, at);
         Ok(at)
+    }
+
+    /// The init containers to add.
+    pub fn init_containers(&self) -> &[NewInitContainer<'p>] {
+        &self.init_containers
+    }
+
+    /// The containers to append.
+    pub fn sidecars(&self) -> &[NewContainer<'p>] {
+        &self.sidecars
+    }
+
+    /// Adds an init container.
+    pub fn add_init_container(&mut self, init: NewInitContainer<'p>) {
+        self.added += json::of(&init.container).len();
+        self.init_containers.push(init);
+    }
+
+    /// Appends a container.
+    pub fn add_sidecar(&mut self, sidecar: NewContainer<'p>) {
+        self.added += json::of(&sidecar).len();
+        self.sidecars.push(sidecar);
+    }
+
+    /// Measures what is added to a container; to be called after its edits.
+    pub fn measure(&mut self, place: Place) {
+        let Some(edit) = self.opened.get(&place).and_then(|at| self.containers.get_mut(*at)) else { return };
+        let before = edit.added;
+        edit.added = edit.env.added() + edit.mounts.added();
+        self.added = self.added - before + edit.added;
+    }
+
+    /// Checks that the edits so far, and so many bytes more, may be added (D33).
+    ///
+    /// # Errors
+    /// The exceeded maximum.
+    pub fn check_size(&self, more: usize) -> Result<(), Excess> {
+        self.growth.check(self.added + self.volumes.size + more)
     }
 
     /// Whether the pod has a volume of a name, or gets one.
@@ -207,6 +260,12 @@ impl<'p> Mounts<'p> {
         self.added.push(mount);
     }
 
+    /// The size of what is added as JSON, about, in bytes.
+    fn added(&self) -> usize {
+        const EMPTY: usize = r#"{"name":"","mountPath":"","readOnly":true},"#.len();
+        self.added.iter().map(|mount| mount.volume.len() + mount.path.len() + EMPTY).sum()
+    }
+
     fn kept(&self) -> impl Iterator<Item = &Mount<'p>> {
         let kept = self.own.iter().enumerate().filter(|(index, _)| Some(*index) != self.removed);
         kept.map(|(_, mount)| mount)
@@ -216,21 +275,22 @@ impl<'p> Mounts<'p> {
 impl<'p> Volumes<'p> {
     /// Whether a volume of a name is among them.
     pub fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|volume| volume.name == name)
+        self.list.iter().any(|volume| volume.name == name)
     }
 
     /// Adds a volume.
     pub fn add(&mut self, volume: NewVolume<'p>) {
-        self.0.push(volume);
+        self.size += json::of(&volume).len();
+        self.list.push(volume);
     }
 
     /// How much of the pod's ephemeral storage their content needs.
     pub fn held(&self) -> Quantity {
-        self.0.iter().fold(Quantity::ZERO, |sum, volume| sum.plus(volume.holds))
+        self.list.iter().fold(Quantity::ZERO, |sum, volume| sum.plus(volume.holds))
     }
 
     /// The volumes in order.
     pub fn iter(&self) -> impl Iterator<Item = &NewVolume<'p>> {
-        self.0.iter()
+        self.list.iter()
     }
 }

@@ -176,6 +176,11 @@ impl<'p> Injection<'_, 'p> {
                 }
                 Err(reason) => self.report(place, reason, Vec::new()),
             }
+            self.edit.measure(place);
+            // The whole language is skipped then.
+            if self.edit.check_size(0).is_err() {
+                break;
+            }
         }
         injected
     }

@@ -14,7 +14,7 @@
 //!
 //! - text and JSON: `json`, `path`, [`text`], [`shown`]
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], `image`, `pod_security`, [`selector`]
-//! - results: [`reason`], `note`, `other_agent`, `finding`, `outcome`
+//! - results: [`reason`], `note`, `other_agent`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], `input`
@@ -41,6 +41,7 @@ pub mod env;
 mod exporter;
 mod finding;
 mod fitting;
+pub mod growth;
 pub mod helpers;
 mod image;
 mod injection;

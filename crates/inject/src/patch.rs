@@ -129,7 +129,7 @@ pub fn operations(
         edit_container(&mut out, container);
     }
     insert_init_containers(&mut out, edit);
-    let sidecars = edit.sidecars.iter().map(Item::Container);
+    let sidecars = edit.sidecars().iter().map(Item::Container);
     out.append("/spec/containers", pod.spec.containers.len(), sidecars);
     out.append("/spec/volumes", pod.spec.volumes.len(), edit.volumes.iter().map(Item::Volume));
     if edit.share_process_namespace {
@@ -205,7 +205,7 @@ fn edit_mounts<'e>(out: &mut Operations<'e>, list: &str, mounts: &'e Mounts<'e>)
 fn insert_init_containers<'e>(out: &mut Operations<'e>, edit: &'e PodEdit<'e>) {
     let present = edit.pod.spec.init_containers.len();
     let list = "/spec/initContainers";
-    let mut added: Vec<_> = edit.init_containers.iter().collect();
+    let mut added: Vec<_> = edit.init_containers().iter().collect();
     added.sort_by_key(|init| init.before);
     if present == 0 {
         return out.append(list, 0, added.iter().map(|init| Item::Container(&init.container)));

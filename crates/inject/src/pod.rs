@@ -13,6 +13,9 @@ use super::text::{List, Map, Object, Text, object_or_default, optional_object};
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pod<'a> {
+    /// The length of its JSON, in bytes; in a review that of the whole review, which is hardly more.
+    #[serde(skip)]
+    pub size: usize,
     /// The pod's metadata.
     #[serde(borrow, deserialize_with = "metadata")]
     pub metadata: Metadata<'a>,
@@ -273,7 +276,7 @@ impl<'a> Pod<'a> {
     /// # Errors
     /// If the text is not a valid pod.
     pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<Object<Self>>(json).map(|object| object.0)
+        serde_json::from_str::<Object<Self>>(json).map(|object| Self { size: json.len(), ..object.0 })
     }
 
     /// Whether it is a mirror pod: the API server's copy of a static pod.

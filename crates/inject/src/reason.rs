@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::{
+    growth::Excess,
     shown::{LONGEST_TEXT, Names, Short, shown},
     storage::limit::Shortage,
 };
@@ -210,6 +211,8 @@ reasons! {
     ConfigPath { field: &'static str, value: String } => "{field}: \"{value}\" cannot be mounted over; set an absolute path of a file or folder below the root";
     /// The kubelet would evict the pod.
     EphemeralStorage { shortage: Box<Shortage> } => "{shortage}";
+    /// The API server or etcd would not take the pod.
+    PodTooLarge { excess: Excess } => "{excess}; name fewer containers, or shorten the variables and resource attributes of the Instrumentation and of the pod's annotations";
     /// The pod has no containers.
     NoContainers => "the pod has no containers";
     /// A list of a container cannot be parsed.
@@ -256,6 +259,7 @@ impl NotAList for ObjectName {}
 impl NotAList for Taken {}
 impl NotAList for Sign {}
 impl NotAList for Unknown {}
+impl NotAList for Excess {}
 impl NotAList for Annotation {}
 impl NotAList for Box<Shortage> {}
 

@@ -2,7 +2,7 @@
 
 use otel_webhook_api::sizes::AgentSizes;
 
-use super::{helpers::Helpers, language::LanguageSet, reason::ObjectName};
+use super::{growth::MAX_POD_SIZE, helpers::Helpers, language::LanguageSet, reason::ObjectName};
 
 /// The settings of an installation, for all pods.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Settings {
     pub helpers: Helpers,
     /// The sizes of agents in their volumes.
     pub sizes: AgentSizes,
+    /// The maximum size of an injected pod, in bytes.
+    pub max_pod_size: usize,
 }
 
 impl Default for Settings {
@@ -38,6 +40,7 @@ impl Default for Settings {
             cross_namespace: CrossNamespace::Allow,
             helpers: Helpers::default(),
             sizes: AgentSizes::default(),
+            max_pod_size: MAX_POD_SIZE,
         }
     }
 }

@@ -93,6 +93,11 @@ pub fn has_room(own: &Map<'_>, added: &[(&'static str, String)], one: &(&'static
     own.chain(added).sum::<usize>() + one.0.len() + one.1.len() <= MOST_ANNOTATIONS
 }
 
+/// The size of a stamp, about, in bytes.
+pub fn size((labels, annotations): &Stamp) -> usize {
+    labels.iter().chain(annotations).map(|(key, value)| key.len() + value.len()).sum()
+}
+
 fn status(findings: &[Finding]) -> String {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for finding in findings {

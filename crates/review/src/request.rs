@@ -60,7 +60,11 @@ impl<'a> AdmissionRequest<'a> {
     /// If there is no uid.
     pub fn parse(body: &'a [u8]) -> Result<Self, MalformedReview> {
         match Envelope::<Object<Box<Pod<'a>>>>::parse(body) {
-            Ok(envelope) => Ok(Self::of(envelope, |pod| Ok(pod.0))),
+            Ok(envelope) => Ok(Self::of(envelope, |Object(mut pod)| {
+                // Copying the pod's JSON to measure it would cost as much as reading it.
+                pod.size = body.len();
+                Ok(pod)
+            })),
             Err(MalformedReview::NotAReview(problem)) => {
                 let unreadable = |what| Err(Skip::Unreadable { what, problem: problem.to_string() });
                 match Envelope::<IgnoredAny>::parse(body) {

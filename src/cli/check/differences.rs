@@ -18,7 +18,7 @@ use seen::Seen;
 type Rule = fn(&Seen<'_>) -> bool;
 
 /// The rules, by number.
-static RULES: [(u8, Rule); 28] = [
+static RULES: [(u8, Rule); 29] = [
     (1, by_pod::original_kept),
     (2, by_finding::every_target_skipped),
     (3, by_pod::extension_has_pull_policy),
@@ -47,6 +47,7 @@ static RULES: [(u8, Rule); 28] = [
     (29, by_pod::node_name_added),
     (30, by_finding::helpers_skipped),
     (32, by_finding::bounded_by_namespace),
+    (33, |seen| seen.has("PodTooLarge")),
 ];
 
 /// Returns the differences of a case, by number.

@@ -159,14 +159,18 @@ fn add_to_pod<'p>(
     let before = injection.edit.init_place(first);
     let resources = init_resources(injection, before);
     let mount = NewMount::new(agent.name, agent.mount_path);
+    let security_context = security_context(injection, first);
     for Copying { name, image, command } in copies {
         let container = NewContainer {
             command,
             volume_mounts: mounts(Vec::new(), [mount.clone()]),
             image_pull_policy: pull_policy(injection.instrumentation().image_pull_policy.as_deref()),
-            security_context: security_context(injection, first),
+            security_context: security_context.clone(),
             ..NewContainer::new(name, image, resources.clone())
         };
-        injection.edit.init_containers.push(NewInitContainer { before, container });
+        injection.edit.add_init_container(NewInitContainer { before, container });
+        if injection.edit.check_size(0).is_err() {
+            return;
+        }
     }
 }

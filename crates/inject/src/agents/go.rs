@@ -66,7 +66,7 @@ fn add_sidecar(injection: &mut Injection<'_, '_>, place: Place) -> Result<Vec<No
     let said = injection.prepared().security_context.as_ref().map(Cow::Borrowed);
     // The agent loads programs into the kernel, which requires all privileges on the node.
     let privileged = || Cow::Owned(json!({"privileged": true, "runAsUser": 0}));
-    injection.edit.sidecars.push(NewContainer {
+    injection.edit.add_sidecar(NewContainer {
         env: variables(env, &[]),
         volume_mounts: mounts(Vec::new(), folders.added),
         image_pull_policy: pull_policy(instrumentation.image_pull_policy.as_deref()),

@@ -20,6 +20,10 @@ pub fn inject(injection: &mut Injection<'_, '_>) {
             Ok((reason, notes)) => injection.report(place, reason, notes),
             Err(reason) => injection.report(place, reason, Vec::new()),
         }
+        injection.edit.measure(place);
+        if injection.edit.check_size(0).is_err() {
+            return;
+        }
     }
 }
 

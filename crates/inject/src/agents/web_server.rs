@@ -102,10 +102,9 @@ pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
         let resources = init_resources(injection, before);
         let site = Site { server, location: &location, first, secured_as, resources };
         let containers = [site.clone_container(injection), site.attach_container(injection)];
-        injection
-            .edit
-            .init_containers
-            .extend(containers.map(|container| NewInitContainer { before, container }));
+        for container in containers {
+            injection.edit.add_init_container(NewInitContainer { before, container });
+        }
         storage::warn_of_volume(injection, &room);
     }
 }

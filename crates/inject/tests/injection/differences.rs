@@ -7,6 +7,7 @@ mod environment;
 mod helpers;
 mod names;
 mod resources;
+mod size;
 mod storage;
 mod workload;
 
@@ -15,7 +16,7 @@ mod workload;
 /// A new one goes in here, with a test whose name begins with its number and a row in both tables.
 const NUMBERS: &[u8] = &[
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
-    29, 30, 32,
+    29, 30, 32, 33,
 ];
 
 #[test]
@@ -27,6 +28,7 @@ fn every_difference_has_a_test() {
         include_str!("differences/helpers.rs"),
         include_str!("differences/names.rs"),
         include_str!("differences/resources.rs"),
+        include_str!("differences/size.rs"),
         include_str!("differences/workload.rs"),
     ]
     .concat();
