@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
-use crate::helm::{NAMESPACE, RELEASE, objects_of, objects_with, repository, the, tool, values};
+use crate::helm::{NAMESPACE, objects_of, objects_with, repository, services, the, tool, values};
 use crate::monitoring::dashboard_queries;
 
 /// The rules of a rendered `PrometheusRule`, as a file for Prometheus.
@@ -32,7 +32,9 @@ fn evaluate(rules: &Value, cases: &[Value]) -> Vec<Value> {
 
 fn cases() -> Vec<Value> {
     let text = fs::read_to_string(repository("tests/chart/alerts.yaml")).expect("cases");
-    let service = format!("{RELEASE}-otel-webhook");
+    let objects = objects_with(&[]);
+    let [_, metrics] = services(&objects);
+    let service = metrics["metadata"]["name"].as_str().expect("a name");
     let scraped = format!("namespace=\"{NAMESPACE}\",service=\"{service}\"");
     let mut cases: Vec<Value> = serde_saphyr::from_str(&text).expect("YAML");
     for case in &mut cases {

@@ -105,6 +105,19 @@ pub fn the<'o>(objects: &'o [Value], kind: &str) -> &'o Value {
     found[0]
 }
 
+/// The Service that the API server calls, and that of the metrics.
+pub fn services(objects: &[Value]) -> [&Value; 2] {
+    let services = of_kind(objects, "Service");
+    let of = |component| {
+        let has = |service: &&&Value| {
+            service["metadata"]["labels"]["app.kubernetes.io/component"].as_str() == Some(component)
+        };
+        *services.iter().find(has).expect(component)
+    };
+    assert_eq!(services.len(), 2);
+    ["webhook", "metrics"].map(of)
+}
+
 /// The arguments of the server.
 pub fn args(objects: &[Value]) -> Vec<String> {
     let args = &the(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"];

@@ -11,6 +11,7 @@ mod kustomize;
 mod matrix;
 mod meaning;
 mod monitoring;
+mod network;
 mod pods;
 mod refused;
 mod registration;

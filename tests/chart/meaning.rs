@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::helm::{
-    HELMS, NAMESPACE, chart, matrix, objects_of, objects_with, of_kind, run, the, tool, values,
+    HELMS, NAMESPACE, chart, matrix, objects_of, objects_with, of_kind, run, services, the, tool, values,
 };
 
 #[test]
@@ -221,8 +221,12 @@ fn a_long_name_is_cut_where_kubernetes_would_refuse_it() {
         let mut command = std::process::Command::new(tool(helm));
         let text = run(command.args(["template", release]).arg(chart())).expect("rendered");
         let objects = crate::helm::objects(&text);
-        let name = the(&objects, "Service")["metadata"]["name"].as_str().expect("a name");
-        assert!(name.len() <= 63 && !name.ends_with('-'), "{name}");
+        let [name, metrics] =
+            services(&objects).map(|service| service["metadata"]["name"].as_str().expect("a name"));
+        for name in [name, metrics] {
+            assert!(name.len() <= 63 && !name.ends_with('-'), "{name}");
+        }
+        assert_ne!(name, metrics);
         let target = &the(&objects, "MutatingWebhookConfiguration")["webhooks"][0]["clientConfig"]["service"];
         assert_eq!(target["name"], name);
     }

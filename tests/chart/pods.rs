@@ -4,7 +4,7 @@ use clap::Parser as _;
 use otel_webhook::cli::Cli;
 use serde_json::{Value, json};
 
-use crate::helm::{args, matrix, objects_of, of_kind, the, values};
+use crate::helm::{args, matrix, objects_of, of_kind, services, the, values};
 
 /// The pods that a release makes: those of the Deployment, that of `helm test`, and that of the Job.
 fn pod_specs(objects: &[Value]) -> Vec<&Value> {
@@ -68,7 +68,8 @@ fn selectors_choose_the_pods_of_the_deployment_alone() {
         let others = others.into_iter().chain([the(objects, "Pod")]);
         let others: Vec<_> = others.map(|pod| &pod["metadata"]["labels"]).collect();
         let own = deployment["spec"]["selector"]["matchLabels"].clone();
-        let mut selectors = vec![own.clone(), the(objects, "Service")["spec"]["selector"].clone()];
+        let of_services = services(objects).map(|service| service["spec"]["selector"].clone());
+        let mut selectors = [vec![own.clone()], of_services.to_vec()].concat();
         for (kind, pointer) in [
             ("PodDisruptionBudget", "/spec/selector/matchLabels"),
             ("NetworkPolicy", "/spec/podSelector/matchLabels"),
@@ -87,8 +88,10 @@ fn selectors_choose_the_pods_of_the_deployment_alone() {
             );
         }
         for monitor in of_kind(objects, "ServiceMonitor") {
-            let service = &the(objects, "Service")["metadata"]["labels"];
-            assert!(matches(&monitor["spec"]["selector"]["matchLabels"], service), "{service}");
+            let selector = &monitor["spec"]["selector"]["matchLabels"];
+            let [webhook, metrics] = services(objects).map(|service| &service["metadata"]["labels"]);
+            assert!(matches(selector, metrics), "{metrics}");
+            assert!(!matches(selector, webhook), "{webhook}");
         }
     }
 }
@@ -109,13 +112,13 @@ fn ports_are_the_same_everywhere() {
             let expected = format!("{flag}=[::]:{}", port["containerPort"]);
             assert!(args(objects).contains(&expected), "{}: {expected}", file.display());
         }
-        let targets: Vec<_> = the(objects, "Service")["spec"]["ports"]
-            .as_array()
-            .expect("ports")
-            .iter()
-            .map(|port| port["targetPort"].clone())
-            .collect();
-        assert_eq!(targets, ["webhook", "admin"]);
+        // The API server, and who else reaches its Service, has no way to health and metrics.
+        let expected = [("https", "webhook"), ("metrics", "admin")];
+        for (service, (port, target)) in services(objects).into_iter().zip(expected) {
+            let ports = service["spec"]["ports"].as_array().expect("ports");
+            assert_eq!(ports.len(), 1, "{}: {service}", file.display());
+            assert_eq!((&ports[0]["name"], &ports[0]["targetPort"]), (&json!(port), &json!(target)));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-use crate::helm::{NAMESPACE, RELEASE, matrix, objects_of, objects_with, of_kind, the, values};
+use crate::helm::{NAMESPACE, RELEASE, matrix, objects_of, objects_with, of_kind, services, the, values};
 
 const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
@@ -107,7 +107,7 @@ fn the_annotated_shape_asks_for_an_annotation_that_a_pod_may_not_have() {
 #[test]
 fn reviews_go_to_the_service_or_to_the_url() {
     let objects = objects_of(&values("host-network"));
-    let service = the(objects, "Service");
+    let [service, _] = services(objects);
     for webhook in webhooks(objects) {
         let target = &webhook["clientConfig"]["service"];
         assert_eq!(target["name"], service["metadata"]["name"]);

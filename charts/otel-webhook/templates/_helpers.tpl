@@ -12,6 +12,11 @@
 {{- end -}}
 {{- end -}}
 
+{{/* The Service of the metrics. A name of a Service has at most 63 characters. */}}
+{{- define "otel-webhook.metricsName" -}}
+{{- printf "%s-metrics" (include "otel-webhook.fullname" . | trunc 55 | trimSuffix "-") -}}
+{{- end -}}
+
 {{- define "otel-webhook.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "otel-webhook.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -77,9 +77,6 @@ rollingUpdate:
 {{- if eq (int .Values.webhook.port) (int .Values.admin.port) -}}
 {{- fail (printf "webhook.port and admin.port are both %d; set different ports" (int .Values.admin.port)) -}}
 {{- end -}}
-{{- if eq (int .Values.service.port) 8080 -}}
-{{- fail "service.port is 8080, which is the Service's port of the metrics; set another port, such as 443" -}}
-{{- end -}}
 {{- if and (eq .Values.dnsPolicy "None") (not .Values.dnsConfig.nameservers) -}}
 {{- fail "dnsPolicy is None; set dnsConfig.nameservers as well" -}}
 {{- end -}}
