@@ -152,7 +152,9 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
     let router = webhook_router(Arc::new(admission), Arc::clone(&running.metrics));
     ports.spawn("the webhook port", webhook.serve(router, transport, running.shutdown.phases(), grace));
     let router = admin_router(Arc::clone(&running.health), Arc::clone(&running.metrics));
-    ports.spawn("the admin port", admin.serve(router, Transport::Plain, running.shutdown.phases(), grace));
+    let served = admin.serve(router, Transport::Plain, running.shutdown.phases(), grace);
+    // The kubelet restarts the container if `/livez` does not answer, which must not depend on the load of reviews.
+    ports.spawn_thread("the admin port", served).map_err(Failure::failed)?;
 
     let delay = Duration::from_secs(flags.shutdown_delay);
     let lost = tokio::select! {

@@ -1,7 +1,7 @@
 //! A port. It is bound first and served later, so that the process is never ready before the port is open.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{self, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,13 +43,13 @@ pub struct Listening {
     /// The address; with the port that the system chose, if it was 0.
     pub address: SocketAddr,
     name: &'static str,
-    listener: TcpListener,
+    listener: net::TcpListener,
     max_connections: usize,
 }
 
 impl Listening {
     /// Opens a port; `name` is its name in logs and errors. `[::]` includes IPv4, and falls back to `0.0.0.0` on a host
-    /// without IPv6. Has to be called within a tokio runtime.
+    /// without IPv6.
     ///
     /// # Errors
     /// If the address is in use, not permitted, or not one of this host.
@@ -71,6 +71,11 @@ impl Listening {
     /// Serves until the shutdown stops it; then waits for the requests in flight, at most for `grace`. Dropping the future
     /// closes all connections.
     pub async fn serve(self, router: Router, transport: Transport, mut phases: Phases, grace: Duration) {
+        // Here, not in `bind`: the port may be served on another runtime.
+        let listener = match TcpListener::from_std(self.listener) {
+            Ok(listener) => listener,
+            Err(error) => return error!(%error, "cannot serve {}", self.name),
+        };
         let permits = Arc::new(Semaphore::new(self.max_connections));
         let mut connections = JoinSet::new();
         let watched = phases.clone();
@@ -78,7 +83,7 @@ impl Listening {
             tokio::select! {
                 () = phases.stopping() => break,
                 Some(ended) = connections.join_next() => report(ended),
-                (permit, stream, peer) = self.accept(&permits) => {
+                (permit, stream, peer) = accept(&listener, self.name, &permits) => {
                     let serving =
                         connection::serve(stream, peer, transport.clone(), router.clone(), watched.clone());
                     connections.spawn(async move {
@@ -89,28 +94,29 @@ impl Listening {
             }
         }
         // Closed before waiting, so that new clients connect to another replica at once.
-        drop(self.listener);
+        drop(listener);
         finish(self.name, connections, grace).await;
     }
+}
 
-    /// Returns the next connection, once the limit permits it. Never fails: a server must not stop accepting because of
-    /// a temporary error.
-    async fn accept(
-        &self,
-        permits: &Arc<Semaphore>,
-    ) -> (Option<OwnedSemaphorePermit>, TcpStream, SocketAddr) {
-        // The semaphore is never closed.
-        let permit = Arc::clone(permits).acquire_owned().await.ok();
-        loop {
-            match self.listener.accept().await {
-                Ok((stream, peer)) => return (permit, stream, peer),
-                Err(error) if concerns_one_connection(&error) => {
-                    debug!(%error, "a connection ended in the backlog");
-                }
-                Err(error) => {
-                    warn!(%error, "cannot accept connections for {}; retrying", self.name);
-                    time::sleep(ACCEPT_PAUSE).await;
-                }
+/// Returns the next connection, once the limit permits it. Never fails: a server must not stop accepting because of
+/// a temporary error.
+async fn accept(
+    listener: &TcpListener,
+    name: &str,
+    permits: &Arc<Semaphore>,
+) -> (Option<OwnedSemaphorePermit>, TcpStream, SocketAddr) {
+    // The semaphore is never closed.
+    let permit = Arc::clone(permits).acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => return (permit, stream, peer),
+            Err(error) if concerns_one_connection(&error) => {
+                debug!(%error, "a connection ended in the backlog");
+            }
+            Err(error) => {
+                warn!(%error, "cannot accept connections for {name}; retrying");
+                time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
@@ -139,7 +145,7 @@ async fn finish(name: &str, mut connections: JoinSet<()>, grace: Duration) {
     }
 }
 
-fn open_or_fall_back(address: SocketAddr) -> io::Result<TcpListener> {
+fn open_or_fall_back(address: SocketAddr) -> io::Result<net::TcpListener> {
     match open(address) {
         Err(error) if may_lack_ipv6(address, &error) => {
             info!(%error, "this host has no IPv6; listening on IPv4 only");
@@ -157,7 +163,7 @@ fn may_lack_ipv6(address: SocketAddr, error: &io::Error) -> bool {
         && !matches!(error.kind(), AddrInUse | PermissionDenied)
 }
 
-fn open(address: SocketAddr) -> io::Result<TcpListener> {
+fn open(address: SocketAddr) -> io::Result<net::TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
@@ -167,7 +173,7 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    TcpListener::from_std(socket.into())
+    Ok(socket.into())
 }
 
 #[cfg(test)]
@@ -182,8 +188,8 @@ mod tests {
         let listening = Listening::bind("tests", any).expect("a port");
         assert_ne!(listening.address.port(), 0);
         let client = TcpStream::connect((Ipv4Addr::LOCALHOST, listening.address.port()));
-        let (connected, _) = tokio::join!(client, listening.listener.accept());
-        connected.expect("a connection by IPv4");
+        // The kernel accepts it into the backlog.
+        client.await.expect("a connection by IPv4");
     }
 
     #[tokio::test]

@@ -90,11 +90,14 @@ impl Phases {
     }
 }
 
-/// Handlers of SIGTERM and SIGINT.
+/// Handlers of SIGTERM, SIGINT and SIGHUP.
+///
+/// SIGHUP is among them because its default would end the process at once, with the reviews in flight.
 #[derive(Debug)]
 pub struct TerminationSignals {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
 }
 
 impl TerminationSignals {
@@ -104,7 +107,11 @@ impl TerminationSignals {
     /// # Errors
     /// If a handler cannot be installed.
     pub fn catch() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
     /// Waits for the next signal, and returns its name.
@@ -112,6 +119,7 @@ impl TerminationSignals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+            _ = self.hangup.recv() => "SIGHUP",
         }
     }
 }

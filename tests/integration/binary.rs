@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     net::SocketAddr,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::Arc,
 };
 
@@ -56,14 +56,31 @@ impl Binary {
         soon(Client::connect(self.webhook, Arc::new(trusting(&self.ca_pem)))).await.expect("a connection")
     }
 
+    /// Sends a signal, such as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+    }
+
+    /// Waits for the program to end.
+    pub async fn ended(&mut self) -> ExitStatus {
+        let mut ended = None;
+        until(async || {
+            ended = self.child.try_wait().expect("a child");
+            ended.is_some()
+        })
+        .await;
+        ended.expect("it was awaited")
+    }
+
     /// The log lines so far.
     pub fn log(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder.path().join("log")).expect("the log");
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
-    /// Where the program listens, as it says itself.
-    async fn address(&mut self, port: &str) -> SocketAddr {
+    /// Where the program listens for "webhook" or "admin", as it says itself.
+    pub async fn address(&mut self, port: &str) -> SocketAddr {
         let wanted = format!("listening for {port}");
         let mut found = None;
         until(async || {

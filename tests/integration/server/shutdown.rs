@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use super::harness::{Server, soon, until};
+use crate::binary::Binary;
 
 /// A route that says when a request has come, and answers when it is told to.
 #[derive(Clone, Default)]
@@ -89,4 +90,17 @@ async fn a_request_that_never_ends_is_cut_off() {
 
     soon(server.served).await.expect("an end without panic");
     assert!(soon(asking).await.expect("no panic").is_err());
+}
+
+#[tokio::test]
+async fn sighup_ends_the_program_as_sigterm_does() {
+    for (signal, name) in [("HUP", "SIGHUP"), ("TERM", "SIGTERM")] {
+        let mut binary = Binary::start(&[], &[]).await;
+        let mut idle = binary.client().await;
+        assert_eq!(idle.get("/").await.expect("an answer").status, StatusCode::NOT_FOUND);
+        binary.signal(signal);
+        soon(idle.connection).await.expect("no panic").expect("a clean end");
+        assert!(binary.ended().await.success(), "{:?}", binary.log());
+        assert!(binary.log().iter().any(|line| line["signal"] == name), "{:?}", binary.log());
+    }
 }
