@@ -33,10 +33,25 @@ pub struct LanguageDefaults {
     pub export: Export,
     /// The first version of the default image that runs on arm64; `None` if no version does.
     pub arm64_since: Option<Release>,
+    /// How the agent reads resource attributes.
+    pub decoding: Decoding,
 }
 
 /// The first two numbers of a version.
 pub type Release = (u64, u64);
+
+/// How an agent reads the values of `OTEL_RESOURCE_ATTRIBUTES`, which are percent-encoded (D34).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoding {
+    /// It decodes them.
+    Each,
+    /// It decodes them since this version of the default image.
+    Since(Release),
+    /// It decodes them, and discards all of them if one cannot be decoded.
+    AllOrNone,
+    /// It does not decode them.
+    Never,
+}
 
 /// How an agent exports.
 #[derive(Debug)]
@@ -76,6 +91,7 @@ pub const JAVA: LanguageDefaults = LanguageDefaults {
         directive: None,
     },
     arm64_since: Some((0, 0)),
+    decoding: Decoding::Each,
 };
 
 /// Node.js' defaults.
@@ -97,6 +113,8 @@ pub const NODEJS: LanguageDefaults = LanguageDefaults {
         directive: None,
     },
     arm64_since: Some((0, 0)),
+    // The SDK since 2.6 (opentelemetry-js #6261); before, a part of the errors did so.
+    decoding: Decoding::AllOrNone,
 };
 
 /// Python's defaults.
@@ -113,6 +131,7 @@ pub const PYTHON: LanguageDefaults = LanguageDefaults {
     // Injection sets the protocol. The image has no exporter for gRPC (its requirements.txt).
     export: Export { protocols: &[((0, 0), Protocol::Http)], only: Some(Protocol::Http), directive: None },
     arm64_since: Some((0, 0)),
+    decoding: Decoding::Each,
 };
 
 /// .NET's defaults.
@@ -129,6 +148,8 @@ pub const DOTNET: LanguageDefaults = LanguageDefaults {
     export: Export { protocols: &[((0, 0), Protocol::Http)], only: None, directive: None },
     // Operator v0.157 (#3270): before, the image for arm64 had the profiler of amd64.
     arm64_since: Some((1, 16)),
+    // 1.14.0 contains the SDK 1.15.0 (opentelemetry-dotnet #6737).
+    decoding: Decoding::Since((1, 14)),
 };
 
 /// Go's defaults.
@@ -149,6 +170,7 @@ pub const GO: LanguageDefaults = LanguageDefaults {
         directive: None,
     },
     arm64_since: Some((0, 2)),
+    decoding: Decoding::Each,
 };
 
 /// Apache HTTPD's defaults.
@@ -170,6 +192,8 @@ pub const APACHE_HTTPD: LanguageDefaults = LanguageDefaults {
     },
     // Published for amd64 only (operator #2469).
     arm64_since: None,
+    // The module's SDK is older than opentelemetry-cpp #4364.
+    decoding: Decoding::Never,
 };
 
 /// nginx' defaults; its module is in the image of Apache HTTPD's.
@@ -185,13 +209,13 @@ pub const NGINX: LanguageDefaults = LanguageDefaults {
     others: &[("configFile", "/etc/nginx/nginx.conf")],
     export: Export { directive: Some("NginxModuleOtelExporterEndpoint"), ..APACHE_HTTPD.export },
     arm64_since: APACHE_HTTPD.arm64_since,
+    decoding: APACHE_HTTPD.decoding,
 };
 
 impl LanguageDefaults {
     /// Returns what is known about the exporter of the agent in an image: its default protocol if the image
     /// has the name of the default image, in any registry.
     pub fn agent(&self, image: &str) -> Agent {
-        let name = |image| repository(image).rsplit('/').next();
         let release = release(image);
         let is_since = |(since, _): &&(Release, _)| release.is_none_or(|release| release >= *since);
         let default = self.export.protocols.iter().rev().find(is_since).map(|(_, protocol)| *protocol);
@@ -200,6 +224,13 @@ impl LanguageDefaults {
         } else {
             Agent::UNKNOWN
         }
+    }
+
+    /// The first version that decodes resource attributes, if an image is known to be older.
+    pub fn decodes_since(&self, image: &str) -> Option<Release> {
+        let Decoding::Since(since) = self.decoding else { return None };
+        let is_older = release(image).is_some_and(|release| release < since);
+        (is_older && name(image) == name(self.image)).then_some(since)
     }
 
     /// Whether an image is known to have no build for arm64. Nothing is known about other repositories.
@@ -214,6 +245,11 @@ fn repository(image: &str) -> &str {
     let named = image.split('@').next().unwrap_or_default();
     let name = named.rfind('/').map_or(0, |slash| slash + 1);
     named[name..].find(':').map_or(named, |colon| &named[..name + colon])
+}
+
+/// The last part of an image's repository, which a mirror keeps.
+fn name(image: &str) -> Option<&str> {
+    repository(image).rsplit('/').next()
 }
 
 /// The first two numbers of an image's tag, such as `2.30.0` or `0.64b0`.

@@ -19,6 +19,7 @@ use super::{
     reason::{Reason, Taken},
     resource::{PodFacts, RESOURCE_ATTRIBUTES},
 };
+use otel_webhook_api::defaults::Decoding;
 
 /// The containers into which a language is injected, and the Instrumentation.
 #[derive(Debug)]
@@ -40,6 +41,11 @@ impl<'p> Plan<'p> {
     /// The language's part of the Instrumentation.
     pub fn prepared(&self) -> &'p Prepared {
         &self.instrumentation.languages[self.language.index()]
+    }
+
+    /// How the agent reads resource attributes. SDKs in applications are expected to follow the specification.
+    pub fn decoding(&self) -> Decoding {
+        self.language.defaults.map_or(Decoding::Each, |defaults| defaults.decoding)
     }
 }
 

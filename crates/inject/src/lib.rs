@@ -12,9 +12,9 @@
 //!
 //! From the bottom up:
 //!
-//! - text and JSON: `json`, `path`, [`text`], [`shown`]
+//! - text and JSON: `json`, `path`, [`text`], [`shown`], [`attribute_value`]
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], `image`, `pod_security`, [`selector`]
-//! - results: [`reason`], `note`, `other_agent`, `finding`, `outcome`, [`growth`]
+//! - results: [`reason`], `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], `input`
@@ -28,6 +28,8 @@ mod added;
 pub mod agents;
 pub mod annotation;
 mod architecture;
+mod attribute_problem;
+pub mod attribute_value;
 mod autoscaler;
 mod build;
 pub mod catalogue;

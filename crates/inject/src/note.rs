@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{
+    attribute_problem,
     other_agent::OtherAgent,
     shown::{LONGEST_TEXT, Names, Short, shown},
 };
@@ -99,6 +100,8 @@ pub enum Note {
     },
     /// Telemetry will not arrive with the container's endpoint and protocol.
     Exporter(otlp::Problem),
+    /// The agent does not read resource attributes as they were meant (D34).
+    Attributes(attribute_problem::Problem),
 }
 
 impl Note {
@@ -111,7 +114,8 @@ impl Note {
             | Self::VolumeLimitTooSmall { .. }
             | Self::OtherAgent(_)
             | Self::ImageLacksArm64 { .. }
-            | Self::Exporter(_) => true,
+            | Self::Exporter(_)
+            | Self::Attributes(_) => true,
             Self::MayBeSetByEnvFrom { .. }
             | Self::CertificateNotChecked { .. }
             | Self::OwnerNotLearned { .. }
@@ -146,6 +150,7 @@ impl Note {
             Self::VolumeLimitTooSmall { .. } => "VolumeLimitTooSmall",
             Self::SidecarFitted { .. } => "SidecarFitted",
             Self::Exporter(problem) => problem.code(),
+            Self::Attributes(problem) => problem.code(),
         }
     }
 }
@@ -235,6 +240,7 @@ impl fmt::Display for Note {
                 )
             }
             Self::Exporter(problem) => problem.fmt(f),
+            Self::Attributes(problem) => problem.fmt(f),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{image, pod::Pod, settings::InitResources, workload::Workload};
+use super::{attribute_value, image, pod::Pod, settings::InitResources, workload::Workload};
 use otel_webhook_api::{RESOURCE_PREFIX, sizes::AgentSizes};
 
 /// The variable with the resource attributes.
@@ -44,6 +44,8 @@ pub struct Policy {
 #[derive(Debug)]
 pub struct Attributes<'p> {
     entries: Vec<(Cow<'p, str>, Cow<'p, str>)>,
+    /// Whether values are percent-encoded, for agents that decode them (D34).
+    pub is_encoded: bool,
     /// Whether the node's name is read from the downward API.
     pub node_name_open: bool,
     /// Whether the pod's UID is read from the downward API.
@@ -57,6 +59,7 @@ impl<'p> Attributes<'p> {
     pub fn of(facts: &'p PodFacts<'p>, policy: &'p Policy, container: &str, image: &'p str) -> Self {
         let mut all = Self {
             entries: Vec::with_capacity(24),
+            is_encoded: true,
             node_name_open: false,
             uid_open: false,
             service_name: String::new(),
@@ -76,12 +79,13 @@ impl<'p> Attributes<'p> {
         found.map(|(_, value)| &**value)
     }
 
-    /// The attributes that are not in `present`, sorted, as comma-separated `k=v`.
+    /// The attributes that are not in `present`, sorted, as comma-separated `k=v`. Those with a key that cannot
+    /// be written are skipped.
     pub fn missing_from(&mut self, present: &Keys) -> String {
         self.entries.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         let mut text = String::with_capacity(384);
         for (key, value) in &self.entries {
-            if present.has(key) {
+            if present.has(key) || !attribute_value::is_key(key) {
                 continue;
             }
             if !text.is_empty() {
@@ -89,7 +93,11 @@ impl<'p> Attributes<'p> {
             }
             text.push_str(key);
             text.push('=');
-            text.push_str(value);
+            if self.is_encoded {
+                attribute_value::push_encoded(&mut text, value);
+            } else {
+                text.push_str(value);
+            }
         }
         text
     }

@@ -10,6 +10,7 @@ use super::{
     reason::Reason,
     resource::{Attributes, Keys, NODE_NAME, POD_NAME, POD_UID},
 };
+use otel_webhook_api::defaults::Decoding;
 
 pub use super::resource::RESOURCE_ATTRIBUTES;
 pub use notes::{certificates, of_target};
@@ -85,11 +86,12 @@ pub fn instrument<'p>(
 ) -> Result<(), Reason> {
     let instrumentation = injection.instrumentation();
     let prepared = injection.prepared();
-    let facts = injection.facts;
+    let (facts, plan) = (injection.facts, injection.plan);
     let at = injection.edit.open(place)?;
     let edit = &mut *injection.edit;
     let ContainerEdit { env, mounts, container, .. } = &mut edit.containers[at];
     let mut attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
+    attributes.is_encoded = plan.decoding() != Decoding::Never;
     env.set_defaults(&prepared.env, SetBy::Language);
     extend_and_add_common(instrumentation, env, own.search_path);
     (own.last)(env);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    architecture,
+    architecture, attribute_problem,
     edit::{ContainerEdit, PodEdit},
     env::Env,
     finding::Finding,
@@ -15,6 +15,7 @@ use super::{
     other_agent,
     outcome::Outcome,
     pod::{Container, Pod},
+    resource::RESOURCE_ATTRIBUTES,
 };
 use otel_webhook_api::otlp::{self, Agent, Seen};
 
@@ -90,17 +91,23 @@ pub fn add(findings: &mut [Finding], plans: &[Plan<'_>], edit: &PodEdit<'_>) {
         return;
     }
     // What is the same for all containers of a language is looked for once.
-    let of_language = |plan: &Plan<'_>| [of_image(plan, edit.pod), of_module(plan)];
+    let of_language = |plan: &Plan<'_>| {
+        let sources = &plan.instrumentation.resource;
+        let attributes = attribute_problem::of_sources(sources, edit.pod, plan.decoding());
+        let notes = [of_image(plan, edit.pod), of_module(plan)].into_iter().flatten();
+        notes.chain(attributes.into_iter().map(Note::Attributes)).collect::<Vec<_>>()
+    };
     let of_languages: Vec<_> = plans.iter().map(of_language).collect();
     let edited = by_name(&edit.containers);
     for finding in findings.iter_mut().filter(injected) {
         let plan = plans.iter().zip(&of_languages).find(|(plan, _)| plan.language.name == finding.language);
         let Some((plan, of_language)) = plan else { continue };
-        finding.notes.extend(of_language.iter().flatten().cloned());
+        finding.notes.extend(of_language.iter().cloned());
         let container = finding.container.as_deref();
         if let Some(edited) = container.and_then(|name| edited.get(name)) {
             let others = other_agent::find(plan.language.name, &edited.env);
             finding.notes.extend(others.into_iter().map(Note::OtherAgent));
+            finding.notes.extend(of_attributes(plan, &edited.env, edit.pod));
             if plan.language.exports_from_target {
                 finding.notes.extend(of_exporter(plan, &edited.env, Some(edited.container)));
             }
@@ -138,6 +145,13 @@ fn of_module(plan: &Plan<'_>) -> Option<Note> {
     let own = own.map(|(_, endpoint)| endpoint.as_str());
     let endpoint = own.or_else(|| plan.instrumentation.exporter.endpoint())?;
     otlp::problem_of_directive(directive, endpoint, agent(plan)).map(Note::Exporter)
+}
+
+/// The warning about the resource attributes of a container with these variables.
+fn of_attributes(plan: &Plan<'_>, env: &Env<'_>, pod: &Pod<'_>) -> Option<Note> {
+    let (value, defaults) = (env.value(RESOURCE_ATTRIBUTES)?, plan.language.defaults?);
+    let problem = attribute_problem::of_variable(value, defaults, &plan.prepared().image, pod);
+    problem.map(Note::Attributes)
 }
 
 fn agent(plan: &Plan<'_>) -> Agent {

@@ -224,6 +224,12 @@ fn differences_newer_than_the_recorded_cases_are_derived() {
     let sdk = pod(&[("inject-sdk", "true"), ("container-names", "app")]);
     assert_eq!(with_own(sdk.clone(), "k8s.node.name=n"), "D12 D29");
     assert_eq!(with_own(sdk, "team=a"), "");
+    let team = |value: &str| {
+        let named =
+            [("inject-java", "true"), ("container-names", "app"), ("resource.opentelemetry.io/team", value)];
+        told(&pod(&named), &plain, InitResources::Exact)
+    };
+    assert_eq!((&*team("a,b"), &*team("a%2Cb")), ("D34", ""));
     let go = pod(&[("inject-go", "true"), ("container-names", "app"), ("otel-go-auto-target-exe", "/a")]);
     let settings = Settings {
         languages: LanguageSet::all(),
