@@ -7,7 +7,7 @@
 //!
 //! From the bottom up:
 //!
-//! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`
+//! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`, [`directive`]
 //! - types: `language`, `spec`
 //! - defaults: [`defaults`], [`sizes`], [`otlp`], [`mod@image`]
 //! - the schema: [`crd`]
@@ -18,6 +18,7 @@ mod annotations;
 pub mod crd;
 mod defaulting;
 pub mod defaults;
+pub mod directive;
 pub mod image;
 mod labels;
 mod language;

@@ -2,9 +2,11 @@
 
 mod apache_httpd;
 mod copied;
+mod directive;
 mod dotnet;
 mod go;
 mod java;
+mod module;
 mod nginx;
 mod nodejs;
 mod python;

@@ -209,6 +209,8 @@ reasons! {
     MirrorPod => "the pod is the mirror pod of a static pod, which cannot be changed; add the agent to the static pod's manifest";
     /// A configuration path without a folder to mount over.
     ConfigPath { field: &'static str, value: String } => "{field}: \"{value}\" cannot be mounted over; set an absolute path of a file or folder below the root";
+    /// A value that the configuration of a web server cannot have.
+    DirectiveInvalid { field: String, directive: String, problem: &'static str } => "{field}: the directive {directive} {problem}";
     /// The kubelet would evict the pod.
     EphemeralStorage { shortage: Box<Shortage> } => "{shortage}";
     /// The API server or etcd would not take the pod.

@@ -98,3 +98,28 @@ fn warnings_never_show_the_value_of_a_variable() {
     assert!(verdict.warnings.len() > 4 && verdict.errors.len() == 1, "{verdict:?}");
     assert!(!format!("{verdict:?}").contains("hunter2"), "{verdict:?}");
 }
+
+#[test]
+fn a_directive_is_one_line_with_a_name() {
+    let attrs = json!([
+        {"name": "NginxModuleResolveBackends", "value": "a \"b\" c;"},
+        {"name": "a b", "value": "c"},
+        {"name": "A", "value": "b\nload_module c"},
+    ]);
+    for part in ["apacheHttpd", "nginx"] {
+        let errors = validate(&object(&json!({part: {"attrs": attrs}})), None).errors;
+        let found: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                format!(
+                    "spec.{part}.attrs[1].name: \"a b\" is not the name of a directive; valid: letters, digits and _"
+                ),
+                format!(
+                    "spec.{part}.attrs[2].value: has a control character, which could begin another directive; \
+                     valid: one line of text"
+                ),
+            ]
+        );
+    }
+}

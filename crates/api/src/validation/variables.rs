@@ -2,7 +2,12 @@
 
 use serde_json::Value;
 
-use super::{path::Path, secret, source, text, verdict::Verdict};
+use super::{
+    path::Path,
+    secret, source, text,
+    verdict::{Cause, Verdict},
+};
+use crate::directive;
 
 /// Variables that injection extends.
 const EXTENDED: [&str; 7] = [
@@ -31,7 +36,22 @@ pub fn check(verdict: &mut Verdict, field: Path<'_>, list: &Value) {
 
 /// Checks the directives of a web server's module, which have the form of variables.
 pub fn check_attrs(verdict: &mut Verdict, field: Path<'_>, list: &Value) {
-    each(list, |index, name, variable| check_one(verdict, field.item(index), name, variable));
+    each(list, |index, name, variable| {
+        let field = field.item(index);
+        check_one(verdict, field, name, variable);
+        if !name.is_empty() && !directive::is_name(name) {
+            let message = format!(
+                "{} is not the name of a directive; valid: letters, digits and _",
+                text::quoted(name)
+            );
+            verdict.reject(Cause::Invalid, field.member("name"), message);
+        }
+        if variable["value"].as_str().is_some_and(|value| value.contains(char::is_control)) {
+            let message =
+                "has a control character, which could begin another directive; valid: one line of text";
+            verdict.reject(Cause::Invalid, field.member("value"), message);
+        }
+    });
 }
 
 fn each(list: &Value, mut visit: impl FnMut(usize, &str, &Value)) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::scripts;
+use super::{directive::Syntax, module::Module, scripts};
 use crate::{
     agents::web_server::{AGENT_FOLDER, CONF_FOLDER, Location, Run, WebServer},
     compiled::Prepared,
@@ -28,10 +28,7 @@ pub const SERVER: WebServer = WebServer {
     script_argument: |location| &location.folder,
     conf_variable: "OTEL_APACHE_AGENT_CONF",
     instance_variable: "APACHE_SERVICE_INSTANCE_ID",
-    directive_prefix: "ApacheModule",
-    conf_head,
-    directive_end: "\n",
-    yes: " ON",
+    module: Module { prefix: "ApacheModule", head: conf_head, syntax: Syntax::HTTPD, yes: " ON" },
     search_path: None,
     secured_as_last: true,
 };

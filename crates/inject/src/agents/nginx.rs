@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::scripts;
+use super::{directive::Syntax, module::Module, scripts};
 use crate::{
     agents::web_server::{self, Location, WebServer},
     compiled::Prepared,
@@ -29,10 +29,7 @@ pub const SERVER: WebServer = WebServer {
     script_argument: |location| &location.file,
     conf_variable: "OTEL_NGINX_AGENT_CONF",
     instance_variable: "OTEL_NGINX_SERVICE_INSTANCE_ID",
-    directive_prefix: "NginxModule",
-    conf_head: |_| String::new(),
-    directive_end: ";\n",
-    yes: "ON",
+    module: Module { prefix: "NginxModule", head: |_| String::new(), syntax: Syntax::NGINX, yes: "ON" },
     search_path: Some(SearchPath {
         name: "LD_LIBRARY_PATH",
         join: |present| join_path(present, "/opt/opentelemetry-webserver/agent/sdk_lib/lib"),

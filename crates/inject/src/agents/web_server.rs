@@ -5,10 +5,11 @@
 //! into a volume, the agent's container adds the module to that copy, and the
 //! application mounts the copy over the folder.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
 use serde_json::{Value, value::RawValue};
 
+use super::module::Module;
 use crate::{
     added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy, variables},
     compiled::Prepared,
@@ -21,7 +22,6 @@ use crate::{
     note::Note,
     pod::Container,
     reason::Reason,
-    resource::Attributes,
     storage::{self, Room},
     target::{self, Own, SearchPath},
 };
@@ -48,14 +48,8 @@ pub struct WebServer {
     pub conf_variable: &'static str,
     /// The variable with the pod's name.
     pub instance_variable: &'static str,
-    /// The prefix of the module's directives.
-    pub directive_prefix: &'static str,
-    /// The text before the directives in the module's configuration.
-    pub conf_head: fn(&Prepared) -> String,
-    /// The end of each directive.
-    pub directive_end: &'static str,
-    /// The value "yes" of directives other than the one that enables the module.
-    pub yes: &'static str,
+    /// The module.
+    pub module: Module,
     /// The search path that the first target needs, if any.
     pub search_path: Option<SearchPath>,
     /// Whether the init containers have the security context of the last target, instead of the first.
@@ -80,9 +74,6 @@ pub const CONF_FOLDER: &str = "/opt/opentelemetry-webserver/source-conf";
 /// The argument `$0` of a script.
 const SCRIPT_NAME: &str = "--";
 
-/// The placeholder that the agent's script replaces by the pod's name.
-const INSTANCE: &str = "<<SID-PLACEHOLDER>>";
-
 /// The pod's name as the source of a variable.
 const POD_NAME: &str = "metadata.name";
 
@@ -93,14 +84,18 @@ pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
         Ok(ready) => ready,
         Err(reason) => return injection.report_all(reason),
     };
+    let mut conf = String::new();
     let injected = injection.each_target(|injection, place, not_first| {
+        if !not_first {
+            conf = server.module.conf(injection, place)?;
+        }
         inject_target(injection, server, &location, &room, place, not_first)
     });
     if let (Some(&first), Some(&last)) = (injected.first(), injected.last()) {
         let secured_as = if server.secured_as_last { last } else { first };
         let before = injection.edit.init_place(first);
         let resources = init_resources(injection, before);
-        let site = Site { server, location: &location, first, secured_as, resources };
+        let site = Site { server, location: &location, conf, first, secured_as, resources };
         let containers = [site.clone_container(injection), site.attach_container(injection)];
         for container in containers {
             injection.edit.add_init_container(NewInitContainer { before, container });
@@ -183,6 +178,8 @@ fn mount(
 struct Site<'s, 'p> {
     server: &'s WebServer,
     location: &'s Location,
+    /// The module's configuration.
+    conf: String,
     /// The target with the module.
     first: Place,
     /// The target with their security context.
@@ -226,7 +223,7 @@ impl<'p> Site<'_, 'p> {
         for address in target::addresses() {
             env.set_default(address);
         }
-        env.set_default(Entry::new(self.server.conf_variable, conf(injection, self.server, self.first)));
+        env.set_default(Entry::new(self.server.conf_variable, self.conf.clone()));
         env.set_default(Entry::field(self.server.instance_variable, POD_NAME));
         let folders = [
             NewMount::new(self.server.agent_volume, AGENT_FOLDER),
@@ -260,51 +257,6 @@ pub fn run_script(script: &'static str, argument: &str) -> Run {
         command: vec!["/bin/sh".into(), "-c".into()],
         args: vec![script.into(), SCRIPT_NAME.into(), argument.to_owned().into()],
     }
-}
-
-/// The module's configuration, read by the agent's script.
-fn conf(injection: &Injection<'_, '_>, server: &WebServer, place: Place) -> String {
-    let mut conf = (server.conf_head)(injection.prepared());
-    for (name, value) in directives(injection, server, place) {
-        conf.extend([&name, " ", &value, server.directive_end]);
-    }
-    conf
-}
-
-/// The directives of the module; those of the Instrumentation override ours.
-fn directives(injection: &Injection<'_, '_>, server: &WebServer, place: Place) -> BTreeMap<String, String> {
-    let (facts, instrumentation) = (injection.facts, injection.instrumentation());
-    let container = container_at(facts.pod, place);
-    let attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
-    let endpoint = instrumentation.exporter.endpoint().unwrap_or("http://localhost:4317/");
-    let ours = [
-        ("Enabled", "ON"),
-        ("OtelSpanExporter", "otlp"),
-        ("OtelExporterEndpoint", endpoint),
-        ("ServiceName", &attributes.service_name),
-        ("ServiceNamespace", service_namespace(injection, container, &attributes)),
-        ("ServiceInstanceId", INSTANCE),
-        ("ResolveBackends", server.yes),
-        ("TraceAsError", server.yes),
-    ];
-    let ours = ours.map(|(name, value)| (format!("{}{name}", server.directive_prefix), value.to_owned()));
-    ours.into_iter().chain(injection.prepared().attrs.iter().cloned()).collect()
-}
-
-/// The pod's namespace; the server's name if only the container's own attributes set one.
-fn service_namespace<'a>(
-    injection: &'a Injection<'_, '_>,
-    container: &Container<'_>,
-    attributes: &'a Attributes<'_>,
-) -> &'a str {
-    const KEY: &str = "k8s.namespace.name";
-    let of_pod = &*injection.facts.pod.metadata.namespace;
-    if !of_pod.is_empty() {
-        return of_pod;
-    }
-    let hidden = own_env(container).is_ok_and(|env| target::own_keys(&env).has(KEY));
-    let known = attributes.get(KEY).filter(|name| !hidden && !name.is_empty());
-    known.unwrap_or(injection.plan.language.name)
 }
 
 /// The entries of a list, with every field.

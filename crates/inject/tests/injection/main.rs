@@ -13,3 +13,4 @@ mod languages;
 mod properties;
 mod reasons;
 mod scripts;
+mod web_servers;
