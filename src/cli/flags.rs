@@ -51,6 +51,12 @@ pub struct InjectionFlags {
     #[arg(long, env = "OTEL_WEBHOOK_CROSS_NAMESPACE", value_enum, default_value_t = CrossNamespace::Allow)]
     pub cross_namespace: CrossNamespace,
 
+    /// Whether an Instrumentation may give its init containers more privileges (privileged, runAsUser 0,
+    /// allowPrivilegeEscalation, added capabilities): "allow" permits it, as the operator does; "deny" skips the
+    /// languages that would add such an init container. Go's sidecar, which is always privileged, is not affected
+    #[arg(long, env = "OTEL_WEBHOOK_INIT_CONTAINERS_PRIVILEGED", value_enum, default_value_t = PrivilegedInit::Allow)]
+    pub init_containers_privileged: PrivilegedInit,
+
     /// Containers to skip if no annotation names containers, in addition to the built-in list of proxies and
     /// helpers: comma-separated names, each may end with *; may be repeated
     #[arg(long, env = "OTEL_WEBHOOK_HELPER_CONTAINERS", value_name = "NAMES", value_delimiter = ',',
@@ -99,6 +105,15 @@ pub enum InitResources {
     Exact,
 }
 
+/// Whether an Instrumentation may give its init containers more privileges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PrivilegedInit {
+    /// It may.
+    Allow,
+    /// It may not.
+    Deny,
+}
+
 /// Whether pods may use Instrumentations of other namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum CrossNamespace {
@@ -127,6 +142,10 @@ impl InjectionFlags {
                 CrossNamespace::Allow => inject::CrossNamespace::Allow,
                 CrossNamespace::Granted => inject::CrossNamespace::Granted,
                 CrossNamespace::Deny => inject::CrossNamespace::Deny,
+            },
+            privileged_init: match self.init_containers_privileged {
+                PrivilegedInit::Allow => inject::PrivilegedInit::Allow,
+                PrivilegedInit::Deny => inject::PrivilegedInit::Deny,
             },
             helpers: Helpers::with(self.helper_containers.iter().cloned()),
             sizes: AgentSizes::with(self.agent_size.iter().cloned()),

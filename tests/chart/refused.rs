@@ -42,6 +42,7 @@ const REFUSED: &[(&[&str], &[&str])] = &[
     (&["injection.languages={java,no-language}"], &["/injection/languages/1", "'nodejs'"]),
     (&["injection.languages=java"], &["/injection/languages", "want array"]),
     (&["injection.crossNamespace=none"], &["/injection/crossNamespace", "'allow', 'granted', 'deny'"]),
+    (&["injection.initContainersPrivileged=no"], &["/injection/initContainersPrivileged", "'allow', 'deny'"]),
     (&["rbac.aggregateRoles=edit"], &["/rbac/aggregateRoles", "want boolean"]),
     (&["injection.agentSizes.go=1Mi"], &["/injection/agentSizes", "'go' not allowed"]),
     (&["injection.agentSizes.java=0Mi"], &["/injection/agentSizes/java", "does not match pattern"]),

@@ -17,6 +17,7 @@
 {{- end }}
 - --init-resources={{ $injection.initResources }}
 - --cross-namespace={{ $injection.crossNamespace }}
+- --init-containers-privileged={{ $injection.initContainersPrivileged }}
 {{- if $injection.previewWarnings }}
 - --preview-warnings
 {{- end }}

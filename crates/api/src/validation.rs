@@ -34,6 +34,7 @@ pub use image::check as check_images;
 use judge::judge;
 pub use language::warn_of_sizes;
 pub use reach::Reach;
+pub use security::{Privilege, privileges};
 pub use text::suggestion;
 pub use unusable::{Unusable, unusable};
 pub use verdict::{Cause, Problem, Verdict, Warning};

@@ -79,6 +79,7 @@ fn try_edit<'p>(
             annotations: &decision.annotations,
             namespace: input.catalogue.namespace(input.namespace),
             facts,
+            settings: input.settings,
             demand,
             edit: &mut edit,
             findings: &mut findings,

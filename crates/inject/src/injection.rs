@@ -18,8 +18,9 @@ use super::{
     pod_security::Level,
     reason::{Reason, Taken},
     resource::{PodFacts, RESOURCE_ATTRIBUTES},
+    settings::{PrivilegedInit, Settings},
 };
-use otel_webhook_api::defaults::Decoding;
+use otel_webhook_api::{defaults::Decoding, validation};
 
 /// The containers into which a language is injected, and the Instrumentation.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub struct Injection<'j, 'p> {
     pub namespace: Option<&'p Namespace>,
     /// The common data of all containers of the pod.
     pub facts: &'j PodFacts<'p>,
+    /// The settings of the installation.
+    pub settings: &'j Settings,
     /// The resources of the pod; computed at the first use.
     pub demand: &'j OnceCell<Demand<'p>>,
     /// The edits.
@@ -114,16 +117,20 @@ impl<'p> Injection<'_, 'p> {
         Reason::PodSecurity { namespace: self.facts.namespace.to_owned(), level, refused }
     }
 
-    /// Checks that the namespace accepts init containers with the security
+    /// Checks that the installation and the namespace accept init containers with the security
     /// context of the Instrumentation. That of a target is the pod's own.
     ///
     /// # Errors
     /// The rejected field.
     pub fn check_security_context(&self) -> Result<(), Reason> {
-        let (Some(level), Some(context)) = (self.enforced_level(), &self.instrumentation().security_context)
-        else {
-            return Ok(());
-        };
+        let Some(context) = &self.instrumentation().security_context else { return Ok(()) };
+        if self.settings.privileged_init == PrivilegedInit::Deny
+            && let Some(privilege) = validation::privileges(context).into_iter().next()
+        {
+            let name = self.instrumentation().name.clone();
+            return Err(Reason::PrivilegedInitContainer { name, field: privilege.to_string() });
+        }
+        let Some(level) = self.enforced_level() else { return Ok(()) };
         match level.rejects(context, self.facts.pod.spec.security_context) {
             None => Ok(()),
             Some(field) => Err(self.rejected_by_level(format!(

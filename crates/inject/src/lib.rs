@@ -83,6 +83,6 @@ pub use note::Note;
 pub use outcome::Outcome;
 pub use patch::Patch;
 pub use select::{rivals, unselected};
-pub use settings::{CrossNamespace, InitResources, Settings};
+pub use settings::{CrossNamespace, InitResources, PrivilegedInit, Settings};
 pub use stamp::{LABEL, STATUS};
 pub use warning::{Warning, told};

@@ -199,6 +199,8 @@ reasons! {
     /// Go's sidecar is privileged, or an Instrumentation gives init containers what the namespace does not
     /// allow.
     PodSecurity { namespace: String, level: String, refused: String } => "namespace \"{namespace}\" enforces the pod security level \"{level}\", which rejects {refused}";
+    /// An Instrumentation gives init containers privileges that the installation does not allow.
+    PrivilegedInitContainer { name: ObjectName, field: String } => "Instrumentation \"{name}\" sets spec.initContainerSecurityContext.{field}, which --init-containers-privileged=deny does not allow; remove it from the Instrumentation, or use another one";
     /// A LimitRange or a quota would reject the pod with Go's sidecar.
     ResourcesRefused { object: String, problem: String } => "{object} would reject the pod with the sidecar: {problem}; lower spec.go.resourceRequirements of the Instrumentation, or change {object}";
     /// The volume's claim would be rejected.

@@ -21,6 +21,8 @@ pub struct Settings {
     pub default_instrumentation: Option<ObjectName>,
     /// Whether other namespaces may use an Instrumentation.
     pub cross_namespace: CrossNamespace,
+    /// Whether an Instrumentation may give its init containers more privileges.
+    pub privileged_init: PrivilegedInit,
     /// Containers that are skipped if none is named.
     pub helpers: Helpers,
     /// The sizes of agents in their volumes.
@@ -38,6 +40,7 @@ impl Default for Settings {
             init_resources: InitResources::Neutral,
             default_instrumentation: None,
             cross_namespace: CrossNamespace::Allow,
+            privileged_init: PrivilegedInit::Allow,
             helpers: Helpers::default(),
             sizes: AgentSizes::default(),
             max_pod_size: MAX_POD_SIZE,
@@ -54,6 +57,16 @@ pub enum InitResources {
     /// Such that neither the pod's effective requests and limits nor its quality of service class change.
     #[default]
     Neutral,
+}
+
+/// Whether an Instrumentation may give its init containers more privileges than containers have by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrivilegedInit {
+    /// It may, as with the operator.
+    #[default]
+    Allow,
+    /// It may not: languages that would add such an init container are skipped.
+    Deny,
 }
 
 /// Whether other namespaces may use an Instrumentation.

@@ -8,7 +8,7 @@ use super::{
 use otel_webhook_inject as inject;
 
 /// Reasons that are caused by the namespace and not by the pod.
-const OF_NAMESPACES: [&str; 10] = [
+const OF_NAMESPACES: [&str; 11] = [
     "LanguageDisabled",
     "NoInstrumentation",
     "AmbiguousInstrumentation",
@@ -19,6 +19,7 @@ const OF_NAMESPACES: [&str; 10] = [
     "InstrumentationInvalid",
     "ContainerListMissing",
     "PodSecurity",
+    "PrivilegedInitContainer",
 ];
 
 /// Kinds of workloads with short-lived pods.

@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
     use otel_webhook_api::{defaults::JAVA, quantity::Quantity};
-    use otel_webhook_inject::CrossNamespace;
+    use otel_webhook_inject::{CrossNamespace, PrivilegedInit};
 
     fn pod(name: &str, created: &str, container: &Value) -> Pod {
         let volumes = json!([{"name": "certificate", "secret": {"secretName": "serving"}}]);
@@ -184,6 +184,7 @@ mod tests {
             {"name": "OTEL_WEBHOOK_LANGUAGES", "value": "java,go"},
             {"name": "OTEL_WEBHOOK_STAMP", "value": "false"},
             {"name": "OTEL_WEBHOOK_CROSS_NAMESPACE", "value": "granted"},
+            {"name": "OTEL_WEBHOOK_INIT_CONTAINERS_PRIVILEGED", "value": "deny"},
             {"name": "OTEL_WEBHOOK_PREVIEW_WARNINGS", "value": "true"},
             {"name": "OTEL_WEBHOOK_AGENT_SIZE", "value": "java=40Mi,extension=1Mi"},
             {"name": "OTEL_WEBHOOK_MAX_POD_SIZE", "value": "2Mi"},
@@ -198,6 +199,7 @@ mod tests {
         let flags = flags_of(container(&args, env)).expect("readable");
         assert_eq!(flags.injection.languages.names(), "java,go");
         assert_eq!(flags.injection.settings().cross_namespace, CrossNamespace::Granted);
+        assert_eq!(flags.injection.settings().privileged_init, PrivilegedInit::Deny);
         assert!(flags.injection.stamp, "arguments override the environment");
         let default = flags.injection.default_instrumentation.as_ref().expect("given");
         assert_eq!(default.to_string(), "home/default");

@@ -24,6 +24,7 @@ pub fn judge(object: &Value) -> Verdict {
     }
     let context = "initContainerSecurityContext";
     security::check(&mut verdict, path.member(context), &spec[context]);
+    security::warn_of_privileges(&mut verdict, path.member(context), &spec[context]);
     sampler::check(&mut verdict, &spec["sampler"]);
     selector::check(&mut verdict, path.member("selector"), &spec["selector"]);
     exporter::check(&mut verdict, object);

@@ -1,6 +1,8 @@
 //! Security contexts of injected containers: what the API server rejects in a
 //! pod and the schema cannot express.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::{
@@ -9,6 +11,52 @@ use super::{
     verdict::{Cause, Verdict},
 };
 use crate::raw::is_hollow;
+
+/// A field that gives a container more privileges than it has by default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Privilege {
+    /// The path of the field in the security context.
+    pub field: &'static str,
+    /// Its value.
+    pub value: String,
+}
+
+impl fmt::Display for Privilege {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.value)
+    }
+}
+
+/// The fields of a security context that give more privileges. Copying an agent needs none of them.
+pub fn privileges(context: &Value) -> Vec<Privilege> {
+    let given = |field: &'static str, is_given: bool, value: &str| {
+        is_given.then(|| Privilege { field, value: value.to_owned() })
+    };
+    let added = context["capabilities"]["add"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let added = text::list(added);
+    [
+        given("privileged", context["privileged"] == true, "true"),
+        given("runAsUser", context["runAsUser"] == 0, "0"),
+        given("allowPrivilegeEscalation", context["allowPrivilegeEscalation"] == true, "true"),
+        given("capabilities.add", !added.is_empty(), &text::shortened(&added)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Warns about a security context of init containers that gives more privileges.
+pub fn warn_of_privileges(verdict: &mut Verdict, field: Path<'_>, context: &Value) {
+    for privilege in privileges(context) {
+        let message = format!(
+            "{} gives the init containers of every pod that uses this Instrumentation more privileges than copying \
+             an agent needs; remove it (--init-containers-privileged=deny skips such pods)",
+            privilege.value
+        );
+        let field = format!("{field}.{}", privilege.field);
+        verdict.warn("privileged-init-containers", field, message);
+    }
+}
 
 /// Checks a security context.
 pub fn check(verdict: &mut Verdict, field: Path<'_>, context: &Value) {

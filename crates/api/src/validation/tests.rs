@@ -123,3 +123,25 @@ fn a_directive_is_one_line_with_a_name() {
         );
     }
 }
+
+#[test]
+fn privileges_of_init_containers_are_warned_of() {
+    let warned = |context: Value| {
+        let spec = json!({"sampler": {"type": "always_on"}, "initContainerSecurityContext": context});
+        let verdict = validate(&object(&spec), None);
+        assert!(verdict.is_allowed(), "{verdict:?}");
+        verdict.warnings
+    };
+    let found = warned(json!({"privileged": true, "runAsUser": 0, "allowPrivilegeEscalation": true,
+        "capabilities": {"add": ["SYS_ADMIN"]}}));
+    let fields: Vec<_> =
+        found.iter().map(|one| one.field.trim_start_matches("spec.initContainerSecurityContext.")).collect();
+    assert_eq!(fields, ["privileged", "runAsUser", "allowPrivilegeEscalation", "capabilities.add"]);
+    assert!(found.iter().all(|one| one.kind == "privileged-init-containers"), "{found:?}");
+    assert_eq!(
+        found[3].message,
+        "SYS_ADMIN gives the init containers of every pod that uses this Instrumentation more privileges than copying an \
+         agent needs; remove it (--init-containers-privileged=deny skips such pods)"
+    );
+    assert_eq!(warned(json!({"runAsUser": 1, "privileged": false, "capabilities": {"drop": ["ALL"]}})), []);
+}

@@ -11,8 +11,13 @@ pub fn quoted(text: &str) -> String {
     if length <= SHOWN {
         return format!("{text:?}");
     }
-    let start: String = text.chars().take(SHOWN).collect();
-    format!("{:?} ({length} characters)", format!("{start}…"))
+    format!("{:?} ({length} characters)", shortened(text))
+}
+
+/// A string, truncated if it is long.
+pub fn shortened(text: &str) -> String {
+    let end = text.char_indices().nth(SHOWN).map(|(end, _)| end);
+    end.map_or_else(|| text.to_owned(), |end| format!("{}…", &text[..end]))
 }
 
 /// A value for a message.

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use otel_webhook_api::{defaults, validation::validate};
-use otel_webhook_inject::language::{LANGUAGES, LanguageSet};
+use otel_webhook_inject::{
+    PrivilegedInit,
+    language::{LANGUAGES, LanguageSet},
+};
 use otel_webhook_testkit::{
     objects::{asking, instrumentation, pod},
     surroundings::{Surroundings, with},
@@ -52,6 +55,47 @@ fn a_security_context_that_the_namespace_refuses_is_given_to_no_init_container()
             around.inject(&asking(&[language], json!({}))).codes(),
             [format!("{language}/app: Injected")]
         );
+    }
+}
+
+#[test]
+fn privileged_init_containers_are_skipped_if_the_installation_denies_them() {
+    for (context, field) in [
+        (json!({"privileged": true}), "privileged: true"),
+        (json!({"runAsUser": 0}), "runAsUser: 0"),
+        (json!({"allowPrivilegeEscalation": true}), "allowPrivilegeEscalation: true"),
+        (json!({"capabilities": {"add": ["SYS_ADMIN", "CHOWN"]}}), "capabilities.add: SYS_ADMIN, CHOWN"),
+    ] {
+        let spec = json!({"initContainerSecurityContext": context});
+        let mut around = with(spec);
+        for language in ["java", "nginx"] {
+            let pod = asking(&[language, "sdk"], json!({}));
+            around.settings.privileged_init = PrivilegedInit::Allow;
+            assert_eq!(around.inject(&pod).codes()[0], format!("{language}/app: Injected"));
+            around.settings.privileged_init = PrivilegedInit::Deny;
+            let injected = around.inject(&pod);
+            assert_eq!(
+                injected.codes(),
+                [format!("{language}: PrivilegedInitContainer"), "sdk/app: Injected".to_owned()]
+            );
+            let sentence = format!(
+                "{language}: Instrumentation \"shop/inst\" sets spec.initContainerSecurityContext.{field}, which \
+                 --init-containers-privileged=deny does not allow; remove it from the Instrumentation, or use another one"
+            );
+            assert_eq!(injected.outcome.warnings(), [sentence]);
+        }
+        // Its sidecar is privileged by nature.
+        assert_eq!(around.inject(&asking(&["go"], json!({}))).codes(), ["go/app: Injected"]);
+    }
+    // The context of the application is its author's own.
+    let own = json!({"securityContext": {"privileged": true, "runAsUser": 0}});
+    for context in [
+        json!(null),
+        json!({"runAsUser": 1000, "allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}),
+    ] {
+        let mut around = with(json!({"initContainerSecurityContext": context}));
+        around.settings.privileged_init = PrivilegedInit::Deny;
+        assert_eq!(around.inject(&asking(&["java"], own.clone())).codes(), ["java/app: Injected"]);
     }
 }
 
