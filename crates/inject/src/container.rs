@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{
-    edit::{Place, container_at},
+    edit::{Place, container_at, unreadable},
     fitting::{self, Refusal},
     injection::Injection,
     json,
@@ -20,8 +20,20 @@ use super::{
 pub fn security_context<'p>(injection: &Injection<'_, 'p>, target: Place) -> Option<Cow<'p, Value>> {
     let said = injection.instrumentation().security_context.as_ref();
     let own = container_at(injection.facts.pod, target).security_context;
-    // An unreadable security context of a target is treated as not set.
+    // `check_security_context` was called for each target.
     said.map(Cow::Borrowed).or_else(|| json::value_of(own?).ok().map(Cow::Owned))
+}
+
+/// Checks that the security context of a target can be copied, if init containers have that one.
+///
+/// # Errors
+/// The reason for an unreadable container.
+pub fn check_security_context(injection: &Injection<'_, '_>, target: Place) -> Result<(), Reason> {
+    let container = container_at(injection.facts.pod, target);
+    match container.security_context.filter(|_| injection.instrumentation().security_context.is_none()) {
+        None => Ok(()),
+        Some(own) => json::value_of(own).map(drop).map_err(|error| unreadable(container, &error)),
+    }
 }
 
 /// The mounts for a copy of a container with another security context. The

@@ -7,6 +7,7 @@
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
+use super::json;
 use super::text::{List, Map, Object, Text, object_or_default, optional_object};
 
 /// A pod, or a pod template.
@@ -171,6 +172,7 @@ pub struct Variable<'a> {
     /// Value; empty if not set.
     pub value: Text<'a>,
     /// The source of the value.
+    #[serde(deserialize_with = "json::copied")]
     pub value_from: Option<Value>,
 }
 

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::{
     added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy},
     annotation::Annotations,
-    container::{init_resources, security_context},
+    container::{check_security_context, init_resources, security_context},
     edit::{NewVolume, Place, is_empty_dir},
     env::Env,
     injection::Injection,
@@ -132,6 +132,7 @@ fn inject_target(
 ) -> Result<Vec<Note>, Reason> {
     let path = (agent.target_path)(injection.name(place));
     target::check(injection, place, agent.extended)?;
+    check_security_context(injection, place)?;
     let at = injection.edit.open(place)?;
     if let Some(fits) = agent.fits_target {
         fits(injection, &injection.edit.containers[at].env)?;

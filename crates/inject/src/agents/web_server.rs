@@ -13,7 +13,7 @@ use super::module::Module;
 use crate::{
     added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy, variables},
     compiled::Prepared,
-    container::{copied_mounts, init_resources, security_context},
+    container::{check_security_context, copied_mounts, init_resources, security_context},
     edit::{NewVolume, Place, container_at, is_empty_dir, own_env, unreadable},
     env::{Entry, Env, SetBy},
     injection::Injection,
@@ -126,6 +126,7 @@ fn inject_target(
     let search_path = server.search_path.as_ref().filter(|_| !not_first);
     let extended: Vec<_> = search_path.iter().map(|path| path.name).collect();
     target::check(injection, place, &extended)?;
+    check_security_context(injection, place)?;
     if !not_first {
         check_lists(container_at(injection.facts.pod, place))?;
         mount(injection, server, location, room, place)?;

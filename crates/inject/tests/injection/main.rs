@@ -8,6 +8,7 @@
 
 mod bounded_pods;
 mod conformance;
+mod copied_json;
 mod differences;
 mod languages;
 mod properties;
