@@ -91,7 +91,9 @@ pub fn run() -> ExitCode {
     match dispatch(&Cli::parse().command) {
         Ok(code) => code,
         Err(failure) => {
-            eprintln!("otel-webhook: {failure}");
+            // It may have several lines, and names from the input.
+            let lines: Vec<_> = failure.to_string().lines().map(otel_webhook_review::one_line).collect();
+            eprintln!("otel-webhook: {}", lines.join("\n"));
             ExitCode::from(failure.code)
         }
     }

@@ -154,7 +154,12 @@ impl Writer {
     fn put_instrumentation(&mut self, object: &Value) {
         let stored = object::instrumentation(object, &self.images, &mut self.shared);
         for (language, problem) in stored.problems() {
-            tracing::warn!(instrumentation = %stored.name(), language, problem, "unusable Instrumentation");
+            tracing::warn!(
+                instrumentation = stored.name().to_string(),
+                language,
+                problem,
+                "unusable Instrumentation"
+            );
         }
         let namespace = stored.name().namespace.clone();
         self.edit(&namespace, |known| known.instrumentations.store(stored));

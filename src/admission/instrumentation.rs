@@ -60,7 +60,9 @@ impl Admission {
             AdmissionResponse::allowed(&uid, None)
         } else {
             let fields: Vec<_> = verdict.errors.iter().map(|error| &*error.field).collect();
-            tracing::info!(%namespace, %name, fields = fields.join(","), "rejected an Instrumentation");
+            // As strings, which text logs quote.
+            let (namespace, name) = (&*namespace, &*name);
+            tracing::info!(namespace, name, fields = fields.join(","), "rejected an Instrumentation");
             AdmissionResponse::rejected(&uid, Status::invalid(&name, &verdict.errors))
         };
         Ok(answer.warning(&verdict.warnings).write())

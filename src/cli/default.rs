@@ -13,7 +13,7 @@ use super::{
     flags::ImageFlags,
     objects::{self, is_instrumentation},
     output::{Output, finish},
-    stream::{FileFlags, one_line},
+    stream::FileFlags,
 };
 use crate::manifest::Document;
 use otel_webhook_api as api;
@@ -21,6 +21,7 @@ use otel_webhook_api::{
     defaults::DefaultImages,
     validation::{self, Verdict},
 };
+use otel_webhook_review::one_line;
 
 /// Flags of `default`.
 #[derive(Debug, Args)]

@@ -9,10 +9,11 @@ use super::{
     failure::Failure,
     flags::InjectionFlags,
     output::{self, ReportFlags},
-    stream::{Review, StreamFlags, World, one_line},
+    stream::{Review, StreamFlags, World},
 };
 use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject::{Finding, Note, language::LANGUAGES};
+use otel_webhook_review::one_line;
 
 /// Flags of `explain`.
 #[derive(Debug, Args)]

@@ -13,10 +13,11 @@ use super::{
     failure::Failure,
     flags::InjectionFlags,
     output::{Output, finish},
-    stream::{Review, StreamFlags, World, one_line},
+    stream::{Review, StreamFlags, World},
 };
 use crate::manifest::{self, Document, Style};
 use otel_webhook_inject::Finding;
+use otel_webhook_review::one_line;
 
 /// Flags of `inject`.
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use crate::manifest::{self, Document, Style, Syntax};
+use otel_webhook_review::one_line_of_json;
 
 /// Flags of reports.
 #[derive(Clone, Copy, Debug, Args)]
@@ -41,7 +42,9 @@ impl ReportFlags {
         let mut out = BufWriter::new(io::stdout().lock());
         let written = match self.output {
             ReportFormat::Text => out.write_all(text().as_bytes()),
-            ReportFormat::Json => objects().into_iter().try_for_each(|object| writeln!(out, "{object}")),
+            ReportFormat::Json => objects()
+                .into_iter()
+                .try_for_each(|object| writeln!(out, "{}", one_line_of_json(&object.to_string()))),
         };
         finish(written.and_then(|()| out.flush()), code)
     }

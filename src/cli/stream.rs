@@ -192,8 +192,3 @@ fn directory(text: &str) -> Result<PathBuf, String> {
     }
     Ok(text.into())
 }
-
-/// Returns a message as one line: names in it may contain control characters.
-pub fn one_line(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
-}

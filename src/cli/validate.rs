@@ -10,12 +10,13 @@ use super::{
     flags::InjectionFlags,
     objects::{self, is_instrumentation},
     output::ReportFlags,
-    stream::{StreamFlags, World, one_line},
+    stream::{StreamFlags, World},
 };
 use crate::{admission, manifest::TypeMeta};
 use otel_webhook_api as api;
 use otel_webhook_api::validation::{self, Verdict, Warning};
 use otel_webhook_inject::limits::{Limit, LimitKind};
+use otel_webhook_review::one_line;
 
 /// Flags of `validate`.
 #[derive(Debug, Args)]

@@ -127,9 +127,9 @@ impl Refusal {
     /// Errors of clients are only in the metrics: otherwise any client in the cluster could flood the log.
     fn log(&self) {
         if matches!(self, Self::Panicked(_)) {
-            tracing::error!(error = %self, "cannot respond to a review");
+            tracing::error!(error = self.to_string(), "cannot respond to a review");
         } else {
-            tracing::debug!(error = %self, "rejected a request");
+            tracing::debug!(error = self.to_string(), "rejected a request");
         }
     }
 }

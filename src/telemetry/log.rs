@@ -1,13 +1,16 @@
 //! Log lines to standard error.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use thiserror::Error;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::util::TryInitError;
 use tracing_subscriber::{Layer, layer::SubscriberExt, util::SubscriberInitExt};
+
+use otel_webhook_review::{one_line, one_line_of_json};
 
 /// Levels of kube unless the flag sets them. kube logs each failed attempt of a watch; the store logs a failure
 /// once, with the remedy.
@@ -75,9 +78,10 @@ const MOST_WAITING: usize = 8 * 1024;
 pub fn init_logging(format: LogFormat, level: &str) -> Result<Logging, LoggingError> {
     let filter = parse_level(level)?;
     let (writer, logging) = writer(io::stderr(), MOST_WAITING);
-    let lines = tracing_subscriber::fmt::layer().with_writer(writer);
+    let is_coloured = format == LogFormat::Text && io::stderr().is_terminal();
+    let lines = tracing_subscriber::fmt::layer().with_writer(Shown { to: writer, format, is_coloured });
     let lines = match format {
-        LogFormat::Text if io::stderr().is_terminal() => lines.boxed(),
+        LogFormat::Text if is_coloured => lines.boxed(),
         LogFormat::Text => lines.with_ansi(false).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
@@ -85,8 +89,50 @@ pub fn init_logging(format: LogFormat, level: &str) -> Result<Logging, LoggingEr
     Ok(logging)
 }
 
+/// A writer of log lines that shows characters that are not seen as escapes: names in a line may come from users.
+#[derive(Clone)]
+struct Shown<W> {
+    to: W,
+    format: LogFormat,
+    /// Whether lines have the escape sequences of colours. Those in values are escaped before.
+    is_coloured: bool,
+}
+
+impl<W: Write> Write for Shown<W> {
+    /// Writes one event, with the line break at its end.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let (line, end) = text.strip_suffix('\n').map_or((&*text, ""), |line| (line, "\n"));
+        let line = match self.format {
+            LogFormat::Json => one_line_of_json(line),
+            LogFormat::Text if self.is_coloured => {
+                let parts: Vec<_> = line.split(ESCAPE).map(one_line).collect();
+                parts.join(ESCAPE).into()
+            }
+            LogFormat::Text => one_line(line).into(),
+        };
+        self.to.write_all(&[line.as_bytes(), end.as_bytes()].concat())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+impl<W: Write + Clone> MakeWriter<'_> for Shown<W> {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// The character that begins the escape sequence of a colour.
+const ESCAPE: &str = "\u{1b}";
+
 /// Returns a writer that never blocks, and the guard of the thread that writes its lines to `to`.
-fn writer(to: impl io::Write + Send + 'static, most_waiting: usize) -> (NonBlocking, Logging) {
+fn writer(to: impl Write + Send + 'static, most_waiting: usize) -> (NonBlocking, Logging) {
     let builder = NonBlockingBuilder::default().buffered_lines_limit(most_waiting).lossy(true);
     let (writer, guard) = builder.thread_name("log").finish(to);
     let dropped = writer.error_counter();
@@ -113,7 +159,7 @@ fn parse_level(value: &str) -> Result<EnvFilter, LoggingError> {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Write, sync::mpsc};
+    use std::sync::{Arc, Mutex, mpsc};
 
     use super::*;
     use crate::telemetry::Metrics;
@@ -192,6 +238,49 @@ mod tests {
         let text = Metrics::new().with_log(&logging).encode();
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         drop(reader);
+    }
+
+    /// What was written.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("no panic").extend_from_slice(text);
+            Ok(text.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The lines that a value makes in a log.
+    fn logged(value: &str, format: LogFormat) -> String {
+        let written = Written::default();
+        let shown = Shown { to: written.clone(), format, is_coloured: false };
+        let lines = tracing_subscriber::fmt::layer().with_writer(shown).with_ansi(false).without_time();
+        let lines = match format {
+            LogFormat::Text => lines.boxed(),
+            LogFormat::Json => lines.json().flatten_event(true).boxed(),
+        };
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+            tracing::error!(name = value, shown = %value, "event");
+        });
+        String::from_utf8(written.0.lock().expect("no panic").clone()).expect("UTF-8")
+    }
+
+    #[test]
+    fn a_value_forges_no_line_and_shows_its_hidden_characters() {
+        let value = "a\nERROR forged\u{202e}x\u{2028}";
+        let text = logged(value, LogFormat::Text);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains(r#"name="a\nERROR forged\u{202e}x\u{2028}""#), "{text}");
+        assert!(text.contains(r"shown=a\nERROR forged\u{202e}x\u{2028}"), "{text}");
+        let json = logged(value, LogFormat::Json);
+        assert!(json.is_ascii() && json.lines().count() == 1, "{json}");
+        let line: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!((&line["name"], &line["shown"]), (&value.into(), &value.into()));
     }
 
     #[test]

@@ -19,14 +19,14 @@ pub const LONGEST_SUMMARY: usize = 4096;
 /// The room that is kept for the number of those that are left out.
 const ROOM_FOR_MORE: usize = 60;
 
-/// A name for a line of the log, without control characters.
+/// A name for a line of the log, which shows its control characters as escapes.
 pub fn name_in_line(name: &str) -> String {
-    one_line(shown(name).to_string())
+    shown(name).to_string()
 }
 
-/// Another text for a line of the log, without control characters.
+/// Another text for a line of the log, which shows its control characters as escapes.
 pub fn text_in_line(text: &impl Display) -> String {
-    one_line(Short { what: text, longest: LONGEST_TEXT }.to_string())
+    Short { what: text, longest: LONGEST_TEXT }.to_string()
 }
 
 /// The items that fit into a summary, separated by spaces, and how many more there are.
@@ -39,7 +39,7 @@ pub fn summary_of<T: Display>(items: impl IntoIterator<Item = T>) -> String {
             if before > 0 {
                 text.push(' ');
             }
-            text += &item.to_string();
+            text += &one_line(item.to_string());
         }
         if more > 0 || text.len() > LONGEST_SUMMARY - ROOM_FOR_MORE {
             text.truncate(before);
@@ -49,7 +49,7 @@ pub fn summary_of<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     if more > 0 {
         text += &format!(" and {more} more");
     }
-    one_line(text)
+    text
 }
 
 /// The warnings that the API server accepts, and how many more there are.
@@ -71,11 +71,12 @@ pub fn warnings_of<W: Display>(warnings: impl IntoIterator<Item = W>) -> Vec<Str
     said
 }
 
-/// One warning, truncated and valid in a header: the API server drops those with control characters.
+/// One warning, truncated and valid in a header: the API server drops those with control characters. They are
+/// shown as escapes.
 pub fn warning_of(warning: &impl Display) -> String {
     const END: usize = '…'.len_utf8();
     let text = Short { what: warning, longest: LONGEST_WARNING }.to_string();
-    let mut text = text.replace(char::is_control, " ");
+    let mut text = one_line(text);
     if text.len() > LONGEST_WARNING {
         text.truncate(text.floor_char_boundary(LONGEST_WARNING - END));
         text.push('…');
@@ -93,6 +94,16 @@ mod tests {
         assert!(cut.len() <= LONGEST_WARNING && cut.ends_with("ü…"), "{cut}");
         let exact = "w".repeat(LONGEST_WARNING);
         assert_eq!(warning_of(&exact), exact);
+    }
+
+    #[test]
+    fn characters_that_are_not_seen_are_escapes_within_the_bounds() {
+        let name = "a\n\u{202e}b";
+        assert_eq!(warning_of(&name), "a\\n\\u{202e}b");
+        assert_eq!(summary_of([name, "c"]), "a\\n\\u{202e}b c");
+        let many = "\u{202e}".repeat(80);
+        assert!(warning_of(&many).len() <= LONGEST_WARNING);
+        assert!(summary_of(vec![many; 80]).len() <= LONGEST_SUMMARY);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::line::one_line;
 use otel_webhook_api::validation::Problem;
 
 /// Why an object was rejected: a `Status` of Kubernetes.
@@ -40,14 +41,14 @@ impl Status {
         };
         let causes = errors.iter().map(|error| Cause {
             reason: error.cause.reason(),
-            message: error.message.clone(),
-            field: error.field.clone(),
+            message: one_line(&*error.message),
+            field: one_line(&*error.field),
         });
         Self {
             result: "Failure",
             code: 422,
             reason: "Invalid",
-            message: format!("Instrumentation.opentelemetry.io \"{name}\" is invalid: {list}"),
+            message: one_line(format!("Instrumentation.opentelemetry.io \"{name}\" is invalid: {list}")),
             details: Details {
                 group: "opentelemetry.io",
                 kind: "Instrumentation",

@@ -8,8 +8,9 @@ use super::{
     requests::reviewers,
     survey::{Next, Survey, Surveyed},
 };
-use crate::cli::{output, stream::one_line};
+use crate::cli::output;
 use otel_webhook_inject::{Finding, Note, language::LANGUAGES, told};
+use otel_webhook_review::one_line;
 
 /// The column headers.
 const COLUMNS: [&str; 7] = ["NAMESPACE", "WORKLOAD", "PODS", "LANGUAGE", "NOW", "NEXT", "DIFFERENCES"];

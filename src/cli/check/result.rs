@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::cli::stream::one_line;
+use otel_webhook_review::one_line;
 
 /// The severity of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -271,7 +271,7 @@ mod tests {
         let result = CheckResult::new(Code::ServiceMissing, "there is no such\nService")
             .about(Subject::new("Service", "shop", "webhook"))
             .advise("create it");
-        let line = "failure  service       Service shop/webhook: there is no such Service; create it";
+        let line = "failure  service       Service shop/webhook: there is no such\\nService; create it";
         assert_eq!(result.line(), line);
         assert_eq!(text(&[result]), format!("{line}\n0 ok, 0 warnings, 1 failure\n"));
     }
