@@ -6,6 +6,7 @@
 mod certs;
 mod check;
 mod client;
+mod client_ca;
 mod default;
 mod demo;
 pub mod diff;

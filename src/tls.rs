@@ -4,12 +4,15 @@
 //! files ───────┐
 //! managed ─────┼─> ServingCertificate ──replace──> CurrentCertificate <──resolve── each handshake
 //! self_signed ─┘
+//! client_ca_file ──> ClientCa ──replace──> CurrentClients <──verify── each handshake, with --client-ca
 //! ```
 //! The crate `managed-certs` issues the certificates of the last two, and makes the decisions of the second.
 //!
 //! A certificate is checked when it is parsed, so that [`CurrentCertificate`] only ever holds certificates that can
 //! be served. Existing connections keep their certificate.
 
+mod client_ca_file;
+mod clients;
 mod current;
 mod files;
 pub mod managed;
@@ -17,6 +20,8 @@ mod names;
 mod self_signed;
 pub mod trust;
 
+pub use client_ca_file::{ClientCaFile, ClientCaFileError};
+pub use clients::{ClientCa, ClientCaError, CurrentClients};
 pub use current::CurrentCertificate;
 pub use files::{CertificateFiles, FilesError};
 pub use names::{DEFAULT_NAMES, service_names};
@@ -26,7 +31,8 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
-use rustls::server::ResolvesServerCert;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
 
 /// The only supported protocol. API servers use it for webhooks behind a Service, and HTTP/2 would add attack
@@ -41,12 +47,37 @@ const ALPN: &[u8] = b"http/1.1";
 /// # Errors
 /// If ring cannot generate keys for tickets, because the system has no randomness.
 pub fn server_config(resolver: Arc<dyn ResolvesServerCert>) -> Result<ServerConfig, rustls::Error> {
+    let mut config = config(resolver, WebPkiClientVerifier::no_client_auth())?;
+    config.ticketer = ring::Ticketer::new()?;
+    Ok(config)
+}
+
+/// Returns the same configuration for clients that `clients` accepts.
+///
+/// Sessions are not resumed: the certificate of a resumed session would not be verified again, although it may have
+/// expired, or the CA may have changed.
+///
+/// # Errors
+/// None with ring.
+pub fn mutual_config(
+    resolver: Arc<dyn ResolvesServerCert>,
+    clients: Arc<CurrentClients>,
+) -> Result<ServerConfig, rustls::Error> {
+    let mut config = config(resolver, clients)?;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+fn config(
+    resolver: Arc<dyn ResolvesServerCert>,
+    clients: Arc<dyn ClientCertVerifier>,
+) -> Result<ServerConfig, rustls::Error> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_protocol_versions(&[&TLS13, &TLS12])?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_cert_resolver(resolver);
     config.alpn_protocols = vec![ALPN.to_vec()];
-    config.ticketer = ring::Ticketer::new()?;
     Ok(config)
 }
 

@@ -59,6 +59,14 @@ pub struct CheckArgs {
     #[arg(long, env = "OTEL_WEBHOOK_CA", value_name = "FILE")]
     ca: Option<PathBuf>,
 
+    /// Client certificate to show to a webhook that runs with --client-ca (PEM)
+    #[arg(long, env = "OTEL_WEBHOOK_CLIENT_CERT", value_name = "FILE", requires_all = ["client_key", "review"])]
+    client_cert: Option<PathBuf>,
+
+    /// Private key of the client certificate (PEM)
+    #[arg(long, env = "OTEL_WEBHOOK_CLIENT_KEY", value_name = "FILE", requires = "client_cert")]
+    client_key: Option<PathBuf>,
+
     /// Timeout of the review, in seconds
     #[arg(long, env = "OTEL_WEBHOOK_TIMEOUT", value_name = "SECONDS", default_value_t = 10)]
     timeout: u64,
@@ -135,7 +143,8 @@ pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
 async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     if let Some(url) = &args.review {
         let patience = Duration::from_secs(args.timeout);
-        let results = review::review(url, args.ca.as_deref(), patience).await?;
+        let client = args.client_cert.as_deref().zip(args.client_key.as_deref());
+        let results = review::review(url, args.ca.as_deref(), client, patience).await?;
         return report(args, &results);
     }
     let cluster = ClusterReader::connect(&args.cluster).await?;

@@ -13,10 +13,13 @@ use rustls::{
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime},
+    sign::SingleCertAndKey,
 };
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+
+use otel_webhook_managed_certs::certificate::ServingCertificate;
 
 /// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,13 +84,22 @@ impl Connection {
     /// # Errors
     /// If the connection or the TLS handshake fails.
     pub async fn open(target: &Target) -> Result<Self, ConnectError> {
+        Self::open_as(target, None).await
+    }
+
+    /// Connects as [`Connection::open`] does, and shows this certificate if the server asks for one.
+    ///
+    /// # Errors
+    /// As [`Connection::open`].
+    pub async fn open_as(target: &Target, client: Option<ServingCertificate>) -> Result<Self, ConnectError> {
         let unreachable = |source| ConnectError::Unreachable { target: target.clone(), source };
         let handshake = |source| ConnectError::Handshake { target: target.clone(), source };
         let stream = TcpStream::connect((&*target.host, target.port)).await.map_err(unreachable)?;
         let address = stream.peer_addr().map_err(unreachable)?;
         let name = ServerName::try_from(target.host.clone())
             .map_err(|error| handshake(io::Error::new(io::ErrorKind::InvalidInput, error)))?;
-        let stream = TlsConnector::from(Arc::new(config())).connect(name, stream).await.map_err(handshake)?;
+        let stream =
+            TlsConnector::from(Arc::new(config(client))).connect(name, stream).await.map_err(handshake)?;
         let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
         let chain = chain.iter().map(|certificate| certificate.clone().into_owned()).collect();
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
@@ -124,7 +136,7 @@ impl fmt::Display for Target {
     }
 }
 
-fn config() -> ClientConfig {
+fn config(client: Option<ServingCertificate>) -> ClientConfig {
     let provider = Arc::new(ring::default_provider());
     let verifier = Arc::new(TakesAll(Arc::clone(&provider)));
     let mut config = ClientConfig::builder_with_provider(provider)
@@ -133,6 +145,9 @@ fn config() -> ClientConfig {
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
+    if let Some(client) = client {
+        config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(client.into_key()));
+    }
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     config
 }

@@ -221,7 +221,15 @@ impl Running {
         };
         let certificate = flags.certificate.start(client, around, on_ready).await?;
         background.spawn("the management of the certificate", certificate.upkeep);
-        let config = tls::server_config(certificate.current).map_err(Failure::failed)?;
+        let clients = &flags.certificate.clients;
+        let config = match clients.start(Arc::clone(&metrics), self.shutdown.stopping()).await? {
+            None => tls::server_config(certificate.current),
+            Some(clients) => {
+                background.spawn("the reloading of the client CA", clients.upkeep);
+                tls::mutual_config(certificate.current, clients.current)
+            }
+        }
+        .map_err(Failure::failed)?;
         Ok(Transport::Tls { config: Arc::new(config), metrics })
     }
 

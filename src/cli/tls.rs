@@ -7,6 +7,7 @@ use futures::{FutureExt, future::BoxFuture};
 use kube::Client;
 
 use super::{
+    client_ca::ClientCaFlags,
     duration::duration,
     failure::Failure,
     names::{NameFlags, dns_name, label},
@@ -53,6 +54,9 @@ pub struct CertificateFlags {
 
     #[command(flatten)]
     names: NameFlags,
+
+    #[command(flatten)]
+    pub clients: ClientCaFlags,
 }
 
 /// Flags that apply only with `--tls-managed`.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tokio::sync::watch;
-use tokio::time::{self, MissedTickBehavior};
+use tokio::time::{self, Interval, MissedTickBehavior};
 use tracing::{info, warn};
 
 use super::current::CurrentCertificate;
@@ -72,16 +72,10 @@ impl CertificateFiles {
         current: Arc<CurrentCertificate>,
         metrics: Arc<Metrics>,
         interval: Duration,
-        mut shutdown: watch::Receiver<bool>,
+        shutdown: watch::Receiver<bool>,
     ) {
-        let mut ticks = time::interval(interval);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                // An error means that the sender was dropped, with the rest of the program.
-                _ = shutdown.wait_for(|stop| *stop) => return,
-                _ = ticks.tick() => {}
-            }
+        let mut ticks = Ticks::new(interval, shutdown);
+        while ticks.next().await {
             match self.load_if_changed().await {
                 Ok(changed) => self.succeeded(&current, changed),
                 Err(error) => self.failed(&metrics, &error),
@@ -130,6 +124,29 @@ impl CertificateFiles {
                 "cannot reload the certificate files; still serving the previous certificate"
             );
             self.failure = Some(text);
+        }
+    }
+}
+
+/// When to read files again, until the program ends.
+pub(super) struct Ticks {
+    ticks: Interval,
+    shutdown: watch::Receiver<bool>,
+}
+
+impl Ticks {
+    pub(super) fn new(interval: Duration, shutdown: watch::Receiver<bool>) -> Self {
+        let mut ticks = time::interval(interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { ticks, shutdown }
+    }
+
+    /// Waits for the next time; false at the end of the program.
+    pub(super) async fn next(&mut self) -> bool {
+        tokio::select! {
+            // An error means that the sender was dropped, with the rest of the program.
+            _ = self.shutdown.wait_for(|stop| *stop) => false,
+            _ = self.ticks.tick() => true,
         }
     }
 }

@@ -23,6 +23,15 @@ const REFUSED: &[(&[&str], &[&str])] = &[
         &["certificates.mode=files", "certificates.files.secretName=own", "certificates.files.caBundle=bm8="],
         &["certificates.files.caBundle has no certificate in it", "PEM"],
     ),
+    (
+        &["certificates.clientCA.names={kube-apiserver}"],
+        &["certificates.clientCA.names", "certificates.clientCA.secretName"],
+    ),
+    (&["certificates.clientCA.names={a\\,b}"], &["/certificates/clientCA/names/0", "pattern"]),
+    (
+        &["certificates.clientCA.secretName=ca", "defaultInstrumentation.enabled=true"],
+        &["certificates.clientCA.testSecretName is required", "defaultInstrumentation.enabled"],
+    ),
     (&["registration.url=http://192.0.2.7"], &["/registration/url", "https://"]),
     (&["registration.pods.shape=some"], &["/registration/pods/shape", "'all', 'annotated'"]),
     (&["registration.pods.failurePolicy=Warn"], &["/registration/pods/failurePolicy", "'Ignore', 'Fail'"]),

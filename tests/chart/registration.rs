@@ -160,6 +160,42 @@ fn in_the_managed_mode_names_agree() {
     }
 }
 
+/// The server gets the CA and no key; what sends reviews in its place gets the key and no more of the CA.
+#[test]
+fn client_certificates_are_asked_for_only_with_a_client_ca() {
+    let mounted = |spec: &Value, name: &str| {
+        let volumes = spec["volumes"].as_array().cloned().unwrap_or_default();
+        let found = volumes.into_iter().find(|volume| volume["name"] == name);
+        found.map(|volume| volume["secret"].clone())
+    };
+    let server = |objects: &[Value]| the(objects, "Deployment")["spec"]["template"]["spec"].clone();
+    let items =
+        |names: &[&str]| json!(names.iter().map(|key| json!({"key": key, "path": key})).collect::<Vec<_>>());
+
+    let objects = objects_of(&values("default"));
+    assert!(!crate::helm::args(objects).iter().any(|arg| arg.starts_with("--client-")));
+    assert_eq!(mounted(&server(objects), "client-ca"), None);
+
+    let objects = objects_of(&values("everything"));
+    let args = crate::helm::args(objects);
+    let given: Vec<_> = args.iter().filter(|arg| arg.starts_with("--client-")).collect();
+    let names = ["--client-name=kube-apiserver", "--client-name=spiffe://cluster/api-server"];
+    assert_eq!(given, ["--client-ca=/client-ca/ca.crt", names[0], names[1]]);
+    let expected = json!({"secretName": "client-ca", "items": items(&["ca.crt"])});
+    assert_eq!(mounted(&server(objects), "client-ca"), Some(expected));
+    assert_eq!(mounted(&server(objects), "client"), None);
+    for spec in [&the(objects, "Pod")["spec"], &the(objects, "Job")["spec"]["template"]["spec"]] {
+        let expected = json!({"secretName": "client", "items": items(&["tls.crt", "tls.key"])});
+        assert_eq!(mounted(spec, "client"), Some(expected));
+        assert_eq!(
+            spec["containers"][0]["args"]
+                .as_array()
+                .map(|args| args.contains(&json!("--client-key=/client/tls.key"))),
+            Some(true)
+        );
+    }
+}
+
 #[test]
 fn only_the_managed_mode_may_read_a_secret() {
     for name in ["cert-manager", "issuer", "files", "annotated"] {

@@ -8,10 +8,11 @@ use std::{
 };
 
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use rustls::ClientConfig;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::server::harness::{Client, soon, trusting, until};
+use crate::server::harness::{Client, send_plain, soon, trusting, until};
 
 /// A running `otel-webhook serve` with a directory as its source.
 pub struct Binary {
@@ -71,6 +72,26 @@ impl Binary {
         })
         .await;
         ended.expect("it was awaited")
+    }
+
+    /// A new connection with another configuration than that of [`Self::client`].
+    pub async fn client_with(&self, adjust: impl FnOnce(&mut ClientConfig)) -> std::io::Result<Client> {
+        let mut config = trusting(&self.ca_pem);
+        adjust(&mut config);
+        soon(Client::connect(self.webhook, Arc::new(config))).await
+    }
+
+    /// The URL of the webhook, and the file of the CA that verifies it.
+    pub fn review_target(&self) -> (String, String) {
+        let ca = self.folder.path().join("ca.crt");
+        fs::write(&ca, &self.ca_pem).expect("a file");
+        (format!("https://localhost:{}", self.webhook.port()), ca.to_str().expect("UTF-8").to_owned())
+    }
+
+    /// The metrics, as the admin port gives them.
+    pub async fn metrics(&mut self) -> String {
+        let address = self.address("admin").await;
+        send_plain(address, b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await
     }
 
     /// The log lines so far.

@@ -44,4 +44,50 @@
 - --tls-cert=/certificates/tls.crt
 - --tls-key=/certificates/tls.key
 {{- end -}}
+{{- with .Values.certificates.clientCA }}
+{{- if .secretName }}
+- --client-ca=/client-ca/ca.crt
+{{- range .names }}
+- {{ printf "--client-name=%s" . | quote }}
+{{- end }}
+{{- else if or .names .testSecretName -}}
+{{- fail "certificates.clientCA.names and testSecretName have no effect without certificates.clientCA.secretName; set it to a Secret with ca.crt" -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The volume mounts of the server's files, or nothing. */}}
+{{- define "otel-webhook.certificateMounts" -}}
+{{- if ne .Values.certificates.mode "managed" }}
+- name: certificates
+  mountPath: /certificates
+  readOnly: true
+{{- end }}
+{{- if .Values.certificates.clientCA.secretName }}
+- name: client-ca
+  mountPath: /client-ca
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{/* Their volumes. Of the client CA, the public part alone. */}}
+{{- define "otel-webhook.certificateVolumes" -}}
+{{- if ne .Values.certificates.mode "managed" }}
+- name: certificates
+  secret:
+    secretName: {{ include "otel-webhook.certificateSecret" . }}
+    items:
+      - key: tls.crt
+        path: tls.crt
+      - key: tls.key
+        path: tls.key
+{{- end }}
+{{- with .Values.certificates.clientCA.secretName }}
+- name: client-ca
+  secret:
+    secretName: {{ . }}
+    items:
+      - key: ca.crt
+        path: ca.crt
+{{- end }}
 {{- end -}}

@@ -13,10 +13,12 @@ app.kubernetes.io/component: review
 
 {{/*
 The spec of a pod that sends one review and ends: `root`, `restartPolicy`, and
-`authority`, a volume with ca.crt, if the certificate is verified.
+`authority`, a volume with ca.crt, if the certificate is verified. It shows the
+client certificate of certificates.clientCA.testSecretName, if there is one.
 */}}
 {{- define "otel-webhook.reviewPod" -}}
 {{- $values := .root.Values -}}
+{{- $client := $values.certificates.clientCA.testSecretName -}}
 restartPolicy: {{ .restartPolicy }}
 automountServiceAccountToken: false
 enableServiceLinks: false
@@ -43,19 +45,42 @@ containers:
       {{- if .authority }}
       - --ca=/authority/ca.crt
       {{- end }}
+      {{- if $client }}
+      - --client-cert=/client/tls.crt
+      - --client-key=/client/tls.key
+      {{- end }}
     resources:
       {{- toYaml $values.resources | nindent 6 }}
     securityContext:
       {{- toYaml $values.securityContext | nindent 6 }}
-    {{- if .authority }}
+    {{- if or .authority $client }}
     volumeMounts:
+      {{- if .authority }}
       - name: authority
         mountPath: /authority
         readOnly: true
+      {{- end }}
+      {{- if $client }}
+      - name: client
+        mountPath: /client
+        readOnly: true
+      {{- end }}
     {{- end }}
-{{- with .authority }}
+{{- if or .authority $client }}
 volumes:
+  {{- with .authority }}
   - name: authority
     {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $client }}
+  - name: client
+    secret:
+      secretName: {{ . }}
+      items:
+        - key: tls.crt
+          path: tls.crt
+        - key: tls.key
+          path: tls.key
+  {{- end }}
 {{- end }}
 {{- end -}}

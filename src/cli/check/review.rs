@@ -1,6 +1,7 @@
 //! `check --review`: sends one review to the URL of a webhook, like an API server.
 
 use std::{
+    error::Error as _,
     path::Path,
     time::{Duration, Instant},
 };
@@ -18,6 +19,7 @@ use crate::{
     server::Endpoint,
     tls::trust::{Bundle, ShownChain},
 };
+use otel_webhook_managed_certs::certificate::{NamedPem, ServingCertificate};
 
 /// The uid of the request, which the response must repeat.
 const UID: &str = "otel-webhook-check";
@@ -50,18 +52,20 @@ pub fn parse_url(text: &str) -> Result<ReviewUrl, String> {
     Ok(ReviewUrl { target, path: path.unwrap_or(Endpoint::MutatePod.path()).to_owned() })
 }
 
-/// Sends a review and returns the results.
+/// Sends a review and returns the results. `client` are the files of a client certificate and its key.
 ///
 /// # Errors
-/// If the file of the CA bundle cannot be read.
+/// If a file cannot be read or used.
 pub async fn review(
     url: &ReviewUrl,
     ca: Option<&Path>,
+    client: Option<(&Path, &Path)>,
     patience: Duration,
 ) -> Result<Vec<CheckResult>, Failure> {
     let bundle = ca.map(read_bundle).transpose()?;
+    let client = client.map(|(certificate, key)| read_client(certificate, key)).transpose()?;
     let mut results = Vec::new();
-    let exchange = exchange(url, bundle.as_ref(), &mut results);
+    let exchange = exchange(url, bundle.as_ref(), client, &mut results);
     if tokio::time::timeout(patience, exchange).await.is_err() {
         let target = &url.target;
         results.push(if results.is_empty() {
@@ -80,15 +84,30 @@ pub async fn review(
 }
 
 fn read_bundle(file: &Path) -> Result<Bundle, Failure> {
-    let unreadable =
-        |error: &dyn std::fmt::Display| Failure::unreadable(format!("{}: {error}", file.display()));
-    let text = std::fs::read(file).map_err(|error| unreadable(&error))?;
-    Bundle::from_pem(&text).map_err(|error| unreadable(&error))
+    Bundle::from_pem(&read(file)?)
+        .map_err(|error| Failure::unreadable(format!("{}: {error}", file.display())))
 }
 
-async fn exchange(url: &ReviewUrl, bundle: Option<&Bundle>, results: &mut Vec<CheckResult>) {
+fn read_client(certificate: &Path, key: &Path) -> Result<ServingCertificate, Failure> {
+    let (certificate_pem, key_pem) = (read(certificate)?, read(key)?);
+    let [name, key_name] = [certificate, key].map(Path::to_string_lossy);
+    let certificate = NamedPem { name: &name, pem: &certificate_pem };
+    ServingCertificate::from_pem(certificate, NamedPem { name: &key_name, pem: &key_pem })
+        .map_err(Failure::unreadable)
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(file).map_err(|error| Failure::unreadable(format!("{}: {error}", file.display())))
+}
+
+async fn exchange(
+    url: &ReviewUrl,
+    bundle: Option<&Bundle>,
+    client: Option<ServingCertificate>,
+    results: &mut Vec<CheckResult>,
+) {
     let began = Instant::now();
-    let mut connection = match Connection::open(&url.target).await {
+    let mut connection = match Connection::open_as(&url.target, client).await {
         Ok(connection) => connection,
         Err(error) => return results.push(CheckResult::new(Code::NotConnected, error.to_string())),
     };
@@ -106,11 +125,17 @@ async fn exchange(url: &ReviewUrl, bundle: Option<&Bundle>, results: &mut Vec<Ch
         let answer = connection.post(&url.path, body().to_string()).await;
         results.push(match answer {
             Ok(answer) => check_response(&answer, &url.path, began.elapsed()),
-            Err(error) => {
-                CheckResult::new(Code::AnswerWrong, format!("no response from {}: {error}", url.path))
-            }
+            Err(error) => no_response(&error, &url.path),
         });
     }
+}
+
+/// In TLS 1.3 a server rejects the certificate of a client only after the client's handshake.
+fn no_response(error: &hyper::Error, path: &str) -> CheckResult {
+    let cause = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+    let advice = "if the webhook runs with --client-ca, set --client-cert and --client-key to a certificate of \
+                  that CA with a name of --client-name; its log has the reason at level debug";
+    CheckResult::new(Code::AnswerWrong, format!("no response from {path}: {error}{cause}")).advise(advice)
 }
 
 fn verify(connection: &Connection, bundle: Option<&Bundle>, host: &str) -> CheckResult {
