@@ -16,8 +16,19 @@ const OF_HELM: [&str; 3] = ["helm.sh/chart", "app.kubernetes.io/managed-by", "he
 fn the_manifests_say_what_the_chart_says() {
     for (overlay, mode) in [("default", "managed"), ("overlays/cert-manager", "cert-manager")] {
         let built = build(&repository("manifests").join(overlay)).expect(overlay);
-        assert_same(without_namespace(built), of_chart(&[&format!("certificates.mode={mode}")]));
+        // Not in an overlay, since Kubernetes 1.29 does not have its kinds.
+        let set = [&*format!("certificates.mode={mode}"), "rbac.admissionPolicy=false"];
+        assert_same(without_namespace(built), of_chart(&set));
     }
+}
+
+#[test]
+fn the_policy_is_that_of_the_chart() {
+    let built = build(&repository("manifests/policy")).expect("built");
+    let mut chart = of_chart(&["certificates.mode=managed"]);
+    chart.retain(|(kind, _), _| kind.starts_with("ValidatingAdmissionPolicy"));
+    assert_eq!(chart.len(), 2);
+    assert_same(built, chart);
 }
 
 #[test]

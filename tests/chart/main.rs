@@ -13,6 +13,7 @@ mod meaning;
 mod monitoring;
 mod network;
 mod pods;
+mod policy;
 mod refused;
 mod registration;
 mod schemas;

@@ -20,7 +20,9 @@ fn objects_are_in_the_namespace_of_the_release() {
     for file in matrix() {
         for object in objects_of(&file) {
             let kind = object["kind"].as_str().expect("a kind");
-            let cluster_wide = without.contains(&kind) || kind.ends_with("WebhookConfiguration");
+            let cluster_wide = without.contains(&kind)
+                || kind.ends_with("WebhookConfiguration")
+                || kind.starts_with("ValidatingAdmissionPolicy");
             let expected = if cluster_wide { Value::Null } else { json!(NAMESPACE) };
             assert_eq!(object["metadata"]["namespace"], expected, "{kind}");
         }

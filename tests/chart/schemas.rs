@@ -30,8 +30,7 @@ impl Schemas {
     /// Panics where a kind is served by nobody.
     pub fn of(version: &str, kinds: &BTreeSet<(String, String)>) -> Self {
         let schemas = Self(tempfile::tempdir().expect("a folder"));
-        let path = tool("schemas").join(format!("kubernetes-{version}.json"));
-        let api: Value = serde_json::from_slice(&fs::read(path).expect("OpenAPI")).expect("JSON");
+        let api = api(version);
         let definitions = api["definitions"].as_object().expect("definitions");
         let custom = custom_kinds();
         for (api_version, kind) in kinds {
@@ -48,6 +47,17 @@ impl Schemas {
     pub fn location(&self) -> String {
         format!("{}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json", self.0.path().display())
     }
+}
+
+/// The names of the fields of a definition of one Kubernetes version.
+pub fn fields(version: &str, definition: &str) -> Vec<String> {
+    let properties = &api(version)["definitions"][definition]["properties"];
+    properties.as_object().expect(definition).keys().cloned().collect()
+}
+
+fn api(version: &str) -> Value {
+    let path = tool("schemas").join(format!("kubernetes-{version}.json"));
+    serde_json::from_slice(&fs::read(path).expect("OpenAPI")).expect("JSON")
 }
 
 /// Kind, first part of the group, and version, as kubeconform asks for it.

@@ -20,6 +20,7 @@ pub const ALL: Group<Cluster> = &[
     ("helm3_installs_upgrades_rolls_back_and_uninstalls", managed::helm3),
     ("helm4_installs_upgrades_rolls_back_and_uninstalls", managed::helm4),
     ("a_test_of_the_release_asks_the_webhook", managed::tested),
+    ("the_webhooks_account_changes_the_bundle_and_nothing_else", managed::bundle_alone),
     ("own_certificates_are_used_as_they_are", files::own),
     ("cert_manager_issues_and_renews_and_no_pod_is_lost", cert_manager::issues_and_renews),
     ("a_default_instrumentation_comes_with_the_release", default_instrumentation::comes_along),

@@ -4,11 +4,13 @@
 use std::fs;
 use std::process::Command;
 
-use otel_webhook_testkit::objects::items;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use otel_webhook::tls::SelfSigned;
+use otel_webhook_testkit::{objects::items, until::until};
 use serde_json::{Value, json};
 
 use super::values;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, LIMIT};
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
 use crate::traffic::Traffic;
@@ -100,6 +102,45 @@ pub fn tested(cluster: &Cluster) {
     assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
     assert!(said.contains("connected to localhost") && said.contains("3 ok, 0 warnings"), "{said}");
     drop(pod);
+}
+
+/// With the token of the webhook: the role lets it patch its configurations, and the policy `caBundle` in them.
+pub fn bundle_alone(cluster: &Cluster) {
+    let ports = Ports::free();
+    let release = Release::new(cluster, "helm3", "policy-release");
+    release.install(&managed(ports, json!({})));
+    let account = format!("--as=system:serviceaccount:{}:otel-webhook", release.namespace);
+    for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
+        let patch = |path: &str, value: Value| {
+            let patch = json!([{"op": "add", "path": path, "value": value}]).to_string();
+            let args = ["patch", kind, "otel-webhook", "--type=json", &account, "--patch", &patch];
+            cluster.plane.kubectl(&args)
+        };
+        until("the API server has the policy", LIMIT, || {
+            (!patch("/metadata/labels/by", json!("policy")).ok).then_some(())
+        });
+        let bundle =
+            json!(BASE64_STANDARD.encode(SelfSigned::generate(&["localhost"]).expect("a CA").ca_pem));
+        let ran = patch("/webhooks/0/clientConfig/caBundle", bundle);
+        assert!(ran.ok, "{kind}: {}", ran.stderr);
+        for (path, value, changed) in [
+            ("/metadata/annotations", json!({"cert-manager.io/inject-ca-from": "a/b"}), "not metadata"),
+            ("/webhooks", json!([]), "not the list of webhooks"),
+            ("/webhooks/0/timeoutSeconds", json!(29), "not other fields of a webhook"),
+            ("/webhooks/0/clientConfig/url", json!("https://192.0.2.9/"), "not other fields of a webhook"),
+            ("/webhooks/0/rules/0/resources", json!(["secrets"]), "not other fields of a webhook"),
+            ("/webhooks/0/namespaceSelector", json!({}), "not other fields of a webhook"),
+            (
+                "/webhooks/0/objectSelector",
+                json!({"matchLabels": {"a": "b"}}),
+                "not other fields of a webhook",
+            ),
+        ] {
+            let ran = patch(path, value);
+            assert!(!ran.ok && ran.stderr.contains(changed), "{kind} {path}: {}{}", ran.stdout, ran.stderr);
+        }
+    }
+    release.uninstall();
 }
 
 /// The bundle of every webhook of the release.
