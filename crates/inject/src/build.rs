@@ -1,6 +1,6 @@
 //! The second step: builds the patch for a decision.
 
-use std::cell::OnceCell;
+use std::{cell::OnceCell, rc::Rc};
 
 use super::{
     agents, autoscaler,
@@ -15,7 +15,7 @@ use super::{
     outcome::Outcome,
     patch,
     reason::Reason,
-    resource::PodFacts,
+    resource::{PodAttributes, PodFacts},
     secrets, stamp, storage, warning,
     workload::{self, Owners},
 };
@@ -50,14 +50,23 @@ struct Edited<'p> {
 /// Edits the pod. A language that would make it too large is skipped, and the others stay: since they
 /// share the variables of containers, the pod is edited again without it.
 fn edited<'p>(decision: &Decision<'p>, facts: &PodFacts<'p>) -> Edited<'p> {
-    let demand = OnceCell::new();
+    let mut collected = Collected::default();
+    collected.attributes.resize_with(decision.plans.len(), OnceCell::new);
     let mut too_large: Vec<Option<Excess>> = vec![None; decision.plans.len()];
     loop {
-        match try_edit(decision, facts, &demand, &too_large) {
+        match try_edit(decision, facts, &collected, &too_large) {
             Ok(edited) => return edited,
             Err((index, excess)) => too_large[index] = Some(excess),
         }
     }
+}
+
+/// What is the same whenever the pod is edited.
+#[derive(Default)]
+struct Collected<'p> {
+    demand: OnceCell<Demand<'p>>,
+    /// For each plan.
+    attributes: Vec<OnceCell<Rc<PodAttributes<'p>>>>,
 }
 
 /// Edits the pod.
@@ -67,7 +76,7 @@ fn edited<'p>(decision: &Decision<'p>, facts: &PodFacts<'p>) -> Edited<'p> {
 fn try_edit<'p>(
     decision: &Decision<'p>,
     facts: &PodFacts<'p>,
-    demand: &OnceCell<Demand<'p>>,
+    collected: &Collected<'p>,
     too_large: &[Option<Excess>],
 ) -> Result<Edited<'p>, (usize, Excess)> {
     let input = &decision.input;
@@ -80,7 +89,8 @@ fn try_edit<'p>(
             namespace: input.catalogue.namespace(input.namespace),
             facts,
             settings: input.settings,
-            demand,
+            demand: &collected.demand,
+            attributes: &collected.attributes[index],
             edit: &mut edit,
             findings: &mut findings,
         };

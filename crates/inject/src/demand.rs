@@ -15,6 +15,8 @@ pub use amounts::{Amounts, CLASS_RESOURCES};
 pub use asked::Asked;
 pub use class::Class;
 
+use std::collections::HashSet;
+
 use serde_json::value::RawValue;
 
 use super::{
@@ -42,7 +44,7 @@ pub struct Demand<'p> {
     scopes: PodScopes<'p>,
     /// Whether `spec.resources` decides on the quality of service class.
     is_whole: bool,
-    left_to_whole: Vec<Text<'p>>,
+    left_to_whole: HashSet<Text<'p>>,
     regular: Vec<Asked<'p>>,
     /// Init containers, and whether they are native sidecars.
     init: Vec<(Asked<'p>, bool)>,
@@ -57,7 +59,7 @@ impl<'p> Demand<'p> {
         let mut init: Vec<_> = spec.init_containers.iter().map(|one| (read(one), one.is_sidecar())).collect();
         let mut whole = Asked::read(spec.resources);
         // In the order of the API server: its defaults, then those of LimitRanges.
-        let mut left_to_whole = Vec::new();
+        let mut left_to_whole = HashSet::new();
         if spec.resources.is_some() {
             let from_limits = whole.default_whole(&Steps::of(&regular, &init).together());
             left_to_whole.extend(from_limits.into_iter().map(|name| Text(name.into())));
@@ -121,7 +123,7 @@ impl<'p> Demand<'p> {
     /// is huge pages that only a LimitRange sets, and the API server would limit the whole pod
     /// to what the added container sets. Both concern pods from files.
     pub fn is_left_to_whole(&self, resource: &str) -> bool {
-        self.left_to_whole.iter().any(|name| **name == *resource)
+        self.left_to_whole.contains(resource)
     }
 
     /// Whether the requests of every container of the pod have to equal its limits.
@@ -164,7 +166,7 @@ impl<'p> Steps<'p> {
     fn of(regular: &[Asked<'p>], init: &[(Asked<'p>, bool)]) -> Self {
         let (mut starting, mut running) = (Asked::default(), Asked::default());
         for (own, is_sidecar) in init {
-            starting.raise_to(&running.plus(own));
+            starting.raise_to_sum(own, &running);
             if *is_sidecar {
                 running.add(own);
             }

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
 };
 
 use serde::Serialize;
@@ -84,6 +84,8 @@ pub struct Volumes<'p> {
     list: Vec<NewVolume<'p>>,
     /// Their size as JSON, in bytes.
     size: usize,
+    /// The names of the pod's own volumes, once they were asked for.
+    own: Option<HashSet<&'p str>>,
 }
 
 /// A volume to add.
@@ -202,12 +204,12 @@ impl<'p> PodEdit<'p> {
         self.volumes.has(name) || self.pod.spec.volumes.iter().any(|volume| *volume.name == *name)
     }
 
-    /// Whether the pod has a container or init container of a name, or gets one.
-    pub fn has_container(&self, name: &str) -> bool {
+    /// The names of the containers and init containers that the pod has, or gets.
+    pub fn container_names(&self) -> HashSet<&str> {
         let spec = &self.pod.spec;
-        let mut own = spec.containers.iter().chain(spec.init_containers.iter());
-        let mut added = self.sidecars.iter().chain(self.init_containers.iter().map(|init| &init.container));
-        own.any(|container| *container.name == *name) || added.any(|container| container.name == name)
+        let own = spec.containers.iter().chain(spec.init_containers.iter()).map(|own| &*own.name);
+        let added = self.sidecars.iter().chain(self.init_containers.iter().map(|init| &init.container));
+        own.chain(added.map(|container| &*container.name)).collect()
     }
 
     /// The position of an added init container: right before its first target, or at the end.
@@ -276,6 +278,12 @@ impl<'p> Volumes<'p> {
     /// Whether a volume of a name is among them.
     pub fn has(&self, name: &str) -> bool {
         self.list.iter().any(|volume| volume.name == name)
+    }
+
+    /// Whether the pod itself has a volume of a name.
+    pub fn is_own(&mut self, pod: &'p Pod<'p>, name: &str) -> bool {
+        let names = || pod.spec.volumes.iter().map(|volume| &*volume.name).collect();
+        self.own.get_or_insert_with(names).contains(name)
     }
 
     /// Adds a volume.

@@ -7,13 +7,14 @@
 
 mod entry;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashMap};
 
 pub use entry::{Change, Entry, FieldRef, SetBy, Setting, Source};
 
 use super::{
     pod::Variable,
     reason::{Reason, Taken},
+    text::FEW,
 };
 
 /// The prefix for the name of an extended variable's original (D1).
@@ -89,9 +90,10 @@ impl<'p> Env<'p> {
     /// Adds variables of an Instrumentation at the end. One in the list stays, unless another
     /// language added it and `set_by` overrides it: then it gets the new value at its position.
     pub fn set_defaults(&mut self, settings: &'p [Setting], set_by: SetBy) {
-        for setting in settings {
+        let positions = self.positions(settings);
+        for (setting, position) in settings.iter().zip(positions) {
             let entry = Entry { set_by, ..setting.into() };
-            match self.position(&entry.name) {
+            match position {
                 None => self.push(entry),
                 Some(at) if self.entries[at].set_by > set_by => {
                     self.entries[at] = entry;
@@ -178,6 +180,16 @@ impl<'p> Env<'p> {
             return Err(Reason::taken(Taken::Variable, &original));
         }
         Ok(())
+    }
+
+    /// The positions of the variables of an Instrumentation, of which none is repeated.
+    fn positions(&self, settings: &[Setting]) -> Vec<Option<usize>> {
+        if settings.len().min(self.entries.len()) <= FEW {
+            return settings.iter().map(|setting| self.position(&setting.name)).collect();
+        }
+        let index: HashMap<&str, usize> =
+            self.entries.iter().enumerate().map(|(at, entry)| (&*entry.name, at)).collect();
+        settings.iter().map(|setting| index.get(setting.name.as_str()).copied()).collect()
     }
 
     /// The position of the variable. Of several the last one is used (D26), as by the kubelet.

@@ -112,10 +112,9 @@ impl Exporter {
     }
 
     /// Adds volumes and mounts, each once.
-    pub fn mount<'p>(&'p self, pod: &Pod<'_>, volumes: &mut Volumes<'p>, mounts: &mut Mounts<'p>) {
+    pub fn mount<'p>(&'p self, pod: &'p Pod<'p>, volumes: &mut Volumes<'p>, mounts: &mut Mounts<'p>) {
         for volume in &self.volumes {
-            let own = pod.spec.volumes.iter().any(|own| *own.name == *volume.name);
-            if !own && !volumes.has(&volume.name) {
+            if !volumes.has(&volume.name) && !volumes.is_own(pod, &volume.name) {
                 volumes.add(NewVolume::new(volume.name.as_str(), Cow::Owned(volume.source())));
             }
             if !mounts.has_volume(&volume.name) {

@@ -1,6 +1,6 @@
 //! The injection of one language into one pod.
 
-use std::cell::OnceCell;
+use std::{cell::OnceCell, rc::Rc};
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ use super::{
     note::Note,
     pod_security::Level,
     reason::{Reason, Taken},
-    resource::{PodFacts, RESOURCE_ATTRIBUTES},
+    resource::{Attributes, PodAttributes, PodFacts, RESOURCE_ATTRIBUTES},
     settings::{PrivilegedInit, Settings},
 };
 use otel_webhook_api::{defaults::Decoding, validation};
@@ -64,6 +64,8 @@ pub struct Injection<'j, 'p> {
     pub settings: &'j Settings,
     /// The resources of the pod; computed at the first use.
     pub demand: &'j OnceCell<Demand<'p>>,
+    /// The resource attributes of all containers; collected at the first use.
+    pub attributes: &'j OnceCell<Rc<PodAttributes<'p>>>,
     /// The edits.
     pub edit: &'j mut PodEdit<'p>,
     /// The findings.
@@ -79,6 +81,14 @@ impl<'p> Injection<'_, 'p> {
     /// The resources of the pod.
     pub fn demand(&self) -> &Demand<'p> {
         self.demand.get_or_init(|| Demand::of(self.facts.pod, self.limits()))
+    }
+
+    /// The resource attributes of a container.
+    pub fn attributes(&self, place: Place) -> Attributes<'p> {
+        let collect = || Rc::new(PodAttributes::of(self.facts, &self.instrumentation().resource));
+        let container = container_at(self.facts.pod, place);
+        let of_pod = self.attributes.get_or_init(collect);
+        Attributes::of(of_pod, self.facts.namespace, &container.name, &container.image)
     }
 
     /// The limits of the namespace.
@@ -154,7 +164,8 @@ impl<'p> Injection<'_, 'p> {
         if let Some(name) = volumes.iter().find(|name| self.edit.has_volume(name)) {
             return Err(Reason::taken(Taken::Volume, name));
         }
-        match containers.into_iter().find(|name| self.edit.has_container(name)) {
+        let taken = self.edit.container_names();
+        match containers.into_iter().find(|name| taken.contains(name)) {
             Some(name) => Err(Reason::taken(Taken::Container, name)),
             None => Ok(()),
         }

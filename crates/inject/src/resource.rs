@@ -1,6 +1,6 @@
 //! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` (docs/injection.md, "Resource attributes").
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeMap, rc::Rc};
 
 use super::{attribute_value, image, pod::Pod, settings::InitResources, workload::Workload};
 use otel_webhook_api::{RESOURCE_PREFIX, sizes::AgentSizes};
@@ -40,10 +40,29 @@ pub struct Policy {
     pub use_labels: bool,
 }
 
-/// The attributes of one container; later sources override earlier ones.
+/// The attributes that are the same for all containers of a pod; later sources override earlier ones.
+///
+/// They are collected once for each language: a pod may have thousands of annotations and of containers.
+#[derive(Debug)]
+pub struct PodAttributes<'p> {
+    entries: BTreeMap<&'p str, Cow<'p, str>>,
+    /// The service's name; `None` if it is that of the container.
+    service_name: Option<String>,
+    /// The service's version; `None` if it is that of the image.
+    version: Option<&'p str>,
+    /// Whether annotations of the pod set the attributes of single containers.
+    sets_container: bool,
+    sets_instance: bool,
+    node_name_open: bool,
+    uid_open: bool,
+}
+
+/// The attributes of one container.
 #[derive(Debug)]
 pub struct Attributes<'p> {
-    entries: Vec<(Cow<'p, str>, Cow<'p, str>)>,
+    of_pod: Rc<PodAttributes<'p>>,
+    /// Those of the container, which override those of the pod.
+    own: Vec<(&'static str, Cow<'p, str>)>,
     /// Whether values are percent-encoded, for agents that decode them (D34).
     pub is_encoded: bool,
     /// Whether the node's name is read from the downward API.
@@ -54,37 +73,119 @@ pub struct Attributes<'p> {
     pub service_name: String,
 }
 
-impl<'p> Attributes<'p> {
-    /// All attributes of a container.
-    pub fn of(facts: &'p PodFacts<'p>, policy: &'p Policy, container: &str, image: &'p str) -> Self {
+const CONTAINER: &str = "k8s.container.name";
+const INSTANCE: &str = "service.instance.id";
+const VERSION: &str = "service.version";
+
+impl<'p> PodAttributes<'p> {
+    /// Collects the attributes of all containers.
+    pub fn of(facts: &PodFacts<'p>, policy: &'p Policy) -> Self {
+        let has = |attribute| annotations(facts.pod).any(|(key, _)| key == attribute);
         let mut all = Self {
-            entries: Vec::with_capacity(24),
-            is_encoded: true,
+            entries: BTreeMap::new(),
+            service_name: None,
+            version: said_version(facts.pod, policy),
+            sets_container: has(CONTAINER),
+            sets_instance: has(INSTANCE),
             node_name_open: false,
             uid_open: false,
-            service_name: String::new(),
         };
-        all.collect(facts, policy, container);
-        all.service_name = service_name(facts, policy, &all, container);
+        all.collect(facts, policy);
+        all.service_name = service_name(facts, policy, &all);
         all.refer_to_downward_api(policy);
-        if let Some(version) = service_version(facts.pod, policy, image) {
-            all.set("service.version", version);
-        }
         all
+    }
+
+    /// The sources in order, except for what differs between containers.
+    fn collect(&mut self, facts: &PodFacts<'p>, policy: &'p Policy) {
+        let pod = facts.pod;
+        for (key, value) in &policy.attributes {
+            self.entries.insert(key, value.into());
+        }
+        self.set_known("k8s.namespace.name", facts.namespace);
+        self.set_known("k8s.pod.name", &*pod.metadata.name);
+        self.set_known("k8s.pod.uid", &*pod.metadata.uid);
+        self.set_known("k8s.node.name", &*pod.spec.node_name);
+        // The owners were looked up for all languages of the pod; the
+        // Instrumentation of another one may add UIDs, and this one may not.
+        let wanted = |key: &str| policy.with_uids || key.strip_suffix(".uid").is_none();
+        for (key, value) in facts.workload.attributes.iter().filter(|(key, _)| wanted(key)) {
+            self.set_known(key, value.clone());
+        }
+        for (attribute, value) in annotations(pod).filter(|(attribute, _)| *attribute != "service.name") {
+            self.entries.insert(attribute, value.into());
+        }
+        self.set_known("service.namespace", service_namespace(facts));
+    }
+
+    fn refer_to_downward_api(&mut self, policy: &Policy) {
+        self.set_known("k8s.pod.name", "$(OTEL_RESOURCE_ATTRIBUTES_POD_NAME)");
+        let open = |value: Option<&str>| value.is_none_or(str::is_empty);
+        self.uid_open = policy.with_uids && open(self.get("k8s.pod.uid"));
+        if self.uid_open {
+            self.set_known("k8s.pod.uid", "$(OTEL_RESOURCE_ATTRIBUTES_POD_UID)");
+        }
+        self.node_name_open = open(self.get("k8s.node.name"));
+        if self.node_name_open {
+            self.set_known("k8s.node.name", "$(OTEL_RESOURCE_ATTRIBUTES_NODE_NAME)");
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&str> {
+        self.entries.get(key).map(|value| &**value)
+    }
+
+    fn set_known(&mut self, key: &'static str, value: impl Into<Cow<'p, str>>) {
+        let value = value.into();
+        if !value.is_empty() {
+            self.entries.insert(key, value);
+        }
+    }
+}
+
+impl<'p> Attributes<'p> {
+    /// All attributes of a container.
+    pub fn of(of_pod: &Rc<PodAttributes<'p>>, namespace: &str, container: &str, image: &'p str) -> Self {
+        let mut own: Vec<(&'static str, Cow<'p, str>)> = Vec::with_capacity(3);
+        if !of_pod.sets_container && !container.is_empty() {
+            own.push((CONTAINER, container.to_owned().into()));
+        }
+        if !of_pod.sets_instance && !namespace.is_empty() && !container.is_empty() {
+            own.push((INSTANCE, [namespace, ".$(", POD_NAME, ").", container].concat().into()));
+        }
+        let version = of_pod.version.or_else(|| image::version(image));
+        own.extend(version.map(|version| (VERSION, version.into())));
+        Self {
+            own,
+            is_encoded: true,
+            node_name_open: of_pod.node_name_open,
+            uid_open: of_pod.uid_open,
+            service_name: of_pod.service_name.clone().unwrap_or_else(|| container.to_owned()),
+            of_pod: Rc::clone(of_pod),
+        }
     }
 
     /// The value of an attribute.
     pub fn get(&self, key: &str) -> Option<&str> {
-        let found = self.entries.iter().find(|(name, _)| name == key);
-        found.map(|(_, value)| &**value)
+        let own = self.own.iter().find(|(name, _)| *name == key);
+        own.map(|(_, value)| &**value).or_else(|| self.of_pod.get(key))
+    }
+
+    /// All attributes, sorted by key.
+    fn sorted(&self) -> Vec<(&str, &str)> {
+        let is_own = |key: &str| self.own.iter().any(|(name, _)| *name == key);
+        let of_pod = self.of_pod.entries.iter().map(|(key, value)| (*key, &**value));
+        let own = self.own.iter().map(|(key, value)| (*key, &**value));
+        let mut all: Vec<_> = of_pod.filter(|(key, _)| !is_own(key)).chain(own).collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all
     }
 
     /// The attributes that are not in `present`, sorted, as comma-separated `k=v`. Those with a key that cannot
     /// be written are skipped.
     pub fn missing_from(&mut self, present: &Keys) -> String {
-        self.entries.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         let mut text = String::with_capacity(384);
-        for (key, value) in &self.entries {
+        for (key, value) in self.sorted() {
             if present.has(key) || !attribute_value::is_key(key) {
                 continue;
             }
@@ -101,64 +202,9 @@ impl<'p> Attributes<'p> {
         }
         text
     }
-
-    /// The sources in order, except for the version, which needs the image.
-    fn collect(&mut self, facts: &'p PodFacts<'p>, policy: &'p Policy, container: &str) {
-        let pod = facts.pod;
-        for (key, value) in &policy.attributes {
-            self.set(key.as_str(), value.as_str());
-        }
-        self.set_known("k8s.namespace.name", facts.namespace);
-        self.set_known("k8s.container.name", container.to_owned());
-        self.set_known("k8s.pod.name", &*pod.metadata.name);
-        self.set_known("k8s.pod.uid", &*pod.metadata.uid);
-        self.set_known("k8s.node.name", &*pod.spec.node_name);
-        // The owners were looked up for all languages of the pod; the
-        // Instrumentation of another one may add UIDs, and this one may not.
-        let wanted = |key: &str| policy.with_uids || key.strip_suffix(".uid").is_none();
-        for (key, value) in facts.workload.attributes.iter().filter(|(key, _)| wanted(key)) {
-            self.set_known(key, value.as_str());
-        }
-        self.set_known("service.instance.id", instance_id(facts, container));
-        for (key, value) in pod.metadata.annotations.iter() {
-            match key.strip_prefix(RESOURCE_PREFIX) {
-                None | Some("service.name") => {}
-                Some(attribute) => self.set(attribute, value),
-            }
-        }
-        self.set_known("service.namespace", service_namespace(facts));
-    }
-
-    fn refer_to_downward_api(&mut self, policy: &Policy) {
-        self.set("k8s.pod.name", "$(OTEL_RESOURCE_ATTRIBUTES_POD_NAME)");
-        let open = |value: Option<&str>| value.is_none_or(str::is_empty);
-        self.uid_open = policy.with_uids && open(self.get("k8s.pod.uid"));
-        if self.uid_open {
-            self.set("k8s.pod.uid", "$(OTEL_RESOURCE_ATTRIBUTES_POD_UID)");
-        }
-        self.node_name_open = open(self.get("k8s.node.name"));
-        if self.node_name_open {
-            self.set("k8s.node.name", "$(OTEL_RESOURCE_ATTRIBUTES_NODE_NAME)");
-        }
-    }
-
-    fn set(&mut self, key: impl Into<Cow<'p, str>>, value: impl Into<Cow<'p, str>>) {
-        let (key, value) = (key.into(), value.into());
-        match self.entries.iter_mut().find(|(name, _)| *name == key) {
-            Some(entry) => entry.1 = value,
-            None => self.entries.push((key, value)),
-        }
-    }
-
-    fn set_known(&mut self, key: &'static str, value: impl Into<Cow<'p, str>>) {
-        let value = value.into();
-        if !value.is_empty() {
-            self.set(key, value);
-        }
-    }
 }
 
-/// The keys of a value of `OTEL_RESOURCE_ATTRIBUTES`.
+/// The keys of a value of `OTEL_RESOURCE_ATTRIBUTES`, sorted.
 #[derive(Debug, Default)]
 pub struct Keys(Vec<String>);
 
@@ -167,19 +213,26 @@ impl Keys {
     pub fn of(value: Option<&str>) -> Self {
         let pairs = value.unwrap_or_default().split(',');
         let keys = pairs.filter_map(|pair| pair.trim().split_once('='));
-        Self(keys.map(|(key, _)| key.trim_end().to_owned()).collect())
+        let mut keys: Vec<_> = keys.map(|(key, _)| key.trim_end().to_owned()).collect();
+        keys.sort_unstable();
+        Self(keys)
     }
 
     /// Whether it contains a key.
     pub fn has(&self, key: &str) -> bool {
-        self.0.iter().any(|present| present == key)
+        self.0.binary_search_by(|present| present.as_str().cmp(key)).is_ok()
     }
 }
 
-/// An annotation of the pod that sets a resource attribute; empty is treated as not set.
+/// The annotations of the pod that set resource attributes.
+fn annotations<'p>(pod: &'p Pod<'_>) -> impl Iterator<Item = (&'p str, &'p str)> {
+    let all = pod.metadata.annotations.iter();
+    all.filter_map(|(key, value)| Some((key.strip_prefix(RESOURCE_PREFIX)?, value)))
+}
+
+/// The annotation that sets a resource attribute; empty is treated as not set.
 fn annotation<'p>(pod: &'p Pod<'_>, attribute: &str) -> Option<&'p str> {
-    let mut annotations = pod.metadata.annotations.iter();
-    let found = annotations.find(|(key, _)| key.strip_prefix(RESOURCE_PREFIX) == Some(attribute));
+    let found = annotations(pod).find(|(key, _)| *key == attribute);
     found.map(|(_, value)| value).filter(|value| !value.is_empty())
 }
 
@@ -191,22 +244,12 @@ fn label<'p>(pod: &'p Pod<'_>, policy: &Policy, keys: &[&str]) -> Option<&'p str
     values.find(|value| !value.is_empty())
 }
 
-fn instance_id(facts: &PodFacts<'_>, container: &str) -> String {
-    match annotation(facts.pod, "service.instance.id") {
-        Some(id) => id.to_owned(),
-        None if facts.namespace.is_empty() || container.is_empty() => String::new(),
-        None => [facts.namespace, ".$(", POD_NAME, ").", container].concat(),
-    }
-}
-
-fn service_namespace<'p>(facts: &'p PodFacts<'p>) -> &'p str {
+fn service_namespace<'p>(facts: &PodFacts<'p>) -> &'p str {
     annotation(facts.pod, "service.namespace").unwrap_or(facts.namespace)
 }
 
-fn service_version<'p>(pod: &'p Pod<'_>, policy: &Policy, image: &'p str) -> Option<&'p str> {
-    annotation(pod, "service.version")
-        .or_else(|| label(pod, policy, &["app.kubernetes.io/version"]))
-        .or_else(|| image::version(image))
+fn said_version<'p>(pod: &'p Pod<'_>, policy: &Policy) -> Option<&'p str> {
+    annotation(pod, VERSION).or_else(|| label(pod, policy, &["app.kubernetes.io/version"]))
 }
 
 /// Attributes that name the service; the first known one is used (OpenTelemetry's
@@ -222,7 +265,7 @@ const NAMED_AFTER: [&str; 7] = [
     "k8s.pod.name",
 ];
 
-fn service_name(facts: &PodFacts<'_>, policy: &Policy, all: &Attributes<'_>, container: &str) -> String {
+fn service_name(facts: &PodFacts<'_>, policy: &Policy, all: &PodAttributes<'_>) -> Option<String> {
     let labels = ["app.kubernetes.io/instance", "app.kubernetes.io/name"];
     let said = annotation(facts.pod, "service.name").or_else(|| label(facts.pod, policy, &labels));
     let owned = || {
@@ -231,5 +274,5 @@ fn service_name(facts: &PodFacts<'_>, policy: &Policy, all: &Attributes<'_>, con
         let controller = || facts.workload.controller.as_deref();
         deployment.or_else(controller).or_else(|| NAMED_AFTER.iter().find_map(known))
     };
-    said.or_else(owned).unwrap_or(container).to_owned()
+    said.or_else(owned).map(str::to_owned)
 }

@@ -1,5 +1,7 @@
 //! Checks that the pod's ServiceAccount allows the Secrets of the Instrumentation.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::{injection::Injection, limits::DEFAULT_SERVICE_ACCOUNT, pod::Pod, reason::Reason};
@@ -36,9 +38,9 @@ fn account<'p>(pod: &'p Pod<'_>) -> &'p str {
 }
 
 /// The Secrets that a pod refers to, in fields that the API server checks against the ServiceAccount.
-fn own_secrets(pod: &Pod<'_>) -> Vec<String> {
+fn own_secrets(pod: &Pod<'_>) -> HashSet<String> {
     let volumes = pod.spec.volumes.iter().filter_map(|volume| volume.secret.as_ref());
-    let mut own: Vec<_> = volumes.map(|secret| secret.secret_name.to_string()).collect();
+    let mut own: HashSet<_> = volumes.map(|secret| secret.secret_name.to_string()).collect();
     for container in pod.spec.containers.iter().chain(pod.spec.init_containers.iter()) {
         let variables = container.variables().unwrap_or_default();
         own.extend(variables.iter().filter_map(|variable| secret_of(variable.value_from.as_ref()?)));

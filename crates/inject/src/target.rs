@@ -87,11 +87,11 @@ pub fn instrument<'p>(
     let instrumentation = injection.instrumentation();
     let prepared = injection.prepared();
     let (facts, plan) = (injection.facts, injection.plan);
+    let mut attributes = injection.attributes(place);
+    attributes.is_encoded = plan.decoding() != Decoding::Never;
     let at = injection.edit.open(place)?;
     let edit = &mut *injection.edit;
-    let ContainerEdit { env, mounts, container, .. } = &mut edit.containers[at];
-    let mut attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
-    attributes.is_encoded = plan.decoding() != Decoding::Never;
+    let ContainerEdit { env, mounts, .. } = &mut edit.containers[at];
     env.set_defaults(&prepared.env, SetBy::Language);
     extend_and_add_common(instrumentation, env, own.search_path);
     (own.last)(env);

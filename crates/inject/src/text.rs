@@ -3,7 +3,13 @@
 //! JSON strings without escapes are borrowed, the others owned; `null` is parsed
 //! as the empty value, as by the API server's decoder.
 
-use std::{borrow::Cow, fmt, marker::PhantomData, ops::Deref};
+use std::{
+    borrow::{Borrow, Cow},
+    collections::HashMap,
+    fmt,
+    marker::PhantomData,
+    ops::Deref,
+};
 
 use serde::{
     Deserialize, Deserializer,
@@ -11,7 +17,7 @@ use serde::{
 };
 
 /// A string of the request.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text<'a>(pub Cow<'a, str>);
 
 impl Deref for Text<'_> {
@@ -19,6 +25,12 @@ impl Deref for Text<'_> {
 
     fn deref(&self) -> &str {
         &self.0
+    }
+}
+
+impl Borrow<str> for Text<'_> {
+    fn borrow(&self) -> &str {
+        self
     }
 }
 
@@ -151,26 +163,36 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
     }
 }
 
-/// A map of strings, such as labels; a handful of entries, so it is searched in order.
+/// Lists of up to so many entries are searched in order, which is faster than an index.
+pub const FEW: usize = 16;
+
+/// A map of strings, such as labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Map<'a>(pub Vec<(Text<'a>, Text<'a>)>);
+pub struct Map<'a> {
+    entries: Vec<(Text<'a>, Text<'a>)>,
+    /// The positions by key, if there are many entries. The last of a repeated key is used, as in Go's decoder.
+    index: HashMap<Text<'a>, usize>,
+}
 
 impl Map<'_> {
     /// The value of a key, if it exists.
     pub fn get(&self, key: &str) -> Option<&str> {
-        // The last of a repeated key is used, as in Go's decoder.
-        let found = self.0.iter().rev().find(|(name, _)| &**name == key);
+        let found = if self.index.is_empty() {
+            self.entries.iter().rfind(|(name, _)| &**name == key)
+        } else {
+            self.index.get(key).map(|at| &self.entries[*at])
+        };
         found.map(|(_, value)| &**value)
     }
 
     /// The entries in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (&**key, &**value))
+        self.entries.iter().map(|(key, value)| (&**key, &**value))
     }
 
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries.is_empty()
     }
 }
 
@@ -194,11 +216,15 @@ impl<'de> Visitor<'de> for MapVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Map<'de>, A::Error> {
-        let mut map = Vec::with_capacity(entries.size_hint().unwrap_or(8));
+        let mut map: Vec<(Text<'de>, Text<'de>)> = Vec::with_capacity(entries.size_hint().unwrap_or(8));
         while let Some(entry) = entries.next_entry()? {
             map.push(entry);
         }
-        Ok(Map(map))
+        let mut index = HashMap::new();
+        if map.len() > FEW {
+            index.extend(map.iter().enumerate().map(|(at, (key, _))| (key.clone(), at)));
+        }
+        Ok(Map { entries: map, index })
     }
 }
 
@@ -219,6 +245,17 @@ mod tests {
     #[derive(Debug, Default, Deserialize)]
     #[serde(default)]
     struct Empty {}
+
+    #[test]
+    fn the_last_of_a_repeated_key_is_used_however_many_there_are() {
+        for count in [2, FEW, FEW + 1, 1000] {
+            let entries: Vec<_> = (0..count).map(|index| format!(r#""k{}":"{index}""#, index / 2)).collect();
+            let text = format!("{{{}}}", entries.join(","));
+            let map: Map<'_> = serde_json::from_str(&text).expect("a map");
+            assert_eq!((map.get("k0"), map.get("none")), (Some("1"), None), "{count}");
+            assert_eq!(map.iter().count(), count);
+        }
+    }
 
     #[test]
     fn a_list_is_not_an_object() {

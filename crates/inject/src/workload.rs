@@ -74,32 +74,48 @@ const DEPLOYMENT_HASH: &str = "pod-template-hash";
 /// The same label of an Argo Rollout.
 const ROLLOUT_HASH: &str = "rollouts-pod-template-hash";
 
+/// The maximum number of owners that are looked up for a pod. Pods of controllers have one.
+pub const MOST_LOOKUPS: usize = 4;
+
 /// The owners that have to be looked up.
 ///
 /// The Deployment of a ReplicaSet follows from the ReplicaSet's name and the
 /// pod's `pod-template-hash`, except for its UID.
 pub fn queries<'p>(pod: &'p Pod<'p>, namespace: &'p str, with_uids: bool) -> Vec<OwnerQuery<'p>> {
-    let references = pod.metadata.owner_references.iter();
-    let queried = references.filter_map(|reference| {
-        let kind = queried_kind(&reference.kind)?;
-        let derived = kind == OwnerKind::ReplicaSet && derive(pod, &reference.name).is_some();
-        let query = query(kind, namespace, reference);
-        (!derived || with_uids).then_some(query)
+    let references = &pod.metadata.owner_references;
+    let queried = queried(pod, with_uids).into_iter().filter_map(|index| {
+        let reference = &references[index];
+        Some(query(queried_kind(&reference.kind)?, namespace, reference))
     });
     queried.collect()
+}
+
+/// The indexes of the owner references that are looked up: at most [`MOST_LOOKUPS`], the controller first.
+/// The attributes of others are derived from their names.
+fn queried(pod: &Pod<'_>, with_uids: bool) -> Vec<usize> {
+    let references = || pod.metadata.owner_references.iter().enumerate();
+    let is_queried = |reference: &OwnerReference<'_>| match queried_kind(&reference.kind) {
+        Some(OwnerKind::ReplicaSet) => with_uids || derive(pod, &reference.name).is_none(),
+        Some(OwnerKind::Job) => true,
+        None => false,
+    };
+    let is_controller = |reference: &OwnerReference<'_>| reference.controller == Some(true);
+    let controllers = references().filter(|(_, one)| is_controller(one));
+    let all = controllers.chain(references().filter(|(_, one)| !is_controller(one)));
+    all.filter(|(_, one)| is_queried(one)).map(|(index, _)| index).take(MOST_LOOKUPS).collect()
 }
 
 /// The owner chain of a pod.
 pub fn chain(pod: &Pod<'_>, namespace: &str, with_uids: bool, owners: &dyn Owners) -> Workload {
     let mut workload = Workload::default();
-    for reference in pod.metadata.owner_references.iter() {
+    let queried = queried(pod, with_uids);
+    for (index, reference) in pod.metadata.owner_references.iter().enumerate() {
         workload.add(&reference.kind, &reference.name, &reference.uid, with_uids);
         let Some(kind) = queried_kind(&reference.kind) else {
             continue;
         };
         let known = owners.look_up(query(kind, namespace, reference));
-        let derived = kind == OwnerKind::ReplicaSet && derive(pod, &reference.name).is_some();
-        if known == Lookup::Unknown && (with_uids || !derived) {
+        if known == Lookup::Unknown && queried.contains(&index) {
             workload.unlearned.push(format!("{} {}", reference.kind, reference.name));
         }
         match (known, kind) {

@@ -7,13 +7,12 @@ use serde_json::json;
 use crate::{
     added::{NewContainer, NewMount, mounts, pull_policy, variables},
     container::sidecar_resources,
-    edit::{Mounts, NewVolume, Place, container_at},
+    edit::{Mounts, NewVolume, Place},
     env::{Entry, Env, SetBy},
     injection::Injection,
     language::{self, GO_SIDECAR},
     note::Note,
     reason::{Annotation, Reason},
-    resource::Attributes,
     target::{self, RESOURCE_ATTRIBUTES},
     warning,
 };
@@ -96,9 +95,7 @@ fn own_variables<'p>(injection: &Injection<'_, 'p>, place: Place) -> Result<Env<
         return Err(Reason::TargetExecutableMissing);
     }
     env.check_extensible(RESOURCE_ATTRIBUTES, &[])?;
-    let container = container_at(injection.facts.pod, place);
-    let mut attributes =
-        Attributes::of(injection.facts, &instrumentation.resource, &container.name, &container.image);
+    let mut attributes = injection.attributes(place);
     // The application's own attributes are in another container, so no key is omitted here (D12).
     let present = target::own_keys(&env);
     target::configure(instrumentation, &mut env, &mut attributes, &present, false);

@@ -56,7 +56,7 @@ impl Module {
     fn directives(&self, injection: &Injection<'_, '_>, place: Place) -> BTreeMap<String, Directive> {
         let (facts, instrumentation) = (injection.facts, injection.instrumentation());
         let container = container_at(facts.pod, place);
-        let attributes = Attributes::of(facts, &instrumentation.resource, &container.name, &container.image);
+        let attributes = injection.attributes(place);
         let endpoint = instrumentation.exporter.endpoint().unwrap_or("http://localhost:4317/");
         let ours = [
             ("Enabled", "ON", ""),

@@ -1,15 +1,15 @@
 //! Variables and texts of a specification.
 
+use std::collections::HashSet;
+
 use crate::env::Setting;
 use otel_webhook_api::{EnvVar, Raw, is_hollow};
 
 /// The variables of a list, each once: the first entry is used.
 pub fn settings(list: &[EnvVar]) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::with_capacity(list.len());
-    for variable in list {
-        if settings.iter().any(|known| known.name == variable.name) {
-            continue;
-        }
+    let mut known = HashSet::new();
+    for variable in list.iter().filter(|variable| known.insert(&variable.name)) {
         let from = variable.value_from.as_ref().map(Raw::value);
         settings.push(Setting {
             name: variable.name.clone(),

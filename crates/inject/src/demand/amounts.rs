@@ -1,7 +1,10 @@
 //! Quantities by the name of their resource, parsed without JSON
 //! values: every container of a pod has two or three.
 
-use std::fmt;
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
 
 use serde::{
     Deserialize, Deserializer,
@@ -9,7 +12,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use crate::text::Text;
+use crate::text::{FEW, Text};
 use otel_webhook_api::quantity::Quantity;
 
 /// The resources that decide on the quality of service class.
@@ -17,7 +20,11 @@ pub const CLASS_RESOURCES: [&str; 2] = ["cpu", "memory"];
 
 /// Quantities by the name of their resource. Invalid quantities are skipped.
 #[derive(Clone, Debug, Default)]
-pub struct Amounts<'p>(Vec<(Text<'p>, Quantity)>);
+pub struct Amounts<'p> {
+    entries: Vec<(Text<'p>, Quantity)>,
+    /// The positions by name, if there are many.
+    index: HashMap<Text<'p>, usize>,
+}
 
 impl<'p> Amounts<'p> {
     /// Parses amounts. Unreadable ones are skipped.
@@ -27,7 +34,7 @@ impl<'p> Amounts<'p> {
 
     /// The amount of a resource.
     pub fn get(&self, resource: &str) -> Option<Quantity> {
-        self.0.iter().find(|(name, _)| **name == *resource).map(|(_, quantity)| *quantity)
+        self.position(resource).map(|at| self.entries[at].1)
     }
 
     /// Sets the amount of a resource.
@@ -38,13 +45,13 @@ impl<'p> Amounts<'p> {
     /// Sets the amount of a resource if it has none.
     pub fn set_default(&mut self, resource: &'p str, quantity: Quantity) {
         if self.get(resource).is_none() {
-            self.0.push((Text(resource.into()), quantity));
+            self.push(Text(resource.into()), quantity);
         }
     }
 
     /// Adds amounts.
     pub fn add(&mut self, other: &Self) {
-        for (name, quantity) in &other.0 {
+        for (name, quantity) in &other.entries {
             let entry = self.entry(name);
             *entry = entry.plus(*quantity);
         }
@@ -52,28 +59,55 @@ impl<'p> Amounts<'p> {
 
     /// Raises each amount to at least the other's.
     pub fn raise_to(&mut self, other: &Self) {
-        for (name, quantity) in &other.0 {
+        for (name, quantity) in &other.entries {
             let entry = self.entry(name);
             *entry = (*entry).max(*quantity);
         }
     }
 
+    /// Raises each of one's amounts to at least its sum with the other's.
+    pub fn raise_to_sum(&mut self, one: &Self, other: &Self) {
+        for (name, quantity) in &one.entries {
+            let sum = quantity.plus(other.get(name).unwrap_or_default());
+            let entry = self.entry(name);
+            *entry = (*entry).max(sum);
+        }
+    }
+
     /// The resources and their amounts.
     pub fn iter(&self) -> impl Iterator<Item = (&Text<'p>, Quantity)> {
-        self.0.iter().map(|(name, quantity)| (name, *quantity))
+        self.entries.iter().map(|(name, quantity)| (name, *quantity))
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries.is_empty()
     }
 
     fn entry(&mut self, resource: &Text<'p>) -> &mut Quantity {
-        let at = self.0.iter().position(|(name, _)| name == resource).unwrap_or_else(|| {
-            self.0.push((resource.clone(), Quantity::ZERO));
-            self.0.len() - 1
+        let at = self.position(resource).unwrap_or_else(|| {
+            self.push(resource.clone(), Quantity::ZERO);
+            self.entries.len() - 1
         });
-        &mut self.0[at].1
+        &mut self.entries[at].1
+    }
+
+    fn position(&self, resource: &str) -> Option<usize> {
+        if self.index.is_empty() {
+            return self.entries.iter().position(|(name, _)| **name == *resource);
+        }
+        self.index.get(resource).copied()
+    }
+
+    /// Adds a resource that is not among them.
+    fn push(&mut self, resource: Text<'p>, quantity: Quantity) {
+        self.entries.push((resource, quantity));
+        if self.entries.len() <= FEW {
+            return;
+        }
+        let from = if self.index.is_empty() { 0 } else { self.entries.len() - 1 };
+        let new = self.entries.iter().enumerate().skip(from);
+        self.index.extend(new.map(|(at, (name, _))| (name.clone(), at)));
     }
 }
 
@@ -98,18 +132,31 @@ impl<'de> Visitor<'de> for AmountsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Amounts<'de>, A::Error> {
         // Most name CPU and memory.
-        let mut amounts: Vec<(Text<'de>, Quantity)> = Vec::with_capacity(2);
+        let mut read: Vec<(Text<'de>, Option<Quantity>)> = Vec::with_capacity(2);
         while let Some((name, Amount(quantity))) = entries.next_entry()? {
-            // The last of a repeated key is used.
-            if let Some(known) = amounts.iter().position(|(known, _)| *known == name) {
-                amounts.remove(known);
-            }
-            if let Some(quantity) = quantity {
-                amounts.push((name, quantity));
-            }
+            read.push((name, quantity));
         }
-        Ok(Amounts(amounts))
+        Ok(last_of_each(&read))
     }
+}
+
+/// The amounts that were read; the last of a repeated key is used.
+fn last_of_each<'p>(read: &[(Text<'p>, Option<Quantity>)]) -> Amounts<'p> {
+    let mut amounts = Amounts { entries: Vec::with_capacity(read.len()), ..Amounts::default() };
+    let mut seen = HashSet::new();
+    let is_few = read.len() <= FEW;
+    let mut last: Vec<bool> = Vec::new();
+    if !is_few {
+        last.extend(read.iter().rev().map(|(name, _)| seen.insert(&**name)));
+        last.reverse();
+    }
+    for (at, (name, quantity)) in read.iter().enumerate() {
+        let is_last = if is_few { read[at + 1..].iter().all(|(later, _)| later != name) } else { last[at] };
+        if let Some(quantity) = quantity.filter(|_| is_last) {
+            amounts.push(name.clone(), quantity);
+        }
+    }
+    amounts
 }
 
 /// A quantity, or another value in its place.
@@ -182,6 +229,14 @@ mod tests {
         let amounts: Amounts<'_> = serde_json::from_str(text).expect("a map");
         let shown: Vec<_> = amounts.iter().map(|(name, amount)| format!("{name} {amount}")).collect();
         assert_eq!(shown, ["e 2", "f 500m", "g -1", "cpu 2"]);
+        let many: Vec<_> = (0..100).map(|index| format!(r#""r{}":{index}"#, index % 50)).collect();
+        let text = format!(r#"{{{},"r0":null}}"#, many.join(","));
+        let mut amounts: Amounts<'_> = serde_json::from_str(&text).expect("a map");
+        assert_eq!((amounts.iter().count(), amounts.get("r0")), (49, None));
+        assert_eq!(amounts.get("r7"), Quantity::parse("57"));
+        amounts.set_default("new", Quantity::ONE);
+        amounts.add(&amounts.clone());
+        assert_eq!((amounts.get("new"), amounts.get("r7")), (Quantity::parse("2"), Quantity::parse("114")));
         assert!(serde_json::from_str::<Amounts<'_>>("null").expect("nothing").is_empty());
         assert!(serde_json::from_str::<Amounts<'_>>("3").is_err());
     }

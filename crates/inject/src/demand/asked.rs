@@ -123,6 +123,13 @@ impl<'p> Asked<'p> {
         sum
     }
 
+    /// Raises the amounts of one to at least the sum of both. Those that only the other has are not
+    /// looked at: they were raised when they were added to it.
+    pub fn raise_to_sum(&mut self, one: &Self, other: &Self) {
+        self.requests.raise_to_sum(&one.requests, &other.requests);
+        self.limits.raise_to_sum(&one.limits, &other.limits);
+    }
+
     /// Raises everything to at least the other's amounts.
     pub fn raise_to(&mut self, other: &Self) {
         self.requests.raise_to(&other.requests);

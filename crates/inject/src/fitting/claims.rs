@@ -2,6 +2,8 @@
 //! does not check them in a pod; if a claim is rejected later, the
 //! pod waits for it.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::{
@@ -71,15 +73,20 @@ pub fn check(limits: &Limits, edit: &PodEdit<'_>, sources: &[&Value]) -> Result<
 }
 
 fn check_quota(quota: &ResourceQuota, claims: &[Claim]) -> Result<(), Refusal> {
-    let counted: Vec<&Claim> =
-        claims.iter().filter(|claim| quota.counts_claim(claim.attributes_class())).collect();
-    let classes = counted.iter().filter_map(|claim| claim.class()).map(Some);
+    let counted = || claims.iter().filter(|claim| quota.counts_claim(claim.attributes_class()));
+    // Storage and number, by class; those of all claims have none.
+    let mut sums: BTreeMap<Option<&str>, (Quantity, Quantity)> = BTreeMap::from([(None, Default::default())]);
+    for claim in counted() {
+        let storage = claim.request("storage").unwrap_or_default().rounded_up(Quantity::ONE);
+        for class in claim.class().map(Some).into_iter().chain([None]) {
+            let (sum, count) = sums.entry(class).or_default();
+            (*sum, *count) = (sum.plus(storage), count.plus(Quantity::ONE));
+        }
+    }
+    let classes = counted().filter_map(Claim::class).map(Some);
     for class in classes.chain([None]) {
-        let of_class = || counted.iter().filter(|claim| class.is_none() || claim.class() == class);
-        let sum =
-            |one: fn(&Claim) -> Quantity| of_class().fold(Quantity::ZERO, |sum, claim| sum.plus(one(claim)));
-        let storage = sum(|claim| claim.request("storage").unwrap_or_default().rounded_up(Quantity::ONE));
-        let count = sum(|_| Quantity::ONE);
+        // Each class once.
+        let Some((storage, count)) = sums.remove(&class) else { continue };
         let of = class.map(|class| format!(" of storage class {class}")).unwrap_or_default();
         let bounds = [
             (quota.left_of_storage(class), storage, "storage"),

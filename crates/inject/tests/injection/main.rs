@@ -10,6 +10,7 @@ mod bounded_pods;
 mod conformance;
 mod copied_json;
 mod differences;
+mod hostile;
 mod languages;
 mod properties;
 mod reasons;
