@@ -6,7 +6,11 @@
 use std::{collections::BTreeMap, env, hint::black_box, path::Path, process::Command, sync::Arc};
 
 use futures::FutureExt;
-use otel_webhook::{admission::Admission, store::Writer, telemetry::Metrics};
+use otel_webhook::{
+    admission::Admission,
+    store::{Writer, cluster},
+    telemetry::Metrics,
+};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::Settings;
 use otel_webhook_testkit::load::{
@@ -94,7 +98,7 @@ fn program(objects: &[Value], settings: Settings) -> Answer {
     writer.publish();
     let admission = Admission::new(writer.store(), settings, None, Arc::new(Metrics::new()));
     Box::new(move |body| {
-        let answer = admission.mutate_pod(body).now_or_never();
+        let answer = admission.mutate_pod(body, cluster::deadline()).now_or_never();
         answer.expect("nothing to wait for without a cluster").expect("a review")
     })
 }

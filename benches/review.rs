@@ -5,7 +5,11 @@ use std::{hint::black_box, sync::Arc};
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use futures::FutureExt;
-use otel_webhook::{admission::Admission, store::Writer, telemetry::Metrics};
+use otel_webhook::{
+    admission::Admission,
+    store::{Writer, cluster},
+    telemetry::Metrics,
+};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::Settings;
 use otel_webhook_testkit::load::{
@@ -23,7 +27,7 @@ fn program(objects: &[Value], settings: Settings) -> Answer {
     writer.publish();
     let admission = Admission::new(writer.store(), settings, None, Arc::new(Metrics::new()));
     Box::new(move |body| {
-        let answer = admission.mutate_pod(body).now_or_never();
+        let answer = admission.mutate_pod(body, cluster::deadline()).now_or_never();
         answer.expect("nothing to wait for without a cluster").expect("a review")
     })
 }

@@ -10,8 +10,10 @@
 mod answering;
 mod instrumentation;
 mod pod;
+mod undecided;
 mod workload;
 
 pub use answering::Admission;
 pub use instrumentation::validate;
+pub use undecided::Undecided;
 pub use workload::advise;

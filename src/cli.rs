@@ -15,6 +15,7 @@ mod explain;
 mod failure;
 mod flags;
 mod inject;
+mod limits;
 mod names;
 mod objects;
 mod output;

@@ -2,24 +2,34 @@
 //!
 //! ```text
 //! Listening::bind ─> Listening::serve ─ a task for each connection: handshake ─> HTTP/1.1 ─> router
-//!                          ^                                          webhook_router | admin_router
-//!                       Shutdown: drain (keep accepting) ─> stop (finish what is in flight)
+//!                     ^           connections.rs: the limits           webhook_router | admin_router
+//!                     Shutdown: drain (keep accepting) ─> stop (finish what is in flight)
+//!
+//! review.rs: body.rs (memory of room.rs) ─> turn.rs (small and large ones) ─> response; all until deadline.rs
 //! ```
 //! Architecture invariant: this module does not parse reviews. It passes bodies to `admission` as bytes and gets
 //! bytes back.
 
 mod admin;
+mod body;
 mod connection;
+mod connections;
+mod deadline;
+mod endpoint;
 mod health;
 mod listen;
+mod refusal;
 mod review;
+mod room;
 mod router;
 mod shutdown;
+mod turn;
 
 pub use admin::admin_router;
 pub use connection::Transport;
+pub use endpoint::Endpoint;
 pub use health::{Condition, Health};
 pub use listen::{ListenError, Listening};
-pub use review::{BODY_LIMIT, Endpoint};
-pub use router::webhook_router;
+pub use room::BODY_LIMIT;
+pub use router::{REVIEW_MEMORY, webhook_router, webhook_router_within};
 pub use shutdown::{Phases, Shutdown, TerminationSignals};

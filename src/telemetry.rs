@@ -2,11 +2,13 @@
 //!
 //! Uses no other module of this crate, so that all others can use it.
 
+mod connections;
 mod log;
 mod managed;
 mod metrics;
 mod process;
 
-pub use log::{LogFormat, Logging, LoggingError, init_logging};
+pub use connections::{Closed, ConnectionMetrics};
+pub use log::{LogFormat, Logging, LoggingError, init_logging, log_panics};
 pub use managed::{ManagedMetrics, ManagedOperation};
 pub use metrics::{Metrics, ReviewOutcome};

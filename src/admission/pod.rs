@@ -2,26 +2,30 @@
 
 use std::time::Instant;
 
-use super::answering::{Admission, caught};
+use tokio::time;
+
+use super::{
+    answering::{Admission, caught},
+    undecided::Undecided,
+};
 use crate::store::cluster;
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{Input, Outcome, pod::Pod, shown::shown};
 use otel_webhook_review::{
-    AdmissionRequest, AdmissionResponse, MalformedReview, Panicked, Skip, name_in_line, summary_of,
-    text_in_line,
+    AdmissionRequest, AdmissionResponse, Panicked, Skip, name_in_line, summary_of, text_in_line,
 };
 
 impl Admission {
     /// Responds to a review of a pod.
     ///
     /// # Errors
-    /// If `body` is not a review: without its uid there can be no response.
-    pub async fn mutate_pod(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
+    /// If `body` is not a review: without its uid there can be no response. If the deadline passes during lookups.
+    pub async fn mutate_pod(&self, body: &[u8], deadline: time::Instant) -> Result<Vec<u8>, Undecided> {
         let started = Instant::now();
         let request = AdmissionRequest::parse(body)?;
         Ok(match &request.pod {
             Ok(pod) => {
-                let outcome = self.review(&request, pod).await;
+                let outcome = self.review(&request, pod, deadline).await?;
                 let answer = AdmissionResponse::of(&request.uid, &outcome);
                 self.record(&request, pod, &outcome, answer.summary(), started);
                 answer.write()
@@ -44,24 +48,29 @@ impl Admission {
         &self,
         request: &'p AdmissionRequest<'p>,
         pod: &'p Pod<'p>,
-    ) -> Result<Outcome, Panicked> {
+        deadline: time::Instant,
+    ) -> Result<Result<Outcome, Panicked>, Undecided> {
         let snapshot = self.store.snapshot();
-        let deadline = cluster::deadline();
-        let learned = self.unknown_namespace(&snapshot.catalogue, &request.namespace, deadline).await;
+        let patience = cluster::deadline().min(deadline);
+        let learned = self.unknown_namespace(&snapshot.catalogue, &request.namespace, patience).await;
         let input = Input {
             pod,
             namespace: &request.namespace,
             catalogue: learned.as_ref().unwrap_or(&snapshot.catalogue),
             settings: &self.settings,
         };
-        let decision = caught(|| inject::decide(input))?;
-        match &self.cluster {
-            Some(cluster) => {
-                let owners = cluster.owners(&decision.queries(), deadline).await;
-                caught(|| inject::build(decision, &owners))
-            }
-            None => caught(|| inject::build(decision, &snapshot.owners)),
+        let decision = match caught(|| inject::decide(input)) {
+            Ok(decision) => decision,
+            Err(panicked) => return Ok(Err(panicked)),
+        };
+        let Some(cluster) = &self.cluster else {
+            return Ok(caught(|| inject::build(decision, &snapshot.owners)));
+        };
+        let owners = cluster.owners(&decision.queries(), patience).await;
+        if time::Instant::now() >= deadline {
+            return Err(Undecided::Late);
         }
+        Ok(caught(|| inject::build(decision, &owners)))
     }
 
     /// Counts and logs the result of a pod that opted in; never the value of a variable.

@@ -4,6 +4,7 @@
 //! applies it.
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::answering::{Admission, caught};
 use crate::store::cluster;
@@ -27,7 +28,11 @@ impl Admission {
     ///
     /// # Errors
     /// If `body` is not a review: without its uid there can be no response.
-    pub async fn validate_workload(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
+    pub async fn validate_workload(
+        &self,
+        body: &[u8],
+        deadline: Instant,
+    ) -> Result<Vec<u8>, MalformedReview> {
         let envelope = match Envelope::<Value>::parse(body) {
             Ok(envelope) => envelope,
             // An object that cannot be read is allowed, too.
@@ -39,7 +44,7 @@ impl Admission {
             Err(malformed) => return Err(malformed),
         };
         let uid = envelope.uid.clone();
-        let Ok(verdict) = self.advise(envelope).await else {
+        let Ok(verdict) = self.advise(envelope, deadline).await else {
             tracing::error!("the check of a workload panicked; it is allowed without warnings");
             let warning = "otel-webhook: internal error; the workload was not checked";
             return Ok(AdmissionResponse::allowed(&uid, Some(warning)).write());
@@ -48,7 +53,7 @@ impl Admission {
         Ok(AdmissionResponse::allowed(&uid, None).warning(warnings).write())
     }
 
-    async fn advise(&self, envelope: Envelope<'_, Value>) -> Result<Verdict, Panicked> {
+    async fn advise(&self, envelope: Envelope<'_, Value>, deadline: Instant) -> Result<Verdict, Panicked> {
         let Envelope { namespace, operation, sub_resource, object, .. } = envelope;
         let Some(mut object) = object.filter(Value::is_object) else { return Ok(Verdict::default()) };
         let is_change = ["CREATE", "UPDATE"].contains(&&*operation) && sub_resource.is_empty();
@@ -56,7 +61,8 @@ impl Admission {
             return Ok(Verdict::default());
         }
         let snapshot = self.store.snapshot();
-        let learned = self.unknown_namespace(&snapshot.catalogue, &namespace, cluster::deadline()).await;
+        let patience = cluster::deadline().min(deadline);
+        let learned = self.unknown_namespace(&snapshot.catalogue, &namespace, patience).await;
         let around = Around {
             namespace: &namespace,
             catalogue: learned.as_ref().unwrap_or(&snapshot.catalogue),

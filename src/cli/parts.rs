@@ -121,7 +121,8 @@ mod tests {
         let (release, released) = mpsc::channel::<()>();
         let busy = tokio::spawn(async move {
             entered.send(()).expect("the test waits");
-            drop(released.recv());
+            // An error, as soon as the other end is dropped.
+            let _ = released.recv();
         });
         is_entered.recv().expect("the only worker thread is busy");
         let listening = Listening::bind("admin", (Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
@@ -161,7 +162,7 @@ mod tests {
         let (dropped, is_dropped) = oneshot::channel::<()>();
         let stays = async {
             let _dropped = dropped;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         parts.spawn_thread("the one that stays", stays).expect("a thread");
         parts.spawn_thread("the port", async { panic!("on purpose") }).expect("a thread");

@@ -8,18 +8,23 @@ use kube::Client;
 use super::{
     failure::Failure,
     flags::{InjectionFlags, KUBERNETES},
+    limits::LimitFlags,
     parts::Parts,
     tls::{CertificateFlags, Surroundings},
 };
 use crate::{
     admission::Admission,
     server::{
-        Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router, webhook_router,
+        Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router,
+        webhook_router_within,
     },
     store::{Store, Writer, cluster::ClusterLookup, dir::Follower, watch},
-    telemetry::{LogFormat, Logging, Metrics, init_logging},
+    telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics},
     tls,
 };
+
+/// The number of connections of the admin port. Its clients are the kubelet and Prometheus.
+const ADMIN_CONNECTIONS: usize = 256;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,6 +92,9 @@ pub struct ServeFlags {
     )]
     shutdown_grace: u64,
 
+    #[command(flatten)]
+    limits: LimitFlags,
+
     /// When a workload is applied, report in warnings what will be injected, not only what will not be
     #[arg(long, env = "OTEL_WEBHOOK_PREVIEW_WARNINGS", help_heading = "Server")]
     preview_warnings: bool,
@@ -125,10 +133,15 @@ struct Running {
 /// If the server cannot start.
 pub fn run(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let logging = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
+    log_panics();
     // Reviews take microseconds: a few threads suffice on nodes with many cores, too.
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
-    runtime.map_err(Failure::failed)?.block_on(serve(flags, &logging))
+    let runtime = runtime.map_err(Failure::failed)?;
+    let ended = runtime.block_on(serve(flags, &logging));
+    // Without waiting for the decision of a large review: the grace period is over.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failure> {
@@ -146,10 +159,15 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
     let admission = Admission::new(store, flags.injection.settings(), cluster, Arc::clone(&running.metrics))
         .with_images(flags.injection.images())
         .with_preview_warnings(flags.preview_warnings);
-    let webhook = Listening::bind("webhook", flags.listen).map_err(Failure::failed)?;
-    let admin = Listening::bind("admin", flags.admin_listen).map_err(Failure::failed)?;
+    let bind = |name, address| {
+        let listening = Listening::bind(name, address).map_err(Failure::failed)?;
+        Ok::<_, Failure>(listening.with_metrics(Arc::clone(&running.metrics)))
+    };
+    let webhook = bind("webhook", flags.listen)?;
+    let admin = bind("admin", flags.admin_listen)?.with_max_connections(ADMIN_CONNECTIONS);
     let grace = Duration::from_secs(flags.shutdown_grace);
-    let router = webhook_router(Arc::new(admission), Arc::clone(&running.metrics));
+    let memory = flags.limits.max_review_memory;
+    let router = webhook_router_within(Arc::new(admission), Arc::clone(&running.metrics), memory);
     ports.spawn("the webhook port", webhook.serve(router, transport, running.shutdown.phases(), grace));
     let router = admin_router(Arc::clone(&running.health), Arc::clone(&running.metrics));
     let served = admin.serve(router, Transport::Plain, running.shutdown.phases(), grace);

@@ -9,15 +9,16 @@ use axum::Router;
 use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time;
 use tracing::{debug, error, info, warn};
 
 use super::connection::{self, Transport};
+use super::connections::{Connection, Connections};
 use super::shutdown::Phases;
+use crate::telemetry::Metrics;
 
-/// Further connections wait in the backlog, so that memory is bounded.
+/// The number of connections, so that memory is bounded. One peer may have half of them.
 const MAX_CONNECTIONS: usize = 4096;
 
 const BACKLOG: i32 = 1024;
@@ -45,6 +46,7 @@ pub struct Listening {
     name: &'static str,
     listener: net::TcpListener,
     max_connections: usize,
+    metrics: Arc<Metrics>,
 }
 
 impl Listening {
@@ -58,10 +60,17 @@ impl Listening {
         let listener = open_or_fall_back(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         info!(%address, "listening for {name}");
-        Ok(Self { address, name, listener, max_connections: MAX_CONNECTIONS })
+        Ok(Self { address, name, listener, max_connections: MAX_CONNECTIONS, metrics: Arc::default() })
     }
 
-    /// Sets how many connections are served at a time, instead of 4096.
+    /// Sets where connections are counted.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: Arc<Metrics>) -> Self {
+        self.metrics = metrics;
+        self
+    }
+
+    /// Sets how many connections are served at a time, instead of 4096; half of them for one peer.
     #[must_use]
     pub fn with_max_connections(mut self, max_connections: usize) -> Self {
         self.max_connections = max_connections;
@@ -76,20 +85,17 @@ impl Listening {
             Ok(listener) => listener,
             Err(error) => return error!(%error, "cannot serve {}", self.name),
         };
-        let permits = Arc::new(Semaphore::new(self.max_connections));
+        let most = self.max_connections;
+        let table = Connections::new(self.name, most, most.div_ceil(2), self.metrics);
         let mut connections = JoinSet::new();
         let watched = phases.clone();
         loop {
             tokio::select! {
                 () = phases.stopping() => break,
                 Some(ended) = connections.join_next() => report(ended),
-                (permit, stream, peer) = accept(&listener, self.name, &permits) => {
-                    let serving =
-                        connection::serve(stream, peer, transport.clone(), router.clone(), watched.clone());
-                    connections.spawn(async move {
-                        serving.await;
-                        drop(permit);
-                    });
+                (stream, peer, connection) = accept(&listener, self.name, &table) => {
+                    let (transport, router, phases) = (transport.clone(), router.clone(), watched.clone());
+                    connections.spawn(connection::serve(stream, peer, transport, router, phases, connection));
                 }
             }
         }
@@ -99,23 +105,29 @@ impl Listening {
     }
 }
 
-/// Returns the next connection, once the limit permits it. Never fails: a server must not stop accepting because of
-/// a temporary error.
+/// Returns the next connection that the limits permit. Never fails: a server must not stop accepting because of a
+/// temporary error.
 async fn accept(
     listener: &TcpListener,
     name: &str,
-    permits: &Arc<Semaphore>,
-) -> (Option<OwnedSemaphorePermit>, TcpStream, SocketAddr) {
-    // The semaphore is never closed.
-    let permit = Arc::clone(permits).acquire_owned().await.ok();
+    connections: &Arc<Connections>,
+) -> (TcpStream, SocketAddr, Connection) {
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => return (permit, stream, peer),
+            Ok((stream, peer)) => {
+                let Some(connection) = connections.admit(peer.ip()) else {
+                    debug!(%peer, "closed a connection: all others have requests");
+                    continue;
+                };
+                return (stream, peer, connection);
+            }
             Err(error) if concerns_one_connection(&error) => {
                 debug!(%error, "a connection ended in the backlog");
             }
             Err(error) => {
                 warn!(%error, "cannot accept connections for {name}; retrying");
+                // The process may have no more file descriptors.
+                connections.close_idle();
                 time::sleep(ACCEPT_PAUSE).await;
             }
         }

@@ -1,173 +1,88 @@
 //! One review over HTTP: reads the request, calls `admission` and writes the response.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use futures::FutureExt;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use thiserror::Error;
-use tokio::time;
 
+use super::body;
+use super::deadline::Deadline;
+use super::endpoint::Endpoint;
+use super::refusal::{JSON, Refusal};
+use super::room::{Held, Room};
+use super::turn::Turns;
 use crate::admission::Admission;
 use crate::telemetry::{Metrics, ReviewOutcome};
-use otel_webhook_review::MalformedReview;
-
-/// The endpoints of the webhook.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endpoint {
-    /// Injects into pods.
-    MutatePod,
-    /// Defaults Instrumentations.
-    MutateInstrumentation,
-    /// Validates Instrumentations.
-    ValidateInstrumentation,
-    /// Warns about workloads whose pods will not be injected.
-    ValidateWorkloads,
-}
-
-impl Endpoint {
-    /// All endpoints.
-    pub const ALL: [Self; 4] = [
-        Self::MutatePod,
-        Self::MutateInstrumentation,
-        Self::ValidateInstrumentation,
-        Self::ValidateWorkloads,
-    ];
-
-    /// Returns the path. It is the operator's path if there is one, so that its webhook configurations can be reused.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::MutatePod => "/mutate-v1-pod",
-            Self::MutateInstrumentation => "/mutate-opentelemetry-io-v1alpha1-instrumentation",
-            Self::ValidateInstrumentation => "/validate-opentelemetry-io-v1alpha1-instrumentation",
-            Self::ValidateWorkloads => "/validate-workloads",
-        }
-    }
-
-    async fn review(self, admission: &Admission, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
-        match self {
-            Self::MutatePod => admission.mutate_pod(body).await,
-            Self::MutateInstrumentation => admission.mutate_instrumentation(body),
-            Self::ValidateInstrumentation => admission.validate_instrumentation(body),
-            Self::ValidateWorkloads => admission.validate_workload(body).await,
-        }
-    }
-}
-
-/// Bytes. Objects in etcd have at most 1.5 MiB; a review contains at most two, and JSON escapes.
-pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
-
-/// API servers wait for at most 30 s, including the body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The state that the handlers share.
 #[derive(Clone)]
-pub struct Reviews {
+pub struct Reviews(Arc<Shared>);
+
+struct Shared {
     admission: Arc<Admission>,
     metrics: Arc<Metrics>,
+    room: Room,
+    turns: Turns,
 }
 
 impl Reviews {
-    /// Exposes the metrics of all endpoints from the start.
-    pub fn new(admission: Arc<Admission>, metrics: Arc<Metrics>) -> Self {
+    /// Exposes the metrics of all endpoints from the start. `memory` is the number of bytes for the bodies of all
+    /// requests.
+    pub fn new(admission: Arc<Admission>, metrics: Arc<Metrics>, memory: usize) -> Self {
         for endpoint in Endpoint::ALL {
             metrics.expect_reviews(endpoint.path());
         }
-        Self { admission, metrics }
-    }
-}
-
-/// Why the response to a request is not a review.
-#[derive(Debug, Error)]
-enum Refusal {
-    #[error("expected the content type application/json, found {0}")]
-    WrongContentType(String),
-    #[error("the body is larger than {BODY_LIMIT} bytes")]
-    TooLarge,
-    #[error("the body ended early: {0}")]
-    Broken(Box<dyn std::error::Error + Send + Sync>),
-    #[error("the body did not arrive within {} s", .0.as_secs())]
-    TimedOut(Duration),
-    #[error(transparent)]
-    Malformed(#[from] MalformedReview),
-    #[error("the processing of the review panicked: {0}")]
-    Panicked(String),
-}
-
-impl Refusal {
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::WrongContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Broken(_) | Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::TimedOut(_) => StatusCode::REQUEST_TIMEOUT,
-            Self::Panicked(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        }
-    }
-
-    fn outcome(&self) -> ReviewOutcome {
-        match self {
-            Self::WrongContentType(_) => ReviewOutcome::WrongContentType,
-            Self::TooLarge => ReviewOutcome::TooLarge,
-            Self::Broken(_) | Self::TimedOut(_) => ReviewOutcome::Incomplete,
-            Self::Malformed(_) => ReviewOutcome::Malformed,
-            Self::Panicked(_) => ReviewOutcome::Panicked,
-        }
-    }
-}
-
-impl Refusal {
-    /// Errors of clients are only in the metrics: otherwise any client in the cluster could flood the log.
-    fn log(&self) {
-        if matches!(self, Self::Panicked(_)) {
-            tracing::error!(error = self.to_string(), "cannot respond to a review");
-        } else {
-            tracing::debug!(error = self.to_string(), "rejected a request");
-        }
-    }
-}
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        // A Status like the API server's, so that its log contains the reason.
-        let body = serde_json::json!({
-            "apiVersion": "v1",
-            "kind": "Status",
-            "status": "Failure",
-            "code": self.status().as_u16(),
-            "message": self.to_string(),
-        });
-        (self.status(), [(header::CONTENT_TYPE, JSON)], format!("{body}\n")).into_response()
+        let turns = Turns::new(Arc::clone(&admission));
+        Self(Arc::new(Shared { admission, metrics, room: Room::new(memory), turns }))
     }
 }
 
 /// Responds to a review.
 pub async fn handle(endpoint: Endpoint, State(reviews): State<Reviews>, request: Request) -> Response {
     let started = Instant::now();
-    let (outcome, response) = match answer(endpoint, &reviews.admission, request).await {
-        Ok(review) => (ReviewOutcome::Answered, ([(header::CONTENT_TYPE, JSON)], review).into_response()),
+    let (outcome, response) = match reviews.0.answer(endpoint, request).await {
+        Ok((outcome, review)) => (outcome, ([(header::CONTENT_TYPE, JSON)], review).into_response()),
         Err(refusal) => {
             refusal.log();
             (refusal.outcome(), refusal.into_response())
         }
     };
-    reviews.metrics.count_review(endpoint.path(), outcome, started.elapsed());
+    reviews.0.metrics.count_review(endpoint.path(), outcome, started.elapsed());
     response
 }
 
-async fn answer(endpoint: Endpoint, admission: &Admission, request: Request) -> Result<Vec<u8>, Refusal> {
-    let (head, body) = request.into_parts();
-    check_content_type(&head.headers)?;
-    let body = read_body(&head.headers, body, BODY_TIMEOUT).await?;
-    // On the heap, since the future is large and is moved several times.
-    Ok(caught(Box::pin(endpoint.review(admission, &body))).await??)
+impl Shared {
+    async fn answer(&self, endpoint: Endpoint, request: Request) -> Result<(ReviewOutcome, Bytes), Refusal> {
+        let (head, body) = request.into_parts();
+        let deadline = Deadline::of(head.uri.query());
+        check_content_type(&head.headers)?;
+        let body = body::read(&head.headers, body, &self.room, deadline).await?;
+        let body = Arc::new(body);
+        let (outcome, review) = match self.turns.decide(endpoint, &body, deadline).await {
+            Ok(review) => (ReviewOutcome::Answered, review),
+            Err(late @ Refusal::NotDecided { .. }) => {
+                let outcome = late.outcome();
+                match endpoint.allow_undecided(&self.admission, &body.bytes, &late.to_string()) {
+                    Some(review) => (outcome, review?),
+                    None => return Err(late),
+                }
+            }
+            Err(refusal) => return Err(refusal),
+        };
+        Ok((outcome, written(body, review)))
+    }
+}
+
+/// Returns the response, which keeps its part of the memory until it is written. A decision that is not waited for any
+/// more keeps the memory of the body itself.
+fn written(body: Arc<Held>, review: Vec<u8>) -> Bytes {
+    match Arc::into_inner(body) {
+        Some(body) => body.exchange(review),
+        None => review.into(),
+    }
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -185,39 +100,78 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
     Err(Refusal::WrongContentType(text.into_owned()))
 }
 
-async fn read_body(headers: &HeaderMap, body: Body, patience: Duration) -> Result<Bytes, Refusal> {
-    // A content length above the limit is rejected before the body is read.
-    if declared_length(headers).is_some_and(|length| length > BODY_LIMIT) {
-        return Err(Refusal::TooLarge);
-    }
-    match time::timeout(patience, Limited::new(body, BODY_LIMIT).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::TooLarge),
-        Ok(Err(error)) => Err(Refusal::Broken(error)),
-        Err(_) => Err(Refusal::TimedOut(patience)),
-    }
-}
-
-fn declared_length(headers: &HeaderMap) -> Option<usize> {
-    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
-
-/// Awaits `handling` and turns a panic into a response. Otherwise the connection would be closed, and the API
-/// server could not log the reason.
-async fn caught<F: Future>(handling: F) -> Result<F::Output, Refusal> {
-    // A panic cannot leave inconsistent state: shared state is replaced as a whole, never edited.
-    AssertUnwindSafe(handling).catch_unwind().await.map_err(|payload| {
-        let message = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned());
-        Refusal::Panicked(message.unwrap_or_else(|| "panicked".to_owned()))
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use axum::body::{Body, to_bytes};
+    use axum::http::{HeaderValue, StatusCode};
+    use otel_webhook_api::defaults::DefaultImages;
+    use otel_webhook_inject::Settings;
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::server::turn::LARGE;
+    use crate::store::Writer;
+
+    fn reviews() -> Reviews {
+        let (store, metrics) = (Writer::new(DefaultImages::default()).store(), Arc::new(Metrics::new()));
+        let admission = Admission::new(store, Settings::default(), None, Arc::clone(&metrics));
+        Reviews::new(Arc::new(admission), metrics, 1024 * 1024)
+    }
+
+    /// A review of an object with an annotation of this size.
+    async fn ask(reviews: &Reviews, endpoint: Endpoint, resource: Value, size: usize) -> (StatusCode, Value) {
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "u", "operation": "CREATE", "namespace": "shop", "resource": resource,
+            "object": {"metadata": {"annotations": {"a": "x".repeat(size)}}, "spec": {}},
+        }});
+        let request = Request::post("/?timeout=150ms").header(header::CONTENT_TYPE, JSON);
+        let request = request.body(Body::from(review.to_string())).expect("a request");
+        let response = handle(endpoint, State(reviews.clone()), request).await;
+        let status = response.status();
+        let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+        (status, serde_json::from_slice(&body).expect("JSON"))
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_is_not_decided_in_time_is_allowed_with_a_warning() {
+        let reviews = reviews();
+        let turn = reviews.0.turns.occupy();
+        for (endpoint, resource, consequence) in [
+            (Endpoint::MutatePod, json!({"resource": "pods"}), "the pod is not injected"),
+            (Endpoint::ValidateWorkloads, json!({"resource": "deployments"}), "the workload was not checked"),
+        ] {
+            let (status, review) = ask(&reviews, endpoint, resource.clone(), LARGE).await;
+            let warning = format!(
+                "otel-webhook: {consequence}: the review was not decided within 50ms: \
+                 other large reviews took the time"
+            );
+            assert_eq!(status, StatusCode::OK);
+            assert_eq!(review["response"], json!({"uid": "u", "allowed": true, "warnings": [warning]}));
+            // Small reviews do not wait for large ones.
+            let (status, review) = ask(&reviews, endpoint, resource, 1).await;
+            assert_eq!((status, &review["response"]["warnings"]), (StatusCode::OK, &Value::Null));
+            let text = reviews.0.metrics.encode();
+            for outcome in ["Answered", "DeadlineExceeded"] {
+                let path = endpoint.path();
+                let labels = format!("{{endpoint=\"{path}\",outcome=\"{outcome}\"}} 1\n");
+                assert!(text.contains(&labels), "{labels}{text}");
+            }
+        }
+        drop(turn);
+        let (status, review) = ask(&reviews, Endpoint::MutatePod, json!({"resource": "pods"}), LARGE).await;
+        assert_eq!((status, &review["response"]["warnings"]), (StatusCode::OK, &Value::Null));
+    }
+
+    #[tokio::test]
+    async fn an_instrumentation_is_not_stored_without_validation() {
+        let reviews = reviews();
+        let _turn = reviews.0.turns.occupy();
+        let resource = json!({"group": "opentelemetry.io", "resource": "instrumentations"});
+        let (status, body) = ask(&reviews, Endpoint::ValidateInstrumentation, resource, LARGE).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        let message = "the review was not decided within 50ms: other large reviews took the time";
+        assert_eq!(body["message"], message);
+    }
 
     fn declaring(content_type: &'static str) -> HeaderMap {
         HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(content_type))])
@@ -242,50 +196,5 @@ mod tests {
             let expected = format!("expected the content type application/json, found {found}");
             assert_eq!(refusal.to_string(), expected);
         }
-    }
-
-    #[tokio::test]
-    async fn bodies_up_to_the_limit_are_read() {
-        let body = |length| Body::from(vec![b' '; length]);
-        let read =
-            read_body(&HeaderMap::new(), body(BODY_LIMIT), BODY_TIMEOUT).await.expect("within the limit");
-        assert_eq!(read.len(), BODY_LIMIT);
-        let refusal = read_body(&HeaderMap::new(), body(BODY_LIMIT + 1), BODY_TIMEOUT).await;
-        assert!(matches!(refusal, Err(Refusal::TooLarge)), "{refusal:?}");
-    }
-
-    #[tokio::test]
-    async fn a_content_length_above_the_limit_is_rejected_without_reading() {
-        let headers = HeaderMap::from_iter([(header::CONTENT_LENGTH, HeaderValue::from(BODY_LIMIT + 1))]);
-        let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
-        let refusal = read_body(&headers, never, BODY_TIMEOUT).await;
-        assert!(matches!(refusal, Err(Refusal::TooLarge)), "{refusal:?}");
-    }
-
-    #[tokio::test]
-    async fn a_body_that_ends_early_is_incomplete() {
-        let broken =
-            futures::stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("gone"))]);
-        let refusal =
-            read_body(&HeaderMap::new(), Body::from_stream(broken), BODY_TIMEOUT).await.expect_err("no end");
-        assert_eq!(refusal.status(), StatusCode::BAD_REQUEST);
-        assert_eq!(refusal.outcome(), ReviewOutcome::Incomplete);
-        assert!(refusal.to_string().contains("gone"), "{refusal}");
-    }
-
-    #[tokio::test]
-    async fn a_body_that_does_not_arrive_times_out() {
-        let never = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
-        let refusal = read_body(&HeaderMap::new(), never, Duration::ZERO).await.expect_err("no body");
-        assert_eq!(refusal.status(), StatusCode::REQUEST_TIMEOUT);
-        assert_eq!(refusal.to_string(), "the body did not arrive within 0 s");
-    }
-
-    #[tokio::test]
-    async fn the_response_after_a_panic_has_its_message() {
-        let refusal = caught(async { panic!("on purpose") }).await.expect_err("a panic");
-        assert_eq!(refusal.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert_eq!(refusal.outcome(), ReviewOutcome::Panicked);
-        assert!(refusal.to_string().ends_with("on purpose"), "{refusal}");
     }
 }

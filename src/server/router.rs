@@ -7,13 +7,23 @@ use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{MethodRouter, post};
 
-use super::review::{self, Endpoint, Reviews};
+use super::endpoint::Endpoint;
+use super::review::{self, Reviews};
 use crate::admission::Admission;
 use crate::telemetry::Metrics;
 
-/// The routes of the webhook port: one for each endpoint.
+/// The memory for the bodies of requests, in MiB, unless it is set.
+pub const REVIEW_MEMORY: u32 = 64;
+
+/// The routes of the webhook port: one for each endpoint. Bodies have 64 MiB of memory.
 pub fn webhook_router(admission: Arc<Admission>, metrics: Arc<Metrics>) -> Router {
-    let reviews = Reviews::new(admission, metrics);
+    webhook_router_within(admission, metrics, REVIEW_MEMORY)
+}
+
+/// The routes of the webhook port, with so many MiB of memory for the bodies of all requests.
+pub fn webhook_router_within(admission: Arc<Admission>, metrics: Arc<Metrics>, mebibytes: u32) -> Router {
+    let memory = usize::try_from(mebibytes).unwrap_or(usize::MAX).saturating_mul(1024 * 1024);
+    let reviews = Reviews::new(admission, metrics, memory);
     let route = |endpoint: Endpoint| {
         let handler = move |state, request| review::handle(endpoint, state, request);
         (endpoint.path(), "POST", post(handler))

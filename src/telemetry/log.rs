@@ -1,6 +1,10 @@
 //! Log lines to standard error.
 
 use std::io::{self, IsTerminal, Write};
+use std::panic;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use thiserror::Error;
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
@@ -56,14 +60,39 @@ pub enum LoggingError {
     AlreadySet(#[from] TryInitError),
 }
 
-/// The log of the process. Dropping this writes the remaining lines, with a timeout of a second.
+/// The log of the process. Dropping this writes the remaining lines, with a timeout of two seconds.
 #[must_use = "buffered lines would be lost"]
 #[derive(Debug)]
 pub struct Logging {
-    _writer: WorkerGuard,
+    writer: Option<WorkerGuard>,
     /// Returns how many lines were dropped because standard error was not read in time.
     pub dropped: ErrorCounter,
 }
+
+/// Logs panics instead of printing them: a thread that prints waits for as long as standard error is not read.
+pub fn log_panics() {
+    panic::set_hook(Box::new(|info| {
+        let (message, location) = (info.payload_as_str(), info.location().map(ToString::to_string));
+        tracing::error!(panic = message, location, "panicked");
+    }));
+}
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        // The guard waits for a second, and then prints that it was not enough: for ever, if standard output is not read
+        // either. So it is dropped by another thread, which the process does not wait for when it ends.
+        let writer = self.writer.take();
+        let (ended, end) = mpsc::channel::<()>();
+        let thread = thread::Builder::new().spawn(move || drop((writer, ended)));
+        if thread.is_ok() {
+            // An error, when the other end is dropped or too late.
+            let _ = end.recv_timeout(LAST_LINES);
+        }
+    }
+}
+
+/// How long the end of the process may take because of the log.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// The number of buffered lines, of some hundred bytes each. Further lines are dropped and counted, so that a slow
 /// reader of the log never delays a review.
@@ -136,7 +165,7 @@ fn writer(to: impl Write + Send + 'static, most_waiting: usize) -> (NonBlocking,
     let builder = NonBlockingBuilder::default().buffered_lines_limit(most_waiting).lossy(true);
     let (writer, guard) = builder.thread_name("log").finish(to);
     let dropped = writer.error_counter();
-    (writer, Logging { _writer: guard, dropped })
+    (writer, Logging { writer: Some(guard), dropped })
 }
 
 fn parse_level(value: &str) -> Result<EnvFilter, LoggingError> {

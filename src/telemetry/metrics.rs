@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use super::connections::ConnectionMetrics;
 use super::log::Logging;
 use super::managed::ManagedMetrics;
 use super::process::{DroppedLines, ProcessCollector};
@@ -34,18 +35,24 @@ pub enum ReviewOutcome {
     TooLarge,
     /// The body was incomplete, or did not arrive in time.
     Incomplete,
+    /// There was no memory for the body in time.
+    MemoryLimit,
+    /// The review was not decided in time. Pods and workloads are allowed, Instrumentations are not stored.
+    DeadlineExceeded,
     /// The processing of the review panicked.
     Panicked,
 }
 
 impl ReviewOutcome {
     /// All outcomes. Each is exposed from the start, since a rate needs an initial zero.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Answered,
         Self::Malformed,
         Self::WrongContentType,
         Self::TooLarge,
         Self::Incomplete,
+        Self::MemoryLimit,
+        Self::DeadlineExceeded,
         Self::Panicked,
     ];
 
@@ -57,6 +64,8 @@ impl ReviewOutcome {
             Self::WrongContentType => "WrongContentType",
             Self::TooLarge => "TooLarge",
             Self::Incomplete => "Incomplete",
+            Self::MemoryLimit => "MemoryLimit",
+            Self::DeadlineExceeded => "DeadlineExceeded",
             Self::Panicked => "Panicked",
         }
     }
@@ -95,6 +104,8 @@ pub struct Metrics {
     certificate_expiry: Gauge<i64, AtomicI64>,
     certificate_reload_failures: Counter,
     tls_handshake_failures: Counter,
+    /// Metrics of connections.
+    pub connections: ConnectionMetrics,
     /// Metrics of managed certificates.
     pub managed: ManagedMetrics,
 }
@@ -122,10 +133,12 @@ impl Metrics {
             certificate_expiry: Gauge::default(),
             certificate_reload_failures: Counter::default(),
             tls_handshake_failures: Counter::default(),
+            connections: ConnectionMetrics::default(),
             managed: ManagedMetrics::default(),
         };
         metrics.register_reviews();
         metrics.register_state();
+        metrics.connections.register(&mut metrics.registry);
         metrics.managed.register(&mut metrics.registry);
         metrics.register_process();
         metrics

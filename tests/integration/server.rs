@@ -2,7 +2,10 @@
 
 mod certificates;
 mod clients;
+mod connections;
 pub mod harness;
 mod http;
+mod limits;
+mod log;
 mod shutdown;
 mod tls;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -13,7 +14,7 @@ use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use otel_webhook::admission::Admission;
-use otel_webhook::server::{Listening, Shutdown, Transport, webhook_router};
+use otel_webhook::server::{Listening, REVIEW_MEMORY, Shutdown, Transport, webhook_router_within};
 use otel_webhook::store::Writer;
 use otel_webhook::telemetry::Metrics;
 use otel_webhook::tls::{self, CurrentCertificate, DEFAULT_NAMES, SelfSigned};
@@ -25,6 +26,7 @@ use rustls::{ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersio
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 /// Longer than anything here takes: what is awaited with it never comes when it runs out.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -68,8 +70,13 @@ pub struct Server {
 impl Server {
     /// The webhook's own routes over TLS.
     pub fn webhook() -> Self {
+        Self::webhook_within(REVIEW_MEMORY)
+    }
+
+    /// The same with so many MiB for the bodies of requests.
+    pub fn webhook_within(mebibytes: u32) -> Self {
         let metrics = Arc::new(Metrics::new());
-        let router = webhook_router(Arc::new(admission(&metrics)), Arc::clone(&metrics));
+        let router = webhook_router_within(Arc::new(admission(&metrics)), Arc::clone(&metrics), mebibytes);
         Self::start(router, metrics, |listening| listening, DEADLINE)
     }
 
@@ -102,9 +109,35 @@ impl Server {
         self.client_with(trusting(&self.ca_pem)).await.expect("a connection")
     }
 
+    /// A connection for a request with a body of any kind.
+    pub async fn sender(&self) -> SendRequest<Body> {
+        let stream = soon(connect(self.address, Arc::new(trusting(&self.ca_pem)))).await;
+        let stream = TokioIo::new(stream.expect("a connection"));
+        let (sender, connection) = http1::handshake(stream).await.expect("HTTP");
+        tokio::spawn(connection);
+        sender
+    }
+
+    /// The value of a counter with its labels, as in `name_total{a="b"}`.
+    pub fn count(&self, name: &str) -> u64 {
+        count(&self.metrics.encode(), name)
+    }
+
     pub async fn client_with(&self, config: ClientConfig) -> std::io::Result<Client> {
         soon(Client::connect(self.address, Arc::new(config))).await
     }
+}
+
+/// The value of a metric with its labels in such a text.
+pub fn count(metrics: &str, name: &str) -> u64 {
+    let found = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    found.unwrap_or_else(|| panic!("{name} is not in\n{metrics}")).parse().expect("a number")
+}
+
+async fn connect(address: SocketAddr, config: Arc<ClientConfig>) -> std::io::Result<TlsStream<TcpStream>> {
+    let stream = TcpStream::connect(address).await?;
+    let name = ServerName::try_from("localhost").expect("a name");
+    TlsConnector::from(config).connect(name, stream).await
 }
 
 /// The API server's way to connect: TLS 1.2 or 1.3, HTTP/1.1 offered.
@@ -145,9 +178,7 @@ pub struct Answer {
 
 impl Client {
     pub async fn connect(address: SocketAddr, config: Arc<ClientConfig>) -> std::io::Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        let name = ServerName::try_from("localhost").expect("a name");
-        let stream = TlsConnector::from(config).connect(name, stream).await?;
+        let stream = connect(address, config).await?;
         let (_, session) = stream.get_ref();
         let leaf = session.peer_certificates().expect("certificates")[0].clone().into_owned();
         let alpn = session.alpn_protocol().map(<[u8]>::to_vec);

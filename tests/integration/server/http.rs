@@ -131,25 +131,3 @@ async fn the_admin_port_speaks_plain_http() {
     shutdown.stop();
     soon(served).await.expect("an end without panic");
 }
-
-#[tokio::test]
-async fn connections_beyond_the_limit_wait_for_one_to_end() {
-    let router = Router::new().route("/", get(async || "fine"));
-    let one_only = |listening: Listening| listening.with_max_connections(1);
-    let server = Server::start(router, Arc::default(), one_only, Duration::ZERO);
-    let mut first = server.client().await;
-    {
-        let second = server.client();
-        tokio::pin!(second);
-        for _ in 0..20 {
-            tokio::select! {
-                biased;
-                answer = first.get("/") => assert_eq!(answer.expect("an answer").text, "fine"),
-                _ = &mut second => panic!("there was room for a second connection"),
-            }
-        }
-    }
-    drop(first);
-    let mut next = server.client().await;
-    assert_eq!(next.get("/").await.expect("an answer").text, "fine");
-}

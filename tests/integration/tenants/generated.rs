@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use otel_webhook::{admission::Admission, store::Writer, telemetry::Metrics};
+use otel_webhook::{
+    admission::Admission,
+    store::{Writer, cluster},
+    telemetry::Metrics,
+};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{CrossNamespace, Outcome, Settings, reason::ObjectName};
 use otel_webhook_testkit::{
@@ -99,13 +103,16 @@ impl Tenants {
         let metrics = Arc::new(Metrics::new());
         let admission =
             Admission::new(writer.store(), self.settings.clone(), None, metrics).with_preview_warnings(true);
-        let pod = admission.mutate_pod(&review("pods", &self.pod)).await.expect("an answer");
+        let pod =
+            admission.mutate_pod(&review("pods", &self.pod), cluster::deadline()).await.expect("an answer");
         let mut template = self.pod.clone();
         template["metadata"].as_object_mut().expect("metadata").remove("name");
         let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "order", "namespace": NAMESPACE}, "spec": {"template": template}});
-        let workload =
-            admission.validate_workload(&review("deployments", &deployment)).await.expect("an answer");
+        let workload = admission
+            .validate_workload(&review("deployments", &deployment), cluster::deadline())
+            .await
+            .expect("an answer");
         messages.extend([pod, workload].map(|answer| String::from_utf8(answer).expect("UTF-8")));
         (messages, outcome)
     }

@@ -1,0 +1,190 @@
+//! Reads the body of a request into one buffer, for which it takes memory step by step.
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, header},
+};
+use http_body_util::BodyExt;
+use tokio::{
+    sync::OwnedSemaphorePermit,
+    time::{self, Instant},
+};
+
+use super::{
+    deadline::Deadline,
+    refusal::Refusal,
+    room::{BODY_LIMIT, Held, Room},
+};
+
+/// What a body of a declared length takes at once at most. It is enough for the reviews of ordinary pods; a client that
+/// declares more and sends little takes no more than this.
+const FIRST_STEP: usize = 64 * 1024;
+
+/// What a body of unknown length begins with. The API server always declares the length.
+const UNDECLARED: usize = 4 * 1024;
+
+/// Reads a body until the deadline.
+pub async fn read(headers: &HeaderMap, body: Body, room: &Room, deadline: Deadline) -> Result<Held, Refusal> {
+    let declared = declared_length(headers);
+    // A content length above the limit is rejected before the body is read.
+    if declared.is_some_and(|length| length > BODY_LIMIT) {
+        return Err(Refusal::TooLarge);
+    }
+    let first = declared.unwrap_or(UNDECLARED).min(FIRST_STEP);
+    let permit = time::timeout_at(deadline.at, room.take(first)).await;
+    let permit = permit.map_err(|_| Refusal::NoMemory(deadline.patience))?;
+    let mut arriving = Arriving {
+        buffer: Vec::with_capacity(first),
+        permit,
+        most: declared.unwrap_or(BODY_LIMIT),
+        waits: false,
+    };
+    let began = Instant::now();
+    let ended = tokio::select! {
+        // In this order, so that a body that is already there starts no timer.
+        biased;
+        read = arriving.read(body, room) => read,
+        () = room.is_wanted(began) => Err(Refusal::GaveWay),
+        () = time::sleep_until(deadline.at) => Err(Refusal::TimedOut(deadline.patience)),
+    };
+    match ended {
+        Ok(()) => Ok(Held::new(arriving.buffer, arriving.permit)),
+        Err(Refusal::TimedOut(patience)) if arriving.waits => Err(Refusal::NoMemory(patience)),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// A body on its way.
+struct Arriving {
+    buffer: Vec<u8>,
+    permit: OwnedSemaphorePermit,
+    /// The declared length, or the limit.
+    most: usize,
+    /// Whether it waits for memory, not for data.
+    waits: bool,
+}
+
+impl Arriving {
+    /// Copies what arrives. A list of the parts would keep a whole buffer of the connection for each of them, however
+    /// small they are.
+    async fn read(&mut self, mut body: Body, room: &Room) -> Result<(), Refusal> {
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| Refusal::Broken(error.into_inner()))?;
+            // The other kind, trailers, means nothing here.
+            if let Ok(data) = frame.into_data() {
+                self.add(&data, room).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn add(&mut self, data: &Bytes, room: &Room) -> Result<(), Refusal> {
+        let length = self.buffer.len() + data.len();
+        if length > BODY_LIMIT {
+            return Err(Refusal::TooLarge);
+        }
+        let held = self.permit.num_permits();
+        if length > held {
+            let wanted = (2 * held).min(self.most).max(length);
+            self.waits = true;
+            self.permit.merge(room.take(wanted - held).await);
+            self.waits = false;
+            self.buffer.reserve_exact(wanted - self.buffer.len());
+        }
+        self.buffer.extend_from_slice(data);
+        Ok(())
+    }
+}
+
+fn declared_length(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::http::{HeaderValue, StatusCode};
+    use futures::stream;
+
+    use super::*;
+    use crate::telemetry::ReviewOutcome;
+
+    async fn read_with(
+        headers: &HeaderMap,
+        body: Body,
+        room: usize,
+        patience: Duration,
+    ) -> Result<Held, Refusal> {
+        let deadline = Deadline { at: Instant::now() + patience, patience };
+        read(headers, body, &Room::new(room), deadline).await
+    }
+
+    async fn read_all(body: Body) -> Result<Held, Refusal> {
+        read_with(&HeaderMap::new(), body, BODY_LIMIT, Duration::from_secs(10)).await
+    }
+
+    fn declaring(length: usize) -> HeaderMap {
+        HeaderMap::from_iter([(header::CONTENT_LENGTH, HeaderValue::from(length))])
+    }
+
+    fn never() -> Body {
+        Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>())
+    }
+
+    #[tokio::test]
+    async fn bodies_up_to_the_limit_are_read() {
+        let body = |length| Body::from(vec![b' '; length]);
+        let read = read_all(body(BODY_LIMIT)).await.expect("within the limit");
+        assert_eq!(read.bytes.len(), BODY_LIMIT);
+        let refusal = read_all(body(BODY_LIMIT + 1)).await;
+        assert!(matches!(refusal, Err(Refusal::TooLarge)), "{refusal:?}");
+    }
+
+    #[tokio::test]
+    async fn a_body_in_single_bytes_is_kept_in_one_buffer() {
+        let parts =
+            (0..100_000_u32).map(|at| Ok::<_, std::io::Error>(Bytes::from(vec![at.to_le_bytes()[0]])));
+        let read = read_all(Body::from_stream(stream::iter(parts))).await.expect("a body");
+        assert_eq!(read.bytes.len(), 100_000);
+        assert!(read.bytes.iter().zip(0_u32..).all(|(byte, at)| *byte == at.to_le_bytes()[0]));
+        assert!(read.bytes.capacity() <= 200_000, "{}", read.bytes.capacity());
+    }
+
+    #[tokio::test]
+    async fn a_content_length_above_the_limit_is_rejected_without_reading() {
+        let refusal =
+            read_with(&declaring(BODY_LIMIT + 1), never(), BODY_LIMIT, Duration::from_secs(10)).await;
+        assert!(matches!(refusal, Err(Refusal::TooLarge)), "{refusal:?}");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_ends_early_is_incomplete() {
+        let broken = stream::iter([Ok(Bytes::from_static(b"{")), Err(std::io::Error::other("gone"))]);
+        let refusal = read_all(Body::from_stream(broken)).await.expect_err("no end");
+        assert_eq!(refusal.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(refusal.outcome(), ReviewOutcome::Incomplete);
+        assert!(refusal.to_string().contains("gone"), "{refusal}");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_times_out() {
+        let refusal = read_with(&declaring(100), never(), BODY_LIMIT, Duration::from_millis(9)).await;
+        let refusal = refusal.expect_err("no body");
+        assert_eq!(refusal.status(), StatusCode::REQUEST_TIMEOUT);
+        assert_eq!(refusal.to_string(), "the body did not arrive within 9ms");
+    }
+
+    #[tokio::test]
+    async fn a_body_without_memory_is_told_so() {
+        for (declared, room) in [(100, 50), (FIRST_STEP + 1, FIRST_STEP)] {
+            let body = Body::from(vec![b' '; declared]);
+            let patience = Duration::from_millis(9);
+            let refusal = read_with(&declaring(declared), body, room, patience).await.expect_err("no room");
+            assert_eq!(refusal.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(refusal.outcome(), ReviewOutcome::MemoryLimit);
+            let expected = "the memory for request bodies was in use for 9ms; raise --max-review-memory";
+            assert_eq!(refusal.to_string(), expected);
+        }
+    }
+}
