@@ -16,7 +16,7 @@ use crate::{
     admission::Admission,
     server::{
         Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router,
-        webhook_router_within,
+        raise_file_limit, webhook_router_within,
     },
     store::{Store, Writer, cluster::ClusterLookup, dir::Follower, watch},
     telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics},
@@ -134,6 +134,7 @@ struct Running {
 pub fn run(flags: &ServeFlags) -> Result<ExitCode, Failure> {
     let logging = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
     log_panics();
+    raise_file_limit();
     // Reviews take microseconds: a few threads suffice on nodes with many cores, too.
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
