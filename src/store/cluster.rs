@@ -1,39 +1,46 @@
 //! Lookups of the API server during a review: the owner of a ReplicaSet or a Job, and a namespace that the watch
-//! has not received yet. Concurrent reviews share a lookup, and results are cached in bounded memory.
+//! has not received yet. Concurrent reviews share a lookup, results are cached in bounded memory, and a lookup is cancelled
+//! when no review waits for it any longer.
 
 mod memory;
 
 use std::{
     collections::HashMap,
-    future::Future,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use futures::{
     FutureExt,
-    future::{BoxFuture, Shared, join_all},
+    future::{BoxFuture, Shared, WeakShared, join_all},
 };
 use k8s_openapi::{
     api::{apps::v1::ReplicaSet, batch::v1::Job, core::v1::Namespace},
     apimachinery::pkg::apis::meta::v1::OwnerReference,
 };
-use kube::{Api, Client, Resource};
+use kube::{
+    Api, Client, Resource,
+    api::{GetParams, Request},
+};
 use memory::Memory;
+use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
 use otel_webhook_inject::{
     catalogue, object,
-    workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners},
+    workload::{self, Lookup, Owner, OwnerKind, OwnerQuery, Owners},
 };
 
 /// How long a review waits for all lookups together. A name of an owner is not worth delaying a pod for longer.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The timeout of a lookup. Reviews no longer wait then; it prevents later ones from joining a lookup that never
-/// ends.
+/// The timeout of a lookup. Each review waits less; it prevents later ones from joining a lookup that never ends.
 const LONGEST_ANSWER: Duration = Duration::from_secs(10);
+
+/// How many lookups request something at the same time. The metadata of an object may have 1.5 MiB, so that more
+/// would need more memory than the chart allows; with a usual API server, these suffice for thousands each second.
+const AT_ONCE: usize = 16;
 
 /// Returns the rules of a role for lookups.
 pub fn rules() -> [Value; 3] {
@@ -55,7 +62,15 @@ pub struct ClusterLookup(Arc<Inner>);
 struct Inner {
     client: Client,
     owners: Mutex<Memory<OwnerKey, Vec<Owner>>>,
-    asking: Mutex<HashMap<Question, Asked>>,
+    asking: Mutex<Asking>,
+    places: Semaphore,
+}
+
+/// The lookups in progress, each with its number. They end with the last review that waits for them.
+#[derive(Default)]
+struct Asking {
+    lookups: HashMap<Question, (u64, WeakShared<BoxFuture<'static, Told>>)>,
+    last: u64,
 }
 
 /// A lookup that several reviews may share.
@@ -82,6 +97,19 @@ enum Told {
     Nothing(Arc<str>),
 }
 
+/// The used part of an owner.
+#[derive(Deserialize)]
+struct Found {
+    metadata: FoundMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FoundMetadata {
+    uid: Option<String>,
+    owner_references: Option<Vec<OwnerReference>>,
+}
+
 type Asked = Shared<BoxFuture<'static, Told>>;
 
 /// The owners that were looked up for one review.
@@ -91,7 +119,12 @@ pub struct Learned(HashMap<OwnerKey, Lookup>);
 impl ClusterLookup {
     /// Returns lookups with this client.
     pub fn new(client: Client) -> Self {
-        Self(Arc::new(Inner { client, owners: Mutex::default(), asking: Mutex::default() }))
+        Self(Arc::new(Inner {
+            client,
+            owners: Mutex::default(),
+            asking: Mutex::default(),
+            places: Semaphore::new(AT_ONCE),
+        }))
     }
 
     /// Looks up the owners of owners: in the cache, else concurrently at the API server, until the deadline.
@@ -123,12 +156,24 @@ impl ClusterLookup {
         }
     }
 
-    /// Starts or joins a lookup. Returns none if it fails or times out.
+    /// Starts or joins a lookup.
+    fn joined(&self, question: &Question) -> Asked {
+        let mut asking = locked(&self.0.asking);
+        let known = asking.lookups.get(question).and_then(|(_, asked)| asked.upgrade());
+        known.unwrap_or_else(|| {
+            asking.last += 1;
+            let leaving =
+                Leaving { inner: Arc::clone(&self.0), question: question.clone(), number: asking.last };
+            let asked = leaving.answered().boxed().shared();
+            let number = asking.last;
+            asking.lookups.extend(asked.downgrade().map(|weak| (question.clone(), (number, weak))));
+            asked
+        })
+    }
+
+    /// Starts or joins a lookup, and waits for it. Returns none if it fails or times out.
     async fn ask(&self, question: Question, deadline: Instant) -> Option<Told> {
-        let asked = locked(&self.0.asking)
-            .entry(question.clone())
-            .or_insert_with(|| Arc::clone(&self.0).spawned(question.clone()))
-            .clone();
+        let asked = self.joined(&question);
         match tokio::time::timeout_at(deadline, asked).await {
             Ok(Told::Nothing(problem)) => {
                 tracing::warn!(lookup = ?question, %problem, "a lookup at the API server failed");
@@ -143,23 +188,42 @@ impl ClusterLookup {
     }
 }
 
-impl Inner {
-    /// Runs a lookup in its own task, so that a late result is cached, too.
-    fn spawned(self: Arc<Self>, question: Question) -> Asked {
-        let task = tokio::spawn(async move {
-            let answer = tokio::time::timeout(LONGEST_ANSWER, self.answer(&question)).await;
-            let told = answer.unwrap_or_else(|elapsed| Told::Nothing(elapsed.to_string().into()));
-            if let (Question::Owner(key), Told::Owners(Some(owners))) = (&question, &told) {
-                locked(&self.owners).put(key.clone(), owners.clone());
-            }
-            locked(&self.asking).remove(&question);
-            told
-        });
-        task.map(|ended| ended.unwrap_or_else(|error| Told::Nothing(error.to_string().into())))
-            .boxed()
-            .shared()
-    }
+/// A lookup in progress. Removed when it has its result, and when no review waits for it any longer.
+struct Leaving {
+    inner: Arc<Inner>,
+    question: Question,
+    number: u64,
+}
 
+impl Leaving {
+    async fn answered(self) -> Told {
+        let Self { inner, question, .. } = &self;
+        let answer = async {
+            match inner.places.acquire().await {
+                Ok(_place) => inner.answer(question).await,
+                Err(closed) => Told::Nothing(closed.to_string().into()),
+            }
+        };
+        let told = tokio::time::timeout(LONGEST_ANSWER, answer).await;
+        let told = told.unwrap_or_else(|elapsed| Told::Nothing(elapsed.to_string().into()));
+        if let (Question::Owner(key), Told::Owners(Some(owners))) = (question, &told) {
+            locked(&inner.owners).put(key.clone(), owners.clone());
+        }
+        told
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let lookups = &mut locked(&self.inner.asking).lookups;
+        // Another one may have begun since the last review left.
+        if lookups.get(&self.question).is_some_and(|(number, _)| *number == self.number) {
+            lookups.remove(&self.question);
+        }
+    }
+}
+
+impl Inner {
     async fn answer(&self, question: &Question) -> Told {
         let told = match question {
             Question::Owner(key) => match key.kind {
@@ -172,22 +236,22 @@ impl Inner {
         told.unwrap_or_else(|error| Told::Nothing(error.to_string().into()))
     }
 
-    /// Requests only metadata: the rest of the object is not used, and much larger.
-    fn owners<K>(&self, key: &OwnerKey) -> impl Future<Output = kube::Result<Option<Vec<Owner>>>>
+    /// Requests only metadata, and reads only the used part of it: the rest may be large.
+    async fn owners<K>(&self, key: &OwnerKey) -> kube::Result<Option<Vec<Owner>>>
     where
         K: Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>,
-        K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
     {
-        let api: Api<K> = Api::namespaced(self.client.clone(), &key.namespace);
-        async move {
-            let found = api.get_metadata_opt(&key.name).await?;
-            // Another object of the same name is not the pod's owner.
-            let same = |uid: &Option<String>| key.uid.is_empty() || uid.as_deref() == Some(&key.uid);
-            let own = found.filter(|found| same(&found.metadata.uid));
-            let references =
-                |own: kube::api::PartialObjectMeta<K>| own.metadata.owner_references.unwrap_or_default();
-            Ok(own.map(|own| references(own).into_iter().map(owner).collect()))
-        }
+        let request = Request::new(K::url_path(&(), Some(&key.namespace)));
+        let mut request =
+            request.get_metadata(&key.name, &GetParams::default()).map_err(kube::Error::BuildRequest)?;
+        request.extensions_mut().insert("get_metadata");
+        let found = match self.client.request::<Found>(request).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => return Ok(None),
+            found => found?.metadata,
+        };
+        // Another object of the same name is not the pod's owner.
+        let is_same = key.uid.is_empty() || found.uid.as_deref() == Some(&key.uid);
+        Ok(is_same.then(|| workload::kept(found.owner_references.unwrap_or_default().into_iter().map(owner))))
     }
 
     async fn namespace(&self, name: &str) -> kube::Result<Option<Arc<catalogue::Namespace>>> {
@@ -227,3 +291,6 @@ fn owner(reference: OwnerReference) -> Owner {
         controller: reference.controller.unwrap_or_default(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use otel_webhook_inject::workload::{Lookup, Owner, OwnerKind, OwnerQuery, Owners};
+use otel_webhook_inject::workload::{self, Lookup, Owner, OwnerKind, OwnerQuery, Owners};
 
 /// ReplicaSets and Jobs with their owners.
 #[derive(Clone, Debug, Default)]
@@ -30,15 +30,13 @@ impl Owners for OwnerBook {
 /// Returns the owner references of an object.
 pub fn owners_of(object: &Value) -> Vec<Owner> {
     let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
-    references
-        .map(|reference| {
-            let text = |field: &str| reference[field].as_str().unwrap_or_default().into();
-            Owner {
-                kind: text("kind"),
-                name: text("name"),
-                uid: text("uid"),
-                controller: reference["controller"].as_bool().unwrap_or_default(),
-            }
-        })
-        .collect()
+    workload::kept(references.map(|reference| {
+        let text = |field: &str| reference[field].as_str().unwrap_or_default().into();
+        Owner {
+            kind: text("kind"),
+            name: text("name"),
+            uid: text("uid"),
+            controller: reference["controller"].as_bool().unwrap_or_default(),
+        }
+    }))
 }

@@ -129,10 +129,12 @@ fn finish(input: &Input<'_>, edit: &PodEdit<'_>, findings: Vec<Finding>) -> Outc
     Outcome { patch: patch::operations(edit, &stamp, evict), findings, is_stamped }
 }
 
-/// Adds notes about owner lookups that timed out.
+/// Adds notes about owner lookups that timed out, or were too many.
 fn note_unlearned(findings: &mut [Finding], workload: &workload::Workload) {
     if let Some(finding) = findings.iter_mut().find(|finding| finding.reason.is_injected()) {
         let notes = workload.unlearned.iter().map(|owner| Note::OwnerNotLearned { owner: owner.clone() });
         finding.notes.extend(notes);
+        let count = workload.not_looked_up;
+        finding.notes.extend((count > 0).then_some(Note::OwnersNotLookedUp { count }));
     }
 }

@@ -6,6 +6,7 @@ use super::{
     attribute_problem,
     other_agent::OtherAgent,
     shown::{LONGEST_TEXT, Names, Short, shown},
+    workload::MOST_LOOKUPS,
 };
 use otel_webhook_api::{ANNOTATION_PREFIX, image::Choice, otlp, quantity::Quantity};
 
@@ -31,6 +32,11 @@ pub enum Note {
     OwnerNotLearned {
         /// Kind and name of the owner.
         owner: String,
+    },
+    /// The pod has more owners than are looked up.
+    OwnersNotLookedUp {
+        /// How many owners were not looked up.
+        count: usize,
     },
     /// Init containers have other resources than in the Instrumentation, so that the resources of the pod
     /// stay the same (D23) and its namespace accepts it (D32).
@@ -119,6 +125,7 @@ impl Note {
             Self::MayBeSetByEnvFrom { .. }
             | Self::CertificateNotChecked { .. }
             | Self::OwnerNotLearned { .. }
+            | Self::OwnersNotLookedUp { .. }
             | Self::ResourcesLowered { .. }
             | Self::MemoryTooLittle { .. }
             | Self::Image(_)
@@ -138,6 +145,7 @@ impl Note {
             Self::MayBeSetByEnvFrom { .. } => "MayBeSetByEnvFrom",
             Self::CertificateNotChecked { .. } => "CertificateNotChecked",
             Self::OwnerNotLearned { .. } => "OwnerNotLearned",
+            Self::OwnersNotLookedUp { .. } => "OwnersNotLookedUp",
             Self::ResourcesLowered { .. } => "ResourcesLowered",
             Self::MemoryTooLittle { .. } => "MemoryTooLittle",
             Self::Image(choice) if choice.is_replaced() => "ImageReplaced",
@@ -177,6 +185,13 @@ impl fmt::Display for Note {
                     f,
                     "the owner lookup for {} timed out; attributes derived from its name were used",
                     shown(owner)
+                )
+            }
+            Self::OwnersNotLookedUp { count } => {
+                write!(
+                    f,
+                    "at most {MOST_LOOKUPS} owners of a pod are looked up, the controller first; {count} more were \
+                     not, and the pod has no attributes of their owners"
                 )
             }
             Self::ResourcesLowered { requests, limits, due_to } => {

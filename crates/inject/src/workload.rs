@@ -66,6 +66,8 @@ pub struct Workload {
     pub controller: Option<String>,
     /// Owners with a lookup that timed out.
     pub unlearned: Vec<String>,
+    /// How many owner references were not looked up, since there are more than [`MOST_LOOKUPS`].
+    pub not_looked_up: usize,
 }
 
 /// The label by which a Deployment distinguishes its ReplicaSets.
@@ -74,50 +76,73 @@ const DEPLOYMENT_HASH: &str = "pod-template-hash";
 /// The same label of an Argo Rollout.
 const ROLLOUT_HASH: &str = "rollouts-pod-template-hash";
 
-/// The maximum number of owners that are looked up for a pod. Pods of controllers have one.
-pub const MOST_LOOKUPS: usize = 4;
+/// How many owners are looked up for one pod, each by a request to the API server. With its namespace, a pod
+/// causes four requests at most.
+pub const MOST_LOOKUPS: usize = 3;
 
-/// The owners that have to be looked up.
+/// How many owners of an owner are kept.
+const MOST_OWNERS: usize = 4;
+
+/// No object has a longer name.
+const LONGEST_NAME: usize = 253;
+
+/// The owners that have to be looked up: the controller first, then the others in their order, up to
+/// [`MOST_LOOKUPS`].
 ///
 /// The Deployment of a ReplicaSet follows from the ReplicaSet's name and the
 /// pod's `pod-template-hash`, except for its UID.
 pub fn queries<'p>(pod: &'p Pod<'p>, namespace: &'p str, with_uids: bool) -> Vec<OwnerQuery<'p>> {
-    let references = &pod.metadata.owner_references;
-    let queried = queried(pod, with_uids).into_iter().filter_map(|index| {
-        let reference = &references[index];
-        Some(query(queried_kind(&reference.kind)?, namespace, reference))
-    });
-    queried.collect()
+    let those = |controllers: bool| {
+        let references = pod.metadata.owner_references.iter();
+        references.filter(move |reference| (reference.controller == Some(true)) == controllers)
+    };
+    let mut queries = Vec::new();
+    for reference in those(true).chain(those(false)) {
+        if let Some(query) = needed(pod, namespace, reference, with_uids)
+            && !queries.contains(&query)
+        {
+            queries.push(query);
+        }
+        if queries.len() == MOST_LOOKUPS {
+            break;
+        }
+    }
+    queries
 }
 
-/// The indexes of the owner references that are looked up: at most [`MOST_LOOKUPS`], the controller first.
-/// The attributes of others are derived from their names.
-fn queried(pod: &Pod<'_>, with_uids: bool) -> Vec<usize> {
-    let references = || pod.metadata.owner_references.iter().enumerate();
-    let is_queried = |reference: &OwnerReference<'_>| match queried_kind(&reference.kind) {
-        Some(OwnerKind::ReplicaSet) => with_uids || derive(pod, &reference.name).is_none(),
-        Some(OwnerKind::Job) => true,
-        None => false,
-    };
-    let is_controller = |reference: &OwnerReference<'_>| reference.controller == Some(true);
-    let controllers = references().filter(|(_, one)| is_controller(one));
-    let all = controllers.chain(references().filter(|(_, one)| !is_controller(one)));
-    all.filter(|(_, one)| is_queried(one)).map(|(index, _)| index).take(MOST_LOOKUPS).collect()
+/// The owners of an owner that are kept: the controller and the first others, so that what is cached is small.
+pub fn kept(owners: impl IntoIterator<Item = Owner>) -> Vec<Owner> {
+    let is_possible =
+        |owner: &Owner| [&owner.kind, &owner.name, &owner.uid].iter().all(|text| text.len() <= LONGEST_NAME);
+    let mut kept: Vec<Owner> = Vec::new();
+    for owner in owners.into_iter().filter(is_possible) {
+        if kept.len() < MOST_OWNERS {
+            kept.push(owner);
+        } else if owner.controller && !kept.iter().any(|kept| kept.controller) {
+            kept[MOST_OWNERS - 1] = owner;
+        }
+    }
+    kept
 }
 
 /// The owner chain of a pod.
 pub fn chain(pod: &Pod<'_>, namespace: &str, with_uids: bool, owners: &dyn Owners) -> Workload {
     let mut workload = Workload::default();
-    let queried = queried(pod, with_uids);
-    for (index, reference) in pod.metadata.owner_references.iter().enumerate() {
+    let queries = queries(pod, namespace, with_uids);
+    for reference in pod.metadata.owner_references.iter() {
         workload.add(&reference.kind, &reference.name, &reference.uid, with_uids);
         let Some(kind) = queried_kind(&reference.kind) else {
             continue;
         };
-        let known = owners.look_up(query(kind, namespace, reference));
-        if known == Lookup::Unknown && queried.contains(&index) {
-            workload.unlearned.push(format!("{} {}", reference.kind, reference.name));
-        }
+        let known = match needed(pod, namespace, reference, with_uids) {
+            Some(query) if !queries.contains(&query) => {
+                // What its name says must not override what was looked up.
+                workload.not_looked_up += 1;
+                continue;
+            }
+            Some(query) => workload.learn(reference, owners.look_up(query)),
+            None => owners.look_up(query(kind, namespace, reference)),
+        };
         match (known, kind) {
             (Lookup::Known(parents), _) => workload.add_parents(&parents, kind, with_uids),
             (_, OwnerKind::ReplicaSet) => match derive(pod, &reference.name) {
@@ -143,6 +168,17 @@ impl Workload {
     pub fn attribute(&self, key: &str) -> Option<&str> {
         let found = self.attributes.iter().find(|(name, _)| *name == key);
         found.map(|(_, value)| value.as_str())
+    }
+
+    /// Remembers that a lookup timed out.
+    fn learn(&mut self, reference: &OwnerReference<'_>, known: Lookup) -> Lookup {
+        if known == Lookup::Unknown {
+            let owner = format!("{} {}", reference.kind, reference.name);
+            if !self.unlearned.contains(&owner) {
+                self.unlearned.push(owner);
+            }
+        }
+        known
     }
 
     fn add_parents(&mut self, parents: &[Owner], of: OwnerKind, with_uids: bool) {
@@ -214,6 +250,27 @@ fn queried_kind(kind: &str) -> Option<OwnerKind> {
     } else {
         None
     }
+}
+
+/// The lookup of an owner, unless its owner follows from its name. A name that no object can have is never
+/// looked up: it would become a part of the path of a request.
+fn needed<'p>(
+    pod: &Pod<'_>,
+    namespace: &'p str,
+    reference: &'p OwnerReference<'_>,
+    with_uids: bool,
+) -> Option<OwnerQuery<'p>> {
+    let kind = queried_kind(&reference.kind)?;
+    let derived = kind == OwnerKind::ReplicaSet && derive(pod, &reference.name).is_some();
+    ((!derived || with_uids) && is_possible(&reference.name)).then(|| query(kind, namespace, reference))
+}
+
+/// Whether a ReplicaSet or a Job can have this name: a DNS subdomain.
+fn is_possible(name: &str) -> bool {
+    let is_alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    name.len() <= LONGEST_NAME
+        && name.bytes().next().is_some_and(is_alphanumeric)
+        && name.bytes().all(|byte| is_alphanumeric(byte) || byte == b'-' || byte == b'.')
 }
 
 fn query<'a>(kind: OwnerKind, namespace: &'a str, reference: &'a OwnerReference<'_>) -> OwnerQuery<'a> {
