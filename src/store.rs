@@ -4,6 +4,7 @@
 //! publishes snapshots; a reader uses one snapshot for one review, without a lock.
 //! See docs/adr/0003-one-store-two-sources.md.
 
+mod budget;
 pub mod cluster;
 pub mod dir;
 mod limits;
@@ -15,15 +16,18 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde_json::Value;
 
+use budget::Budget;
 use owners::OwnerBook;
 
 use crate::{manifest, telemetry::Metrics};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{
-    catalogue::{Catalogue, Namespace},
+    catalogue::{Catalogue, Namespace, Stored},
     compiled::Shared,
     limits::SharedItems,
     object::{self, Kind, kind_of},
+    reason::ObjectName,
+    size::{SizeLimits, size_of},
 };
 
 /// The reading side.
@@ -54,6 +58,7 @@ pub struct Writer {
     shared: Shared,
     shared_items: SharedItems,
     working: Snapshot,
+    budget: Budget,
     metrics: Option<Arc<Metrics>>,
 }
 
@@ -66,8 +71,15 @@ impl Writer {
             shared: Shared::default(),
             shared_items: SharedItems::default(),
             working: Snapshot::default(),
+            budget: Budget::default(),
             metrics: None,
         }
+    }
+
+    /// Sets how large Instrumentations may be.
+    #[must_use]
+    pub fn with_size_limits(self, limits: SizeLimits) -> Self {
+        Self { budget: Budget::new(limits), ..self }
     }
 
     /// Counts the published objects in the metrics.
@@ -87,7 +99,7 @@ impl Writer {
             return false;
         };
         match kind {
-            Kind::Instrumentation => self.put_instrumentation(object),
+            Kind::Instrumentation => self.put_instrumentation(object, size_of(object)),
             Kind::Namespace => self.put_namespace(object),
             Kind::Owner(kind) => self.working.owners.put(kind, object),
             Kind::Limit(kind) => {
@@ -109,8 +121,26 @@ impl Writer {
         }
     }
 
+    /// Adds or replaces an Instrumentation. `size` is that of its specification, which may be missing if it is too
+    /// large to be used.
+    pub fn put_instrumentation(&mut self, object: &Value, size: u64) {
+        let name = object::name_of(object);
+        let stored = match self.budget.take(&name, size) {
+            Ok(()) => object::instrumentation(object, &self.images, &mut self.shared),
+            Err(problem) => object::unusable_instrumentation(object, &format!("spec: {problem}")),
+        };
+        self.complain(&stored);
+        self.edit(&name.namespace, |known| known.instrumentations.store(stored));
+    }
+
+    /// Returns whether an Instrumentation of this size can be used.
+    pub fn fits(&self, size: u64) -> bool {
+        self.budget.fits_one(size)
+    }
+
     /// Removes an Instrumentation.
     pub fn forget_instrumentation(&mut self, namespace: &str, name: &str) {
+        self.budget.forget(&ObjectName { namespace: namespace.into(), name: name.into() });
         self.edit(namespace, |known| known.instrumentations.forget(name));
     }
 
@@ -123,6 +153,7 @@ impl Writer {
 
     /// Removes every Instrumentation that `is_kept` does not select, by namespace and name.
     pub fn keep_instrumentations(&mut self, keep: impl Fn(&str, &str) -> bool) {
+        self.budget.retain(|name| keep(&name.namespace, &name.name));
         self.edit_all(|namespace, known| {
             known.instrumentations.retain(|stored| keep(namespace, &stored.name().name));
         });
@@ -140,6 +171,7 @@ impl Writer {
     /// Removes everything, before a source adds it again.
     pub fn forget_all(&mut self) {
         self.working = Snapshot::default();
+        self.budget.clear();
     }
 
     /// Publishes a snapshot.
@@ -147,22 +179,21 @@ impl Writer {
         if let Some(metrics) = &self.metrics {
             let catalogue = &self.working.catalogue;
             metrics.set_store(catalogue.instrumentation_count(), catalogue.namespaces.len());
+            metrics.set_too_large(self.budget.too_large());
         }
         self.store.0.store(Arc::new(self.working.clone()));
     }
 
-    fn put_instrumentation(&mut self, object: &Value) {
-        let stored = object::instrumentation(object, &self.images, &mut self.shared);
-        for (language, problem) in stored.problems() {
-            tracing::warn!(
-                instrumentation = stored.name().to_string(),
-                language,
-                problem,
-                "unusable Instrumentation"
-            );
+    /// Logs why an Instrumentation cannot be used, unless that was published before.
+    fn complain(&self, stored: &Stored) {
+        let (published, name) = (self.store.snapshot(), stored.name());
+        let known = published.catalogue.namespace(&name.namespace);
+        let known = known.and_then(|known| known.instrumentations.get(&name.name));
+        let known = known.map(Stored::problems).unwrap_or_default();
+        for problem in stored.problems().into_iter().filter(|problem| !known.contains(problem)) {
+            let (language, problem) = problem;
+            tracing::warn!(instrumentation = name.to_string(), language, problem, "unusable Instrumentation");
         }
-        let namespace = stored.name().namespace.clone();
-        self.edit(&namespace, |known| known.instrumentations.store(stored));
     }
 
     fn put_namespace(&mut self, object: &Value) {

@@ -13,11 +13,10 @@ use otel_webhook_api as api;
 use otel_webhook_api::{
     InstrumentationSpec,
     defaults::DefaultImages,
-    sizes::AgentSizes,
     validation::{self, Verdict},
 };
 use otel_webhook_inject as inject;
-use otel_webhook_inject::{catalogue::Catalogue, text::Text};
+use otel_webhook_inject::{Settings, catalogue::Catalogue, size::size_of, text::Text};
 use otel_webhook_review::{AdmissionResponse, MalformedReview, envelope::Envelope, refusal::Status};
 
 /// An Instrumentation that is created or updated.
@@ -54,8 +53,7 @@ impl Admission {
         let Some(change) = change else { return Ok(AdmissionResponse::allowed(&uid, None).write()) };
         let Change { namespace, name, new, old } = change;
         let catalogue = &self.store.snapshot().catalogue;
-        let sizes = &self.settings.sizes;
-        let verdict = validate(&new, old.as_ref(), &namespace, catalogue, &self.images, sizes);
+        let verdict = validate(&new, old.as_ref(), &namespace, catalogue, &self.images, &self.settings);
         let answer = if verdict.is_allowed() {
             AdmissionResponse::allowed(&uid, None)
         } else {
@@ -102,14 +100,22 @@ pub fn validate(
     namespace: &str,
     catalogue: &Catalogue,
     images: &DefaultImages,
-    sizes: &AgentSizes,
+    settings: &Settings,
 ) -> Verdict {
     let mut verdict = validation::validate(new, old);
     // An Instrumentation that is invalid or being deleted cannot tie with others.
     let is_deleted = !new["metadata"]["deletionTimestamp"].is_null();
     if !is_deleted {
         validation::check_images(&mut verdict, new, images);
-        validation::warn_of_sizes(&mut verdict, &new["spec"], sizes);
+        validation::warn_of_sizes(&mut verdict, &new["spec"], &settings.sizes);
+        // Other tools may use it.
+        if let Err(problem) = settings.size_limits.check_one(size_of(new)) {
+            verdict.warn(
+                "too-large",
+                "spec",
+                format!("{problem}; the webhook does not use this Instrumentation"),
+            );
+        }
     }
     if verdict.is_allowed()
         && !is_deleted

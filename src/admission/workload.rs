@@ -15,7 +15,7 @@ use otel_webhook_api::{
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{
     Outcome,
-    language::{self, CONTAINERS, LANGUAGES, Language},
+    language::{self, LANGUAGES, Language},
     template::{Around, Workload},
 };
 use otel_webhook_review::{
@@ -127,14 +127,7 @@ fn ours(metadata: &Value) -> impl Iterator<Item = &str> {
 }
 
 fn is_valid(key: &str) -> bool {
-    valid().any(|valid| valid == key)
-}
-
-fn valid() -> impl Iterator<Item = &'static str> {
-    let of = |language: &'static Language| {
-        [language.inject, language.containers].into_iter().chain(language.annotations.iter().copied())
-    };
-    LANGUAGES.into_iter().flat_map(of).chain([CONTAINERS])
+    language::keys().any(|valid| valid == key)
 }
 
 fn annotation(metadata: &str, key: &str) -> String {
@@ -146,7 +139,7 @@ fn check_keys(verdict: &mut Verdict, metadata: &Value, path: &str) {
         let message = if key.starts_with("default-auto-instrumentation-") && key.ends_with("-image") {
             format!("the annotation {ANNOTATION_PREFIX}{key} only has an effect on Instrumentations")
         } else {
-            let suggestion = suggestion(key, valid());
+            let suggestion = suggestion(key, language::keys());
             format!("unknown annotation {ANNOTATION_PREFIX}{key}{suggestion}")
         };
         verdict.warn("unknown-annotation", annotation(path, key), message);

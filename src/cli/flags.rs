@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use crate::store::Writer;
 use otel_webhook_api::{
     defaults::{DefaultImages, LANGUAGES},
     quantity::Quantity,
     sizes::AgentSizes,
 };
 use otel_webhook_inject as inject;
-use otel_webhook_inject::{Settings, helpers::Helpers, language::LanguageSet, reason::ObjectName};
+use otel_webhook_inject::{
+    Settings, helpers::Helpers, language::LanguageSet, reason::ObjectName, size::SizeLimits,
+};
 
 /// The value of `--source` for a cluster instead of a directory.
 pub const KUBERNETES: &str = "kubernetes";
@@ -74,6 +77,16 @@ pub struct InjectionFlags {
     #[arg(long, env = "OTEL_WEBHOOK_MAX_POD_SIZE", value_name = "SIZE", value_parser = max_pod_size,
         default_value = "1536Ki")]
     max_pod_size: usize,
+
+    /// Maximum size of the JSON of an Instrumentation's spec; a larger one is not used
+    #[arg(long, env = "OTEL_WEBHOOK_MAX_INSTRUMENTATION_SIZE", value_name = "SIZE", default_value = "128Ki",
+        value_parser = SizeLimits::parse)]
+    max_instrumentation_size: u64,
+
+    /// Maximum size of the JSON of the specs of all Instrumentations together; those that arrive later are not used
+    #[arg(long, env = "OTEL_WEBHOOK_MAX_INSTRUMENTATIONS_TOTAL", value_name = "SIZE", default_value = "16Mi",
+        value_parser = SizeLimits::parse)]
+    max_instrumentations_total: u64,
 
     #[command(flatten)]
     images: ImageFlags,
@@ -150,12 +163,21 @@ impl InjectionFlags {
             helpers: Helpers::with(self.helper_containers.iter().cloned()),
             sizes: AgentSizes::with(self.agent_size.iter().cloned()),
             max_pod_size: self.max_pod_size,
+            size_limits: SizeLimits {
+                one: self.max_instrumentation_size,
+                all: self.max_instrumentations_total,
+            },
         }
     }
 
     /// Returns the images for Instrumentations that specify none.
     pub fn images(&self) -> DefaultImages {
         self.images.images()
+    }
+
+    /// Returns an empty store with these flags.
+    pub fn writer(&self) -> Writer {
+        Writer::new(self.images()).with_size_limits(self.settings().size_limits)
     }
 }
 

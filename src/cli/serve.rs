@@ -18,7 +18,7 @@ use crate::{
         Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router,
         raise_file_limit, webhook_router_within,
     },
-    store::{Store, Writer, cluster::ClusterLookup, dir::Follower, watch},
+    store::{Store, cluster::ClusterLookup, dir::Follower, watch},
     telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics},
     tls,
 };
@@ -259,7 +259,7 @@ impl Running {
         client: Option<Client>,
         background: &mut Parts,
     ) -> Result<(Store, Option<ClusterLookup>), Failure> {
-        let writer = Writer::new(flags.injection.images()).counted(Arc::clone(&self.metrics));
+        let writer = flags.injection.writer().counted(Arc::clone(&self.metrics));
         let store = writer.store();
         let listed = self.health.condition(
             "store",

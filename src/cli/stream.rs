@@ -12,9 +12,8 @@ use super::{
 };
 use crate::{
     manifest::{self, Document},
-    store::{Snapshot, Writer, dir},
+    store::{Snapshot, dir},
 };
-use otel_webhook_api::sizes::AgentSizes;
 use otel_webhook_inject::{Outcome, Settings, catalogue::Catalogue, template::Around};
 
 /// Flags of the input files.
@@ -125,7 +124,7 @@ impl World {
         injection: &InjectionFlags,
         documents: &[Document<'_>],
     ) -> Result<Self, Failure> {
-        let mut writer = Writer::new(injection.images());
+        let mut writer = injection.writer();
         if let Some(source) = &flags.source {
             dir::read(source, &flags.namespace, &mut writer).map_err(Failure::unreadable)?;
         }
@@ -142,9 +141,9 @@ impl World {
         &self.snapshot.catalogue
     }
 
-    /// Returns the sizes of agents.
-    pub fn sizes(&self) -> &AgentSizes {
-        &self.settings.sizes
+    /// Returns the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Injects into the pods and pod templates of a document, as in a cluster. Returns a result for each.

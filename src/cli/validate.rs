@@ -89,7 +89,7 @@ fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> 
     let patch = api::defaulting(object, &images);
     json_patch::patch(object, &patch).expect("the operations are made for this object");
     let mut verdict =
-        admission::validate(object, None, &namespace, world.catalogue(), &images, world.sizes());
+        admission::validate(object, None, &namespace, world.catalogue(), &images, world.settings());
     let replaced: Vec<_> = before.notes.into_iter().filter(|note| !verdict.notes.contains(note)).collect();
     verdict.notes.extend(replaced);
     Checked { kind: kind.to_owned(), namespace, name, verdict }

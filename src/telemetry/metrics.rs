@@ -100,6 +100,7 @@ pub struct Metrics {
     review_duration: Histogram,
     instrumentations: Gauge<i64, AtomicI64>,
     namespaces: Gauge<i64, AtomicI64>,
+    too_large: Gauge<i64, AtomicI64>,
     last_event: Gauge<i64, AtomicI64>,
     certificate_expiry: Gauge<i64, AtomicI64>,
     certificate_reload_failures: Counter,
@@ -129,6 +130,7 @@ impl Metrics {
             review_duration: Histogram::new(REVIEW_BUCKETS),
             instrumentations: Gauge::default(),
             namespaces: Gauge::default(),
+            too_large: Gauge::default(),
             last_event: Gauge::default(),
             certificate_expiry: Gauge::default(),
             certificate_reload_failures: Counter::default(),
@@ -169,6 +171,11 @@ impl Metrics {
             self.instrumentations.clone(),
         );
         self.registry.register("otel_webhook_namespaces", "Namespaces in the cache", self.namespaces.clone());
+        self.registry.register(
+            "otel_webhook_instrumentations_too_large",
+            "Instrumentations that are not used because of --max-instrumentation-size or --max-instrumentations-total",
+            self.too_large.clone(),
+        );
         self.registry.register(
             "otel_webhook_last_event_timestamp_seconds",
             "Unix time of the last event from the source",
@@ -234,6 +241,11 @@ impl Metrics {
         self.last_event.set(i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
     }
 
+    /// Sets the number of Instrumentations that are not used because of their size.
+    pub fn set_too_large(&self, instrumentations: usize) {
+        self.too_large.set(i64::try_from(instrumentations).unwrap_or(i64::MAX));
+    }
+
     /// Sets the Unix time at which the serving certificate expires.
     pub fn set_certificate_expiry(&self, seconds: i64) {
         self.certificate_expiry.set(seconds);
@@ -270,6 +282,7 @@ mod tests {
         metrics.count_review("/mutate-v1-pod", ReviewOutcome::Answered, Duration::from_micros(40));
         metrics.count_injection("java", "NoInstrumentation");
         metrics.set_store(3, 2);
+        metrics.set_too_large(1);
         metrics.set_certificate_expiry(4_102_444_800);
         metrics.count_certificate_reload_failure();
         metrics.count_tls_handshake_failure();
@@ -283,6 +296,7 @@ mod tests {
             "otel_webhook_review_duration_seconds_bucket{le=\"0.00005\"} 1",
             "otel_webhook_instrumentations 3",
             "otel_webhook_namespaces 2",
+            "otel_webhook_instrumentations_too_large 1",
             "otel_webhook_certificate_expiry_timestamp_seconds 4102444800",
             "otel_webhook_certificate_reload_failures_total 1",
             "otel_webhook_tls_handshake_failures_total 1",

@@ -1,5 +1,7 @@
 //! The endpoints for Instrumentations, by HTTP.
 
+mod large;
+
 use std::sync::Arc;
 
 use axum::{

@@ -1,5 +1,7 @@
 //! The watches as the source, beside a small API server in this process.
 
+mod sizes;
+
 use std::{
     collections::BTreeMap,
     convert::Infallible,
@@ -17,7 +19,7 @@ use hyper::{
 use kube::Client;
 use otel_webhook::store::{Store, Writer, watch};
 use otel_webhook_api::defaults::DefaultImages;
-use otel_webhook_inject::limits::Limits;
+use otel_webhook_inject::{limits::Limits, size::SizeLimits};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tracing_subscriber::fmt::MakeWriter;
@@ -46,6 +48,8 @@ struct State {
     watches: BTreeMap<String, Events>,
     /// How often each was listed.
     listed: BTreeMap<String, usize>,
+    /// How many items each page had.
+    pages: BTreeMap<String, Vec<usize>>,
 }
 
 /// The API server.
@@ -94,10 +98,9 @@ impl Server {
             return Ok(Response::new(StreamBody::new(told).boxed_unsync()));
         }
         *self.state().listed.entry(plural.clone()).or_default() += 1;
+        let query = request.uri().query().unwrap_or_default().to_owned();
         let (status, document) = until(|| match self.state().lists.get(&plural)? {
-            Listing::Items(items) => Some((200, json!({
-                "apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": "1"}, "items": items,
-            }))),
+            Listing::Items(items) => Some((200, sizes::page(items, &query))),
             Listing::Forbidden => Some((403, json!({
                 "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403,
                 "message": format!("{plural} is forbidden"),
@@ -105,6 +108,8 @@ impl Server {
             Listing::Held => None,
         })
         .await;
+        let items = document["items"].as_array().map(Vec::len);
+        self.state().pages.entry(plural).or_default().extend(items);
         let mut response = Response::new(Full::from(document.to_string()).boxed_unsync());
         *response.status_mut() = hyper::StatusCode::from_u16(status).expect("a status");
         Ok(response)
@@ -112,7 +117,12 @@ impl Server {
 
     /// Follows this server.
     fn follow(&self) -> Following {
-        let (server, writer) = (self.clone(), Writer::new(DefaultImages::default()));
+        self.follow_with(SizeLimits::default())
+    }
+
+    fn follow_with(&self, limits: SizeLimits) -> Following {
+        let writer = Writer::new(DefaultImages::default()).with_size_limits(limits);
+        let server = self.clone();
         let client = Client::new(tower::service_fn(move |request| server.clone().answer(request)), "default");
         let (store, ready) = (writer.store(), Arc::new(Mutex::new(false)));
         let is_ready = Arc::clone(&ready);

@@ -85,6 +85,14 @@ impl Default for LanguageSet {
     }
 }
 
+/// The keys of all annotations that pods and namespaces may have, without the prefix.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    let of = |language: &'static Language| {
+        [language.inject, language.containers].into_iter().chain(language.annotations.iter().copied())
+    };
+    LANGUAGES.into_iter().flat_map(of).chain([CONTAINERS])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,7 +17,7 @@
 //! - results: [`reason`], `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
-//!   [`compiled`], [`catalogue`], `input`
+//!   [`compiled`], [`catalogue`], [`size`], `input`
 //! - the choice: `mark`, `containers`, `select`, `decide`
 //! - edits: [`env`], `edit`, `container`, `autoscaler`, `stamp`, `patch`
 //! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
@@ -67,6 +67,7 @@ mod select;
 pub mod selector;
 mod settings;
 pub mod shown;
+pub mod size;
 mod stamp;
 mod storage;
 mod target;

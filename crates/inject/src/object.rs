@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{
     catalogue::{Instrumentations, Namespace, Stored},
     compiled::{About, Compiled, Shared},
+    language,
     limits::{LimitKind, Limits},
     reason::ObjectName,
     workload::OwnerKind,
@@ -36,7 +37,7 @@ pub enum Kind {
 }
 
 /// The label by which a namespace enforces a pod security level.
-const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
+pub const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 
 /// The kind of an object, if anything of it is kept.
 pub fn kind_of(object: &Value) -> Option<Kind> {
@@ -68,8 +69,7 @@ pub fn located<'o>(object: &'o Value, namespace: &str) -> Cow<'o, Value> {
 /// have judged it before it came here.
 pub fn instrumentation(object: &Value, images: &DefaultImages, shared: &mut Shared) -> Stored {
     let metadata = &object["metadata"];
-    let text = |field: &str| metadata[field].as_str().unwrap_or_default().into();
-    let name = ObjectName { namespace: text("namespace"), name: text("name") };
+    let name = name_of(object);
     let about = About {
         annotations: strings(&metadata["annotations"]),
         blocked: image::blocked(object).map(str::to_owned).collect(),
@@ -81,20 +81,36 @@ pub fn instrumentation(object: &Value, images: &DefaultImages, shared: &mut Shar
     let compiled = compiled.map(|compiled| compiled.unusable_for(&for_languages).sharing(shared));
     match compiled {
         Ok(compiled) => Stored::Ready(Arc::new(compiled)),
-        Err(problem) => {
-            let allowed =
-                AllowedNamespaces::new(about.annotations.get(ALLOWED_NAMESPACES).map(String::as_str));
-            Stored::Invalid { name, problem: problem.into(), allowed }
-        }
+        Err(problem) => unusable_instrumentation(object, &problem),
     }
+}
+
+/// An Instrumentation that is not used, and why.
+pub fn unusable_instrumentation(object: &Value, problem: &str) -> Stored {
+    let allowed = object["metadata"]["annotations"][ALLOWED_NAMESPACES].as_str();
+    Stored::Invalid {
+        name: name_of(object),
+        problem: problem.into(),
+        allowed: AllowedNamespaces::new(allowed),
+    }
+}
+
+/// The namespace and name of an object.
+pub fn name_of(object: &Value) -> ObjectName {
+    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().into();
+    ObjectName { namespace: text("namespace"), name: text("name") }
 }
 
 /// What a Namespace says of use, and its name.
 pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
     let metadata = &object["metadata"];
-    let annotations = strings(&metadata["annotations"]).into_iter();
-    let ours = annotations
-        .filter_map(|(key, value)| Some((key.strip_prefix(ANNOTATION_PREFIX)?.into(), value.into())));
+    let annotations = metadata["annotations"].as_object().into_iter().flatten();
+    // Only those that are used, whatever else there is.
+    let ours = annotations.filter_map(|(key, value)| {
+        let key =
+            key.strip_prefix(ANNOTATION_PREFIX).filter(|key| language::keys().any(|known| known == *key))?;
+        Some((key.into(), value.as_str()?.into()))
+    });
     let namespace = Namespace {
         is_listed: true,
         annotations: ours.collect(),

@@ -2,7 +2,9 @@
 
 use otel_webhook_api::sizes::AgentSizes;
 
-use super::{growth::MAX_POD_SIZE, helpers::Helpers, language::LanguageSet, reason::ObjectName};
+use super::{
+    growth::MAX_POD_SIZE, helpers::Helpers, language::LanguageSet, reason::ObjectName, size::SizeLimits,
+};
 
 /// The settings of an installation, for all pods.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub struct Settings {
     pub sizes: AgentSizes,
     /// The maximum size of an injected pod, in bytes.
     pub max_pod_size: usize,
+    /// How large Instrumentations may be.
+    pub size_limits: SizeLimits,
 }
 
 impl Default for Settings {
@@ -44,6 +48,7 @@ impl Default for Settings {
             helpers: Helpers::default(),
             sizes: AgentSizes::default(),
             max_pod_size: MAX_POD_SIZE,
+            size_limits: SizeLimits::default(),
         }
     }
 }

@@ -92,7 +92,7 @@ fn unknown_annotations_are_reported() {
          Instrumentations"
     );
     assert_eq!(of_template(&json!({image: "a"})), [expected]);
-    let valid: serde_json::Map<_, _> = valid().map(|key| (key.to_owned(), json!(""))).collect();
+    let valid: serde_json::Map<_, _> = language::keys().map(|key| (key.to_owned(), json!(""))).collect();
     assert_eq!(of_template(&Value::Object(valid)), [""; 0]);
 }
 

@@ -3,9 +3,8 @@
 use std::{collections::BTreeSet, mem};
 
 use kube::runtime::{watcher, watcher::Event};
-use serde_json::Value;
 
-use super::{changes::Change, pace::News, watched::Watched};
+use super::{changes::Change, pace::News, seen::Seen, watched::Watched};
 use crate::store::Writer;
 use otel_webhook_inject::limits::LimitKind;
 
@@ -52,7 +51,7 @@ impl Lists {
 }
 
 impl List {
-    fn take(&mut self, writer: &mut Writer, watched: Watched, event: Event<Value>) -> News {
+    fn take(&mut self, writer: &mut Writer, watched: Watched, event: Event<Seen>) -> News {
         match event {
             // Each attempt to list begins with this event, even if it fails.
             Event::Init => {
@@ -61,7 +60,7 @@ impl List {
             }
             Event::InitApply(object) => {
                 if let Some(seen) = &mut self.seen {
-                    seen.insert(identity(&object));
+                    seen.insert(object.identity());
                 }
                 News::of(watched.put(writer, &object))
             }
@@ -76,7 +75,7 @@ impl List {
             }
             Event::Delete(object) => {
                 self.work_again(watched);
-                let (namespace, name) = identity(&object);
+                let (namespace, name) = object.identity();
                 News::of(watched.forget(writer, &namespace, &name))
             }
             Event::InitDone => {
@@ -110,10 +109,16 @@ impl List {
 }
 
 impl Watched {
-    fn put(self, writer: &mut Writer, object: &Value) -> bool {
+    /// Documents are made one by one, since they are many times as large as the text of their objects.
+    fn put(self, writer: &mut Writer, object: &Seen) -> bool {
         match self {
-            Self::Instrumentation | Self::Namespace => writer.put(object),
-            Self::Limit(kind) => writer.put_limit(kind, object),
+            Self::Instrumentation => {
+                let size = object.size();
+                writer.put_instrumentation(&object.document(self, writer.fits(size)), size);
+                true
+            }
+            Self::Namespace => writer.put(&object.document(self, false)),
+            Self::Limit(kind) => writer.put_limit(kind, &object.document(self, true)),
         }
     }
 
@@ -135,11 +140,6 @@ impl Watched {
         }
         true
     }
-}
-
-fn identity(object: &Value) -> (String, String) {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-    (text("namespace"), text("name"))
 }
 
 /// The error of a watch, with a remedy if there is one.

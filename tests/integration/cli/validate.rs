@@ -110,6 +110,32 @@ fn a_volume_that_is_smaller_than_its_agent_is_warned_of() {
 }
 
 #[test]
+fn one_that_is_too_large_is_warned_of_and_not_used() {
+    let large = INSTRUMENTATION
+        .replace("spec:", &format!("spec:\n  env: [{{name: A, value: {}}}]", "a".repeat(2_048)));
+    let problem = "and the maximum is 2Ki (--max-instrumentation-size)";
+    let run = validate(&["--max-instrumentation-size=2Ki"], &[&large]);
+    let warning =
+        run.out.lines().find(|line| line.starts_with("  warning  spec: its JSON has ")).unwrap_or_default();
+    let expected = format!("Ki, {problem}; the webhook does not use this Instrumentation");
+    assert!(warning.ends_with(&expected) && run.code == 0, "{}", run.out);
+    assert!(!validate(&[], &[&large]).out.contains("its JSON has"));
+    let explain = ["explain", "-f", "-", "--max-instrumentation-size=2Ki"];
+    let explained = super::run(&explain, &[&large, &*pod("name: p")].join("---\n"));
+    assert!(
+        explained.out.contains("InstrumentationInvalid") && explained.out.contains(problem),
+        "{}",
+        explained.out
+    );
+    let wrong = validate(&["--max-instrumentation-size=2KB"], &[&large]);
+    assert!(
+        wrong.err.contains("\"2KB\" is not a size; valid: a quantity above zero, such as 128Ki"),
+        "{}",
+        wrong.err
+    );
+}
+
+#[test]
 fn the_exit_code_tells_what_was_found() {
     let good = INSTRUMENTATION.replace("spec:", "spec:\n  sampler: {type: always_on}");
     for (arguments, document, code) in [

@@ -31,7 +31,7 @@ pub async fn list(
     injection: &InjectionFlags,
     survey: &mut Survey,
 ) -> Look {
-    let (mut writer, mut instrumentations) = (Writer::new(injection.images()), HashMap::new());
+    let (mut writer, mut instrumentations) = (injection.writer(), HashMap::new());
     let (mut collectors, namespaces) = (BTreeSet::new(), ApiResource::erase::<Namespace>(&()));
     let mut take = |namespace: Value| {
         let name = text(&namespace["metadata"]["name"]);

@@ -1,0 +1,160 @@
+//! Large objects: which are not used, and what is kept of the others.
+
+use otel_webhook_inject::{
+    self as inject, Input, Outcome, Settings, pod::Pod, reason::ObjectName, size::SizeLimits,
+};
+use otel_webhook_testkit::objects::{NAMESPACE, asking};
+use serde_json::{Value, json};
+
+use super::{Following, Listing, Log, Server, account, until};
+use crate::logs;
+
+const KIB: usize = 1024;
+
+/// A page of a list.
+pub fn page(items: &[Value], query: &str) -> Value {
+    let number = |name: &str| {
+        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.into_iter().find(|(key, _)| *key == name).and_then(|(_, value)| value.parse::<usize>().ok())
+    };
+    let (first, most) = (number("continue").unwrap_or(0), number("limit").unwrap_or(items.len()));
+    let next = (first + most).min(items.len());
+    let more = (next < items.len()).then(|| next.to_string());
+    json!({
+        "apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": "1", "continue": more},
+        "items": items[first..next],
+    })
+}
+
+/// An Instrumentation with a specification of this size.
+fn sized(name: &str, size: usize) -> Value {
+    let of = |value: String| json!({"env": [{"name": "A", "value": value}]});
+    let spec = of("a".repeat(size - of(String::new()).to_string().len()));
+    assert_eq!(spec.to_string().len(), size);
+    let metadata = json!({
+        "namespace": NAMESPACE, "name": name, "resourceVersion": "2",
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": spec.to_string()},
+        "managedFields": [{"fieldsV1": {"f:spec": {}}}],
+    });
+    json!({"metadata": metadata, "spec": spec})
+}
+
+/// What comes of a pod that names the Instrumentation.
+fn named(following: &Following, name: &str) -> String {
+    let snapshot = following.store.snapshot();
+    let mut pod = asking(&["java"], json!({}));
+    pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = name.into();
+    let (text, settings) = (pod.to_string(), Settings::default());
+    let pod = Pod::parse(&text).expect("a pod");
+    let input =
+        Input { pod: &pod, namespace: NAMESPACE, catalogue: &snapshot.catalogue, settings: &settings };
+    let outcome: Outcome = inject::build(inject::decide(input), &snapshot.owners);
+    outcome.findings[0].reason.to_string()
+}
+
+#[tokio::test]
+async fn an_instrumentation_that_is_too_large_is_not_used_and_logged_once() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
+    logs::keep_enabled();
+    let _logging = tracing::subscriber::set_default(subscriber);
+    let server = Server::empty();
+    let items = vec![sized("large", 1_300 * KIB), sized("most", 128 * KIB), sized("more", 128 * KIB + 1)];
+    server.list("instrumentations", Listing::Items(items));
+    let following = server.follow();
+    following.ready().await;
+    let problem = |size: &str| {
+        format!("spec: its JSON has {size}, and the maximum is 128Ki (--max-instrumentation-size)")
+    };
+    let reason =
+        |name: &str, size: &str| format!("Instrumentation \"shop/{name}\" cannot be used: {}", problem(size));
+    assert_eq!(named(&following, "large"), reason("large", "1.3Mi"));
+    assert_eq!(named(&following, "more"), reason("more", "128.1Ki"));
+    assert_eq!(named(&following, "most"), "injected");
+
+    server.tell("instrumentations", "MODIFIED", &sized("large", 1_300 * KIB)).await;
+    server.tell("instrumentations", "MODIFIED", &sized("more", KIB)).await;
+    until(|| (named(&following, "more") == "injected").then_some(())).await;
+    let text = log.text();
+    let lines: Vec<_> = text.lines().filter(|line| line.contains("unusable Instrumentation")).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let large = lines.iter().find(|line| line.contains("shop/large")).expect("one of them");
+    assert!(large.contains("WARN") && large.contains(&problem("1.3Mi")), "{large}");
+}
+
+#[tokio::test]
+async fn instrumentations_beyond_what_all_may_have_are_not_used() {
+    let server = Server::empty();
+    server.list(
+        "instrumentations",
+        Listing::Items(vec![sized("a", 6 * KIB), sized("b", 6 * KIB), sized("c", 4 * KIB)]),
+    );
+    let limits = SizeLimits { all: 10 * KIB as u64, ..SizeLimits::default() };
+    let following = server.follow_with(limits);
+    following.ready().await;
+    let reason = "Instrumentation \"shop/b\" cannot be used: spec: its JSON has 6Ki, that of the other Instrumentations has \
+                  6Ki, and the maximum of all is 10Ki (--max-instrumentations-total); remove what is not needed, then change \
+                  this Instrumentation";
+    assert_eq!(["a", "b", "c"].map(|name| named(&following, name)), ["injected", reason, "injected"]);
+
+    server.tell("instrumentations", "DELETED", &sized("a", 6 * KIB)).await;
+    server.tell("instrumentations", "MODIFIED", &sized("b", 6 * KIB)).await;
+    until(|| (named(&following, "b") == "injected").then_some(())).await;
+}
+
+#[tokio::test]
+async fn what_users_of_a_namespace_create_is_listed_in_small_pages() {
+    let server = Server::empty();
+    let names: Vec<_> = (0..45).map(|number| format!("i-{number:02}")).collect();
+    server.list("instrumentations", Listing::Items(names.iter().map(|name| sized(name, KIB)).collect()));
+    server.list(
+        "serviceaccounts",
+        Listing::Items((0..21).map(|number| account(&format!("a-{number}"), true)).collect()),
+    );
+    let following = server.follow();
+    following.ready().await;
+    let pages = |plural: &str| server.state().pages[plural].clone();
+    assert_eq!(pages("instrumentations"), [20, 20, 5]);
+    assert_eq!(pages("serviceaccounts"), [20, 1]);
+    let snapshot = following.store.snapshot();
+    let known = snapshot.catalogue.namespace(NAMESPACE).expect("known");
+    let known: Vec<_> = known.instrumentations.iter().map(|stored| stored.name().clone()).collect();
+    let all = names.iter().map(|name| ObjectName { namespace: NAMESPACE.into(), name: name.as_str().into() });
+    assert!(known.into_iter().eq(all));
+}
+
+#[tokio::test]
+async fn of_a_namespace_only_what_is_used_is_kept() {
+    let server = Server::empty();
+    let mut namespace = json!({"metadata": {"name": NAMESPACE, "resourceVersion": "2"}});
+    for number in 0..1_000 {
+        namespace["metadata"]["annotations"][format!("instrumentation.opentelemetry.io/a-{number}")] =
+            "true".into();
+        namespace["metadata"]["labels"][format!("team-{number}")] = "a".into();
+    }
+    namespace["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = "true".into();
+    namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "baseline".into();
+    server.list("namespaces", Listing::Items(vec![namespace]));
+    let following = server.follow();
+    following.ready().await;
+    let snapshot = following.store.snapshot();
+    let known = snapshot.catalogue.namespace(NAMESPACE).expect("known");
+    let annotations: Vec<_> = known.annotations.iter().map(|(key, value)| (&**key, &**value)).collect();
+    assert_eq!(annotations, [("inject-java", "true")]);
+    assert_eq!(known.enforced_level.as_deref(), Some("baseline"));
+}
+
+#[tokio::test]
+async fn one_that_cannot_be_parsed_does_not_hide_the_others() {
+    let server = Server::empty();
+    let mut deep = sized("deep", KIB);
+    for _ in 0..200 {
+        deep["spec"] = json!([deep["spec"].take()]);
+    }
+    server.list("instrumentations", Listing::Items(vec![deep, sized("other", KIB)]));
+    let following = server.follow();
+    following.ready().await;
+    let reason = named(&following, "deep");
+    assert!(reason.contains("cannot be used") && reason.contains("recursion limit exceeded"), "{reason}");
+    assert_eq!(named(&following, "other"), "injected");
+}
