@@ -1,7 +1,8 @@
 //! The files of a directory, and their documents.
 
 use std::{
-    io,
+    fs::File,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -11,6 +12,9 @@ use crate::manifest::{self, Document, ManifestError};
 
 /// The namespace of objects in files that specify none.
 pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// The maximum size of a file: four times what a ConfigMap can have.
+const MOST_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Why a directory or one of its files cannot be used.
 #[derive(Debug, Error)]
@@ -22,6 +26,12 @@ pub enum SourceError {
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
+    },
+    /// A file is too large.
+    #[error("{}: the file has more than 4 MiB, which is the maximum; split it into several files", path.display())]
+    TooLarge {
+        /// The path.
+        path: PathBuf,
     },
     /// The content of a file is invalid.
     #[error(transparent)]
@@ -52,9 +62,32 @@ fn is_manifest(path: &Path) -> bool {
     is_named_so && !name.starts_with('.') && is_file()
 }
 
-/// Reads a file completely.
+/// Reads a file completely, unless it is too large.
 pub fn read_file(path: &Path) -> Result<String, SourceError> {
-    std::fs::read_to_string(path).map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })
+    let unreadable = |source| SourceError::Unreadable { path: path.to_owned(), source };
+    let file = open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(unreadable(io::Error::other("it is not a regular file")));
+    }
+    let mut bytes = Vec::new();
+    // A file may grow while it is read.
+    if metadata.len() <= MOST_BYTES {
+        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    }
+    if metadata.len().max(bytes.len() as u64) > MOST_BYTES {
+        return Err(SourceError::TooLarge { path: path.to_owned() });
+    }
+    String::from_utf8(bytes).map_err(|_| unreadable(io::Error::other("it is not valid UTF-8")))
+}
+
+/// Opens a file without waiting for the other end, if it has become a pipe since it was listed.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    options.open(path)
 }
 
 /// Returns the documents of a file.
@@ -65,6 +98,38 @@ pub fn documents<'t>(path: &Path, text: &'t str) -> Result<Vec<Document<'t>>, Ma
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, most) = (dir.path().join("a.yaml"), usize::try_from(MOST_BYTES).unwrap());
+        std::fs::write(&path, " ".repeat(most)).unwrap();
+        assert_eq!(read_file(&path).unwrap().len(), most);
+        std::fs::write(&path, " ".repeat(most + 1)).unwrap();
+        let error = read_file(&path).unwrap_err().to_string();
+        let expected =
+            "a.yaml: the file has more than 4 MiB, which is the maximum; split it into several files";
+        assert!(error.ends_with(expected), "{error}");
+        std::fs::write(&path, [0xFF]).unwrap();
+        let error = read_file(&path).unwrap_err().to_string();
+        assert!(error.ends_with("a.yaml: it is not valid UTF-8"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn pipes_and_devices_are_neither_listed_nor_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe.yaml");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        std::os::unix::fs::symlink("pipe.yaml", dir.path().join("link.yaml")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("zero.yaml")).unwrap();
+        assert_eq!(files(dir.path()).unwrap(), Vec::<PathBuf>::new());
+        // As if it had been a file when it was listed.
+        for name in ["pipe.yaml", "link.yaml", "zero.yaml"] {
+            let error = read_file(&dir.path().join(name)).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("{name}: it is not a regular file")), "{error}");
+        }
+    }
 
     #[test]
     fn files_are_read_in_order_without_subdirectories() {

@@ -192,6 +192,22 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_becomes_too_large_keeps_its_last_valid_state() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.yaml");
+        std::fs::write(&path, FIRST).unwrap();
+        let (mut follower, store) = follow(dir.path());
+        std::fs::write(&path, [FIRST, &"#".repeat(4 * 1024 * 1024)].concat()).unwrap();
+        assert!(!follower.poll());
+        let seen = follower.files[&path].seen.clone().unwrap().unwrap_err();
+        assert!(
+            seen.ends_with("the file has more than 4 MiB, which is the maximum; split it into several files"),
+            "{seen}"
+        );
+        assert_eq!(known(&store), ["default/a"]);
+    }
+
+    #[test]
     fn a_file_that_is_invalid_at_startup_does_not_affect_others() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.yaml"), "kind: Instrumentation").unwrap();
