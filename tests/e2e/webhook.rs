@@ -112,6 +112,14 @@ impl Webhook {
         found.map_or(0, |value| value.parse().expect("a whole number"))
     }
 
+    /// The most resident memory that it has had, in KiB.
+    pub fn peak_memory(&self) -> u64 {
+        let id = locked(&self.process).as_ref().expect("it runs").id();
+        let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        peak.expect("a peak").parse().expect("a whole number")
+    }
+
     /// How many decisions for a language had this outcome.
     pub fn decisions(&self, language: &str, outcome: &str) -> u64 {
         self.metric(&format!(
