@@ -61,7 +61,7 @@ impl Admission {
             // As strings, which text logs quote.
             let (namespace, name) = (&*namespace, &*name);
             tracing::info!(namespace, name, fields = fields.join(","), "rejected an Instrumentation");
-            AdmissionResponse::rejected(&uid, Status::invalid(&name, &verdict.errors))
+            AdmissionResponse::rejected(&uid, Status::invalid(name, &verdict.errors))
         };
         Ok(answer.warning(&verdict.warnings).write())
     }

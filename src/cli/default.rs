@@ -91,7 +91,7 @@ fn report(object: &Value, images: &DefaultImages) {
     };
     for message in verdict.warnings.iter().chain(&verdict.notes) {
         // Even if standard error is closed, the documents are written.
-        let _ = writeln!(io::stderr(), "{}", one_line(&format!("{title}: {message}")));
+        let _ = writeln!(io::stderr(), "{}", one_line(format!("{title}: {message}")));
     }
 }
 

@@ -216,7 +216,7 @@ impl CheckResult {
         let subject = subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
         let advice = advice.as_ref().map(|advice| format!("; {advice}")).unwrap_or_default();
         let (level, check) = (code.level().word(), code.check());
-        one_line(&format!("{level:<7}  {check:<12}  {subject}{message}{advice}"))
+        one_line(format!("{level:<7}  {check:<12}  {subject}{message}{advice}"))
     }
 
     /// Returns the result as JSON.
