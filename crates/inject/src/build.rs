@@ -1,6 +1,6 @@
 //! The second step: builds the patch for a decision.
 
-use std::{cell::OnceCell, rc::Rc};
+use std::{cell::OnceCell, mem, rc::Rc};
 
 use super::{
     agents, autoscaler,
@@ -21,10 +21,11 @@ use super::{
 };
 
 /// Builds the patch and the findings.
-pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
+pub fn build(mut decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
     if decision.plans.is_empty() && decision.findings.is_empty() {
         return Outcome::default();
     }
+    let decided = mem::take(&mut decision.findings);
     let Decision { input, plans, .. } = &decision;
     let with_uids = plans.iter().any(|plan| plan.instrumentation.resource.with_uids);
     let facts = PodFacts {
@@ -34,7 +35,7 @@ pub fn build(decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
         init_resources: input.settings.init_resources,
         sizes: &input.settings.sizes,
     };
-    let Edited { edit, mut findings } = edited(&decision, &facts);
+    let Edited { edit, mut findings } = edited(&decision, decided, &facts);
     note_unlearned(&mut findings, &facts.workload);
     storage::warn_of_pod(&mut findings, &edit);
     warning::add(&mut findings, plans, &edit);
@@ -49,8 +50,8 @@ struct Edited<'p> {
 
 /// Edits the pod. A language that would make it too large is skipped, and the others stay: since they
 /// share the variables of containers, the pod is edited again without it.
-fn edited<'p>(decision: &Decision<'p>, facts: &PodFacts<'p>) -> Edited<'p> {
-    let mut collected = Collected::default();
+fn edited<'p>(decision: &Decision<'p>, decided: Vec<Finding>, facts: &PodFacts<'p>) -> Edited<'p> {
+    let mut collected = Collected { decided, ..Collected::default() };
     collected.attributes.resize_with(decision.plans.len(), OnceCell::new);
     let mut too_large: Vec<Option<Excess>> = vec![None; decision.plans.len()];
     loop {
@@ -64,6 +65,8 @@ fn edited<'p>(decision: &Decision<'p>, facts: &PodFacts<'p>) -> Edited<'p> {
 /// What is the same whenever the pod is edited.
 #[derive(Default)]
 struct Collected<'p> {
+    /// The findings of the decision.
+    decided: Vec<Finding>,
     demand: OnceCell<Demand<'p>>,
     /// For each plan.
     attributes: Vec<OnceCell<Rc<PodAttributes<'p>>>>,
@@ -81,7 +84,7 @@ fn try_edit<'p>(
 ) -> Result<Edited<'p>, (usize, Excess)> {
     let input = &decision.input;
     let mut edit = PodEdit::new(input.pod, input.settings.max_pod_size);
-    let mut findings = decision.findings.clone();
+    let mut findings = collected.decided.clone();
     for (index, plan) in decision.plans.iter().enumerate() {
         let mut injection = Injection {
             plan,

@@ -50,9 +50,8 @@ pub struct PodAttributes<'p> {
     service_name: Option<String>,
     /// The service's version; `None` if it is that of the image.
     version: Option<&'p str>,
-    /// Whether annotations of the pod set the attributes of single containers.
-    sets_container: bool,
-    sets_instance: bool,
+    /// The attributes of single containers that annotations of the pod set.
+    said: Vec<&'static str>,
     node_name_open: bool,
     uid_open: bool,
 }
@@ -80,13 +79,12 @@ const VERSION: &str = "service.version";
 impl<'p> PodAttributes<'p> {
     /// Collects the attributes of all containers.
     pub fn of(facts: &PodFacts<'p>, policy: &'p Policy) -> Self {
-        let has = |attribute| annotations(facts.pod).any(|(key, _)| key == attribute);
+        let has = |attribute: &str| annotations(facts.pod).any(|(key, _)| key == attribute);
         let mut all = Self {
             entries: BTreeMap::new(),
             service_name: None,
             version: said_version(facts.pod, policy),
-            sets_container: has(CONTAINER),
-            sets_instance: has(INSTANCE),
+            said: [CONTAINER, INSTANCE].into_iter().filter(|attribute| has(attribute)).collect(),
             node_name_open: false,
             uid_open: false,
         };
@@ -147,10 +145,10 @@ impl<'p> Attributes<'p> {
     /// All attributes of a container.
     pub fn of(of_pod: &Rc<PodAttributes<'p>>, namespace: &str, container: &str, image: &'p str) -> Self {
         let mut own: Vec<(&'static str, Cow<'p, str>)> = Vec::with_capacity(3);
-        if !of_pod.sets_container && !container.is_empty() {
+        if !of_pod.said.contains(&CONTAINER) && !container.is_empty() {
             own.push((CONTAINER, container.to_owned().into()));
         }
-        if !of_pod.sets_instance && !namespace.is_empty() && !container.is_empty() {
+        if !of_pod.said.contains(&INSTANCE) && !namespace.is_empty() && !container.is_empty() {
             own.push((INSTANCE, [namespace, ".$(", POD_NAME, ").", container].concat().into()));
         }
         let version = of_pod.version.or_else(|| image::version(image));

@@ -135,6 +135,7 @@ fn status(findings: &[Finding]) -> String {
     text
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }

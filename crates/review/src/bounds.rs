@@ -47,7 +47,7 @@ pub fn summary_of<T: Display>(items: impl IntoIterator<Item = T>) -> String {
         }
     }
     if more > 0 {
-        text += &format!(" and {more} more");
+        text += &[" and ", &more.to_string(), " more"].concat();
     }
     text
 }

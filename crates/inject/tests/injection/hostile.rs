@@ -151,7 +151,7 @@ fn cost(case: &Case, size: usize) -> (u64, Duration) {
     for _ in 0..3 {
         let before = cpu_time();
         bytes = allocation_counter::measure(|| drop(review(&around, &known, &text))).bytes_total;
-        best = best.min(cpu_time() - before);
+        best = best.min(cpu_time().saturating_sub(before));
     }
     (bytes, best)
 }
