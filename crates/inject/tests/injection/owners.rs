@@ -64,7 +64,7 @@ fn notes(injected: &Injected) -> Vec<String> {
 }
 
 fn codes(injected: &Injected) -> Vec<&str> {
-    injected.outcome.findings[0].notes.iter().map(|note| note.code()).collect()
+    injected.outcome.findings[0].notes.iter().map(otel_webhook_inject::Note::code).collect()
 }
 
 #[test]
