@@ -1,7 +1,7 @@
 //! How many owners of a pod are looked up.
 
 use otel_webhook_inject::{
-    self as inject, Input,
+    self as inject, Input, Note,
     catalogue::Catalogue,
     pod::Pod,
     workload::{self, Lookup, MOST_LOOKUPS, Owner, OwnerQuery, Owners},
@@ -64,7 +64,7 @@ fn notes(injected: &Injected) -> Vec<String> {
 }
 
 fn codes(injected: &Injected) -> Vec<&str> {
-    injected.outcome.findings[0].notes.iter().map(otel_webhook_inject::Note::code).collect()
+    injected.outcome.findings[0].notes.iter().map(Note::code).collect()
 }
 
 #[test]
