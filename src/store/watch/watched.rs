@@ -13,9 +13,9 @@ pub enum Watched {
     Limit(LimitKind),
 }
 
-/// The page size of lists of objects that the users of a namespace create. Each may have 1.5 MiB, and a page is
-/// in memory twice while it is received.
-const SMALL_PAGE: u32 = 20;
+/// The page size of lists of objects that the users of a namespace create. Each may have 1.5 MiB, and the client
+/// needs some times the size of a page while it receives it.
+const SMALL_PAGE: u32 = 8;
 
 /// The page size of other lists.
 const PAGE: u32 = 100;

@@ -114,8 +114,8 @@ async fn what_users_of_a_namespace_create_is_listed_in_small_pages() {
     let following = server.follow();
     following.ready().await;
     let pages = |plural: &str| server.state().pages[plural].clone();
-    assert_eq!(pages("instrumentations"), [20, 20, 5]);
-    assert_eq!(pages("serviceaccounts"), [20, 1]);
+    assert_eq!(pages("instrumentations"), [8, 8, 8, 8, 8, 5]);
+    assert_eq!(pages("serviceaccounts"), [8, 8, 5]);
     let snapshot = following.store.snapshot();
     let known = snapshot.catalogue.namespace(NAMESPACE).expect("known");
     let known: Vec<_> = known.instrumentations.iter().map(|stored| stored.name().clone()).collect();
