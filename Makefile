@@ -73,8 +73,8 @@ bench-scale:
 	cargo bench --bench scale --target $(TARGET)
 
 # Attackers and failures beside good reviews, against the program as it is in the
-# image, which `make binary` has built; CASE is a part of the names.
-faults:
+# image; CASE is a part of the names.
+faults: binary
 	OTEL_WEBHOOK_PROGRAM=$${OTEL_WEBHOOK_PROGRAM:-dist/otel-webhook} cargo test --test faults -- $(CASE)
 
 # Each fuzz target for SECONDS: needs a nightly compiler.

@@ -21,7 +21,7 @@ use crate::telemetry::Metrics;
 /// The number of connections, so that memory is bounded. One peer may have half of them.
 const MAX_CONNECTIONS: usize = 4096;
 
-const BACKLOG: i32 = 1024;
+const BACKLOG: i32 = 4096;
 
 /// The pause after an error that the next accept would repeat, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
