@@ -16,6 +16,7 @@ fn scrape() -> String {
     let metrics = Metrics::new();
     metrics.count_review("/mutate-v1-pod", ReviewOutcome::Answered, Duration::ZERO);
     metrics.count_injection("java", "Injected");
+    metrics.connections.expect("webhook");
     metrics.managed.expect();
     metrics.managed.set_ca_expiry("otel-webhook/certificates", 0);
     metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "one", Some(true));
