@@ -19,7 +19,7 @@ use super::shutdown::Phases;
 use crate::telemetry::Metrics;
 
 /// The number of connections, so that memory is bounded. One peer may have half of them.
-const MAX_CONNECTIONS: usize = 4096;
+const MAX_CONNECTIONS: usize = 1024;
 
 const BACKLOG: i32 = 4096;
 
@@ -70,7 +70,7 @@ impl Listening {
         self
     }
 
-    /// Sets how many connections are served at a time, instead of 4096; half of them for one peer.
+    /// Sets how many connections are served at a time, instead of 1024; half of them for one peer.
     #[must_use]
     pub fn with_max_connections(mut self, max_connections: usize) -> Self {
         self.max_connections = max_connections;

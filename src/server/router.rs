@@ -13,9 +13,9 @@ use crate::admission::Admission;
 use crate::telemetry::Metrics;
 
 /// The memory for the bodies of requests, in MiB, unless it is set.
-pub const REVIEW_MEMORY: u32 = 64;
+pub const REVIEW_MEMORY: u32 = 32;
 
-/// The routes of the webhook port: one for each endpoint. Bodies have 64 MiB of memory.
+/// The routes of the webhook port: one for each endpoint. Bodies have 32 MiB of memory.
 pub fn webhook_router(admission: Arc<Admission>, metrics: Arc<Metrics>) -> Router {
     webhook_router_within(admission, metrics, REVIEW_MEMORY)
 }

@@ -92,7 +92,7 @@ async fn ten_thousand_idle_connections_on_either_port_hold_up_nobody() {
     // As the API server's connection: it has served a review before the others came.
     let mut kept = binary.client().await;
     assert_eq!(kept.review(REVIEW).await.expect("an answer").status, StatusCode::OK);
-    for (port, address, most) in [("webhook", webhook, 4096), ("admin", health, 256)] {
+    for (port, address, most) in [("webhook", webhook, 1024), ("admin", health, 256)] {
         let idle = flood(address, number).await;
         assert!(admin(health, LIVEZ).await.starts_with("HTTP/1.1 200 OK"));
         let mut fresh = binary.client().await;
