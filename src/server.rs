@@ -12,6 +12,7 @@
 
 mod admin;
 mod body;
+mod body_memory;
 mod connection;
 mod connections;
 mod deadline;
@@ -21,17 +22,16 @@ mod health;
 mod listen;
 mod refusal;
 mod review;
-mod room;
 mod router;
 mod shutdown;
 mod turn;
 
 pub use admin::admin_router;
+pub use body_memory::BODY_LIMIT;
 pub use connection::Transport;
 pub use endpoint::Endpoint;
 pub use files::raise_file_limit;
 pub use health::{Condition, Health};
 pub use listen::{ListenError, Listening};
-pub use room::BODY_LIMIT;
 pub use router::{REVIEW_MEMORY, webhook_router, webhook_router_within};
 pub use shutdown::{Phases, Shutdown, TerminationSignals};

@@ -11,9 +11,9 @@ use tokio::{
 };
 
 use super::{
+    body_memory::{BODY_LIMIT, BodyMemory, Held},
     deadline::Deadline,
     refusal::Refusal,
-    room::{BODY_LIMIT, Held, Room},
 };
 
 /// What a body of a declared length takes at once at most. It is enough for the reviews of ordinary pods; a client that
@@ -24,14 +24,19 @@ const FIRST_STEP: usize = 64 * 1024;
 const UNDECLARED: usize = 4 * 1024;
 
 /// Reads a body until the deadline.
-pub async fn read(headers: &HeaderMap, body: Body, room: &Room, deadline: Deadline) -> Result<Held, Refusal> {
+pub async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    memory: &BodyMemory,
+    deadline: Deadline,
+) -> Result<Held, Refusal> {
     let declared = declared_length(headers);
     // A content length above the limit is rejected before the body is read.
     if declared.is_some_and(|length| length > BODY_LIMIT) {
         return Err(Refusal::TooLarge);
     }
     let first = declared.unwrap_or(UNDECLARED).min(FIRST_STEP);
-    let permit = time::timeout_at(deadline.at, room.take(first)).await;
+    let permit = time::timeout_at(deadline.at, memory.take(first)).await;
     let permit = permit.map_err(|_| Refusal::NoMemory(deadline.patience))?;
     let mut arriving = Arriving {
         buffer: Vec::with_capacity(first),
@@ -43,8 +48,8 @@ pub async fn read(headers: &HeaderMap, body: Body, room: &Room, deadline: Deadli
     let ended = tokio::select! {
         // In this order, so that a body that is already there starts no timer.
         biased;
-        read = arriving.read(body, room) => read,
-        () = room.is_wanted(began) => Err(Refusal::GaveWay),
+        read = arriving.read(body, memory) => read,
+        () = memory.is_wanted(began) => Err(Refusal::GaveWay),
         () = time::sleep_until(deadline.at) => Err(Refusal::TimedOut(deadline.patience)),
     };
     match ended {
@@ -67,18 +72,18 @@ struct Arriving {
 impl Arriving {
     /// Copies what arrives. A list of the parts would keep a whole buffer of the connection for each of them, however
     /// small they are.
-    async fn read(&mut self, mut body: Body, room: &Room) -> Result<(), Refusal> {
+    async fn read(&mut self, mut body: Body, memory: &BodyMemory) -> Result<(), Refusal> {
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|error| Refusal::Broken(error.into_inner()))?;
             // The other kind, trailers, means nothing here.
             if let Ok(data) = frame.into_data() {
-                self.add(&data, room).await?;
+                self.add(&data, memory).await?;
             }
         }
         Ok(())
     }
 
-    async fn add(&mut self, data: &Bytes, room: &Room) -> Result<(), Refusal> {
+    async fn add(&mut self, data: &Bytes, memory: &BodyMemory) -> Result<(), Refusal> {
         let length = self.buffer.len() + data.len();
         if length > BODY_LIMIT {
             return Err(Refusal::TooLarge);
@@ -87,7 +92,7 @@ impl Arriving {
         if length > held {
             let wanted = (2 * held).min(self.most).max(length);
             self.waits = true;
-            self.permit.merge(room.take(wanted - held).await);
+            self.permit.merge(memory.take(wanted - held).await);
             self.waits = false;
             self.buffer.reserve_exact(wanted - self.buffer.len());
         }
@@ -113,11 +118,11 @@ mod tests {
     async fn read_with(
         headers: &HeaderMap,
         body: Body,
-        room: usize,
+        memory: usize,
         patience: Duration,
     ) -> Result<Held, Refusal> {
         let deadline = Deadline { at: Instant::now() + patience, patience };
-        read(headers, body, &Room::new(room), deadline).await
+        read(headers, body, &BodyMemory::new(memory), deadline).await
     }
 
     async fn read_all(body: Body) -> Result<Held, Refusal> {
@@ -177,10 +182,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_without_memory_is_told_so() {
-        for (declared, room) in [(100, 50), (FIRST_STEP + 1, FIRST_STEP)] {
+        for (declared, memory) in [(100, 50), (FIRST_STEP + 1, FIRST_STEP)] {
             let body = Body::from(vec![b' '; declared]);
             let patience = Duration::from_millis(9);
-            let refusal = read_with(&declaring(declared), body, room, patience).await.expect_err("no room");
+            let refusal = read_with(&declaring(declared), body, memory, patience).await.expect_err("no room");
             assert_eq!(refusal.status(), StatusCode::SERVICE_UNAVAILABLE);
             assert_eq!(refusal.outcome(), ReviewOutcome::MemoryLimit);
             let expected = "the memory for request bodies was in use for 9ms; raise --max-review-memory";

@@ -9,7 +9,7 @@ use axum::{
 use otel_webhook_review::MalformedReview;
 use thiserror::Error;
 
-use super::room::{BODY_LIMIT, GRACE};
+use super::body_memory::{BODY_LIMIT, GRACE};
 use crate::telemetry::ReviewOutcome;
 
 /// The content type of requests and responses.

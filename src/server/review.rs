@@ -9,10 +9,10 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use super::body;
+use super::body_memory::{BodyMemory, Held};
 use super::deadline::Deadline;
 use super::endpoint::Endpoint;
 use super::refusal::{JSON, Refusal};
-use super::room::{Held, Room};
 use super::turn::Turns;
 use crate::admission::Admission;
 use crate::telemetry::{Metrics, ReviewOutcome};
@@ -24,7 +24,7 @@ pub struct Reviews(Arc<Shared>);
 struct Shared {
     admission: Arc<Admission>,
     metrics: Arc<Metrics>,
-    room: Room,
+    memory: BodyMemory,
     turns: Turns,
 }
 
@@ -36,7 +36,7 @@ impl Reviews {
             metrics.expect_reviews(endpoint.path());
         }
         let turns = Turns::new(Arc::clone(&admission));
-        Self(Arc::new(Shared { admission, metrics, room: Room::new(memory), turns }))
+        Self(Arc::new(Shared { admission, metrics, memory: BodyMemory::new(memory), turns }))
     }
 }
 
@@ -59,7 +59,7 @@ impl Shared {
         let (head, body) = request.into_parts();
         let deadline = Deadline::of(head.uri.query());
         check_content_type(&head.headers)?;
-        let body = body::read(&head.headers, body, &self.room, deadline).await?;
+        let body = body::read(&head.headers, body, &self.memory, deadline).await?;
         let body = Arc::new(body);
         let (outcome, review) = match self.turns.decide(endpoint, &body, deadline).await {
             Ok(review) => (ReviewOutcome::Answered, review),

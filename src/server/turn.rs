@@ -10,7 +10,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 use futures::FutureExt;
 use tokio::{runtime::Handle, sync::Semaphore, task, time};
 
-use super::{deadline::Deadline, endpoint::Endpoint, refusal::Refusal, room::Held};
+use super::{body_memory::Held, deadline::Deadline, endpoint::Endpoint, refusal::Refusal};
 use crate::admission::{Admission, Undecided};
 
 /// The size in bytes above which a review is large.

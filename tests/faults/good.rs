@@ -35,8 +35,6 @@ pub struct Tally {
     pub probes: usize,
     /// Probes that were not answered by 200.
     pub dead: usize,
-    /// The most of them in a row. The kubelet ends a container after three.
-    pub dead_in_a_row: usize,
 }
 
 /// Where reviews are sent: the servers behind a Service.
@@ -84,7 +82,6 @@ impl Traffic {
             all.latencies.extend(one.latencies);
             all.probes += one.probes;
             all.dead += one.dead;
-            all.dead_in_a_row = all.dead_in_a_row.max(one.dead_in_a_row);
         }
         all.latencies.sort_unstable();
         all
@@ -101,16 +98,10 @@ impl Tally {
 
 /// One connection to an admin port after the other.
 fn probe(admin: SocketAddr, stop: &AtomicBool) -> Tally {
-    let (mut tally, mut in_a_row) = (Tally::default(), 0);
+    let mut tally = Tally::default();
     while !stop.load(Ordering::Relaxed) {
         tally.probes += 1;
-        if live(admin).unwrap_or(false) {
-            in_a_row = 0;
-        } else {
-            in_a_row += 1;
-            tally.dead += 1;
-            tally.dead_in_a_row = tally.dead_in_a_row.max(in_a_row);
-        }
+        tally.dead += usize::from(!live(admin).unwrap_or(false));
         thread::sleep(Duration::from_millis(100));
     }
     tally

@@ -24,14 +24,14 @@ pub const GRACE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A number of bytes. A body takes its share while it arrives, and returns it when its response is written.
-pub struct Room {
+pub struct BodyMemory {
     bytes: Arc<Semaphore>,
     waiting: AtomicUsize,
     wanted: Notify,
 }
 
-impl Room {
-    /// Returns room for so many bytes.
+impl BodyMemory {
+    /// Returns a budget of so many bytes.
     pub fn new(bytes: usize) -> Self {
         Self {
             bytes: Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))),
@@ -132,24 +132,24 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_keeps_a_part_of_the_memory_until_it_is_dropped() {
-        let room = Room::new(100);
-        let held = Held::new(vec![0; 90], room.take(90).await);
-        assert!(room.take(20).now_or_never().is_none(), "10 of 100 are left");
+        let memory = BodyMemory::new(100);
+        let held = Held::new(vec![0; 90], memory.take(90).await);
+        assert!(memory.take(20).now_or_never().is_none(), "10 of 100 are left");
         let response = held.exchange(vec![1; 30]);
-        assert!(room.take(71).now_or_never().is_none(), "70 of 100 are left");
-        assert!(room.take(70).now_or_never().is_some());
+        assert!(memory.take(71).now_or_never().is_none(), "70 of 100 are left");
+        assert!(memory.take(70).now_or_never().is_some());
         assert_eq!(&response[..], [1; 30]);
         drop(response);
-        assert!(room.take(100).now_or_never().is_some());
+        assert!(memory.take(100).now_or_never().is_some());
     }
 
     #[tokio::test]
     async fn the_oldest_unfinished_body_gives_up_its_memory_when_others_wait() {
-        let room = Room::new(100);
+        let memory = BodyMemory::new(100);
         let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).expect("no reboot");
         let unfinished = async |bytes, began| {
-            let _held = room.take(bytes).await;
-            room.is_wanted(began).await;
+            let _held = memory.take(bytes).await;
+            memory.is_wanted(began).await;
         };
         let (old, younger) = (unfinished(60, ago(20)), unfinished(40, ago(10)));
         tokio::pin!(old, younger);
@@ -159,7 +159,7 @@ mod tests {
             () = &mut younger => panic!("nobody waits"),
             () = time::sleep(2 * PAUSE) => {}
         }
-        let waits = room.take(50);
+        let waits = memory.take(50);
         tokio::pin!(waits);
         tokio::select! {
             biased;
