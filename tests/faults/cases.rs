@@ -241,10 +241,10 @@ fn idle(scale: &Scale, port: impl Fn(&Process) -> std::net::SocketAddr, sources:
     row
 }
 
-/// The port that is probed is the one that is flooded: one probe may be among thousands of
+/// The port that is probed is the one that is flooded: a probe may be among thousands of
 /// connections that are opened at the same moment.
 fn flooded(scale: &Scale, sources: u8) -> Row {
-    Row { may_fail: 1, ..idle(scale, |server| server.admin, sources) }
+    Row { may_fail: 2, ..idle(scale, |server| server.admin, sources) }
 }
 
 fn unread_log(scale: &Scale) -> Row {
