@@ -116,8 +116,11 @@ pub fn bundle_alone(cluster: &Cluster) {
             let args = ["patch", kind, "otel-webhook", "--type=json", &account, "--patch", &patch];
             cluster.plane.kubectl(&args)
         };
+        // Another value each time: what a patch allowed before leaves as it is, no policy denies.
+        let mut values = 0..;
         until("the API server has the policy", LIMIT, || {
-            (!patch("/metadata/labels/by", json!("policy")).ok).then_some(())
+            let value = format!("attempt-{}", values.next()?);
+            (!patch("/metadata/labels/by", json!(value)).ok).then_some(())
         });
         let bundle =
             json!(BASE64_STANDARD.encode(SelfSigned::generate(&["localhost"]).expect("a CA").ca_pem));
