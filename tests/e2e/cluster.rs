@@ -28,7 +28,15 @@ pub struct Cluster {
 impl Cluster {
     /// A control plane, and the webhook registered with it.
     pub fn start() -> Self {
-        let plane = ControlPlane::start();
+        Self::on(ControlPlane::start())
+    }
+
+    /// The same without kube-controller-manager.
+    pub fn without_controllers() -> Self {
+        Self::on(ControlPlane::without_controllers())
+    }
+
+    fn on(plane: ControlPlane) -> Self {
         let kubeconfig = registration::install(&plane);
         let webhook = Webhook::start(&kubeconfig, plane.dir());
         let cluster = Self { webhook, plane, registrations: AtomicU32::new(0) };
