@@ -8,6 +8,9 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, LIMIT};
 
+/// The webhook's own account.
+pub const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
+
 /// Every entry so far that has this text in it. There are many of other cases.
 fn entries(cluster: &Cluster, part: &str) -> Vec<Value> {
     let text = fs::read_to_string(cluster.plane.audit_log()).expect("an audit log");
@@ -54,6 +57,17 @@ pub fn asked(cluster: &Cluster, account: &str) -> BTreeSet<String> {
         asked.insert(format!("{verb} {resource}"));
     }
     asked
+}
+
+/// What the webhook requested by name in a namespace, or of the namespace itself.
+pub fn gets(cluster: &Cluster, namespace: &str) -> Vec<String> {
+    let entries = entries(cluster, ACCOUNT).into_iter();
+    let own = entries.filter(|entry| {
+        entry["user"]["username"] == ACCOUNT
+            && entry["verb"] == "get"
+            && entry["objectRef"]["namespace"] == namespace
+    });
+    own.map(|entry| entry["requestURI"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 /// Every verb on every resource of the rules in these manifests.

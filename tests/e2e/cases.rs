@@ -18,6 +18,7 @@ mod languages;
 mod large;
 mod managed;
 mod manifests;
+mod many_owners;
 mod migration;
 mod namespaces;
 mod owners;
@@ -93,6 +94,7 @@ const ROTATIONS: Group<Cluster> = &[("managed_rotations_cost_no_pod_its_agent", 
 const OWN_CLUSTERS: Group<Cluster> = &[
     ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
     ("a_pod_that_is_accepted_is_accepted_however_large_it_would_get", huge::accepted),
+    ("few_of_many_owners_are_asked_for", many_owners::asked_for),
     ("large_instrumentations_do_not_fill_the_memory", large::start_up),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),

@@ -114,10 +114,18 @@ impl Webhook {
 
     /// The most resident memory that it has had, in KiB.
     pub fn peak_memory(&self) -> u64 {
-        let id = locked(&self.process).as_ref().expect("it runs").id();
-        let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+        let status = fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs");
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
         peak.expect("a peak").parse().expect("a whole number")
+    }
+
+    /// How many files and connections it has open.
+    pub fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.id())).expect("it runs").count()
+    }
+
+    fn id(&self) -> u32 {
+        locked(&self.process).as_ref().expect("it runs").id()
     }
 
     /// How many decisions for a language had this outcome.

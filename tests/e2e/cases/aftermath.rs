@@ -12,8 +12,6 @@ use crate::cluster::{Cluster, LIMIT, java};
 use crate::registration::ROLES;
 use crate::replicas::{self, HOME, Replicas, SECRET};
 
-const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
-
 /// The audit log is written some time after the answer.
 const LOG_LIMIT: Duration = Duration::from_secs(10);
 
@@ -38,7 +36,7 @@ pub fn roles(cluster: &Cluster) {
         },
     }));
     let rules: Vec<Value> = serde_saphyr::from_multiple(ROLES).expect("YAML");
-    check(cluster, ACCOUNT, &audit::granted(&rules), &BTreeSet::new());
+    check(cluster, audit::ACCOUNT, &audit::granted(&rules), &BTreeSet::new());
 }
 
 /// The same for managed certificates, with nothing but the roles that the program prints.
