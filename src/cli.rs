@@ -7,6 +7,7 @@ mod certs;
 mod check;
 mod client;
 mod client_ca;
+mod cluster;
 mod default;
 mod demo;
 pub mod diff;

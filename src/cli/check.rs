@@ -12,12 +12,11 @@
     )
 )]
 
+mod access;
 mod certificate;
-mod cluster;
 mod crd;
 mod differences;
 mod gather;
-mod injected;
 mod injectors;
 mod permissions;
 mod preview;
@@ -25,8 +24,8 @@ mod registration;
 mod requests;
 mod result;
 mod review;
-mod running;
 mod service;
+mod settings;
 mod survey;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
@@ -34,13 +33,19 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use clap::Args;
 use jiff::Timestamp;
 
-use super::{failure::Failure, flags::InjectionFlags, output::ReportFlags};
-use cluster::{ClusterFlags, ClusterReader};
-use gather::Facts;
-use permissions::Account;
+use super::{
+    cluster::{
+        account::Account,
+        facts::Facts,
+        reader::{ClusterFlags, ClusterReader, NotTold},
+    },
+    failure::Failure,
+    flags::InjectionFlags,
+    output::ReportFlags,
+};
 use result::{CheckResult, Level};
 use review::ReviewUrl;
-use running::assumed;
+use settings::assumed;
 
 /// Flags of `check`.
 #[derive(Debug, Args)]
@@ -154,7 +159,7 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
     }
     if args.preview {
-        let doubts = facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::result);
+        let doubts = facts.not_told.iter().chain(&survey.not_told).map(NotTold::result);
         for doubt in doubts.chain([args.settings(&facts)]).filter(|doubt| doubt.code.level() > Level::Ok) {
             eprintln!("{}", doubt.line());
         }
@@ -167,7 +172,7 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     }
     results.push(args.settings(&facts));
     results.extend(requests::results(&survey, &facts.registration));
-    results.extend(facts.not_told.iter().chain(&survey.not_told).map(cluster::NotTold::result));
+    results.extend(facts.not_told.iter().chain(&survey.not_told).map(NotTold::result));
     report(args, &results)
 }
 

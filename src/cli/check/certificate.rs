@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{
-    registration::{Backend, Hook},
-    result::{CheckResult, Code},
+use super::result::{CheckResult, Code};
+use crate::{
+    cli::cluster::registration::{Backend, Hook},
+    tls::trust::{Bundle, Distrust, ShownChain},
 };
-use crate::tls::trust::{Bundle, Distrust, ShownChain};
 
 /// The certificate behind a backend, or why it is not known.
 pub type Shown = Result<ShownChain, String>;
@@ -105,7 +105,7 @@ mod tests {
     use serde_json::json;
 
     use super::{super::registration::tests::registration, *};
-    use crate::{cli::check::registration::Registration, tls::SelfSigned};
+    use crate::{cli::cluster::registration::Registration, tls::SelfSigned};
 
     const NAME: &str = "otel-webhook.otel-webhook.svc";
 

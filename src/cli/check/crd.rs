@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::result::{CheckResult, Code, Subject};
+use super::result::{CheckResult, Code};
+use crate::cli::cluster::subject::Subject;
 use otel_webhook_api::crd;
 
 /// Name of the CRD.

@@ -1,49 +1,33 @@
-//! Reads what the checks need from the cluster, once.
+//! Reads what only the checks need from the cluster: the CRD, certificates and permissions.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::{
-    api::{
-        admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
-        core::v1::{Secret, Service},
-        discovery::v1::EndpointSlice,
-    },
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::core::v1::Secret, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::core::ApiResource;
 use serde_json::Value;
 
 use super::{
     certificate::{self, Shown},
-    cluster::{Asked, ClusterReader, NotTold},
     crd,
-    permissions::{Account, Need, NeedReview},
-    registration::{Backend, Registration},
-    running::{self, Pod, Running},
-    service::ServiceFacts,
+    permissions::{Need, NeedReview},
 };
 use crate::{
-    cli::client::{Connection, Target},
+    cli::{
+        client::{Connection, Target},
+        cluster::{
+            account::Account,
+            facts::Facts,
+            reader::{Asked, ClusterReader, NotTold},
+            registration::Backend,
+        },
+    },
     tls::trust::ShownChain,
 };
 
 /// Timeout of the connection to a URL.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The webhook configurations and their backends.
-#[derive(Debug, Default)]
-pub struct Facts {
-    /// The webhook configurations.
-    pub registration: Registration,
-    /// Whether all configurations could be read; otherwise missing ones are not reported.
-    pub is_registration_told: bool,
-    /// The Services of the webhooks.
-    pub services: Vec<ServiceFacts>,
-    /// A pod of the webhook.
-    pub running: Option<Running>,
-    /// The requests that failed.
-    pub not_told: Vec<NotTold>,
-}
 
 /// Returns the CRD of the cluster.
 pub async fn crd(cluster: &ClusterReader) -> Asked<Option<Value>> {
@@ -52,56 +36,6 @@ pub async fn crd(cluster: &ClusterReader) -> Asked<Option<Value>> {
 }
 
 impl Facts {
-    /// Reads the configurations with these names, and their backends.
-    pub async fn gather(cluster: &ClusterReader, names: &[String]) -> Self {
-        let mut facts = Self::default();
-        let mutating = cluster.list::<MutatingWebhookConfiguration>(None, None).await;
-        let validating = cluster.list::<ValidatingWebhookConfiguration>(None, None).await;
-        facts.is_registration_told = mutating.is_ok() && validating.is_ok();
-        let (mutating, validating) = (facts.told(mutating), facts.told(validating));
-        facts.registration = Registration::new(names, &mutating, &validating);
-        let mut ports: BTreeMap<(String, String), Vec<i32>> = BTreeMap::new();
-        for hook in &facts.registration.ours {
-            if let Backend::Service { namespace, name, port, .. } = &hook.backend {
-                let known = ports.entry((namespace.clone(), name.clone())).or_default();
-                if !known.contains(port) {
-                    known.push(*port);
-                }
-            }
-        }
-        for ((namespace, name), ports) in ports {
-            let service = cluster.get::<Service>(Some(&namespace), &name).await;
-            let of_service = format!("kubernetes.io/service-name={name}");
-            let slices = cluster.list::<EndpointSlice>(Some(&namespace), Some(&of_service)).await;
-            facts.find_pods(cluster, &namespace, &service).await;
-            facts.services.push(ServiceFacts { namespace, name, ports, service, slices });
-        }
-        facts
-    }
-
-    /// Finds a pod of a Service, to read the webhook's flags.
-    async fn find_pods(
-        &mut self,
-        cluster: &ClusterReader,
-        namespace: &str,
-        service: &Asked<Option<Service>>,
-    ) {
-        let Ok(Some(service)) = service else { return };
-        let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-        let Some(selector) = selector.filter(|selector| !selector.is_empty()) else { return };
-        let pairs: Vec<_> = selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let pods = cluster.list::<Pod>(Some(namespace), Some(&pairs.join(","))).await;
-        let pods = self.told(pods);
-        self.running = self.running.take().or_else(|| running::newest(&pods));
-    }
-
-    fn told<T>(&mut self, asked: Asked<Vec<T>>) -> Vec<T> {
-        asked.unwrap_or_else(|not_told| {
-            self.not_told.push(not_told);
-            Vec::new()
-        })
-    }
-
     /// Returns the certificates of the backends, each read once.
     pub async fn certificates(
         &self,

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    registration::{Hook, Labels, Registration},
-    result::{CheckResult, Code},
-};
+use super::result::{CheckResult, Code};
+use crate::cli::cluster::registration::{Hook, Labels, Registration};
 
 /// How many namespaces a message lists.
 const NAMED: usize = 5;

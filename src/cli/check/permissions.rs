@@ -4,34 +4,16 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessRevie
 
 use serde_json::Value;
 
-use super::{
-    cluster::{Asked, NotTold},
-    result::{CheckResult, Code, Subject},
-};
+use super::result::{CheckResult, Code};
 use crate::{
+    cli::cluster::{
+        account::{Account, ManagedNames},
+        reader::{Asked, NotTold},
+        subject::Subject,
+    },
     store::{cluster, watch},
     tls::managed,
 };
-
-/// A service account.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Account {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-/// The objects of a webhook with managed certificates.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ManagedNames {
-    /// The namespace of the webhook.
-    pub namespace: String,
-    /// The Secret.
-    pub secret: String,
-    /// The configurations.
-    pub configurations: Vec<String>,
-}
 
 /// A permission that the webhook needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,19 +40,6 @@ pub struct NeedReview {
 }
 
 impl Account {
-    /// Parses `NAMESPACE/NAME`.
-    ///
-    /// # Errors
-    /// If the text has another format.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        match text.split_once('/') {
-            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
-                Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
-            }
-            _ => Err("expected NAMESPACE/NAME, such as otel-webhook/otel-webhook".to_owned()),
-        }
-    }
-
     /// Returns the `SubjectAccessReview` of a verb.
     pub fn question(&self, need: &Need, verb: &str) -> SubjectAccessReview {
         let Self { namespace, name } = self;

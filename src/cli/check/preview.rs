@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{
-    injected::By,
-    registration::Registration,
     requests::reviewers,
     survey::{Next, Survey, Surveyed},
 };
-use crate::cli::output;
+use crate::cli::{
+    cluster::{injected::By, registration::Registration},
+    output,
+};
 use otel_webhook_inject::{Finding, Note, language::LANGUAGES, told};
 use otel_webhook_review::one_line;
 

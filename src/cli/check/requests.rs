@@ -1,9 +1,12 @@
 //! Checks which workloads opt in but are not injected, and which pods run without the injection.
 
 use super::{
-    registration::{Hook, Registration},
-    result::{CheckResult, Code, Subject},
+    result::{CheckResult, Code},
     survey::{Next, Survey, Surveyed},
+};
+use crate::cli::cluster::{
+    registration::{Hook, Labels, Registration},
+    subject::Subject,
 };
 use otel_webhook_inject as inject;
 
@@ -114,7 +117,7 @@ fn warned(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
 
 /// Returns the webhooks that select a new pod of a workload, in the order of their calls.
 pub fn reviewers<'r>(workload: &Surveyed, survey: &Survey, registration: &'r Registration) -> Vec<&'r Hook> {
-    let nothing = super::registration::Labels::new();
+    let nothing = Labels::new();
     let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
     let all = registration.pods().chain(&registration.others);
     let mut hooks: Vec<_> =
@@ -145,7 +148,7 @@ fn not_reviewed(workload: &Surveyed, survey: &Survey, registration: &Registratio
     }
     let names = registration.names.join(", ");
     let message = format!("opts in to {}, but no webhook configuration selects its pods", would.join(", "));
-    let nothing = super::registration::Labels::new();
+    let nothing = Labels::new();
     let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
     let advice = if registration.pods().any(|hook| hook.selects(namespace, &workload.labels, true)) {
         "annotate the pods: with registration.pods.shape=annotated, the annotation of the namespace is not enough"

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use crate::cli::cluster::subject::Subject;
 use otel_webhook_review::one_line;
 
 /// The severity of a result.
@@ -150,31 +151,6 @@ codes! {
     Answered: "answer" Ok;
     /// The response of the webhook is not correct.
     AnswerWrong: "answer" Failure;
-}
-
-/// The object of a result.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Subject {
-    /// Kind of the object.
-    pub kind: String,
-    /// Its namespace; empty if it has none.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-impl Subject {
-    /// Returns an object; the namespace is empty if it has none.
-    pub fn new(kind: &str, namespace: &str, name: &str) -> Self {
-        Self { kind: kind.to_owned(), namespace: namespace.to_owned(), name: name.to_owned() }
-    }
-}
-
-impl std::fmt::Display for Subject {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { kind, namespace, name } = self;
-        if namespace.is_empty() { write!(f, "{kind} {name}") } else { write!(f, "{kind} {namespace}/{name}") }
-    }
 }
 
 /// One line of the report.

@@ -2,25 +2,8 @@
 
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 
-use super::{
-    cluster::Asked,
-    result::{CheckResult, Code, Subject},
-};
-
-/// The Service of a webhook, as the cluster has it.
-#[derive(Debug)]
-pub struct ServiceFacts {
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The ports that the webhooks use.
-    pub ports: Vec<i32>,
-    /// The Service.
-    pub service: Asked<Option<Service>>,
-    /// Its endpoints.
-    pub slices: Asked<Vec<EndpointSlice>>,
-}
+use super::result::{CheckResult, Code};
+use crate::cli::cluster::{facts::ServiceFacts, reader::Asked, subject::Subject};
 
 /// Returns the results for a Service.
 pub fn results(facts: &ServiceFacts) -> Vec<CheckResult> {
@@ -87,7 +70,7 @@ mod tests {
     use serde_json::{Value, from_value, json};
 
     use super::*;
-    use crate::cli::check::cluster::NotTold;
+    use crate::cli::cluster::reader::NotTold;
 
     fn facts(spec: Value, endpoints: Value) -> ServiceFacts {
         let slice = json!({"metadata": {"name": "a"}, "addressType": "IPv4", "endpoints": endpoints,

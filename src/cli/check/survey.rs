@@ -7,10 +7,7 @@
 //! ```
 //! Each object is processed with its page and then dropped, so that only one row per workload is kept.
 
-mod known;
 mod look;
-mod object;
-mod owners;
 mod rows;
 
 use std::collections::HashMap;
@@ -25,26 +22,32 @@ use serde_json::Value;
 
 pub use rows::{Next, Pods, Survey, Surveyed};
 
-use super::{
-    cluster::{Asked, ClusterReader, Part},
-    injected,
-    result::Subject,
+use crate::cli::{
+    cluster::{
+        injected,
+        known::Known,
+        object::{text, typed},
+        owners::Owners,
+        reader::{Asked, ClusterReader, Part},
+        subject::Subject,
+    },
+    flags::InjectionFlags,
 };
-use crate::cli::flags::InjectionFlags;
-use look::Look;
-use object::{text, typed};
-use otel_webhook_inject::workload::OwnerKind;
-use owners::Owners;
+use otel_webhook_inject::{catalogue::Stored, workload::OwnerKind};
 
 /// Reads all namespaces, or one.
 pub async fn take(cluster: &ClusterReader, scope: Option<&str>, injection: &InjectionFlags) -> Survey {
+    let known = Known::list(cluster, scope, injection).await;
     let mut survey = Survey::default();
-    let look = known::list(cluster, scope, injection, &mut survey).await;
+    note(&mut survey, &known, scope);
     let mut surveyor =
-        Surveyor { cluster, scope, look, owners: Owners::default(), tally: HashMap::new(), survey };
+        Surveyor { cluster, scope, known, owners: Owners::default(), tally: HashMap::new(), survey };
     surveyor.list_pods().await;
     surveyor.list_workloads().await;
-    let mut survey = surveyor.survey;
+    let Surveyor { mut survey, known, .. } = surveyor;
+    survey.not_told.splice(0..0, known.not_told);
+    survey.namespaces = known.namespaces;
+    survey.collectors = known.collectors;
     let order = |one: &Surveyed| {
         let Subject { kind, namespace, name } = one.subject.clone();
         (namespace, kind, name)
@@ -56,7 +59,7 @@ pub async fn take(cluster: &ClusterReader, scope: Option<&str>, injection: &Inje
 struct Surveyor<'c> {
     cluster: &'c ClusterReader,
     scope: Option<&'c str>,
-    look: Look,
+    known: Known,
     owners: Owners,
     tally: HashMap<Subject, Pods>,
     survey: Survey,
@@ -98,7 +101,7 @@ impl Surveyor<'_> {
         }
         // Pods of another controller show its template as long as they are not injected.
         let hides_template = subject.kind != "Pod" && !injected::languages(&pod).is_empty();
-        if let Some(mut surveyed) = self.look.at(pod, subject) {
+        if let Some(mut surveyed) = look::at(&self.known, pod, subject) {
             if hides_template {
                 surveyed.next = Next::Unknown;
                 surveyed.differences.clear();
@@ -130,7 +133,7 @@ impl Surveyor<'_> {
             };
             match self.cluster.get_value(&resource, Some(&subject.namespace), &subject.name).await {
                 Ok(Some(object)) => {
-                    self.look.book.put(kind, &object);
+                    self.known.book.put(kind, &object);
                     self.see(typed(object, &resource.api_version, &resource.kind));
                 }
                 Ok(None) => {}
@@ -139,7 +142,7 @@ impl Surveyor<'_> {
         }
         for surveyed in &mut self.survey.workloads {
             surveyed.pods = self.tally.remove(&surveyed.subject).unwrap_or_default();
-            let by_namespace = self.survey.collectors.contains(&surveyed.subject.namespace);
+            let by_namespace = self.known.collectors.contains(&surveyed.subject.namespace);
             surveyed.collector = surveyed.collector.or(Some(by_namespace));
         }
     }
@@ -148,11 +151,30 @@ impl Surveyor<'_> {
         let text = |field: &str| text(&object["metadata"][field]);
         let kind = object["kind"].as_str().unwrap_or_default();
         let subject = Subject::new(kind, &text("namespace"), &text("name"));
-        self.survey.workloads.extend(self.look.at(object, subject));
+        self.survey.workloads.extend(look::at(&self.known, object, subject));
     }
 
     fn note(&mut self, told: Asked<()>) {
         self.survey.not_told.extend(told.err());
+    }
+}
+
+/// Records the languages that namespaces opt in to, and unusable Instrumentations.
+fn note(survey: &mut Survey, known: &Known, scope: Option<&str>) {
+    let mut namespaces: Vec<_> = known.snapshot.catalogue.namespaces.iter().collect();
+    namespaces.retain(|(name, _)| scope.is_none_or(|scope| scope == &***name));
+    namespaces.sort_by_key(|(name, _)| *name);
+    for (name, namespace) in namespaces {
+        let findings = look::at_namespace(known, name);
+        if !findings.is_empty() {
+            survey.asking.push((name.to_string(), findings));
+        }
+        for stored in &namespace.instrumentations {
+            if let Stored::Invalid { name, problem, .. } = stored {
+                let subject = Subject::new("Instrumentation", &name.namespace, &name.name);
+                survey.unusable.push((subject, problem.to_string()));
+            }
+        }
     }
 }
 

@@ -4,17 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::cli::check::{
-    cluster::NotTold,
-    differences::Difference,
-    injected::{self, By},
-    registration::Labels,
-    result::Subject,
+use crate::cli::{
+    check::differences::Difference,
+    cluster::{
+        injected::{self, By},
+        reader::NotTold,
+        registration::Labels,
+        subject::Subject,
+    },
 };
 use otel_webhook_inject::Finding;
-
-/// The annotation by which a pod or a namespace opts in to the operator's collector sidecar.
-pub const COLLECTOR: &str = "sidecar.opentelemetry.io/inject";
 
 /// The result of a survey.
 #[derive(Debug, Default)]

@@ -1,10 +1,9 @@
 //! Surveys for tests.
 
 use super::*;
-use crate::cli::check::{
-    differences::Difference,
-    injected::By,
-    registration::{Labels, tests::labels},
+use crate::cli::{
+    check::{differences::Difference, registration::tests::labels},
+    cluster::{injected::By, registration::Labels},
 };
 use otel_webhook_api::otlp;
 use otel_webhook_inject::{Finding, Note, reason::Reason};

@@ -1,14 +1,14 @@
 //! The flags, the service account and the Secret of the webhook, read from its pods.
 //!
-//! The decisions of the webhook depend on its flags, so `check` uses the same flags.
+//! The decisions of the webhook depend on its flags, so `check` and `explain` use the same flags.
 
 mod pod;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, builder::Resettable};
 
 use super::{
-    permissions::{Account, ManagedNames},
-    result::{CheckResult, Code, Subject},
+    account::{Account, ManagedNames},
+    subject::Subject,
 };
 use crate::cli::{flags::InjectionFlags, serve::ServeFlags};
 pub use pod::Pod;
@@ -25,7 +25,7 @@ pub struct Running {
     pub flags: Result<ServingFlags, String>,
 }
 
-/// The flags that `check` uses.
+/// The flags that decisions and certificates depend on.
 #[derive(Debug)]
 pub struct ServingFlags {
     /// The injection flags.
@@ -49,28 +49,6 @@ pub fn newest(pods: &[Pod]) -> Option<Running> {
         flags: flags(spec, &namespace),
         account: Account { namespace, name: account },
     })
-}
-
-impl Running {
-    /// Returns the result for the flags that are used.
-    pub fn result(&self) -> CheckResult {
-        let result = match &self.flags {
-            Ok(flags) => {
-                let languages = flags.injection.languages.names();
-                let message = format!("the results are based on its flags; languages: {languages}");
-                CheckResult::new(Code::SettingsFound, message)
-            }
-            Err(problem) => assumed(&format!("its flags cannot be read: {problem}")),
-        };
-        result.about(self.pod.clone())
-    }
-}
-
-/// Returns the warning that the flags of this command are used.
-pub fn assumed(reason: &str) -> CheckResult {
-    let message = format!("{reason}; the results are based on the flags of this command");
-    CheckResult::new(Code::SettingsAssumed, message)
-        .advise("set the flags of the webhook, such as --languages")
 }
 
 fn flags(spec: &PodSpec, own_namespace: &str) -> Result<ServingFlags, String> {
@@ -250,8 +228,8 @@ mod tests {
         let running = newest(&[old, new, going]).expect("a pod");
         assert_eq!(running.pod, Subject::new("Pod", "home", "b"));
         assert_eq!(running.account, Account { namespace: "home".to_owned(), name: "webhook".to_owned() });
-        let line = running.result().line();
-        assert!(line.contains("languages: java,nodejs,python,dotnet,apache-httpd,sdk"), "{line}");
+        let languages = running.flags.expect("readable").injection.languages.names();
+        assert_eq!(languages, "java,nodejs,python,dotnet,apache-httpd,sdk");
         assert!(newest(&[]).is_none());
     }
 }

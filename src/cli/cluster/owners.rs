@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::cli::check::result::Subject;
+use super::subject::Subject;
 use otel_webhook_inject::workload::OwnerKind;
 
 /// The Deployments of ReplicaSets and the CronJobs of Jobs.

@@ -1,4 +1,4 @@
-//! The fields of a pod that `check` reads. The complete type would add half a megabyte to the program.
+//! The fields of a pod of the webhook that are read. The complete type would add half a megabyte to the program.
 
 use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::Resource;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cli::check::registration::Labels;
+use super::registration::Labels;
 
 /// Adds the type, which lists omit from their items.
 pub fn typed(mut object: Value, api_version: &str, kind: &str) -> Value {

@@ -1,6 +1,6 @@
-//! Reads from the cluster with the permissions of the user who runs the check.
+//! Reads from the cluster with the permissions of the user who runs the command.
 //!
-//! Missing permissions are reported as a warning, and the check continues.
+//! A missing permission is a result too, so that the command continues.
 
 use std::{net::IpAddr, path::PathBuf};
 
@@ -15,7 +15,6 @@ use kube::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::result::{CheckResult, Code};
 use crate::cli::failure::Failure;
 
 /// How many objects are read at a time.
@@ -50,15 +49,6 @@ pub struct NotTold {
     pub question: String,
     /// The error of the API server.
     pub problem: String,
-}
-
-impl NotTold {
-    /// Returns the warning that the report is incomplete.
-    pub fn result(&self) -> CheckResult {
-        let Self { question, problem } = self;
-        CheckResult::new(Code::NotAllowed, format!("cannot {question}: {problem}"))
-            .advise("checks that depend on it are skipped; run the command as a user with this permission")
-    }
 }
 
 /// A page of a list.

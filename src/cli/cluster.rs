@@ -1,0 +1,25 @@
+//! A cluster as `check` and `explain` see it: read once, with the permissions of the user.
+//!
+//! ```text
+//! reader ──> facts    webhook configurations, Services, the webhook's own pods and flags
+//!        └─> known    namespaces, Instrumentations, limits ──> the decision about a new pod
+//! ```
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::needless_pass_by_value,
+        reason = "`json!` makes a value, and a test reads better without the &"
+    )
+)]
+
+pub mod account;
+pub mod facts;
+pub mod injected;
+pub mod known;
+pub mod object;
+pub mod owners;
+pub mod reader;
+pub mod registration;
+pub mod running;
+pub mod subject;
