@@ -37,6 +37,7 @@ use super::{
     cluster::{
         account::Account,
         facts::Facts,
+        known::Flags,
         reader::{ClusterFlags, ClusterReader, NotTold},
     },
     failure::Failure,
@@ -154,7 +155,8 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     }
     let cluster = ClusterReader::connect(&args.cluster).await?;
     let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
-    let survey = survey::take(&cluster, args.namespace.as_deref(), args.flags(&facts)).await;
+    let flags = Flags { injection: args.flags(&facts), unread: args.unread_flags(&facts) };
+    let survey = survey::take(&cluster, args.namespace.as_deref(), flags).await;
     if let Some(name) = args.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
         return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
     }
@@ -163,8 +165,9 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         for doubt in doubts.chain([args.settings(&facts)]).filter(|doubt| doubt.code.level() > Level::Ok) {
             eprintln!("{}", doubt.line());
         }
+        let registration = Some(&facts.registration).filter(|_| facts.is_registration_told);
         let text = || preview::text(&survey);
-        return args.report.write(ExitCode::SUCCESS, text, || preview::objects(&survey, &facts.registration));
+        return args.report.write(ExitCode::SUCCESS, text, || preview::objects(&survey, registration));
     }
     let mut results = args.of_installation(&cluster, &facts).await;
     if facts.is_registration_told {
@@ -219,11 +222,19 @@ impl CheckArgs {
         found.map_or(&self.injection, |flags| &flags.injection)
     }
 
+    /// Returns the request for the webhook's flags that failed, unless those of this command are to be used.
+    fn unread_flags(&self, facts: &Facts) -> Option<String> {
+        facts.unread_flags().filter(|_| !self.own_flags)
+    }
+
     fn settings(&self, facts: &Facts) -> CheckResult {
-        match &facts.running {
+        match (&facts.running, facts.unread_flags()) {
             _ if self.own_flags => assumed("--own-flags is set"),
-            Some(running) => running.result(),
-            None => assumed("no pod of the webhook found"),
+            (Some(running), _) => running.result(),
+            (None, Some(request)) => {
+                assumed(&format!("the webhook's flags are not readable by you ({request})"))
+            }
+            (None, None) => assumed("no pod of the webhook found"),
         }
     }
 }

@@ -23,3 +23,4 @@ pub mod reader;
 pub mod registration;
 pub mod running;
 pub mod subject;
+pub mod unread;

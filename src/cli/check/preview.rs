@@ -7,7 +7,7 @@ use super::{
     survey::{Next, Survey, Surveyed},
 };
 use crate::cli::{
-    cluster::{injected::By, registration::Registration},
+    cluster::{injected::By, registration::Registration, unread::Unsure},
     output,
 };
 use otel_webhook_inject::{Finding, Note, language::LANGUAGES, told};
@@ -15,6 +15,9 @@ use otel_webhook_review::one_line;
 
 /// The column headers.
 const COLUMNS: [&str; 7] = ["NAMESPACE", "WORKLOAD", "PODS", "LANGUAGE", "NOW", "NEXT", "DIFFERENCES"];
+
+/// The result of a language that depends on something that the user may not read.
+const NOT_READABLE: &str = "NotReadable";
 
 /// How a language changes with the next pod of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +55,8 @@ struct Row<'s> {
     language: &'static str,
     /// The findings about the next pod; none if it does not opt in, or is not known.
     next: Vec<&'s Finding>,
+    /// What the result depends on and the user may not read.
+    unsure: Option<&'s Unsure>,
 }
 
 /// Returns the preview as text: a table, reasons and warnings.
@@ -82,9 +87,17 @@ pub fn text(survey: &Survey) -> String {
 }
 
 /// Returns the preview as JSON, with one object per workload.
-pub fn objects<'s>(survey: &'s Survey, registration: &'s Registration) -> impl Iterator<Item = Value> + 's {
-    survey.workloads.iter().map(|workload| {
-        let hooks = reviewers(workload, survey, registration).into_iter();
+/// `registration` is none if the user may not read it.
+pub fn objects<'s>(
+    survey: &'s Survey,
+    registration: Option<&'s Registration>,
+) -> impl Iterator<Item = Value> + 's {
+    let registration = registration.filter(|_| !survey.unread.namespaces);
+    survey.workloads.iter().map(move |workload| {
+        let reviewed_by = registration.map(|registration| {
+            let hooks = reviewers(workload, survey, registration).into_iter();
+            hooks.map(|hook| &hook.configuration).collect::<Vec<_>>()
+        });
         let problem = match &workload.next {
             Next::Unreadable(problem) => Some(problem),
             Next::Decided(_) | Next::Unknown => None,
@@ -93,14 +106,19 @@ pub fn objects<'s>(survey: &'s Survey, registration: &'s Registration) -> impl I
             "kind": workload.subject.kind,
             "namespace": workload.subject.namespace,
             "name": workload.subject.name,
-            "pods": workload.pods.count,
-            "reviewedBy": hooks.map(|hook| &hook.configuration).collect::<Vec<_>>(),
+            "pods": count(workload),
+            "reviewedBy": reviewed_by,
             "collector": workload.collector == Some(true),
             "languages": rows(workload).iter().map(Row::object).collect::<Vec<_>>(),
             "differences": workload.differences.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "problem": problem,
         })
     })
+}
+
+/// Returns the number of pods, if it is known.
+fn count(workload: &Surveyed) -> Option<usize> {
+    (!workload.pods.is_unknown).then_some(workload.pods.count)
 }
 
 /// Returns the languages that a workload has or opts in to, in the order of the language table.
@@ -111,8 +129,9 @@ fn rows(workload: &Surveyed) -> Vec<Row<'_>> {
     };
     let row = |language: &'static str| {
         let next: Vec<_> = findings.iter().filter(|finding| finding.language == language).collect();
-        let is_there = !next.is_empty() || workload.pods.with(language) > 0;
-        is_there.then_some(Row { workload, language, next })
+        let unsure = workload.unsure.iter().find(|unsure| unsure.language == language);
+        let is_there = !next.is_empty() || unsure.is_some() || workload.pods.with(language) > 0;
+        is_there.then_some(Row { workload, language, next, unsure })
     };
     LANGUAGES.iter().filter_map(|language| row(language.name)).collect()
 }
@@ -131,6 +150,7 @@ impl Row<'_> {
         let (has, pods) = (self.workload.pods.with(self.language), self.workload.pods.count);
         match (&self.workload.next, has > 0, self.is_injected()) {
             (Next::Unknown | Next::Unreadable(_), ..) => Change::Unknown,
+            _ if self.unsure.is_some() || self.workload.pods.is_unknown => Change::Unknown,
             (_, _, true) if pods == 0 => Change::Unknown,
             (_, false, true) => Change::Added,
             (_, true, true) if self.workload.differences.is_empty() => Change::Same,
@@ -154,6 +174,9 @@ impl Row<'_> {
     }
 
     fn next(&self) -> String {
+        if self.unsure.is_some() {
+            return NOT_READABLE.to_owned();
+        }
         if !self.is_injected() {
             return self
                 .next
@@ -172,9 +195,11 @@ impl Row<'_> {
         let count = |by: By| self.workload.pods.have.get(&(self.language, by)).copied().unwrap_or_default();
         let injected = self.next.iter().find(|finding| finding.reason.is_injected());
         let outcome = injected.or(self.next.first()).map(|finding| finding.reason.code());
+        let outcome = outcome.or(self.unsure.map(|_| NOT_READABLE));
         let containers = self.next.iter().filter(|finding| finding.reason.is_injected());
         let used = injected.and_then(|finding| finding.instrumentation.as_ref());
         let others = self.next.iter().filter(|finding| !finding.reason.is_injected());
+        let unsure = self.unsure.map(ToString::to_string);
         let all = self.next.iter().flat_map(|finding| &finding.notes);
         let warnings = all.filter(|note| note.is_warning());
         let images = self.next.iter().copied().flat_map(image_notes);
@@ -185,7 +210,7 @@ impl Row<'_> {
             "containers": containers.filter_map(|finding| finding.container.as_ref()).collect::<Vec<_>>(),
             "instrumentation": used.map(ToString::to_string),
             "warnings": warnings.map(ToString::to_string).collect::<Vec<_>>(),
-            "reasons": others.map(ToString::to_string).collect::<Vec<_>>(),
+            "reasons": others.map(ToString::to_string).chain(unsure).collect::<Vec<_>>(),
             "notes": images.map(ToString::to_string).collect::<Vec<_>>(),
             "change": self.change().word(),
         })
@@ -208,7 +233,7 @@ fn cells(workload: &Surveyed, [language, now, next]: [String; 3], is_first: bool
     [
         subject.namespace.clone(),
         format!("{}/{}", subject.kind, subject.name),
-        workload.pods.count.to_string(),
+        count(workload).map_or_else(|| "?".to_owned(), |count| count.to_string()),
         language,
         now,
         next,
@@ -230,7 +255,8 @@ fn reasons(workload: &Surveyed) -> Vec<String> {
                 .flat_map(|finding| image_notes(finding).map(|note| format!("{}: {note}", finding.language)));
             let warnings = told(findings).into_iter().filter(|warning| warning.note.is_some());
             let warnings = warnings.map(|warning| warning.to_string());
-            let said = reasons.map(ToString::to_string).chain(images).chain(warnings);
+            let unsure = workload.unsure.iter().map(ToString::to_string);
+            let said = reasons.map(ToString::to_string).chain(unsure).chain(images).chain(warnings);
             said.map(|sentence| format!("{}: {sentence}", title(workload))).collect()
         }
         Next::Unreadable(problem) => vec![format!("{}: the pod cannot be read: {problem}", title(workload))],

@@ -7,6 +7,7 @@ use super::{
 use crate::cli::cluster::{
     registration::{Hook, Labels, Registration},
     subject::Subject,
+    unread::Unsure,
 };
 use otel_webhook_inject as inject;
 
@@ -39,13 +40,16 @@ pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult>
         asking += usize::from(asks(workload));
         in_vain += usize::from(is_in_vain(workload));
         of_workloads.extend(own);
+        of_workloads.extend(unknown(workload));
         of_workloads.extend(warned(workload));
         of_workloads.extend(not_reviewed(workload, survey, registration));
         of_workloads.extend(running_without(workload, survey, registration));
     }
     results.extend(of_namespaces);
     results.extend(of_workloads);
-    if in_vain == 0 && survey.not_told.is_empty() {
+    let is_certain = survey.not_told.is_empty() && survey.unread.flags.is_none();
+    let unsure = survey.workloads.iter().filter(|workload| !workload.unsure.is_empty()).count();
+    if in_vain == 0 && unsure == 0 && is_certain {
         let all = survey.workloads.len();
         let message = format!("{asking} of {all} workloads opt in, and all of them are injected");
         results.push(CheckResult::new(Code::RequestsMet, message));
@@ -104,6 +108,15 @@ fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckR
     let troubles =
         decided(workload).iter().filter(|finding| finding.reason.is_trouble() && !is_said(finding));
     troubles.map(|finding| in_vain(&workload.subject, finding, Code::RequestInVain)).collect()
+}
+
+/// Returns the languages with an unknown result.
+fn unknown(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
+    let unknown = |unsure: &Unsure| {
+        let advice = "ask somebody who may read them to run otel-webhook check";
+        CheckResult::new(Code::NotReadable, unsure.to_string()).about(workload.subject.clone()).advise(advice)
+    };
+    workload.unsure.iter().map(unknown)
 }
 
 /// Returns the warnings about injections.

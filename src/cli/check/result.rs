@@ -135,6 +135,8 @@ codes! {
     NotReviewed: "requests" Warning;
     /// Pods were created before, and run without the injection of new pods.
     RunningWithout: "requests" Warning;
+    /// Whether a language is injected depends on something that the user who runs the check may not read.
+    NotReadable: "requests" Warning;
     /// The user who runs the check lacks a permission.
     NotAllowed: "access" Warning;
     /// The connection to the webhook works.

@@ -10,7 +10,7 @@
 mod look;
 mod rows;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
@@ -22,32 +22,42 @@ use serde_json::Value;
 
 pub use rows::{Next, Pods, Survey, Surveyed};
 
-use crate::cli::{
-    cluster::{
-        injected,
-        known::Known,
-        object::{text, typed},
-        owners::Owners,
-        reader::{Asked, ClusterReader, Part},
-        subject::Subject,
-    },
-    flags::InjectionFlags,
+use crate::cli::cluster::{
+    injected,
+    known::{Flags, Known},
+    object::{text, typed},
+    owners::Owners,
+    reader::{Asked, ClusterReader, Part},
+    subject::Subject,
+    unread::Unsure,
 };
 use otel_webhook_inject::{catalogue::Stored, workload::OwnerKind};
 
 /// Reads all namespaces, or one.
-pub async fn take(cluster: &ClusterReader, scope: Option<&str>, injection: &InjectionFlags) -> Survey {
-    let known = Known::list(cluster, scope, injection).await;
-    let mut survey = Survey::default();
-    note(&mut survey, &known, scope);
-    let mut surveyor =
-        Surveyor { cluster, scope, known, owners: Owners::default(), tally: HashMap::new(), survey };
-    surveyor.list_pods().await;
-    surveyor.list_workloads().await;
-    let Surveyor { mut survey, known, .. } = surveyor;
+pub async fn take(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>) -> Survey {
+    let mut known = Known::list(cluster, scope, flags).await;
+    let mut survey = once(cluster, scope, &mut known).await;
+    // Workloads may name Instrumentations of namespaces that were not listed yet.
+    let named = survey.workloads.iter().flat_map(|one| &one.unsure).filter_map(Unsure::instrumentations_of);
+    let named: BTreeSet<String> = named.map(str::to_owned).collect();
+    if !named.is_empty() && known.learn(cluster, named).await {
+        survey = once(cluster, scope, &mut known).await;
+    }
     survey.not_told.splice(0..0, known.not_told);
     survey.namespaces = known.namespaces;
     survey.collectors = known.collectors;
+    survey.unread = known.unread;
+    survey
+}
+
+async fn once(cluster: &ClusterReader, scope: Option<&str>, known: &mut Known) -> Survey {
+    let mut survey = Survey::default();
+    note(&mut survey, known, scope);
+    let (owners, tally) = (Owners::default(), HashMap::new());
+    let mut surveyor = Surveyor { cluster, scope, known, owners, tally, are_pods_told: true, survey };
+    surveyor.list_pods().await;
+    surveyor.list_workloads().await;
+    let mut survey = surveyor.survey;
     let order = |one: &Surveyed| {
         let Subject { kind, namespace, name } = one.subject.clone();
         (namespace, kind, name)
@@ -59,15 +69,17 @@ pub async fn take(cluster: &ClusterReader, scope: Option<&str>, injection: &Inje
 struct Surveyor<'c> {
     cluster: &'c ClusterReader,
     scope: Option<&'c str>,
-    known: Known,
+    known: &'c mut Known,
     owners: Owners,
     tally: HashMap<Subject, Pods>,
+    are_pods_told: bool,
     survey: Survey,
 }
 
 impl Surveyor<'_> {
     /// Counts the pods of each workload. Pods without a known controller are workloads themselves.
     async fn list_pods(&mut self) {
+        let before = self.survey.not_told.len();
         for (kind, resource) in [
             (OwnerKind::ReplicaSet, ApiResource::erase::<ReplicaSet>(&())),
             (OwnerKind::Job, ApiResource::erase::<Job>(&())),
@@ -81,6 +93,7 @@ impl Surveyor<'_> {
         let take = |pod: Value| self.see_pod(pod);
         let told = cluster.each(&ApiResource::erase::<Pod>(&()), scope, Part::Whole, take).await;
         self.note(told);
+        self.are_pods_told = self.survey.not_told.len() == before;
     }
 
     fn see_pod(&mut self, pod: Value) {
@@ -101,9 +114,10 @@ impl Surveyor<'_> {
         }
         // Pods of another controller show its template as long as they are not injected.
         let hides_template = subject.kind != "Pod" && !injected::languages(&pod).is_empty();
-        if let Some(mut surveyed) = look::at(&self.known, pod, subject) {
+        if let Some(mut surveyed) = look::at(self.known, pod, subject) {
             if hides_template {
                 surveyed.next = Next::Unknown;
+                surveyed.unsure.clear();
                 surveyed.differences.clear();
             }
             self.survey.workloads.push(surveyed);
@@ -142,6 +156,7 @@ impl Surveyor<'_> {
         }
         for surveyed in &mut self.survey.workloads {
             surveyed.pods = self.tally.remove(&surveyed.subject).unwrap_or_default();
+            surveyed.pods.is_unknown = !self.are_pods_told;
             let by_namespace = self.known.collectors.contains(&surveyed.subject.namespace);
             surveyed.collector = surveyed.collector.or(Some(by_namespace));
         }
@@ -151,7 +166,7 @@ impl Surveyor<'_> {
         let text = |field: &str| text(&object["metadata"][field]);
         let kind = object["kind"].as_str().unwrap_or_default();
         let subject = Subject::new(kind, &text("namespace"), &text("name"));
-        self.survey.workloads.extend(look::at(&self.known, object, subject));
+        self.survey.workloads.extend(look::at(self.known, object, subject));
     }
 
     fn note(&mut self, told: Asked<()>) {

@@ -88,6 +88,16 @@ impl Facts {
         self.running = self.running.take().or_else(|| running::newest(&pods));
     }
 
+    /// Returns the request for the webhook's flags that failed, if they are unknown because the user may not read them.
+    pub fn unread_flags(&self) -> Option<String> {
+        if let Some(running) = &self.running {
+            let unreadable = running.flags.is_err().then(|| format!("read the flags of {}", running.pod));
+            return unreadable;
+        }
+        let of_services = self.services.iter().filter_map(|facts| facts.service.as_ref().err());
+        self.not_told.iter().chain(of_services).map(|not_told| not_told.question.clone()).next()
+    }
+
     fn told<T>(&mut self, asked: Asked<Vec<T>>) -> Vec<T> {
         asked.unwrap_or_else(|not_told| {
             self.not_told.push(not_told);

@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use super::{
     object::{labels, text, typed},
-    reader::{ClusterReader, NotTold, Part},
+    reader::{Asked, ClusterReader, NotTold, Part},
     registration::Labels,
+    unread::{Unread, Unsure},
 };
 use crate::{
     cli::flags::InjectionFlags,
@@ -42,65 +43,133 @@ pub struct Known {
     pub namespaces: BTreeMap<String, Labels>,
     /// Namespaces that opt in to the operator's collector sidecar.
     pub collectors: BTreeSet<String>,
+    /// What the user may not read.
+    pub unread: Unread,
     /// The requests that failed.
     pub not_told: Vec<NotTold>,
+    writer: Writer,
+}
+
+/// The injection flags that decisions are based on.
+#[derive(Clone, Debug)]
+pub struct Flags<'f> {
+    /// The flags.
+    pub injection: &'f InjectionFlags,
+    /// The request that failed, if these are not the webhook's because the user may not read those.
+    pub unread: Option<String>,
+}
+
+/// The decision about a new pod.
+#[derive(Debug)]
+pub struct Decided {
+    /// The findings that are certain, and the patch.
+    pub outcome: Outcome,
+    /// The languages for which the result is unknown.
+    pub unsure: Vec<Unsure>,
 }
 
 impl Known {
     /// Lists the objects for all namespaces, or for one.
-    pub async fn list(cluster: &ClusterReader, scope: Option<&str>, injection: &InjectionFlags) -> Self {
-        let (mut writer, mut instrumentations) = (injection.writer(), HashMap::new());
-        let (mut collectors, mut labels_of, mut not_told) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
-        let namespaces = ApiResource::erase::<Namespace>(&());
-        let mut take = |namespace: Value| {
+    pub async fn list(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>) -> Self {
+        let (writer, settings) = (flags.injection.writer(), flags.injection.settings());
+        let default = settings.default_instrumentation.clone();
+        let mut known = Self {
+            settings,
+            snapshot: Arc::default(),
+            instrumentations: HashMap::new(),
+            book: OwnerBook::default(),
+            namespaces: BTreeMap::new(),
+            collectors: BTreeSet::new(),
+            unread: Unread { flags: flags.unread, default, ..Unread::default() },
+            not_told: Vec::new(),
+            writer,
+        };
+        known.list_namespaces(cluster, scope).await;
+        known.list_instrumentations(cluster, scope).await;
+        let ignored = list_limits(cluster, scope, &mut known.writer).await;
+        known.not_told.extend(ignored);
+        known.publish();
+        known
+    }
+
+    async fn list_namespaces(&mut self, cluster: &ClusterReader, scope: Option<&str>) {
+        let kind = ApiResource::erase::<Namespace>(&());
+        let take = |namespace: Value| {
             let name = text(&namespace["metadata"]["name"]);
             if namespace["metadata"]["annotations"][COLLECTOR].as_str().is_some_and(|value| value != "false")
             {
-                collectors.insert(name.clone());
+                self.collectors.insert(name.clone());
             }
-            labels_of.insert(name, labels(&namespace));
-            writer.put(&typed(namespace, "v1", "Namespace"));
+            self.namespaces.insert(name, labels(&namespace));
+            self.writer.put(&typed(namespace, "v1", "Namespace"));
         };
         let told = match scope {
             Some(name) => {
-                let found = cluster.get_value(&namespaces, None, name).await;
-                found.map(|found| found.into_iter().for_each(&mut take))
+                let found = cluster.get_value(&kind, None, name).await;
+                found.map(|found| found.into_iter().for_each(take))
             }
-            None => cluster.each(&namespaces, None, Part::Metadata, take).await,
+            None => cluster.each(&kind, None, Part::Metadata, take).await,
         };
-        not_told.extend(told.err());
+        self.unread.namespaces = told.is_err();
+        self.not_told.extend(told.err());
+    }
+
+    /// Lists the Instrumentations of all namespaces, since a pod may name those of others; if the user may not, those
+    /// of the namespace.
+    async fn list_instrumentations(&mut self, cluster: &ClusterReader, scope: Option<&str>) {
+        let Err(refused) = self.take_instrumentations(cluster, None).await else { return };
+        self.unread.listed = Some(BTreeSet::new());
+        let Some(name) = scope else { return self.not_told.push(refused) };
+        let of_default = self.unread.default.as_ref().map(|default| default.namespace.to_string());
+        for namespace in
+            [Some(name.to_owned()), of_default.filter(|other| other != name)].into_iter().flatten()
+        {
+            let told = self.list_more(cluster, &namespace).await;
+            self.not_told.extend(told.err().filter(|_| namespace == name));
+        }
+    }
+
+    /// Lists the Instrumentations of these namespaces as well, as far as the user may. Returns whether some were
+    /// listed that were not before.
+    pub async fn learn(&mut self, cluster: &ClusterReader, namespaces: BTreeSet<String>) -> bool {
+        let mut is_more = false;
+        for namespace in namespaces {
+            is_more |= self.list_more(cluster, &namespace).await.is_ok();
+        }
+        self.publish();
+        is_more
+    }
+
+    async fn list_more(&mut self, cluster: &ClusterReader, namespace: &str) -> Asked<()> {
+        self.take_instrumentations(cluster, Some(namespace)).await?;
+        self.unread.listed.get_or_insert_default().insert(namespace.to_owned());
+        Ok(())
+    }
+
+    async fn take_instrumentations(&mut self, cluster: &ClusterReader, namespace: Option<&str>) -> Asked<()> {
         let kind = ApiResource::erase::<Instrumentation>(&());
-        let mut take = |object: Value| {
+        let take = |object: Value| {
             let object = typed(object, &kind.api_version, &kind.kind);
-            writer.put(&object);
+            self.writer.put(&object);
             let metadata = &object["metadata"];
-            instrumentations.insert((text(&metadata["namespace"]), text(&metadata["name"])), object);
+            self.instrumentations.insert((text(&metadata["namespace"]), text(&metadata["name"])), object);
         };
-        // A pod may name Instrumentations of other namespaces.
-        let mut told = cluster.each(&kind, None, Part::Whole, &mut take).await;
-        if let (Err(_), Some(_)) = (&told, scope) {
-            told = cluster.each(&kind, scope, Part::Whole, take).await.and(told);
-        }
-        not_told.extend(told.err());
-        not_told.extend(list_limits(cluster, scope, &mut writer).await);
-        writer.publish();
-        Self {
-            settings: injection.settings(),
-            snapshot: writer.store().snapshot(),
-            instrumentations,
-            book: OwnerBook::default(),
-            namespaces: labels_of,
-            collectors,
-            not_told,
-        }
+        cluster.each(&kind, namespace, Part::Whole, take).await
+    }
+
+    fn publish(&mut self) {
+        self.writer.publish();
+        self.snapshot = self.writer.store().snapshot();
     }
 
     /// Returns what the webhook would decide about a new pod of a workload.
     ///
     /// # Errors
     /// If the pod cannot be read.
-    pub fn decide(&self, workload: &Workload<'_>, namespace: &str) -> Result<Outcome, String> {
-        workload.outcome(&self.around(namespace)).map_err(|problem| problem.to_string())
+    pub fn decide(&self, workload: &Workload<'_>, namespace: &str) -> Result<Decided, String> {
+        let outcome = workload.outcome(&self.around(namespace)).map_err(|problem| problem.to_string())?;
+        let (findings, unsure) = self.unread.divide(namespace, outcome.findings);
+        Ok(Decided { outcome: Outcome { findings, ..outcome }, unsure })
     }
 
     /// Returns what decisions about the workloads of a namespace depend on.

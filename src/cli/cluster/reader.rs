@@ -97,7 +97,7 @@ impl ClusterReader {
     {
         let kind = ApiResource::erase::<K>(&());
         self.ask(
-            format!("get {} {name}", kind.plural),
+            format!("get {} {name}{}", kind.plural, within(namespace)),
             request(&kind, namespace).get(name, &GetParams::default()),
         )
         .await
@@ -112,7 +112,7 @@ impl ClusterReader {
         name: &str,
     ) -> Asked<Option<Value>> {
         self.ask(
-            format!("get {} {name}", kind.plural),
+            format!("get {} {name}{}", kind.plural, within(namespace)),
             request(kind, namespace).get(name, &GetParams::default()),
         )
         .await
@@ -126,8 +126,8 @@ impl ClusterReader {
     {
         let kind = ApiResource::erase::<K>(&());
         let parameters = ListParams { label_selector: labels.map(str::to_owned), ..ListParams::default() };
-        let found =
-            self.ask(format!("list {}", kind.plural), request(&kind, namespace).list(&parameters)).await;
+        let question = format!("list {}{}", kind.plural, within(namespace));
+        let found = self.ask(question, request(&kind, namespace).list(&parameters)).await;
         let found: kube::core::ObjectList<K> =
             found.map_err(|(question, error)| not_told(question, &error))?;
         Ok(found.items)
@@ -159,7 +159,8 @@ impl ClusterReader {
                 Part::Whole => request.list(&parameters),
                 Part::Metadata => request.list_metadata(&parameters),
             };
-            let page: Page = match self.ask(format!("list {}", kind.plural), request).await {
+            let question = format!("list {}{}", kind.plural, within(namespace));
+            let page: Page = match self.ask(question, request).await {
                 Ok(page) => page,
                 // The kind is not installed.
                 Err((_, kube::Error::Api(status))) if status.code == 404 => return Ok(()),
@@ -189,6 +190,11 @@ impl ClusterReader {
         };
         asked.map_err(|error| (question, error))
     }
+}
+
+/// Returns the end of a request's description.
+fn within(namespace: Option<&str>) -> String {
+    namespace.map(|namespace| format!(" in {namespace}")).unwrap_or_default()
 }
 
 fn request(kind: &ApiResource, namespace: Option<&str>) -> Request {

@@ -3,7 +3,10 @@
 use super::*;
 use crate::cli::check::{
     registration::tests::{operator, registration},
-    survey::tests::{Seen, seen},
+    survey::{
+        Pods,
+        tests::{Seen, seen},
+    },
 };
 use otel_webhook_api::{
     defaults::{DefaultImages, JAVA},
@@ -42,7 +45,7 @@ fn all() -> Seen {
 fn each_change_has_a_name() {
     let survey = all().survey();
     let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
-    let objects: Vec<_> = objects(&survey, &registration).collect();
+    let objects: Vec<_> = objects(&survey, Some(&registration)).collect();
     let change = |name: &str| {
         let found = objects.iter().find(|object| object["name"] == name).expect(name);
         found["languages"][0]["change"].as_str().map(str::to_owned)
@@ -67,7 +70,7 @@ fn an_object_has_all_fields() {
     let changed = seen("Deployment", "shop", "order").pods(2).has("java", 1).asks("java", Reason::Injected);
     let survey = changed.warned().asks("go", none()).differs(&[21]).collector().survey();
     let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
-    let object = objects(&survey, &registration).next().expect("one");
+    let object = objects(&survey, Some(&registration)).next().expect("one");
     let reason = "go: there is no Instrumentation in namespace \"shop\" and no default is set; create one, or \
                   name one as namespace/name";
     let now = |operator: usize| json!({"otel-webhook": 0, "operator": operator});
@@ -120,6 +123,29 @@ fn kept_and_replaced_images_are_reported() {
     let text = text(&survey);
     assert!(text.lines().any(|shown| shown == line), "{line} is not in\n{text}");
     let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
-    let object = objects(&survey, &registration).next().expect("one");
+    let object = objects(&survey, Some(&registration)).next().expect("one");
     assert_eq!(object["languages"][0]["notes"], json!([said]));
+}
+
+#[test]
+fn what_is_not_readable_is_unknown_and_not_missing() {
+    let hidden = seen("Deployment", "shop", "order").pods(2).has("java", 2).unsure("java");
+    let mut survey = hidden.survey();
+    let object = objects(&survey, None).next().expect("one");
+    assert_eq!(object["reviewedBy"], json!(null));
+    let java = &object["languages"][0];
+    assert_eq!((&java["next"], &java["change"]), (&json!("NotReadable"), &json!("unknown")), "{java}");
+    let expected = "java: unknown, since the Instrumentations of namespace \"ta\" are not readable by you (list \
+                    instrumentations in ta)";
+    assert_eq!(java["reasons"], json!([expected]));
+    let report = text(&survey);
+    assert!(report.contains(&format!("  Deployment shop/order: {expected}\n")), "{report}");
+
+    survey.workloads[0].pods = Pods { is_unknown: true, ..Pods::default() };
+    assert!(
+        text(&survey).contains("Deployment/order  ?     java      -    NotReadable"),
+        "{}",
+        text(&survey)
+    );
+    assert_eq!(objects(&survey, None).next().expect("one")["pods"], json!(null));
 }

@@ -149,3 +149,18 @@ fn an_unusable_instrumentation_is_reported() {
     assert_eq!(codes(&found), [Code::InstrumentationUnusable, Code::RequestsMet]);
     assert!(found[0].line().contains("Instrumentation shop/broken: cannot be used: spec.selector"));
 }
+
+#[test]
+fn a_result_that_depends_on_something_unreadable_is_not_a_reason() {
+    let survey = seen("Deployment", "shop", "order").unsure("java").survey();
+    let found = results(&survey, &Registration::default());
+    assert_eq!(codes(&found), [Code::NotReadable]);
+    let expected = "Deployment shop/order: java: unknown, since the Instrumentations of namespace \"ta\" are not \
+                    readable by you (list instrumentations in ta); ask somebody who may read them to run \
+                    otel-webhook check";
+    assert!(found[0].line().ends_with(expected), "{}", found[0].line());
+    // Without the flags, that all are injected is not known either.
+    let mut survey = seen("Deployment", "shop", "order").asks("java", Reason::Injected).survey();
+    survey.unread.flags = Some("list mutatingwebhookconfigurations".to_owned());
+    assert_eq!(codes(&results(&survey, &Registration::default())), []);
+}

@@ -23,9 +23,16 @@ use otel_webhook_inject::{
 pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
     let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
     let workload = Workload::of(&mut object, &api_version, &kind)?;
+    let mut unsure = Vec::new();
     let (next, differences) = match known.decide(&workload, &subject.namespace) {
-        Ok(outcome) => {
-            let differences = differences(known, &workload, &subject.namespace, &outcome);
+        Ok(decided) => {
+            unsure = decided.unsure;
+            let outcome = decided.outcome;
+            let differences = if unsure.is_empty() {
+                differences(known, &workload, &subject.namespace, &outcome)
+            } else {
+                Vec::new()
+            };
             (Next::Decided(outcome.findings), differences)
         }
         Err(problem) => (Next::Unreadable(problem), Vec::new()),
@@ -40,6 +47,7 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
         labels: labels(workload.pod),
         subject,
         next,
+        unsure,
         pods: Pods::default(),
         differences,
     })
@@ -49,7 +57,7 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
 pub fn at_namespace(known: &Known, name: &str) -> Vec<Finding> {
     let mut pod = json!({"metadata": {}, "spec": {"containers": [{"name": "app", "image": "app"}]}});
     let workload = Workload::of(&mut pod, "v1", "Pod").expect("a pod");
-    known.decide(&workload, name).map(|outcome| outcome.findings).unwrap_or_default()
+    known.decide(&workload, name).map(|decided| decided.outcome.findings).unwrap_or_default()
 }
 
 fn differences(

@@ -11,6 +11,7 @@ use crate::cli::{
         reader::NotTold,
         registration::Labels,
         subject::Subject,
+        unread::{Unread, Unsure},
     },
 };
 use otel_webhook_inject::Finding;
@@ -28,6 +29,8 @@ pub struct Survey {
     pub collectors: BTreeSet<String>,
     /// The workloads, by namespace, kind and name.
     pub workloads: Vec<Surveyed>,
+    /// What the user may not read, of what the results depend on.
+    pub unread: Unread,
     /// The requests that failed.
     pub not_told: Vec<NotTold>,
 }
@@ -45,6 +48,8 @@ pub struct Surveyed {
     pub collector: Option<bool>,
     /// The result for a new pod.
     pub next: Next,
+    /// The languages with an unknown result, since the user may not read what it depends on.
+    pub unsure: Vec<Unsure>,
     /// Its pods.
     pub pods: Pods,
     /// The differences of a new pod from the operator's.
@@ -67,6 +72,8 @@ pub enum Next {
 pub struct Pods {
     /// The number of pods.
     pub count: usize,
+    /// Whether they could not be counted, since the user may not read them or their owners.
+    pub is_unknown: bool,
     /// The number of pods with a language, by the webhook that injected it.
     pub have: BTreeMap<(&'static str, By), usize>,
 }

@@ -3,7 +3,11 @@
 use super::*;
 use crate::cli::{
     check::{differences::Difference, registration::tests::labels},
-    cluster::{injected::By, registration::Labels},
+    cluster::{
+        injected::By,
+        registration::Labels,
+        unread::{Missing, Unsure},
+    },
 };
 use otel_webhook_api::otlp;
 use otel_webhook_inject::{Finding, Note, reason::Reason};
@@ -19,6 +23,7 @@ pub fn seen(kind: &str, namespace: &str, name: &str) -> Seen {
         own: Vec::new(),
         collector: Some(false),
         next: Next::Decided(Vec::new()),
+        unsure: Vec::new(),
         pods: Pods::default(),
         differences: Vec::new(),
     }])
@@ -92,6 +97,12 @@ impl Seen {
     /// Sets the differences of its next pod.
     pub fn differs(self, numbers: &[u8]) -> Self {
         self.change(|one| one.differences = numbers.iter().copied().map(Difference).collect())
+    }
+
+    /// Makes the result of a language unknown, since the Instrumentations of the namespace `ta` are not readable.
+    pub fn unsure(self, language: &'static str) -> Self {
+        let missing = Missing::Instrumentations("ta".to_owned());
+        self.change(|one| one.unsure.push(Unsure { language, missing }))
     }
 
     /// Combines it with others.
