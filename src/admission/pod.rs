@@ -12,7 +12,7 @@ use crate::store::cluster;
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{Input, Outcome, pod::Pod, shown::shown};
 use otel_webhook_review::{
-    AdmissionRequest, AdmissionResponse, Panicked, Skip, name_in_line, summary_of, text_in_line,
+    AdmissionRequest, AdmissionResponse, Panicked, Skip, name_in_line, sentences_of, summary_of, text_in_line,
 };
 
 impl Admission {
@@ -99,7 +99,14 @@ impl Admission {
                 let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
                 let findings = summary.unwrap_or_default();
                 let warned = (!warned.is_empty()).then_some(warned);
-                tracing::info!(namespace, owner, injected, findings, warned, micros, "reviewed");
+                match missing(outcome) {
+                    None => tracing::info!(namespace, owner, injected, findings, warned, micros, "reviewed"),
+                    Some(reason) => {
+                        tracing::warn!(
+                            namespace, owner, injected, findings, reason, warned, micros, "reviewed"
+                        );
+                    }
+                }
             }
         }
     }
@@ -113,6 +120,17 @@ fn warned(outcome: &Outcome) -> String {
         let container = shown(warning.finding.container.as_deref().unwrap_or("-"));
         format!("{}/{container}={}", warning.finding.language, warning.code())
     }))
+}
+
+/// Returns the sentences about what was opted in to and not injected. None if there is nothing of it, or if an
+/// earlier review of the pod said it.
+fn missing(outcome: &Outcome) -> Option<String> {
+    if !outcome.counted().any(|finding| finding.reason.is_trouble()) {
+        return None;
+    }
+    let warnings = outcome.told();
+    let missing = warnings.iter().filter(|warning| warning.note.is_none());
+    Some(sentences_of(missing))
 }
 
 /// Returns the owner of a pod for the log: its controller, or its own name.

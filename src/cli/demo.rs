@@ -32,7 +32,7 @@ use crate::{
     },
 };
 use otel_webhook_api::defaults::DefaultImages;
-use otel_webhook_inject::{STATUS, Settings, reason::Reason};
+use otel_webhook_inject::{MESSAGE, STATUS, Settings, reason::Reason};
 
 /// The Instrumentations of the demo server.
 const INSTRUMENTATIONS: &str = include_str!("../../examples/instrumentation.yaml");
@@ -202,6 +202,9 @@ fn report(answer: &str) -> Result<String, Failure> {
         out.push_str(&line);
         out.push('\n');
     }
+    if let Some(message) = after["metadata"]["annotations"][MESSAGE].as_str() {
+        out.push_str(&format!("\n{message}\n"));
+    }
     Ok(out)
 }
 
@@ -217,11 +220,12 @@ fn patched(before: &Value, response: &Value) -> Result<Value, Failure> {
 }
 
 /// Returns an entry of `otel-webhook/status` as a row. Injected languages have no message in it, so that their
-/// reason is the outcome.
+/// reason is the outcome; what is amiss is in `otel-webhook/message`.
 fn row(entry: &Value) -> [String; 5] {
     let part = |key: &str| text(&entry[key]).to_owned();
     let containers: Vec<&str> = entry["containers"].as_array().into_iter().flatten().map(text).collect();
-    let reason = entry["message"].as_str().map_or_else(|| Reason::Injected.to_string(), str::to_owned);
+    let is_injected = entry["outcome"] == Reason::Injected.code();
+    let reason = if is_injected { Reason::Injected.to_string() } else { part("message") };
     [containers.join(","), part("language"), part("outcome"), part("instrumentation"), reason]
 }
 

@@ -27,8 +27,8 @@ pub struct InjectionFlags {
         default_value_t = LanguageSet::default())]
     pub languages: LanguageSet,
 
-    /// Mark pods that opted in with the label otel-webhook/injected (true, partial or false) and the annotation
-    /// otel-webhook/status
+    /// Mark pods that opted in with the label otel-webhook/injected (true, partial or false) and the annotations
+    /// otel-webhook/status and, if something is amiss, otel-webhook/message
     #[arg(long, env = "OTEL_WEBHOOK_STAMP", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub stamp: bool,
 

@@ -1,22 +1,21 @@
 //! Pods without what may differ between versions.
 
-use otel_webhook_inject::STATUS;
+use otel_webhook_inject::{MESSAGE, STATUS};
 use serde_json::Value;
 
 /// What the status annotation has for people, or by a way of its own.
-const MAY_DIFFER: [&str; 3] = ["hash", "message", "notes"];
+const MAY_DIFFER: [&str; 5] = ["hash", "image", "message", "notes", "warnings"];
 
 /// Codes of reasons that were renamed on purpose (CHANGELOG.md): the old one, and the present one.
 const RENAMED: [(&str, &str); 1] = [("NamespaceSteppedBack", "NamespaceLanguageIgnored")];
 
-/// A document without the texts and the hash of its status annotation.
+/// A document without the annotation with sentences, and without the texts and the hash of its status annotation.
 pub fn comparable(mut document: Value) -> Value {
     for metadata in ["/metadata", "/spec/template/metadata"] {
-        let metadata = document.pointer_mut(metadata);
-        let Some(status) = metadata.and_then(|metadata| metadata.get_mut("annotations")?.get_mut(STATUS))
-        else {
-            continue;
-        };
+        let annotations = document.pointer_mut(metadata).and_then(|metadata| metadata.get_mut("annotations"));
+        let Some(annotations) = annotations.and_then(Value::as_object_mut) else { continue };
+        annotations.remove(MESSAGE);
+        let Some(status) = annotations.get_mut(STATUS) else { continue };
         let mut entries: Vec<Value> =
             status.as_str().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         for entry in entries.iter_mut().filter_map(Value::as_object_mut) {

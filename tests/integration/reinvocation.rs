@@ -13,6 +13,8 @@ use otel_webhook_testkit::objects::{NAMESPACE, instrumentation, pod};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::logs::Log;
+
 /// The webhook's routes, with what they count.
 struct Webhook {
     router: Router,
@@ -136,6 +138,26 @@ async fn another_pod_in_vain_counts_again() {
         webhook.review(&pod).await;
         assert_eq!(webhook.counted(), [format!("java/InstrumentationNotFound={count}")]);
     }
+}
+
+/// The sentence is in the log as it is on the pod, and a second review does not repeat it.
+#[tokio::test]
+async fn what_is_asked_in_vain_is_logged_once_as_a_warning() {
+    let log = Log::default();
+    let logging = log.keep();
+    reviewed_twice(&[("inject-java", "missing"), ("inject-go", "true")]).await;
+    drop(logging);
+    let lines = log.lines();
+    let levels: Vec<_> = lines.iter().map(|line| line["level"].as_str().expect("a level")).collect();
+    assert_eq!(levels, ["WARN", "INFO"], "{lines:?}");
+    let fields = &lines[0]["fields"];
+    assert_eq!(fields["findings"], "go=LanguageDisabled java=InstrumentationNotFound");
+    assert_eq!(
+        fields["reason"],
+        "go: the language go is not enabled in this installation; --languages lists the enabled ones; \
+         java: Instrumentation \"shop/missing\" not found; its namespace has: inst"
+    );
+    assert!(lines[1]["fields"]["reason"].is_null(), "{}", lines[1]);
 }
 
 /// A copied stamp does not hide that another outcome came of the pod.

@@ -2,25 +2,24 @@
 
 mod cases;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use axum::{Router, body::Body, http::Request};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http_body_util::BodyExt;
 use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
-use otel_webhook_inject::{LABEL, STATUS, Settings, language::LanguageSet};
+use otel_webhook_inject::{LABEL, MESSAGE, STATUS, Settings, language::LanguageSet};
 use otel_webhook_testkit::{
     objects::{NAMESPACE, asking, instrumentation},
     surroundings::with,
 };
 use serde_json::{Value, json};
 use tower::ServiceExt;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::{
     cli::{run, succeed, values},
-    logs,
+    logs::Log,
 };
 use cases::{Case, cases};
 
@@ -100,48 +99,26 @@ async fn the_terminal_of_whoever_creates_a_pod_shows_each_warning_once_and_so_do
         assert_eq!(patched["metadata"]["labels"][LABEL], "true", "{}", case.code);
         let status = patched["metadata"]["annotations"][STATUS].as_str().expect("a stamp");
         let status: Value = serde_json::from_str(status).expect("JSON");
-        let notes = status[0]["notes"].as_array().expect("notes");
-        assert!(notes.contains(&json!(case.sentence)), "{status}");
+        assert_eq!(status[0]["warnings"], json!([case.code]), "{status}");
+        assert!(!status.to_string().contains(case.sentence), "{status}");
+        let message = patched["metadata"]["annotations"][MESSAGE].as_str().expect("sentences");
+        assert_eq!(message.replace('\n', " "), case.told(), "{}", case.code);
 
         let again = case.response("/mutate-v1-pod", "pods", &patched).await;
         assert_eq!((&again["warnings"], &again["patch"]), (&Value::Null, &Value::Null), "{}", case.code);
     }
 }
 
-/// What was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl std::io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no panic").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Log {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
-}
-
 #[tokio::test]
 async fn the_log_has_the_code_and_not_the_value() {
-    logs::keep_enabled();
     for case in cases() {
         let log = Log::default();
-        let subscriber = tracing_subscriber::fmt().json().with_writer(log.clone()).finish();
-        let logging = tracing::subscriber::set_default(subscriber);
+        let logging = log.keep();
         case.response("/mutate-v1-pod", "pods", &case.pod()).await;
         drop(logging);
-        let text = String::from_utf8(log.0.lock().expect("no panic").clone()).expect("text");
-        let line: Value = serde_json::from_str(text.trim()).expect("one line");
+        let (lines, text) = (log.lines(), log.text());
+        let [line] = &lines[..] else { panic!("not one line: {text}") };
+        assert_eq!(line["level"], "INFO");
         assert_eq!(line["fields"]["warned"], format!("{}/app={}", case.language, case.code));
         assert!(!text.contains(case.sentence), "{text}");
     }

@@ -11,6 +11,7 @@ use super::{
     growth::Excess,
     injection::Injection,
     input::Input,
+    message,
     note::Note,
     outcome::Outcome,
     patch,
@@ -116,18 +117,19 @@ fn try_edit<'p>(
 
 /// Adds the stamp and the annotation for the cluster autoscaler, and writes the patch.
 fn finish(input: &Input<'_>, edit: &PodEdit<'_>, findings: Vec<Finding>) -> Outcome {
-    let mut stamp = if input.settings.stamp { stamp::of(&findings) } else { stamp::Stamp::default() };
     let own = &input.pod.metadata.annotations;
-    stamp.1.retain(|one| stamp::has_room(own, &[], one));
+    let mut stamp = stamp::Stamp::default();
+    if input.settings.stamp {
+        stamp = stamp::of(&findings, message::of(&findings), own);
+    }
     if edit.check_size(stamp::size(&stamp)).is_err() {
         stamp = stamp::Stamp::default();
     }
     // A stamp may have been copied with other annotations: only the injection decides.
     let is_injected = findings.iter().any(|finding| finding.reason.is_injected());
-    let carries = |(key, value): &(&str, String)| own.get(key) == Some(value.as_str());
-    let is_stamped = !is_injected && !stamp.1.is_empty() && stamp.1.iter().all(carries);
+    let is_stamped = !is_injected && stamp::is_on(&stamp, own);
     let evict = autoscaler::annotation(edit).filter(|_| input.settings.safe_to_evict);
-    let evict = evict.filter(|one| stamp::has_room(own, &stamp.1, one));
+    let evict = evict.filter(|one| stamp::has_room(own, &stamp.annotations, one));
     let evict = evict.filter(|(_, value)| edit.check_size(stamp::size(&stamp) + value.len()).is_ok());
     Outcome { patch: patch::operations(edit, &stamp, evict), findings, is_stamped }
 }

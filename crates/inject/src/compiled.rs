@@ -143,6 +143,11 @@ impl Compiled {
         hash::written(self.hashes[language.index()]).into()
     }
 
+    /// The image of a language's agent; `None` if the language has none.
+    pub fn image(&self, language: &Language) -> Option<&str> {
+        Some(&*self.languages[language.index()].image).filter(|image| !image.is_empty())
+    }
+
     fn with_hashes(mut self) -> Self {
         let common = Common {
             env: &self.env,

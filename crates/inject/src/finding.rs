@@ -59,6 +59,8 @@ pub struct Used {
     pub generation: Option<i64>,
     /// The hash of its configuration for the language.
     pub hash: Box<str>,
+    /// The image of the agent; `None` if the language has none.
+    pub image: Option<Box<str>>,
 }
 
 impl Used {
@@ -68,6 +70,7 @@ impl Used {
             name: instrumentation.name.clone(),
             generation: instrumentation.generation,
             hash: instrumentation.hash(language),
+            image: instrumentation.image(language).map(Into::into),
         }
     }
 }

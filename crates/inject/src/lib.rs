@@ -12,7 +12,7 @@
 //!
 //! From the bottom up:
 //!
-//! - text and JSON: `json`, `path`, [`text`], [`shown`], [`attribute_value`]
+//! - text and JSON: `json`, `path`, [`text`], [`line`], [`shown`], [`attribute_value`]
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], `image`, `pod_security`, [`selector`]
 //! - results: [`reason`], `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
@@ -21,7 +21,8 @@
 //! - the choice: `mark`, `containers`, `select`, `decide`
 //! - edits: [`env`], `edit`, `container`, `autoscaler`, `stamp`, `patch`
 //! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
-//! - one language in one pod: `injection`, `target`, `agents`; `architecture` and `warning` look at the result
+//! - one language in one pod: `injection`, `target`, `agents`; `architecture`, `warning` and `message` look
+//!   at the result
 //! - the whole: `build`, [`template`]; [`object`] reads stored objects
 
 mod added;
@@ -51,7 +52,9 @@ mod input;
 mod json;
 pub mod language;
 pub mod limits;
+pub mod line;
 mod mark;
+mod message;
 mod note;
 pub mod object;
 mod other_agent;
@@ -85,5 +88,5 @@ pub use outcome::Outcome;
 pub use patch::Patch;
 pub use select::{rivals, unselected};
 pub use settings::{CrossNamespace, InitResources, PrivilegedInit, Settings};
-pub use stamp::{LABEL, STATUS};
+pub use stamp::{LABEL, MESSAGE, STATUS};
 pub use warning::{Warning, told};

@@ -116,11 +116,7 @@ fn entry_of(list: &str, index: usize) -> String {
 
 /// The operations of all edits, of the labels and annotations of the stamp,
 /// and of an annotation that is added only with edits.
-pub fn operations(
-    edit: &PodEdit<'_>,
-    (labels, annotations): &Stamp,
-    with_edits: Option<(&'static str, String)>,
-) -> Patch {
+pub fn operations(edit: &PodEdit<'_>, stamp: &Stamp, with_edits: Option<(&'static str, String)>) -> Patch {
     let mut out = Operations::default();
     let pod = edit.pod;
     // Containers are addressed by their original position, so they are
@@ -136,8 +132,11 @@ pub fn operations(
         out.add("/spec/shareProcessNamespace".to_owned(), Item::Flag(true));
     }
     let with_edits = with_edits.filter(|_| !out.0.is_empty());
-    let annotations = annotations.iter().chain(with_edits.as_ref());
-    set_metadata(&mut out, &pod.metadata, labels.iter().collect(), annotations.collect());
+    let annotations = stamp.annotations.iter().chain(with_edits.as_ref());
+    set_metadata(&mut out, &pod.metadata, stamp.labels.iter().collect(), annotations.collect());
+    if let Some(key) = stamp.removed {
+        out.0.push(Operation::Remove { path: below("/metadata/annotations", &token(key)) });
+    }
     if out.0.is_empty() { Patch::default() } else { Patch(json::of(&out.0)) }
 }
 
@@ -242,8 +241,11 @@ fn set_map<'e>(out: &mut Operations<'e>, field: &str, own: &Map<'_>, mut entries
         return out.add(format!("/metadata/{field}"), Item::Members(entries.collect()));
     }
     for (key, value) in entries {
-        // A name as a part of a path (RFC 6901, section 3).
-        let key = key.replace('~', "~0").replace('/', "~1");
-        out.add(format!("/metadata/{field}/{key}"), Item::Text(value));
+        out.add(format!("/metadata/{field}/{}", token(key)), Item::Text(value));
     }
+}
+
+/// A name as a part of a path (RFC 6901, section 3).
+fn token(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }

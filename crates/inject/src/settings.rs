@@ -11,7 +11,7 @@ use super::{
 pub struct Settings {
     /// Languages that may be injected.
     pub languages: LanguageSet,
-    /// Whether pods get the label and the annotation of the stamp.
+    /// Whether pods get the label and the annotations of the stamp.
     pub stamp: bool,
     /// How the resources of init containers are set.
     pub init_resources: InitResources,

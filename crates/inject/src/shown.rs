@@ -11,6 +11,7 @@
 //! | findings about unknown containers | [`MOST_UNKNOWN`] for each language, and one for the others |
 //! | owner lookups | `workload::MOST_LOOKUPS` |
 //! | the annotation with the status | `stamp::LONGEST` |
+//! | the annotation with the sentences | `message::LONGEST` |
 //! | warnings, audit annotation and line of the log | the constants of the crate for AdmissionReviews |
 
 use std::fmt::{self, Display, Write};

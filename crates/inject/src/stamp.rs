@@ -1,4 +1,4 @@
-//! The stamp: a label and an annotation with the result, on pods that opted in, for people.
+//! The stamp: a label and annotations with the result, on pods that opted in, for people.
 //!
 //! It does not use the operator's prefix, and no decision depends on it: a
 //! stamp may be copied with other annotations.
@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{
     finding::Finding,
     json,
+    note::Note,
     reason::Reason,
     shown::{LONGEST_NAME, Short, shown},
     text::Map,
@@ -20,7 +21,10 @@ pub const LABEL: &str = "otel-webhook/injected";
 /// Annotation with what was injected and skipped, and why.
 pub const STATUS: &str = "otel-webhook/status";
 
-/// The maximum length of the annotation, in bytes.
+/// Annotation with the sentences about what was not injected, and about probable mistakes.
+pub const MESSAGE: &str = "otel-webhook/message";
+
+/// The maximum length of the annotation with the status, in bytes.
 pub const LONGEST: usize = 2048;
 
 /// The maximum number of containers that are listed for a language and a result.
@@ -29,17 +33,22 @@ const MOST_CONTAINERS: usize = 100;
 /// The maximum number of different notes of a language.
 const MOST_NOTES: usize = 10;
 
-/// The maximum length of the sentence, in characters, if the annotation would be too long.
-const SHORT_MESSAGE: usize = 120;
-
 /// The maximum size of all annotations of an object, in bytes; the API server rejects more.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 /// Labels or annotations to set.
 pub type Entries = Vec<(&'static str, String)>;
 
-/// Labels, and annotations.
-pub type Stamp = (Entries, Entries);
+/// What is set on a pod.
+#[derive(Debug, Default)]
+pub struct Stamp {
+    /// Labels to set.
+    pub labels: Entries,
+    /// Annotations to set.
+    pub annotations: Entries,
+    /// An annotation to remove, which was copied from another pod.
+    pub removed: Option<&'static str>,
+}
 
 /// The result of a language: containers with the same result together.
 #[derive(Serialize)]
@@ -54,6 +63,9 @@ struct Entry<'f> {
     /// Hash of the effective configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<&'f str>,
+    /// Image of the agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     containers: Vec<String>,
     /// The number of containers that are not listed.
@@ -61,29 +73,50 @@ struct Entry<'f> {
     more_containers: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    /// Codes of the warnings; their sentences are in [`MESSAGE`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
 
-/// The label and the annotation for the findings of a pod.
+/// The label and the annotations for the findings of a pod with these annotations, with the sentences about
+/// what is amiss.
 ///
 /// A pod that is already injected keeps its stamp: a second review
 /// changes nothing. Mirror pods must not be changed.
-pub fn of(findings: &[Finding]) -> Stamp {
+pub fn of(findings: &[Finding], message: Option<String>, own: &Map<'_>) -> Stamp {
     let before = |reason: &Reason| {
         matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd | Reason::MirrorPod)
     };
+    let is_mirror = findings.iter().any(|finding| finding.reason == Reason::MirrorPod);
     let asked = findings.iter().any(|finding| !matches!(finding.reason, Reason::SwitchedOff { .. }));
     let injected = findings.iter().any(|finding| finding.reason.is_injected());
-    if !asked || !injected && findings.iter().any(|finding| before(&finding.reason)) {
-        return (Vec::new(), Vec::new());
+    if !injected && findings.iter().any(|finding| before(&finding.reason)) {
+        // The first review of a pod that was injected by something else has no sentences yet.
+        let missing = message.filter(|_| !is_mirror && own.get(MESSAGE).is_none());
+        return Stamp { annotations: fitting(own, missing.map(|text| (MESSAGE, text))), ..Stamp::default() };
+    }
+    let removed = (message.is_none() && own.get(MESSAGE).is_some()).then_some(MESSAGE);
+    if !asked {
+        return Stamp { removed, ..Stamp::default() };
     }
     let label = match (injected, findings.iter().any(|finding| finding.reason.is_trouble())) {
         (true, false) => "true",
         (true, true) => "partial",
         (false, _) => "false",
     };
-    (vec![(LABEL, label.to_owned())], vec![(STATUS, status(findings))])
+    let message = message.map(|message| (MESSAGE, message));
+    let annotations = fitting(own, [(STATUS, status(findings))].into_iter().chain(message));
+    Stamp { labels: vec![(LABEL, label.to_owned())], annotations, removed }
+}
+
+/// Those annotations that fit together with those of a pod.
+fn fitting(own: &Map<'_>, wanted: impl IntoIterator<Item = (&'static str, String)>) -> Entries {
+    wanted.into_iter().fold(Entries::new(), |mut added, one| {
+        added.extend(has_room(own, &added, &one).then_some(one));
+        added
+    })
 }
 
 /// Whether an annotation fits together with those of a pod and other added ones.
@@ -94,8 +127,14 @@ pub fn has_room(own: &Map<'_>, added: &[(&'static str, String)], one: &(&'static
 }
 
 /// The size of a stamp, about, in bytes.
-pub fn size((labels, annotations): &Stamp) -> usize {
-    labels.iter().chain(annotations).map(|(key, value)| key.len() + value.len()).sum()
+pub fn size(stamp: &Stamp) -> usize {
+    stamp.labels.iter().chain(&stamp.annotations).map(|(key, value)| key.len() + value.len()).sum()
+}
+
+/// Whether a pod with these annotations has the annotations of the stamp already, and no other one of it.
+pub fn is_on(stamp: &Stamp, own: &Map<'_>) -> bool {
+    let carries = |(key, value): &(&str, String)| own.get(key) == Some(value.as_str());
+    stamp.removed.is_none() && !stamp.annotations.is_empty() && stamp.annotations.iter().all(carries)
 }
 
 fn status(findings: &[Finding]) -> String {
@@ -110,15 +149,12 @@ fn status(findings: &[Finding]) -> String {
     // Codes are more important than sentences, and those more than names.
     let shorten: [fn(&mut Entry<'_>); 5] = [
         |entry| entry.notes.clear(),
-        |entry| {
-            let message = entry.message.take();
-            entry.message = message.map(|message| message.chars().take(SHORT_MESSAGE).collect());
-        },
         |entry| entry.message = None,
         |entry| {
             entry.more_containers += entry.containers.len();
             entry.containers.clear();
         },
+        |entry| entry.image = None,
         |entry| entry.instrumentation = None,
     ];
     let mut text = json::of(&entries);
@@ -135,6 +171,11 @@ fn status(findings: &[Finding]) -> String {
     text
 }
 
+/// Whether the reason is neither that of an injection nor in [`MESSAGE`].
+fn is_other(reason: &Reason) -> bool {
+    !reason.is_injected() && !reason.is_trouble()
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
@@ -149,9 +190,11 @@ impl<'f> Entry<'f> {
             instrumentation: used.map(|used| Short { what: used, longest: 2 * LONGEST_NAME }.to_string()),
             generation: used.and_then(|used| used.generation),
             hash: used.map(|used| &*used.hash),
+            image: used.and_then(|used| used.image.as_deref()).map(|image| shown(image).to_string()),
             containers: Vec::new(),
             more_containers: 0,
-            message: (!finding.reason.is_injected()).then(|| finding.reason.to_string()),
+            message: is_other(&finding.reason).then(|| finding.reason.to_string()),
+            warnings: Vec::new(),
             notes: Vec::new(),
         };
         entry.add(finding);
@@ -165,7 +208,12 @@ impl<'f> Entry<'f> {
         if named.is_none() && (finding.container.is_some() || finding.count() > 1) {
             self.more_containers += finding.count();
         }
-        for note in finding.notes.iter().map(ToString::to_string) {
+        for code in finding.notes.iter().filter(|note| note.is_warning()).map(Note::code) {
+            if !self.warnings.contains(&code) {
+                self.warnings.push(code);
+            }
+        }
+        for note in finding.notes.iter().filter(|note| !note.is_warning()).map(ToString::to_string) {
             if self.notes.len() < MOST_NOTES && !self.notes.contains(&note) {
                 self.notes.push(note);
             }
@@ -174,79 +222,4 @@ impl<'f> Entry<'f> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::{
-        finding::Used,
-        note::Note,
-        reason::{Annotation, ObjectName, Unknown},
-        shown::Names,
-    };
-
-    fn finding(language: &'static str, container: Option<&str>, reason: Reason) -> Finding {
-        let container = container.map(str::to_owned);
-        Finding { language, container, instrumentation: None, reason, notes: Vec::new() }
-    }
-
-    #[test]
-    fn the_label_shows_whether_everything_or_a_part_or_nothing_was_injected() {
-        let one = |language, reason| finding(language, Some("app"), reason);
-        let ghost = || Reason::ContainerNotFound {
-            container: Unknown::One("ghost".to_owned()),
-            known: Names::default(),
-        };
-        let disabled = || Reason::LanguageDisabled { language: "go" };
-        let annotation = Annotation { key: "inject-go", of_namespace: false };
-        let off = Reason::SwitchedOff { annotation };
-        for (findings, expected) in [
-            (vec![one("java", Reason::Injected)], "true"),
-            (vec![one("java", Reason::Injected), one("go", off)], "true"),
-            (vec![one("java", Reason::Injected), one("sdk", Reason::NothingToAdd)], "true"),
-            (vec![one("java", ghost()), one("java", Reason::Injected)], "partial"),
-            (vec![one("java", Reason::Injected), one("go", disabled())], "partial"),
-            (vec![one("java", ghost()), one("go", disabled())], "false"),
-        ] {
-            assert_eq!(of(&findings).0, [(LABEL, expected.to_owned())], "{findings:?}");
-        }
-    }
-
-    #[test]
-    fn the_status_has_all_known_fields_only() {
-        let name = ObjectName { namespace: "shop".into(), name: "inst".into() };
-        let used = || Some(Used { name: name.clone(), generation: Some(7), hash: "00c0ffee".into() });
-        let noted = |object: &str| vec![Note::CertificateNotChecked { object: object.to_owned() }];
-        let java = |container, object| Finding {
-            instrumentation: used(),
-            notes: noted(object),
-            ..finding("java", Some(container), Reason::Injected)
-        };
-        let refused = Reason::ContainerNotFound {
-            container: Unknown::One("\"web\"".to_owned()),
-            known: Names::of(["app"]),
-        };
-        let text =
-            status(&[java("one", "Secret a"), java("two", "Secret a"), finding("nodejs", None, refused)]);
-        let status: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(
-            status,
-            json!([
-                {
-                    "language": "java",
-                    "outcome": "Injected",
-                    "instrumentation": "shop/inst",
-                    "generation": 7,
-                    "hash": "00c0ffee",
-                    "containers": ["one", "two"],
-                    "notes": ["Secret a is mounted as optional; it was not checked whether it exists"],
-                },
-                {
-                    "language": "nodejs",
-                    "outcome": "ContainerNotFound",
-                    "message": "container \"\"web\"\" not found; the pod has: app",
-                },
-            ])
-        );
-    }
-}
+mod tests;

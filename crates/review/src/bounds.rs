@@ -4,8 +4,10 @@
 
 use std::fmt::Display;
 
-use super::line::one_line;
-use otel_webhook_inject::shown::{LONGEST_TEXT, Short, shown};
+use otel_webhook_inject::{
+    line::one_line,
+    shown::{LONGEST_TEXT, Short, shown},
+};
 
 /// The maximum length of a warning, in bytes: the API server truncates at 256 characters.
 pub const LONGEST_WARNING: usize = 250;
@@ -31,13 +33,22 @@ pub fn text_in_line(text: &impl Display) -> String {
 
 /// The items that fit into a summary, separated by spaces, and how many more there are.
 pub fn summary_of<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    joined(items, " ")
+}
+
+/// The sentences that fit into a summary, separated by semicolons, and how many more there are.
+pub fn sentences_of<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    joined(items, "; ")
+}
+
+fn joined<T: Display>(items: impl IntoIterator<Item = T>, separator: &str) -> String {
     let mut text = String::with_capacity(64);
     let mut more = 0;
     for item in items {
         let before = text.len();
         if more == 0 {
             if before > 0 {
-                text.push(' ');
+                text.push_str(separator);
             }
             text += &one_line(item.to_string());
         }
@@ -122,5 +133,7 @@ mod tests {
         assert!(many.len() <= LONGEST_SUMMARY, "{}", many.len());
         let shown = many.split(' ').filter(|item| item.starts_with("java/")).count();
         assert!(many.ends_with(&format!(" and {} more", 50_000 - shown)), "{many}");
+        assert!(sentences_of((0..50_000).map(|index| format!("java {index}: off"))).len() <= LONGEST_SUMMARY);
+        assert_eq!(sentences_of(["java: not there", "go: off"]), "java: not there; go: off");
     }
 }

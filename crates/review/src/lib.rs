@@ -12,13 +12,14 @@
 
 mod bounds;
 pub mod envelope;
-mod line;
 pub mod refusal;
 pub mod request;
 pub mod response;
 
-pub use bounds::{LONGEST_SUMMARY, LONGEST_WARNING, MOST_WARNINGS, name_in_line, summary_of, text_in_line};
+pub use bounds::{
+    LONGEST_SUMMARY, LONGEST_WARNING, MOST_WARNINGS, name_in_line, sentences_of, summary_of, text_in_line,
+};
 pub use envelope::MalformedReview;
-pub use line::{is_hidden, one_line, one_line_of_json};
+pub use otel_webhook_inject::line::{is_hidden, one_line, one_line_of_json};
 pub use request::{AdmissionRequest, Skip};
 pub use response::{AdmissionResponse, Panicked};

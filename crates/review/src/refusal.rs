@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::line::one_line;
 use otel_webhook_api::validation::Problem;
+use otel_webhook_inject::line::one_line;
 
 /// Why an object was rejected: a `Status` of Kubernetes.
 #[derive(Debug, Serialize)]

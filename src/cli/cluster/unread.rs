@@ -185,7 +185,7 @@ mod tests {
 
     fn by(namespace: &str) -> Option<Used> {
         let name = ObjectName { namespace: namespace.into(), name: "a".into() };
-        Some(Used { name, generation: None, hash: "v1:0".into() })
+        Some(Used { name, generation: None, hash: "v1:0".into(), image: None })
     }
 
     fn not_found(namespace: &str) -> Reason {

@@ -29,8 +29,11 @@ const DROPPED: [(&str, &str); 4] = [
 ];
 
 /// What an injected pod is told by annotation, where it says nothing of its own.
-const ADDED_ANNOTATIONS: [&str; 2] =
-    ["otel-webhook/status", "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"];
+const ADDED_ANNOTATIONS: [&str; 3] = [
+    "otel-webhook/status",
+    "otel-webhook/message",
+    "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
+];
 
 pub fn with_and_without(cluster: &Cluster) {
     let pods: Vec<Value> = serde_saphyr::from_multiple(PODS).expect("YAML");

@@ -106,6 +106,7 @@ fn stamp_and_log(cluster: &Cluster, pod: &Created) {
     assert_eq!(pod.pod["metadata"]["labels"]["otel-webhook/injected"], "true");
     let status = pod.status();
     assert!(status.contains("Injected") && status.contains("test/instrumentation-test-order"), "{status}");
+    assert!(pod.message().starts_with("java in order: "), "{}", pod.message());
     let owner = items(&pod.pod["metadata"]["ownerReferences"]).next().expect("an owner");
     let owner = format!("ReplicaSet/{}", owner["name"].as_str().expect("a name"));
     let log = cluster.webhook.log();

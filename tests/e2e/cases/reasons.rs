@@ -50,9 +50,21 @@ pub fn not_helped(cluster: &Cluster) {
         let pod = cluster.create(namespace, &asking(name, annotations));
         assert!(pod.is_untouched(), "{name}: {}", pod.pod);
         assert!(pod.warnings.contains(sentence), "{name}: {}", pod.warnings);
+        described(cluster, namespace, name, sentence);
         let decision = audit::decision(cluster, namespace, name);
         assert!(decision.contains(code), "{name}: {decision}");
     }
+}
+
+/// `kubectl describe pod` shows the sentence, whole.
+fn described(cluster: &Cluster, namespace: &str, name: &str, sentence: &str) {
+    let ran = cluster.plane.kubectl(&["describe", "pod", name, "--namespace", namespace]);
+    let words: Vec<_> = ran.stdout.split_whitespace().collect();
+    let is_shown = words.join(" ").contains(sentence);
+    let of_message = ran.stdout.split_once("otel-webhook/message:");
+    let of_message = of_message.and_then(|(_, rest)| rest.split_once("otel-webhook/status:"));
+    let (message, _) = of_message.unwrap_or_else(|| panic!("{name}: {}", ran.stdout));
+    assert!(is_shown && !message.contains("..."), "{name}: {}", ran.stdout);
 }
 
 pub fn partly_helped(cluster: &Cluster) {

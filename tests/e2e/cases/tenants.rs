@@ -62,9 +62,11 @@ fn granted(cluster: &Cluster) {
         let missing = cluster.dry_run(GUEST, &named("not-there", other));
         let same = |text: &str| text.replace(other, "host/shared");
         assert_eq!(same(&missing.warnings), hidden.warnings);
-        assert_eq!(same(missing.status()), hidden.status());
+        assert_eq!(missing.status(), hidden.status());
+        assert_eq!(same(&missing.message()), hidden.message());
     }
-    assert!(!hidden.warnings.contains("private") && !hidden.status().contains("private"), "{}", hidden.pod);
+    let annotations = hidden.pod["metadata"]["annotations"].to_string();
+    assert!(!hidden.warnings.contains("private") && !annotations.contains("private"), "{annotations}");
 
     allow(cluster, "=elsewhere, guest");
     let pod = cluster.create_when("it is granted", GUEST, &shared("granted"), Created::is_injected);
@@ -72,9 +74,9 @@ fn granted(cluster: &Cluster) {
     let other = cluster.dry_run(GUEST, &named("other", "host/private"));
     assert!(!other.is_injected(), "{}", other.pod);
     assert!(
-        other.status().contains("granted Instrumentations of its namespace: shared"),
+        other.message().contains("granted Instrumentations of its namespace: shared"),
         "{}",
-        other.status()
+        other.message()
     );
     workload(cluster);
 

@@ -12,6 +12,7 @@ mod copied_json;
 mod differences;
 mod hostile;
 mod languages;
+mod message;
 mod owners;
 mod properties;
 mod reasons;

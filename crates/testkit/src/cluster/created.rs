@@ -85,6 +85,12 @@ impl Created {
         self.pod["metadata"]["annotations"]["otel-webhook/status"].as_str().unwrap_or_default()
     }
 
+    /// The sentences on the pod, without line breaks.
+    pub fn message(&self) -> String {
+        let text = self.pod["metadata"]["annotations"]["otel-webhook/message"].as_str();
+        text.unwrap_or_default().replace('\n', " ")
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         name(&self.pod["metadata"])
