@@ -21,6 +21,7 @@ mod manifests;
 mod many_owners;
 mod migration;
 mod namespaces;
+mod outages;
 mod owners;
 mod paths;
 mod reasons;
@@ -34,7 +35,7 @@ use crate::cluster::Cluster;
 use otel_webhook_testkit::runner::Group;
 
 /// All groups; those that take longest begin first.
-pub const GROUPS: &[Group<Cluster>] = &[ROTATIONS, OWN_WEBHOOK, OWN_CLUSTERS, MANAGED, GENERATED];
+pub const GROUPS: &[Group<Cluster>] = &[ROTATIONS, OWN_WEBHOOK, OWN_CLUSTERS, EXTREMES, MANAGED, GENERATED];
 
 /// Cases about the cluster's own webhook.
 const OWN_WEBHOOK: Group<Cluster> = &[
@@ -93,11 +94,16 @@ const ROTATIONS: Group<Cluster> = &[("managed_rotations_cost_no_pod_its_agent", 
 /// Each with a control plane of its own.
 const OWN_CLUSTERS: Group<Cluster> = &[
     ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
-    ("a_pod_that_is_accepted_is_accepted_however_large_it_would_get", huge::accepted),
-    ("few_of_many_owners_are_asked_for", many_owners::asked_for),
     ("large_instrumentations_do_not_fill_the_memory", large::start_up),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
+];
+
+/// The same: what is too much for the webhook or its cluster.
+const EXTREMES: Group<Cluster> = &[
+    ("no_review_is_lost_while_the_control_plane_fails", outages::reviews),
+    ("a_pod_that_is_accepted_is_accepted_however_large_it_would_get", huge::accepted),
+    ("few_of_many_owners_are_asked_for", many_owners::asked_for),
 ];
 
 /// In a namespace that is not sent to any webhook.

@@ -14,6 +14,7 @@ mod admin;
 mod audit;
 mod cases;
 mod cluster;
+mod proxy;
 mod registration;
 mod replicas;
 mod sidecar;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -77,6 +77,11 @@ impl Webhook {
     /// Where API servers reach an endpoint.
     pub fn url_of(&self, path: &str) -> String {
         format!("https://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// Where its ports are.
+    pub fn addresses(&self) -> [SocketAddr; 2] {
+        [self.port, self.admin_port].map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
     }
 
     /// Stops it by SIGTERM until the guard is dropped.

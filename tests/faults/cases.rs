@@ -11,13 +11,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use otel_webhook_testkit::until::poll;
+use otel_webhook_testkit::{
+    load::good::{Pace, Servers, Tally, Traffic},
+    until::poll,
+};
 use serde_json::Value;
 
 use crate::{
-    connections,
-    good::{Pace, Servers, Tally, Traffic},
-    hostile,
+    connections, hostile,
     process::{LIMIT, Memory, Process, Start},
 };
 

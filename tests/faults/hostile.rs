@@ -3,11 +3,9 @@
 use std::net::SocketAddr;
 use std::{io, io::Write, time::Duration};
 
-use otel_webhook_testkit::load::{link, material, trust};
+use otel_webhook_testkit::load::{good::answer, link, material, trust};
 use rustls::StreamOwned;
 use serde_json::{Value, json};
-
-use crate::good::answer;
 
 const PREFIX: &str = "instrumentation.opentelemetry.io/";
 const LANGUAGES: [&str; 6] = ["java", "nodejs", "python", "dotnet", "sdk", "apache-httpd"];

@@ -7,7 +7,6 @@
 
 mod cases;
 mod connections;
-mod good;
 mod hostile;
 mod process;
 

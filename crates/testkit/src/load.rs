@@ -3,6 +3,7 @@
 #![allow(clippy::missing_errors_doc, reason = "they fail as connections do")]
 
 pub mod figures;
+pub mod good;
 pub mod limit_ranges;
 pub mod link;
 pub mod material;

@@ -138,8 +138,8 @@ fn instrumentation(cluster: &Cluster, namespace: &str, spec: &Value) {
 /// A pod with containers, the first of which are to be injected.
 fn crowd(containers: usize, named: usize) -> Value {
     let name = |number: usize| format!("c{number}");
-    let names: Vec<String> = (0..named).map(name).collect();
-    let mut pod = asking("crowd", &[("inject-java", "true"), ("container-names", &names.join(","))]);
+    let list: Vec<String> = (0..named).map(name).collect();
+    let mut pod = asking("crowd", &[("inject-java", "true"), ("container-names", &list.join(","))]);
     let container = |number| json!({"name": name(number), "image": "registry.example.com/app:1.0"});
     pod["spec"]["containers"] = (0..containers).map(container).collect();
     pod

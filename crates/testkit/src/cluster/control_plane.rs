@@ -20,11 +20,18 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 /// A kube-apiserver with its etcd and controller manager on loopback, for one test run.
 pub struct ControlPlane {
     /// In the order of their start.
-    programs: Vec<Program>,
+    programs: Vec<Part>,
     binaries: PathBuf,
     server: String,
     kubeconfig: PathBuf,
     dir: TempDir,
+}
+
+/// A program of the control plane, with what it takes to start it again.
+struct Part {
+    name: String,
+    options: String,
+    program: Program,
 }
 
 /// What a finished command left.
@@ -207,7 +214,24 @@ impl ControlPlane {
     /// each line; it ends with the control plane.
     pub fn run(&mut self, name: &str, options: &str) {
         let program = self.spawn(name, options);
-        self.programs.push(program);
+        self.programs.push(Part { name: name.to_owned(), options: options.to_owned(), program });
+    }
+
+    /// Stops one of the programs.
+    pub fn stop(&mut self, name: &str) {
+        self.part(name).program.stop();
+    }
+
+    /// Starts a program that was stopped, with the same options, and waits until the API server is ready.
+    pub fn start_again(&mut self, name: &str) {
+        let options = self.part(name).options.clone();
+        let program = self.spawn(name, &options);
+        self.part(name).program = program;
+        self.wait("the API server's next start", &["get", "--raw", "/readyz"]);
+    }
+
+    fn part(&mut self, name: &str) -> &mut Part {
+        self.programs.iter_mut().find(|part| part.name == name).expect("a program of the control plane")
     }
 
     /// Starts one of the programs; it ends when it is dropped.
@@ -221,10 +245,10 @@ impl ControlPlane {
     fn wait(&mut self, step: &str, kubectl: &[&str]) {
         let args = [&["--request-timeout=10s"], kubectl].concat();
         let ready = poll(START_LIMIT, || {
-            let ended = self.programs.iter_mut().any(Program::has_ended);
+            let ended = self.programs.iter_mut().any(|part| part.program.has_ended());
             (ended || self.kubectl(&args).ok).then_some(!ended)
         });
-        let reports: String = self.programs.iter_mut().map(Program::report).collect();
+        let reports: String = self.programs.iter_mut().map(|part| part.program.report()).collect();
         assert!(ready == Some(true), "{step} failed\n{reports}");
     }
 
@@ -236,7 +260,7 @@ impl ControlPlane {
 impl Drop for ControlPlane {
     /// In the reverse order: without its etcd, an API server does not end for minutes.
     fn drop(&mut self) {
-        self.programs.iter_mut().rev().for_each(Program::stop);
+        self.programs.iter_mut().rev().for_each(|part| part.program.stop());
     }
 }
 

@@ -11,8 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use otel_webhook_testkit::load::{link, material, trust};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use serde_json::Value;
+
+use super::{link, material, trust};
 
 /// The longest that an API server waits for a webhook of the chart.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,7 +27,7 @@ const CONNECTIONS: u32 = 8;
 pub struct Tally {
     /// Answered reviews.
     pub answered: usize,
-    /// Answered ones without a patch.
+    /// Answered ones without an agent.
     pub not_injected: usize,
     /// Why reviews had no answer.
     pub lost: Vec<String>,
@@ -57,12 +59,19 @@ pub struct Pace {
 }
 
 impl Traffic {
-    /// Begins with reviews, and with probes of an admin port if there is one to probe.
+    /// Begins with the usual reviews, and with probes of an admin port if there is one to probe.
     pub fn begin(servers: &Servers, admin: Option<SocketAddr>, pace: Pace) -> Self {
+        Self::begin_with(&material::usual(), servers, admin, pace)
+    }
+
+    /// The same with another review.
+    pub fn begin_with(review: &Value, servers: &Servers, admin: Option<SocketAddr>, pace: Pace) -> Self {
+        let request = link::request(&serde_json::to_vec(review).expect("JSON"));
         let stop = Arc::new(AtomicBool::new(false));
         let senders = (0..CONNECTIONS).map(|number| {
             let (servers, stop) = (Arc::clone(servers), Arc::clone(&stop));
-            thread::spawn(move || Sender::new(servers, pace).run(number, &stop))
+            let sender = Sender::new(servers, pace, request.clone());
+            thread::spawn(move || sender.run(number, &stop))
         });
         let senders = senders.collect();
         let until = Arc::clone(&stop);
@@ -129,9 +138,7 @@ struct Sender {
 }
 
 impl Sender {
-    fn new(servers: Servers, pace: Pace) -> Self {
-        let body = serde_json::to_vec(&material::usual()).expect("JSON");
-        let request = link::request(&body);
+    fn new(servers: Servers, pace: Pace, request: Vec<u8>) -> Self {
         Self { servers, pace, config: trust::client_config(false), request, stream: None, turn: 0 }
     }
 
@@ -154,7 +161,7 @@ impl Sender {
         tally
     }
 
-    /// Sends one review. Gives whether the answer has a patch.
+    /// Sends one review. Gives whether the pod is injected.
     fn review(&mut self) -> io::Result<bool> {
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
@@ -168,7 +175,8 @@ impl Sender {
         if self.pace.is_kept && !answer.to_ascii_lowercase().contains("\r\nconnection: close") {
             self.stream = Some(stream);
         }
-        Ok(answer.contains("\"patchType\":\"JSONPatch\""))
+        // The patch is encoded, and a pod that is not injected may have one, too; the audit annotation says which.
+        Ok(answer.contains("\"patchType\":\"JSONPatch\"") && answer.contains("=Injected\""))
     }
 
     fn connect(&mut self) -> io::Result<Stream> {
