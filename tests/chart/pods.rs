@@ -1,6 +1,6 @@
 //! The pods: what they may do, how they are told apart, and the arguments of the program in them.
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use otel_webhook::cli::Cli;
 use serde_json::{Value, json};
 
@@ -180,6 +180,26 @@ fn the_test_has_the_authority_and_not_the_key() {
         } else {
             assert_eq!(volume["secret"]["items"], json!([{"key": "ca.crt", "path": "ca.crt"}]));
         }
+    }
+}
+
+/// The chart's defaults are those of the program.
+#[test]
+fn sizes_are_given_to_the_program() {
+    let command = Cli::command();
+    let serve = command.find_subcommand("serve").expect("a subcommand");
+    let (default, everything) =
+        (args(objects_of(&values("default"))), args(objects_of(&values("everything"))));
+    for (flag, given) in [
+        ("max-pod-size", "3Mi"),
+        ("max-instrumentation-size", "1.5Mi"),
+        ("max-instrumentations-total", "64Mi"),
+        ("max-review-memory", "64"),
+    ] {
+        let argument = serve.get_arguments().find(|one| one.get_long() == Some(flag)).expect(flag);
+        let own = argument.get_default_values()[0].to_str().expect("text");
+        assert!(default.contains(&format!("--{flag}={own}")), "{flag}: {default:?}");
+        assert!(everything.contains(&format!("--{flag}={given}")), "{flag}: {everything:?}");
     }
 }
 

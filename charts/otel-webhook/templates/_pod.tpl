@@ -36,6 +36,10 @@
 {{- with $injection.imageRegistry }}
 - {{ printf "--image-registry=%s" . | quote }}
 {{- end }}
+- --max-pod-size={{ $injection.maxPodSize }}
+- --max-instrumentation-size={{ $injection.maxInstrumentationSize }}
+- --max-instrumentations-total={{ $injection.maxInstrumentationsTotal }}
+- --max-review-memory={{ int .Values.webhook.maxReviewMemory }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
 {{- end }}
