@@ -104,6 +104,31 @@ fn the_annotated_shape_asks_for_an_annotation_that_a_pod_may_not_have() {
     assert!(all["matchConditions"].is_null());
 }
 
+/// Nobody reads the warnings that a controller gets, and each call may last as long as its timeout.
+#[test]
+fn workloads_are_sent_only_if_a_warning_can_be_seen() {
+    let conditions = |values_name: &str| {
+        let workloads = named(objects_of(&values(values_name)), "workloads.otel-webhook.io");
+        workloads["matchConditions"].as_array().expect("conditions").clone()
+    };
+    let own = conditions("default");
+    let names: Vec<_> = own.iter().map(|one| one["name"].as_str().expect("a name")).collect();
+    assert_eq!(names, ["by-a-user", "without-controller"]);
+    let by_user = own[0]["expression"].as_str().expect("CEL");
+    assert!(by_user.contains("'system:kube-controller-manager'"), "{by_user}");
+    assert!(by_user.contains("startsWith('system:serviceaccount:kube-system:')"), "{by_user}");
+    // A workload without owners has no such list.
+    let without_owner = own[1]["expression"].as_str().expect("CEL");
+    assert!(without_owner.starts_with("!has(object.metadata.ownerReferences) || "), "{without_owner}");
+    assert_eq!(conditions("annotated").last().expect("the given one")["name"], "not-dry-run");
+}
+
+#[test]
+fn an_outage_holds_no_pod_back_for_long() {
+    let timeout = |name| named(objects_of(&values("default")), name)["timeoutSeconds"].clone();
+    assert_eq!([timeout("pods.otel-webhook.io"), timeout("workloads.otel-webhook.io")], [2, 1]);
+}
+
 #[test]
 fn reviews_go_to_the_service_or_to_the_url() {
     let objects = objects_of(&values("host-network"));

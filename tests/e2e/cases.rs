@@ -55,6 +55,7 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("a_broken_instrumentation_hides_no_other", reasons::broken_neighbour),
     ("what_is_wrong_in_a_stored_instrumentation_reaches_no_pod", reasons::broken_language),
     ("a_stopped_webhook_holds_no_pod_back", failure::stopped),
+    ("a_webhook_that_hangs_holds_a_deployment_back_for_seconds", failure::hanging),
     ("fifty_pods_at_once_are_all_injected", failure::many),
     ("a_sidecar_added_later_leaves_java_injected_once", reinvocation::java),
     ("a_sidecar_added_later_leaves_sdk_injected_once", reinvocation::sdk),

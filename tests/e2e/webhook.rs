@@ -99,6 +99,12 @@ impl Webhook {
         guard
     }
 
+    /// Stops it by SIGSTOP until the guard is dropped: its connections stay open, and nobody answers.
+    pub fn pause(&self) -> Paused<'_> {
+        self.signal("STOP");
+        Paused(self)
+    }
+
     /// The authority of its present certificate.
     pub fn authority(&self) -> String {
         locked(&self.authority).clone()
@@ -157,6 +163,13 @@ impl Webhook {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let skipped = log.lines().count().saturating_sub(LOG_TAIL_LINES);
         log.lines().skip(skipped).collect::<Vec<_>>().join("\n")
+    }
+
+    fn signal(&self, name: &str) {
+        // The standard library sends nothing but SIGKILL; every shell has `kill`.
+        let id = locked(&self.process).as_ref().expect("it runs").id();
+        let sent = Command::new("sh").args(["-c", &format!("kill -{name} {id}")]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "SIG{name} could not be sent");
     }
 
     fn run(&self, flags: &[&str]) {
@@ -236,6 +249,15 @@ impl Drop for Changed<'_> {
     fn drop(&mut self) {
         locked(&self.0.process).take().map(terminate);
         self.0.run(&[]);
+    }
+}
+
+/// The webhook goes on when this is dropped.
+pub struct Paused<'w>(&'w Webhook);
+
+impl Drop for Paused<'_> {
+    fn drop(&mut self) {
+        self.0.signal("CONT");
     }
 }
 

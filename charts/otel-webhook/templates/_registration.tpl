@@ -51,6 +51,22 @@ namespaceSelector:
 {{- end -}}
 
 {{/*
+matchConditions of workloads: requests whose warnings somebody sees. With
+--use-service-account-credentials, each controller of kube-controller-manager has
+a service account in kube-system. By the user's name, which every request has;
+it may have no groups.
+*/}}
+{{- define "otel-webhook.workloadConditions" -}}
+{{- $conditions := list
+      (dict "name" "by-a-user"
+        "expression" "request.userInfo.username != 'system:kube-controller-manager' && !request.userInfo.username.startsWith('system:serviceaccount:kube-system:')")
+      (dict "name" "without-controller"
+        "expression" "!has(object.metadata.ownerReferences) || !object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller)") }}
+matchConditions:
+  {{- toYaml (concat $conditions .matchConditions) | nindent 2 }}
+{{- end -}}
+
+{{/*
 matchConditions of pods. A pod without annotations has no such map, and a
 condition that fails to evaluate is treated as a failed call of the webhook.
 */}}

@@ -1,12 +1,15 @@
 //! Pods come before agents, and none of many goes without.
 
+use std::collections::BTreeMap;
 use std::thread;
+use std::time::Instant;
 
-use otel_webhook_testkit::{cluster::created::Created, objects::items};
+use otel_webhook_testkit::{cluster::created::Created, objects::items, until::until};
 use serde_json::{Value, json};
 
 use crate::audit;
-use crate::cluster::{Cluster, java};
+use crate::cluster::{Cluster, LIMIT, java, template};
+use crate::registration;
 
 pub fn stopped(cluster: &Cluster) {
     let namespace = "stopped";
@@ -26,6 +29,68 @@ pub fn stopped(cluster: &Cluster) {
 
     let pod = cluster.create(namespace, &java("again"));
     assert!(pod.is_injected(), "{}", pod.pod);
+}
+
+/// What the API server counts, when it creates an object although a webhook did not answer.
+const FAILED_OPEN: &str = "apiserver_admission_webhook_fail_open_count";
+
+/// The process is stopped, so that connections stay open and nobody answers: each call lasts as long as its
+/// timeout. A ReplicaSet creates 1, 2, 4 and 3 pods, one batch after the other.
+pub fn hanging(cluster: &Cluster) {
+    let namespace = "hanging";
+    cluster.instrumented_namespace(namespace);
+    let registered = registration::register_workloads(&cluster.plane, &cluster.webhook, namespace);
+    let probe = deployment(namespace, 0, "unknown");
+    until("the registration is in effect", LIMIT, || {
+        let ran = cluster.plane.kubectl_in(&["apply", "--dry-run=server", "-f", "-"], &probe.to_string());
+        ran.stderr.contains("Warning: otel-webhook").then_some(())
+    });
+    let before = failed_open(cluster);
+
+    let paused = cluster.webhook.pause();
+    let began = Instant::now();
+    cluster.apply(&deployment(namespace, 10, "true"));
+    let pods = cluster.pods_of(namespace, "app=hanging", 10);
+    let took = began.elapsed();
+    drop(paused);
+    drop(registered);
+
+    let after = failed_open(cluster);
+    let count = |name: &str| after.get(name).unwrap_or(&0) - before.get(name).unwrap_or(&0);
+    let (of_pods, of_workloads) = (count("pods.otel-webhook.io"), count("workloads.otel-webhook.io"));
+    println!(
+        "10 pods of a Deployment in {:.1} s while the webhook hangs: {of_pods} reviews of pods and \
+         {of_workloads} of workloads timed out",
+        took.as_secs_f64()
+    );
+    assert!(pods.iter().all(Created::is_untouched));
+    assert_eq!(of_pods, 10, "each pod once");
+    // That of the Deployment, which kubectl sends; those of controllers are not sent.
+    assert_eq!(of_workloads, 1, "only the user's request");
+    let pod = cluster.create(namespace, &java("again"));
+    assert!(pod.is_injected(), "{}", pod.pod);
+}
+
+fn deployment(namespace: &str, replicas: u32, ask: &str) -> Value {
+    let mut template = template("hanging");
+    template["metadata"]["annotations"] = json!({"instrumentation.opentelemetry.io/inject-java": ask});
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "hanging", "namespace": namespace},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "hanging"}}, "template": template},
+    })
+}
+
+/// How many calls of each webhook have failed open, by its name.
+fn failed_open(cluster: &Cluster) -> BTreeMap<String, u64> {
+    let ran = cluster.plane.kubectl(&["get", "--raw", "/metrics"]);
+    assert!(ran.ok, "{}", ran.stderr);
+    let of_line = |line: &str| {
+        let (labels, count) = line.strip_prefix(FAILED_OPEN)?.rsplit_once(' ')?;
+        let name = labels.split_once("name=\"")?.1.split_once('"')?.0;
+        Some((name.to_owned(), count.parse().expect("a whole number")))
+    };
+    ran.stdout.lines().filter_map(of_line).collect()
 }
 
 pub fn many(cluster: &Cluster) {

@@ -193,11 +193,12 @@ impl ControlPlane {
         self.wait("the API server's start", &["get", "--raw", "/readyz"]);
     }
 
-    /// Without a port: nobody asks it for its health or its metrics.
+    /// Each controller with a service account of its own, as clusters have it. Without a port: nobody asks it for
+    /// its health or its metrics.
     fn start_controller_manager(&mut self) {
         let options = "--kubeconfig=kubeconfig
             --service-account-private-key-file=sa.key
-            --use-service-account-credentials=false
+            --use-service-account-credentials=true
             --leader-elect=false
             --secure-port=0";
         self.run("kube-controller-manager", options);
