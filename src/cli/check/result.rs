@@ -40,6 +40,10 @@ macro_rules! codes {
         }
 
         impl Code {
+            /// All codes, in the order of the list.
+            #[cfg(test)]
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
             /// Returns the stable name, in camel case.
             pub fn name(self) -> &'static str {
                 match self {
@@ -62,6 +66,16 @@ macro_rules! codes {
             }
         }
     };
+}
+
+/// The page that says what to do about each code, in the repository.
+const RUNBOOK: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/runbook.md");
+
+impl Code {
+    /// Returns the link to what to do about it. None if it is no problem.
+    pub fn runbook(self) -> Option<String> {
+        (self.level() != Level::Ok).then(|| format!("{RUNBOOK}#{}", self.name().to_lowercase()))
+    }
 }
 
 codes! {
@@ -211,6 +225,7 @@ impl CheckResult {
             "reason": self.reason,
             "message": self.message,
             "advice": self.advice,
+            "runbook": self.code.runbook(),
         })
     }
 }
@@ -237,12 +252,35 @@ pub fn text(results: &[CheckResult]) -> String {
     let of = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let (warnings, failures) = (of(count(Level::Warning), "warning"), of(count(Level::Failure), "failure"));
     lines.push(format!("{} ok, {warnings}, {failures}", count(Level::Ok)));
+    lines.extend(links(results));
     lines.iter().flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Returns a line for each kind of problem, with the link to what to do about it.
+fn links(results: &[CheckResult]) -> Vec<String> {
+    let mut links: Vec<String> = Vec::new();
+    for result in results {
+        let link = result.code.runbook().map(|link| format!("{}: {link}", result.code.name()));
+        links.extend(link.filter(|link| !links.contains(link)));
+    }
+    links
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_problem_links_its_section_of_the_runbook() {
+        let runbook = include_str!("../../../docs/runbook.md");
+        for code in Code::ALL {
+            let heading = format!("### {}", code.name());
+            let has_section = runbook.lines().any(|line| line == heading);
+            assert_eq!(has_section, code.level() != Level::Ok, "{heading}");
+            let anchor = format!("/docs/runbook.md#{}", code.name().to_lowercase());
+            assert_eq!(code.runbook().is_some_and(|link| link.ends_with(&anchor)), has_section, "{anchor}");
+        }
+    }
 
     #[test]
     fn a_line_has_level_check_object_message_and_remedy() {
@@ -251,7 +289,11 @@ mod tests {
             .advise("create it");
         let line = "failure  service       Service shop/webhook: there is no such\\nService; create it";
         assert_eq!(result.line(), line);
-        assert_eq!(text(&[result]), format!("{line}\n0 ok, 0 warnings, 1 failure\n"));
+        let link = format!("ServiceMissing: {RUNBOOK}#servicemissing");
+        let twice = [result.clone(), result, CheckResult::new(Code::CrdCurrent, "fine")];
+        let ok = "ok       crd           fine";
+        let expected = format!("{line}\n{line}\n{ok}\n1 ok, 0 warnings, 2 failures\n{link}\n");
+        assert_eq!(text(&twice), expected);
     }
 
     #[test]
@@ -260,7 +302,7 @@ mod tests {
             (0..60).map(|number| CheckResult::new(Code::RequestInVain, number.to_string())).collect();
         let text = text(&results);
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), MOST_LINES + 2);
+        assert_eq!(lines.len(), MOST_LINES + 3);
         assert_eq!(lines[MOST_LINES], "warning  requests      … and 10 more; -o json lists all");
         assert_eq!(lines[MOST_LINES + 1], "0 ok, 60 warnings, 0 failures");
     }
@@ -269,7 +311,7 @@ mod tests {
     fn the_json_always_has_every_field() {
         let result = CheckResult::new(Code::CrdCurrent, "fine");
         let expected = json!({"check": "crd", "level": "ok", "code": "CrdCurrent", "object": null,
-            "reason": null, "message": "fine", "advice": null});
+            "reason": null, "message": "fine", "advice": null, "runbook": null});
         assert_eq!(result.object(), expected);
         let about = result.about(Subject::new("CustomResourceDefinition", "", "a"));
         let object = json!({"kind": "CustomResourceDefinition", "namespace": null, "name": "a"});

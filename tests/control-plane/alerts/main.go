@@ -4,8 +4,10 @@
 //
 // Standard input is a JSON object: "rules", a file of rules as text, and "cases",
 // each with the name of an "alert", "series" in Prometheus' test notation with
-// one value a minute, and the "minute" of the evaluation. Standard output is, for
-// each case, the labels for which the alert's condition holds.
+// one value a minute (or each "interval"), and the "minute" of the evaluation.
+// Standard output is, for each case, the labels for which the alert's condition
+// holds; with "waits", those for which the alert fires: its condition held in each
+// evaluation of its waiting time.
 package main
 
 import (
@@ -13,7 +15,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,11 +31,22 @@ import (
 type input struct {
 	Rules string `json:"rules"`
 	Cases []struct {
-		Alert  string            `json:"alert"`
-		Series map[string]string `json:"series"`
-		Minute int64             `json:"minute"`
+		Alert    string            `json:"alert"`
+		Series   map[string]string `json:"series"`
+		Interval string            `json:"interval"`
+		Minute   int64             `json:"minute"`
+		Waits    bool              `json:"waits"`
 	} `json:"cases"`
 }
+
+// alert is the part of a rule that decides whether it fires.
+type alert struct {
+	expression string
+	wait       time.Duration
+}
+
+// evaluationInterval is the time between two evaluations of a rule.
+const evaluationInterval = 15 * time.Second
 
 func main() {
 	if err := run(); err != nil {
@@ -45,17 +60,24 @@ func run() error {
 	if err := json.NewDecoder(os.Stdin).Decode(&in); err != nil {
 		return err
 	}
-	expressions, err := expressionsOf(in.Rules)
+	alerts, err := alertsOf(in.Rules)
 	if err != nil {
 		return err
 	}
 	results := make([][]map[string]string, 0, len(in.Cases))
 	for _, c := range in.Cases {
-		expression, known := expressions[c.Alert]
+		found, known := alerts[c.Alert]
 		if !known {
 			return fmt.Errorf("there is no alert %q", c.Alert)
 		}
-		result, err := evaluate(expression, c.Series, time.Unix(c.Minute*60, 0))
+		if !c.Waits {
+			found.wait = 0
+		}
+		interval := c.Interval
+		if interval == "" {
+			interval = "1m"
+		}
+		result, err := firing(found, interval, c.Series, time.Unix(c.Minute*60, 0))
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Alert, err)
 		}
@@ -64,26 +86,44 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(results)
 }
 
-// expressionsOf reads rules as a Prometheus would that loads them: names,
+// alertsOf reads rules as a Prometheus would that loads them: names,
 // durations, expressions and the templates of annotations have to be right.
-func expressionsOf(rules string) (map[string]string, error) {
+func alertsOf(rules string) (map[string]alert, error) {
 	groups, errs := rulefmt.Parse(
 		[]byte(rules), false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.Default())
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("%v", errs)
 	}
-	expressions := map[string]string{}
+	alerts := map[string]alert{}
 	for _, group := range groups.Groups {
 		for _, rule := range group.Rules {
-			expressions[rule.Alert] = rule.Expr
+			alerts[rule.Alert] = alert{expression: rule.Expr, wait: time.Duration(rule.For)}
 		}
 	}
-	return expressions, nil
+	return alerts, nil
 }
 
-func evaluate(expression string, series map[string]string, at time.Time) ([]map[string]string, error) {
+// firing gives the labels for which the condition held in each evaluation of the waiting time.
+func firing(rule alert, interval string, series map[string]string, at time.Time) ([]map[string]string, error) {
+	var held []map[string]string
+	for moment := at.Add(-rule.wait); !moment.After(at); moment = moment.Add(evaluationInterval) {
+		result, err := evaluate(rule.expression, interval, series, moment)
+		if err != nil {
+			return nil, err
+		}
+		if moment.Equal(at.Add(-rule.wait)) {
+			held = result
+		}
+		held = slices.DeleteFunc(held, func(one map[string]string) bool {
+			return !slices.ContainsFunc(result, func(other map[string]string) bool { return maps.Equal(one, other) })
+		})
+	}
+	return held, nil
+}
+
+func evaluate(expression, interval string, series map[string]string, at time.Time) ([]map[string]string, error) {
 	load := strings.Builder{}
-	load.WriteString("load 1m\n")
+	fmt.Fprintf(&load, "load %s\n", interval)
 	for name, values := range series {
 		fmt.Fprintf(&load, "  %s %s\n", name, values)
 	}
