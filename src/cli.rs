@@ -58,7 +58,7 @@ enum Command {
     /// Inject into the pods of YAML or JSON documents, as the webhook does in a cluster
     #[command(after_help = inject::EXAMPLES)]
     Inject(inject::InjectArgs),
-    /// Show what would be injected into the pods of YAML or JSON documents, and why
+    /// Show what would be injected into new pods of a cluster, or of YAML or JSON documents, and why
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArgs),
     /// Validate the Instrumentations of YAML or JSON documents, as a cluster with the webhook does

@@ -228,13 +228,10 @@ impl CheckArgs {
     }
 
     fn settings(&self, facts: &Facts) -> CheckResult {
-        match (&facts.running, facts.unread_flags()) {
+        match &facts.running {
             _ if self.own_flags => assumed("--own-flags is set"),
-            (Some(running), _) => running.result(),
-            (None, Some(request)) => {
-                assumed(&format!("the webhook's flags are not readable by you ({request})"))
-            }
-            (None, None) => assumed("no pod of the webhook found"),
+            Some(running) => running.result(),
+            None => assumed(&facts.why_assumed().unwrap_or_default()),
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod injected;
 pub mod known;
 pub mod object;
 pub mod owners;
+pub mod pods;
 pub mod reader;
 pub mod registration;
 pub mod running;

@@ -1,4 +1,9 @@
-//! `explain`: shows what would be injected into the pods of a stream, and why.
+//! `explain`: shows what would be injected into the pods of a stream or of workloads in a cluster, and why.
+
+mod line;
+mod live;
+mod report;
+mod target;
 
 use std::process::ExitCode;
 
@@ -6,48 +11,99 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
+    cluster::reader::{ClusterFlags, ClusterReader},
     failure::Failure,
     flags::InjectionFlags,
-    output::{self, ReportFlags},
+    output::ReportFlags,
     stream::{Review, StreamFlags, World},
 };
-use otel_webhook_api::ANNOTATION_PREFIX;
-use otel_webhook_inject::{Finding, Note, language::LANGUAGES};
+use line::Line;
+use live::Question;
+use otel_webhook_inject::Outcome;
+use report::Answer;
+
 use otel_webhook_review::one_line;
 
 /// Flags of `explain`.
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("filename", |file| file.required(false).required_unless_present_any(["targets", "selector"])),
+    mut_arg("namespace", |namespace| namespace.help(NAMESPACE_HELP).long_help(None)),
+    override_usage = USAGE
+)]
 pub struct ExplainArgs {
+    /// Pods or workloads of a cluster, as for kubectl: TYPE/NAME ..., TYPE NAME ... or TYPE[,TYPE]. Types:
+    /// deployment, statefulset, daemonset, cronjob, rollout (Argo), replicaset, job, pod, and their short names. A pod
+    /// is explained by the workload that controls it
+    #[arg(value_name = "TYPE/NAME", conflicts_with = "filename")]
+    targets: Vec<String>,
+
+    /// Label selector of the workloads to explain, as for kubectl
+    #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "filename", help_heading = "Cluster")]
+    selector: Option<String>,
+
+    #[command(flatten)]
+    cluster: ClusterFlags,
+
+    /// Name of the webhook configurations; may be repeated; by default, they are found by the names of their
+    /// webhooks
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "Cluster"
+    )]
+    webhook_configuration: Vec<String>,
+
     #[command(flatten)]
     input: StreamFlags,
 
     #[command(flatten)]
     report: ReportFlags,
 
+    /// Use the injection flags of this command instead of those of the webhook's pods in the cluster
+    #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
+    own_flags: bool,
+
     #[command(flatten)]
     injection: InjectionFlags,
 }
 
+/// The two forms of the command.
+const USAGE: &str = "\
+otel-webhook explain TYPE/NAME... [-n NAMESPACE] [OPTIONS]
+       otel-webhook explain -f FILE|- [OPTIONS]";
+
+/// The help of the namespace, which differs from that of other subcommands.
+const NAMESPACE_HELP: &str = "Namespace of the workloads; by default that of the context. With -f, the namespace of \
+                              documents that specify none, which is not written to them; by default \"default\"";
+
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
-  Show why a Deployment is not injected:
+  Show what a new pod of a Deployment in a cluster would get and why, and what its pods have now:
+    otel-webhook explain deployment/order -n shop
+  For all workloads with a label, as JSON:
+    otel-webhook explain -l app=order -n shop -o json
+  Show why a Deployment of a file is not injected:
     otel-webhook explain -f app.yaml --source instrumentations/
-  As JSON:
-    otel-webhook explain -f app.yaml -o json
-  For the pods of a namespace in a cluster:
+  For the pods of a namespace, without access of otel-webhook to the cluster:
     kubectl get pod,replicaset,instrumentation -n shop -o yaml | otel-webhook explain -f - -n shop
 
-Exit status: 0; 2 if the input cannot be read or a document has no apiVersion or kind.";
-
-/// The column headers.
-const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION", "REASON"];
+Exit status: 0; 2 if the input cannot be read or a document has no apiVersion or kind, or if the cluster cannot be
+reached, or a workload does not exist or is not readable by you.";
 
 /// Runs the subcommand.
 ///
 /// # Errors
-/// If the input cannot be read, or the output cannot be written.
+/// If the input or the cluster cannot be read, or the output cannot be written.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
+    if !args.targets.is_empty() || args.selector.is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let answer = runtime.map_err(Failure::failed)?.block_on(ask(args))?;
+        return args.report.write(ExitCode::SUCCESS, || answer.text(), || answer.objects());
+    }
     let streams = args.input.files.read()?;
     let mut documents = streams.documents()?;
     let world = World::new(&args.input, &args.injection, &documents)?;
@@ -57,6 +113,30 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
         || table_of_all(&reviews, &args.injection.languages.names()),
         || reviews.iter().map(object),
     )
+}
+
+async fn ask(args: &ExplainArgs) -> Result<Answer, Failure> {
+    let targets = target::parse(&args.targets).map_err(Failure::unreadable)?;
+    let labels = args.selector.as_deref();
+    if labels.is_some() && targets.iter().any(target::Target::is_named) {
+        return Err(Failure::unreadable("--selector selects workloads, so none can be named as well"));
+    }
+    let cluster = ClusterReader::connect(&args.cluster).await?;
+    let question = Question {
+        namespace: args.input.namespace.clone().unwrap_or_else(|| cluster.namespace.clone()),
+        targets: &targets,
+        labels,
+        configurations: &args.webhook_configuration,
+        injection: &args.injection,
+        own_flags: args.own_flags,
+    };
+    let answer = live::answer(&cluster, &question).await?;
+    if answer.workloads.is_empty() {
+        let caveats = answer.caveats.iter().map(|caveat| format!("\n{caveat}"));
+        let none = format!("no workloads found in namespace \"{}\"", question.namespace);
+        return Err(Failure::unreadable(std::iter::once(none).chain(caveats).collect::<String>()));
+    }
+    Ok(answer)
 }
 
 fn table_of_all(reviews: &[Review], languages: &str) -> String {
@@ -71,36 +151,14 @@ fn table(review: &Review, languages: &str) -> String {
     let mut lines = vec![format!("{} in namespace {}", review.title(), review.namespace)];
     match &review.outcome {
         Err(problem) => lines.push(format!("  the pod cannot be read: {problem}")),
-        Ok(outcome) if outcome.findings.is_empty() => lines.push(format!(
-            "  does not opt in; to opt in, set the annotation {ANNOTATION_PREFIX}inject-{}: \"true\" on the pod or \
-             its namespace (enabled languages: {languages})",
-            LANGUAGES[0].name,
-        )),
-        Ok(outcome) => {
-            let table = output::table(COLUMNS, outcome.findings.iter().map(row));
-            lines.extend(table.iter().map(|line| format!("  {line}")));
-            lines.extend(outcome.findings.iter().flat_map(notes));
-        }
+        Ok(outcome) if outcome.findings.is_empty() => lines.push(line::not_opted_in(languages)),
+        Ok(outcome) => lines.extend(line::table(&lines_of(outcome))),
     }
     lines.iter().flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
 }
 
-fn notes(finding: &Finding) -> impl Iterator<Item = String> {
-    let container = finding.container.as_deref().unwrap_or("-");
-    let line =
-        move |note: &Note| format!("  {} on {} in {container}: {note}", note.level(), finding.language);
-    finding.notes.iter().map(line)
-}
-
-fn row(finding: &Finding) -> [String; 5] {
-    let dash = || "-".to_owned();
-    [
-        finding.container.clone().unwrap_or_else(dash),
-        finding.language.to_owned(),
-        finding.reason.code().to_owned(),
-        finding.instrumentation.as_ref().map_or_else(dash, ToString::to_string),
-        finding.reason.to_string(),
-    ]
+fn lines_of(outcome: &Outcome) -> Vec<Line> {
+    outcome.findings.iter().map(Line::of).collect()
 }
 
 fn object(review: &Review) -> Value {
@@ -111,24 +169,8 @@ fn object(review: &Review) -> Value {
         "findings": [],
     });
     match &review.outcome {
-        Ok(outcome) => object["findings"] = outcome.findings.iter().map(finding_object).collect(),
+        Ok(outcome) => object["findings"] = lines_of(outcome).iter().map(Line::object).collect(),
         Err(problem) => object["problem"] = json!(problem),
     }
     object
-}
-
-fn finding_object(finding: &Finding) -> Value {
-    let notes = |warnings: bool| {
-        let notes = finding.notes.iter().filter(move |note| note.is_warning() == warnings);
-        notes.map(ToString::to_string)
-    };
-    json!({
-        "container": finding.container,
-        "language": finding.language,
-        "outcome": finding.reason.code(),
-        "instrumentation": finding.instrumentation.as_ref().map(ToString::to_string),
-        "reason": finding.reason.to_string(),
-        "notes": notes(false).collect::<Vec<_>>(),
-        "warnings": notes(true).collect::<Vec<_>>(),
-    })
 }

@@ -33,14 +33,21 @@ pub struct StreamFlags {
     #[command(flatten)]
     pub files: FileFlags,
 
-    /// Namespace of documents that specify none; it is not written to the documents
-    #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
-    pub namespace: String,
+    /// Namespace of documents that specify none, by default "default"; it is not written to the documents
+    #[arg(short, long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
 
     /// Directory of YAML and JSON files with further objects of the cluster: Instrumentations, Namespaces,
     /// LimitRanges, ResourceQuotas, ServiceAccounts, ReplicaSets and Jobs
     #[arg(long, env = "OTEL_WEBHOOK_SOURCE", value_name = "DIR", value_parser = directory)]
     pub source: Option<PathBuf>,
+}
+
+impl StreamFlags {
+    /// Returns the namespace of documents that specify none.
+    pub fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("default")
+    }
 }
 
 /// Streams that were read completely. Documents borrow from them.
@@ -126,13 +133,13 @@ impl World {
     ) -> Result<Self, Failure> {
         let mut writer = injection.writer();
         if let Some(source) = &flags.source {
-            dir::read(source, &flags.namespace, &mut writer).map_err(Failure::unreadable)?;
+            dir::read(source, flags.namespace(), &mut writer).map_err(Failure::unreadable)?;
         }
         for document in documents {
-            writer.put_document(&document.value, &flags.namespace);
+            writer.put_document(&document.value, flags.namespace());
         }
         writer.publish();
-        let namespace = flags.namespace.clone();
+        let namespace = flags.namespace().to_owned();
         Ok(Self { snapshot: writer.store().snapshot(), settings: injection.settings(), namespace })
     }
 

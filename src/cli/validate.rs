@@ -121,7 +121,7 @@ fn read_limit(object: &Value, of: &TypeMeta, args: &ValidateArgs) -> Option<Chec
 /// Returns the namespace and name of an object.
 fn identity(object: &Value, args: &ValidateArgs) -> (String, String) {
     let text = |field: &str| object["metadata"][field].as_str().filter(|text| !text.is_empty());
-    let namespace = text("namespace").unwrap_or(&args.input.namespace);
+    let namespace = text("namespace").unwrap_or(args.input.namespace());
     let name = text("name").or_else(|| text("generateName")).unwrap_or_default();
     (namespace.to_owned(), name.to_owned())
 }

@@ -5,6 +5,7 @@ use super::{
     survey::{Next, Survey, Surveyed},
 };
 use crate::cli::cluster::{
+    pods,
     registration::{Hook, Labels, Registration},
     subject::Subject,
     unread::Unsure,
@@ -132,11 +133,7 @@ fn warned(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
 pub fn reviewers<'r>(workload: &Surveyed, survey: &Survey, registration: &'r Registration) -> Vec<&'r Hook> {
     let nothing = Labels::new();
     let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
-    let all = registration.pods().chain(&registration.others);
-    let mut hooks: Vec<_> =
-        all.filter(|hook| hook.selects(namespace, &workload.labels, !workload.own.is_empty())).collect();
-    hooks.sort_by(|one, other| one.configuration.cmp(&other.configuration));
-    hooks
+    registration.reviewers(namespace, &workload.labels, !workload.own.is_empty())
 }
 
 /// Returns whether a webhook belongs to this webhook's configurations.
@@ -190,16 +187,7 @@ fn running_without(workload: &Surveyed, survey: &Survey, registration: &Registra
         pods.count,
         names.join(", ")
     );
-    Some(CheckResult::new(Code::RunningWithout, message).about(subject.clone()).advise(renew(subject)))
-}
-
-/// Returns how to recreate the pods of a workload.
-fn renew(subject: &Subject) -> String {
-    let Subject { kind, namespace, name } = subject;
-    if ["Deployment", "StatefulSet", "DaemonSet"].contains(&&**kind) {
-        return format!("kubectl rollout restart {}/{name} -n {namespace}", kind.to_lowercase());
-    }
-    "delete them, so that they are recreated".to_owned()
+    Some(CheckResult::new(Code::RunningWithout, message).about(subject.clone()).advise(pods::renew(subject)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,11 @@
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 
 use super::result::{CheckResult, Code};
-use crate::cli::cluster::{facts::ServiceFacts, reader::Asked, subject::Subject};
+use crate::cli::cluster::{
+    facts::{self, ServiceFacts},
+    reader::Asked,
+    subject::Subject,
+};
 
 /// Returns the results for a Service.
 pub fn results(facts: &ServiceFacts) -> Vec<CheckResult> {
@@ -38,7 +42,7 @@ fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> 
         Ok(slices) => slices,
         Err(not_told) => return not_told.result(),
     };
-    match ready(slices, own.name.as_deref().unwrap_or_default()) {
+    match facts::ready(slices, own.name.as_deref().unwrap_or_default()) {
         0 => {
             let advice = "check the webhook's pods and their logs: kubectl get pods, kubectl logs";
             let message = format!("has no ready endpoints for port {port}: pods are not injected");
@@ -48,21 +52,6 @@ fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> 
             CheckResult::new(Code::EndpointsReady, format!("has {count} ready endpoints for port {port}"))
         }
     }
-}
-
-/// Returns the number of ready addresses of a port.
-fn ready(slices: &[EndpointSlice], port: &str) -> usize {
-    let has_port = |slice: &&EndpointSlice| {
-        let mut ports = slice.ports.iter().flatten();
-        ports.any(|own| own.name.as_deref().unwrap_or_default() == port)
-    };
-    let endpoints = slices.iter().filter(has_port).flat_map(|slice| slice.endpoints.iter().flatten());
-    // According to the API, unknown means ready.
-    let is_ready = |ready: Option<bool>| ready.unwrap_or(true);
-    endpoints
-        .filter(|endpoint| is_ready(endpoint.conditions.as_ref().and_then(|conditions| conditions.ready)))
-        .map(|endpoint| endpoint.addresses.len())
-        .sum()
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ use crate::cli::cluster::{
     known::{Flags, Known},
     object::{text, typed},
     owners::Owners,
+    pods,
     reader::{Asked, ClusterReader, Part},
     subject::Subject,
     unread::Unsure,
@@ -97,8 +98,7 @@ impl Surveyor<'_> {
     }
 
     fn see_pod(&mut self, pod: Value) {
-        let ended = ["Succeeded", "Failed"].contains(&pod["status"]["phase"].as_str().unwrap_or_default());
-        if ended || !pod["metadata"]["deletionTimestamp"].is_null() {
+        if pods::has_ended(&pod) {
             return;
         }
         let pod = typed(pod, "v1", "Pod");

@@ -98,10 +98,60 @@ impl Facts {
         self.not_told.iter().chain(of_services).map(|not_told| not_told.question.clone()).next()
     }
 
+    /// Returns why the flags of the command are used instead of the webhook's; none if those are used.
+    pub fn why_assumed(&self) -> Option<String> {
+        match (&self.running, self.unread_flags()) {
+            (Some(running), _) => {
+                let problem = running.flags.as_ref().err()?;
+                Some(format!("the flags of {} cannot be read: {problem}", running.pod))
+            }
+            (None, Some(request)) => Some(format!("the webhook's flags are not readable by you ({request})")),
+            (None, None) => Some("no pod of the webhook found".to_owned()),
+        }
+    }
+
     fn told<T>(&mut self, asked: Asked<Vec<T>>) -> Vec<T> {
         asked.unwrap_or_else(|not_told| {
             self.not_told.push(not_told);
             Vec::new()
         })
     }
+}
+
+impl ServiceFacts {
+    /// Returns why no review reaches the webhook, if that is so.
+    pub fn outage(&self) -> Option<String> {
+        let Self { namespace, name, ports, .. } = self;
+        let Some(service) = self.service.as_ref().ok()? else {
+            return Some(format!("Service {namespace}/{name} not found: pods are not injected"));
+        };
+        let spec = service.spec.as_ref()?;
+        if spec.external_name.as_ref().is_some_and(|name| !name.is_empty()) {
+            return None;
+        }
+        let slices = self.slices.as_ref().ok()?;
+        let named = |port: &i32| spec.ports.iter().flatten().find(|own| own.port == *port);
+        let is_ready = |port: &i32| {
+            named(port).is_some_and(|own| ready(slices, own.name.as_deref().unwrap_or_default()) > 0)
+        };
+        let out = ports.iter().find(|port| !is_ready(port))?;
+        Some(format!(
+            "Service {namespace}/{name} has no ready endpoints for port {out}: pods are not injected"
+        ))
+    }
+}
+
+/// Returns the number of ready addresses of a port.
+pub fn ready(slices: &[EndpointSlice], port: &str) -> usize {
+    let has_port = |slice: &&EndpointSlice| {
+        let mut ports = slice.ports.iter().flatten();
+        ports.any(|own| own.name.as_deref().unwrap_or_default() == port)
+    };
+    let endpoints = slices.iter().filter(has_port).flat_map(|slice| slice.endpoints.iter().flatten());
+    // According to the API, unknown means ready.
+    let is_ready = |ready: Option<bool>| ready.unwrap_or(true);
+    endpoints
+        .filter(|endpoint| is_ready(endpoint.conditions.as_ref().and_then(|conditions| conditions.ready)))
+        .map(|endpoint| endpoint.addresses.len())
+        .sum()
 }

@@ -7,19 +7,18 @@ use serde_json::Value;
 use super::subject::Subject;
 use otel_webhook_inject::workload::OwnerKind;
 
-/// The Deployments of ReplicaSets and the CronJobs of Jobs.
+/// The controllers of ReplicaSets and Jobs: group, kind and name.
 #[derive(Debug, Default)]
-pub struct Owners(HashMap<(OwnerKind, String, String), String>);
+pub struct Owners(HashMap<(OwnerKind, String, String), (String, String, String)>);
 
 impl Owners {
     /// Adds the metadata of a ReplicaSet or a Job.
     pub fn put(&mut self, kind: OwnerKind, object: &Value) {
         let metadata = &object["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
-        if let Some((group, made_by, name)) = controller(object)
-            && (group, made_by) == maker(kind)
-        {
-            self.0.insert((kind, text("namespace"), text("name")), name.to_owned());
+        if let Some((group, made_by, name)) = controller(object) {
+            let controller = (group.to_owned(), made_by.to_owned(), name.to_owned());
+            self.0.insert((kind, text("namespace"), text("name")), controller);
         }
     }
 
@@ -31,19 +30,27 @@ impl Owners {
         let Some((group, kind, name)) = controller(pod) else {
             return (Subject::new("Pod", namespace, text("name")), false);
         };
-        let owner = match (group, kind) {
-            ("apps", "ReplicaSet") => OwnerKind::ReplicaSet,
-            ("batch", "Job") => OwnerKind::Job,
-            _ => {
-                let is_listed = group == "apps" && ["StatefulSet", "DaemonSet"].contains(&kind);
-                return (Subject::new(kind, namespace, name), is_listed);
-            }
+        let Some(owner) = owner_kind(group, kind) else {
+            let is_listed = group == "apps" && ["StatefulSet", "DaemonSet"].contains(&kind);
+            return (Subject::new(kind, namespace, name), is_listed);
         };
         let subject = match self.0.get(&(owner, namespace.to_owned(), name.to_owned())) {
-            Some(maker_name) => Subject::new(maker(owner).1, namespace, maker_name),
-            None => Subject::new(kind, namespace, name),
+            Some((group, made_by, name)) if (&**group, &**made_by) == maker(owner) => {
+                Subject::new(made_by, namespace, name)
+            }
+            _ => Subject::new(kind, namespace, name),
         };
         (subject, true)
+    }
+
+    /// Returns the controller of a pod, and the controller of that, if there is one.
+    pub fn chain(&self, pod: &Value) -> Vec<Subject> {
+        let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
+        let Some((group, kind, name)) = controller(pod) else { return Vec::new() };
+        let above = owner_kind(group, kind)
+            .and_then(|owner| self.0.get(&(owner, namespace.to_owned(), name.to_owned())));
+        let above = above.map(|(_, kind, name)| Subject::new(kind, namespace, name));
+        [Some(Subject::new(kind, namespace, name)), above].into_iter().flatten().collect()
     }
 }
 
@@ -55,8 +62,16 @@ fn maker(kind: OwnerKind) -> (&'static str, &'static str) {
     }
 }
 
+fn owner_kind(group: &str, kind: &str) -> Option<OwnerKind> {
+    match (group, kind) {
+        ("apps", "ReplicaSet") => Some(OwnerKind::ReplicaSet),
+        ("batch", "Job") => Some(OwnerKind::Job),
+        _ => None,
+    }
+}
+
 /// Returns group, kind and name of the controller.
-fn controller(object: &Value) -> Option<(&str, &str, &str)> {
+pub fn controller(object: &Value) -> Option<(&str, &str, &str)> {
     let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     let owner = references.into_iter().find(|reference| reference["controller"] == true)?;
     let group = owner["apiVersion"].as_str()?.split_once('/').map_or("", |(group, _)| group);
@@ -98,6 +113,10 @@ mod tests {
             assert_eq!(subject, Subject::new(expected.0, "shop", expected.1));
             assert_eq!(listed, is_listed, "{kind}");
         }
+        let names = |pod: &Value| owners.chain(pod).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let rollout = ["ReplicaSet shop/cart-6c", "Rollout shop/cart"];
+        assert_eq!(names(&owned("p", "ReplicaSet", "cart-6c")), rollout);
+        assert_eq!(names(&owned("p", "StatefulSet", "db")), ["StatefulSet shop/db"]);
         let bare = json!({"metadata": {"namespace": "shop", "name": "p"}});
         assert_eq!(owners.of(&bare), (Subject::new("Pod", "shop", "p"), false));
     }

@@ -37,6 +37,8 @@ pub struct ClusterFlags {
 #[derive(Clone)]
 pub struct ClusterReader {
     client: Client,
+    /// The namespace of the context, or of the service account.
+    pub namespace: String,
 }
 
 /// The result of a request: an answer, or why there is none.
@@ -79,7 +81,7 @@ impl ClusterReader {
         if is_by_environment(&config) && goes_directly(&config.cluster_url, &Matcher::from_env()) {
             config.proxy_url = None;
         }
-        let url = config.cluster_url.clone();
+        let (url, namespace) = (config.cluster_url.clone(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|problem| unreachable(&problem))?;
         match client.apiserver_version().await {
             Ok(_) => {}
@@ -87,7 +89,7 @@ impl ClusterReader {
             Err(kube::Error::Api(status)) if status.code == 403 => {}
             Err(problem) => return Err(unreachable(&format!("{url}: {}", Told(&problem)))),
         }
-        Ok(Self { client })
+        Ok(Self { client, namespace })
     }
 
     /// Returns an object, if it exists.
@@ -150,9 +152,22 @@ impl ClusterReader {
         kind: &ApiResource,
         namespace: Option<&str>,
         what: Part,
+        visit: impl FnMut(Value),
+    ) -> Asked<()> {
+        self.each_with(kind, namespace, None, what, visit).await
+    }
+
+    /// Visits every object of a kind that a label selector selects; see [`Self::each`].
+    pub async fn each_with(
+        &self,
+        kind: &ApiResource,
+        namespace: Option<&str>,
+        labels: Option<&str>,
+        what: Part,
         mut visit: impl FnMut(Value),
     ) -> Asked<()> {
-        let mut parameters = ListParams { limit: Some(PAGE), ..ListParams::default() };
+        let label_selector = labels.map(str::to_owned);
+        let mut parameters = ListParams { limit: Some(PAGE), label_selector, ..ListParams::default() };
         loop {
             let request = request(kind, namespace);
             let request = match what {

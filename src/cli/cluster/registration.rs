@@ -93,6 +93,14 @@ impl Registration {
     pub fn pods(&self) -> impl Iterator<Item = &Hook> {
         self.ours.iter().filter(|hook| hook.kind == MUTATING && hook.sends("", "pods"))
     }
+
+    /// Returns the webhooks that inject and select a pod, in the order of their calls; see [`Hook::selects`].
+    pub fn reviewers(&self, namespace: &Labels, pod: &Labels, asks_itself: bool) -> Vec<&Hook> {
+        let all = self.pods().chain(&self.others);
+        let mut hooks: Vec<_> = all.filter(|hook| hook.selects(namespace, pod, asks_itself)).collect();
+        hooks.sort_by(|one, other| one.configuration.cmp(&other.configuration));
+        hooks
+    }
 }
 
 /// Returns the names of the configurations that are this webhook's by their own name or that of a webhook in them;

@@ -8,14 +8,12 @@ use crate::cli::{
     cluster::{
         injected,
         known::{COLLECTOR, Known},
-        object::{labels, text},
+        object::{labels, own_languages, text},
         subject::Subject,
     },
 };
-use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject::{
     Finding, InitResources, Outcome, Settings,
-    language::LANGUAGES,
     template::{Around, Workload},
 };
 
@@ -38,11 +36,9 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
         Err(problem) => (Next::Unreadable(problem), Vec::new()),
     };
     let annotations = &workload.pod["metadata"]["annotations"];
-    let asks = |key: &str| annotations[format!("{ANNOTATION_PREFIX}{key}")].is_string();
-    let own = LANGUAGES.into_iter().filter(|language| asks(language.inject));
     let collector = annotations[COLLECTOR].as_str().map(|value| value != "false");
     Some(Surveyed {
-        own: own.map(|language| language.name).collect(),
+        own: own_languages(workload.pod),
         collector: collector.or_else(|| injected::has_collector(workload.pod).then_some(true)),
         labels: labels(workload.pod),
         subject,

@@ -1,0 +1,118 @@
+//! What the running pods of a workload have: by their containers, and by the status annotation.
+
+use serde_json::Value;
+
+use super::{
+    injected::{self, By},
+    known::Known,
+    object::text,
+    subject::Subject,
+};
+use otel_webhook_inject::{STATUS, catalogue::Stored, compiled::Freshness, language};
+
+/// A running pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningPod {
+    /// Its name.
+    pub name: String,
+    /// The injected languages.
+    pub injected: Vec<Agent>,
+    /// The languages that were skipped, according to its status annotation.
+    pub skipped: Vec<Skipped>,
+}
+
+/// An injected language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Agent {
+    /// The language.
+    pub language: &'static str,
+    /// The webhook that injected it.
+    pub by: By,
+    /// The Instrumentation, as namespace/name.
+    pub instrumentation: Option<String>,
+    /// Whether it has the present configuration of that Instrumentation; none if this is not known.
+    pub freshness: Option<Freshness>,
+}
+
+/// A skipped language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The language.
+    pub language: String,
+    /// The code of the reason.
+    pub outcome: String,
+    /// The reason.
+    pub message: String,
+}
+
+impl RunningPod {
+    /// Reads a pod.
+    pub fn of(pod: &Value, known: &Known) -> Self {
+        let status = text(&pod["metadata"]["annotations"][STATUS]);
+        let entries: Vec<Value> = serde_json::from_str(&status).unwrap_or_default();
+        let agent = |(language, by): (&'static str, By)| {
+            let is_own = |entry: &&Value| entry["language"] == language && entry["outcome"] == "Injected";
+            let entry = entries.iter().find(is_own);
+            Agent {
+                language,
+                by,
+                instrumentation: entry.and_then(|entry| entry["instrumentation"].as_str()).map(str::to_owned),
+                freshness: entry.and_then(|entry| freshness(entry, known)),
+            }
+        };
+        let skipped = entries.iter().filter(|entry| entry["outcome"] != "Injected").map(|entry| Skipped {
+            language: text(&entry["language"]),
+            outcome: text(&entry["outcome"]),
+            message: text(&entry["message"]),
+        });
+        Self {
+            name: text(&pod["metadata"]["name"]),
+            injected: injected::languages(pod).into_iter().map(agent).collect(),
+            skipped: skipped.collect(),
+        }
+    }
+
+    /// Returns whether it lacks one of these languages, or has it with an earlier configuration.
+    pub fn is_outdated(&self, languages: &[&str]) -> bool {
+        let lacks = |language: &&str| self.injected.iter().all(|agent| agent.language != *language);
+        languages.iter().any(lacks) || self.injected.iter().any(Agent::is_stale)
+    }
+}
+
+impl Agent {
+    /// Returns whether its Instrumentation has changed since.
+    pub fn is_stale(&self) -> bool {
+        self.freshness == Some(Freshness::Stale)
+    }
+}
+
+/// Returns whether a run is over, or the pod is about to go.
+pub fn has_ended(pod: &Value) -> bool {
+    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    ["Succeeded", "Failed"].contains(&phase) || !pod["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Compares the hash of an entry with that of the Instrumentation. Default images are a part of it, so that it is
+/// unknown without the webhook's flags.
+fn freshness(entry: &Value, known: &Known) -> Option<Freshness> {
+    if known.unread.flags.is_some() {
+        return None;
+    }
+    let (namespace, name) = entry["instrumentation"].as_str()?.split_once('/')?;
+    let stored = known.snapshot.catalogue.namespace(namespace)?.instrumentations.get(name)?;
+    let Stored::Ready(compiled) = stored else { return None };
+    let language = language::named(entry["language"].as_str()?)?;
+    Some(Freshness::of(entry["hash"].as_str()?, &compiled.hash(language)))
+}
+
+/// Returns how to recreate the pods of a workload.
+pub fn renew(subject: &Subject) -> String {
+    let Subject { kind, namespace, name } = subject;
+    if ["Deployment", "StatefulSet", "DaemonSet"].contains(&&**kind) {
+        return format!("kubectl rollout restart {}/{name} -n {namespace}", kind.to_lowercase());
+    }
+    if kind == "Rollout" {
+        return format!("kubectl argo rollouts restart {name} -n {namespace}");
+    }
+    "delete them, so that they are recreated".to_owned()
+}

@@ -1,0 +1,109 @@
+//! One line of a report: the result for a language in a container.
+
+use serde_json::{Value, json};
+
+use crate::cli::{cluster::unread::Unsure, output};
+use otel_webhook_api::ANNOTATION_PREFIX;
+use otel_webhook_inject::{Finding, Note, language::LANGUAGES};
+
+/// The column headers.
+const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION", "REASON"];
+
+/// The result for a language in a container.
+pub struct Line {
+    language: &'static str,
+    container: Option<String>,
+    outcome: &'static str,
+    instrumentation: Option<String>,
+    reason: String,
+    /// Each note, and whether it is a warning.
+    notes: Vec<(String, bool)>,
+}
+
+impl Line {
+    /// Returns the line of a finding.
+    pub fn of(finding: &Finding) -> Self {
+        Self {
+            language: finding.language,
+            container: finding.container.clone(),
+            outcome: finding.reason.code(),
+            instrumentation: finding.instrumentation.as_ref().map(ToString::to_string),
+            reason: finding.reason.to_string(),
+            notes: finding.notes.iter().map(|note| (note.to_string(), Note::is_warning(note))).collect(),
+        }
+    }
+
+    /// Returns the line of a language with an unknown result.
+    pub fn unknown(unsure: &Unsure) -> Self {
+        Self {
+            language: unsure.language,
+            container: None,
+            outcome: "NotReadable",
+            instrumentation: None,
+            reason: unsure.missing.to_string(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Returns the line if API servers do not send the pod to the webhook.
+    #[must_use]
+    pub fn without_review(self, cause: &str) -> Self {
+        if self.outcome != "Injected" {
+            return self;
+        }
+        Self { outcome: "NotReviewed", reason: cause.to_owned(), notes: Vec::new(), ..self }
+    }
+
+    /// Returns the line as JSON.
+    pub fn object(&self) -> Value {
+        let notes = |warnings: bool| {
+            let notes = self.notes.iter().filter(move |(_, is_warning)| *is_warning == warnings);
+            notes.map(|(note, _)| note).collect::<Vec<_>>()
+        };
+        json!({
+            "container": self.container,
+            "language": self.language,
+            "outcome": self.outcome,
+            "instrumentation": self.instrumentation,
+            "reason": self.reason,
+            "notes": notes(false),
+            "warnings": notes(true),
+        })
+    }
+
+    fn row(&self) -> [String; 5] {
+        let dash = || "-".to_owned();
+        [
+            self.container.clone().unwrap_or_else(dash),
+            self.language.to_owned(),
+            self.outcome.to_owned(),
+            self.instrumentation.clone().unwrap_or_else(dash),
+            self.reason.clone(),
+        ]
+    }
+
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let (container, language) = (self.container.as_deref().unwrap_or("-"), self.language);
+        let level = |is_warning: bool| if is_warning { "warning" } else { "note" };
+        let line = move |(note, is_warning): &(String, bool)| {
+            format!("  {} on {language} in {container}: {note}", level(*is_warning))
+        };
+        self.notes.iter().map(line)
+    }
+}
+
+/// Returns the indented table of lines, with their notes below it.
+pub fn table(lines: &[Line]) -> Vec<String> {
+    let table = output::table(COLUMNS, lines.iter().map(Line::row));
+    let indented = table.iter().map(|line| format!("  {line}"));
+    indented.chain(lines.iter().flat_map(Line::notes)).collect()
+}
+
+/// Returns the line for a pod that does not opt in.
+pub fn not_opted_in(languages: &str) -> String {
+    format!(
+        "  does not opt in; to opt in, set the annotation {ANNOTATION_PREFIX}inject-{}: \"true\" on the pod or its \
+         namespace (enabled languages: {languages})",
+        LANGUAGES[0].name,
+    )
+}

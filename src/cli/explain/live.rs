@@ -1,0 +1,280 @@
+//! `explain deployment/order`: what a new pod of a workload in a cluster would get, and what its pods have now.
+
+use serde_json::Value;
+
+use super::{
+    line::Line,
+    report::{Added, Answer, Explained},
+    target::{self, Target},
+};
+use crate::cli::{
+    cluster::{
+        facts::Facts,
+        known::{Flags, Known},
+        object::{labels, own_languages, text, typed},
+        owners::{Owners, controller},
+        pods::{self, RunningPod},
+        reader::{Asked, ClusterReader, NotTold, Part},
+        registration::{Labels, Registration},
+        subject::Subject,
+    },
+    failure::Failure,
+    flags::InjectionFlags,
+};
+use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job, core::v1::Pod};
+use kube::core::ApiResource;
+use otel_webhook_inject::{template::Workload, text::Text, workload::OwnerKind};
+
+/// Kinds of workloads with short-lived pods.
+const SHORT_LIVED: [&str; 2] = ["Job", "CronJob"];
+
+/// The question: which workloads, and with which flags.
+pub struct Question<'q> {
+    /// The namespace.
+    pub namespace: String,
+    /// The workloads.
+    pub targets: &'q [Target],
+    /// The label selector.
+    pub labels: Option<&'q str>,
+    /// Names of the webhook configurations.
+    pub configurations: &'q [String],
+    /// The injection flags of the command.
+    pub injection: &'q InjectionFlags,
+    /// Whether they are used instead of the webhook's.
+    pub own_flags: bool,
+}
+
+/// Everything that the results depend on.
+struct World {
+    facts: Facts,
+    known: Known,
+    /// Each running pod with its controllers; none if the user may not list them.
+    running: Option<Vec<(Vec<Subject>, RunningPod)>>,
+}
+
+/// Answers a question.
+///
+/// # Errors
+/// If a workload does not exist, or the user may not read it.
+pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<Answer, Failure> {
+    let namespace = &*question.namespace;
+    let facts = Facts::gather(cluster, question.configurations).await;
+    let running = facts.running.as_ref().filter(|_| !question.own_flags);
+    let injection = running.and_then(|running| running.flags.as_ref().ok());
+    let flags = Flags {
+        injection: injection.map_or(question.injection, |flags| &flags.injection),
+        unread: facts.unread_flags().filter(|_| !question.own_flags),
+    };
+    let mut known = Known::list(cluster, Some(namespace), flags).await;
+    if known.namespaces.is_empty() && !known.unread.namespaces {
+        return Err(Failure::unreadable(format!("namespace \"{namespace}\" not found")));
+    }
+    let found = target::find(cluster, namespace, question.targets, question.labels).await?;
+    for object in &found.objects {
+        match &*text(&object["kind"]) {
+            "ReplicaSet" => known.book.put(OwnerKind::ReplicaSet, object),
+            "Job" => known.book.put(OwnerKind::Job, object),
+            _ => {}
+        }
+    }
+    learn(cluster, &mut known, namespace, &found.objects).await;
+    let mut caveats = caveats(&facts, &known, question.own_flags);
+    caveats.extend(found.not_told.iter().map(not_readable));
+    let running = running_pods(cluster, namespace, &known).await;
+    caveats.extend(running.as_ref().err().map(not_readable));
+    let languages = known.settings.languages.names();
+    let world = World { facts, known, running: running.ok() };
+    let workloads = found.objects.into_iter().map(|object| world.explain(namespace, object)).collect();
+    Ok(Answer { workloads, caveats, languages })
+}
+
+/// Lists the Instrumentations of other namespaces that the workloads name, as far as the user may.
+async fn learn(cluster: &ClusterReader, known: &mut Known, namespace: &str, objects: &[Value]) {
+    let mut named = std::collections::BTreeSet::new();
+    for object in objects {
+        let mut object = object.clone();
+        let Some(workload) = workload_of(&mut object) else { continue };
+        let unsure = known.decide(&workload, namespace).map(|decided| decided.unsure).unwrap_or_default();
+        named.extend(unsure.iter().filter_map(|one| one.instrumentations_of().map(str::to_owned)));
+    }
+    if !named.is_empty() {
+        known.learn(cluster, named).await;
+    }
+}
+
+/// Returns what is not known, or not working, for all workloads.
+fn caveats(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
+    let assumed = facts.why_assumed().filter(|_| !own_flags);
+    let assumed = assumed.map(|why| format!("{why}; the results are based on the flags of this command"));
+    let request = facts.not_told.first().filter(|_| !facts.is_registration_told);
+    let registration = request.map(|NotTold { question, .. }| {
+        format!("whether API servers send pods to the webhook is not readable by you ({question})")
+    });
+    let outages = facts.services.iter().filter_map(|service| service.outage());
+    assumed
+        .into_iter()
+        .chain(registration)
+        .chain(outages)
+        .chain(known.not_told.iter().map(not_readable))
+        .collect()
+}
+
+fn not_readable(NotTold { question, problem }: &NotTold) -> String {
+    format!("not readable by you ({question}): {problem}")
+}
+
+/// Reads the running pods of a namespace.
+async fn running_pods(
+    cluster: &ClusterReader,
+    namespace: &str,
+    known: &Known,
+) -> Asked<Vec<(Vec<Subject>, RunningPod)>> {
+    let mut owners = Owners::default();
+    for (kind, resource) in [
+        (OwnerKind::ReplicaSet, ApiResource::erase::<ReplicaSet>(&())),
+        (OwnerKind::Job, ApiResource::erase::<Job>(&())),
+    ] {
+        cluster.each(&resource, Some(namespace), Part::Metadata, |object| owners.put(kind, &object)).await?;
+    }
+    let mut found = Vec::new();
+    let take = |pod: Value| {
+        if !pods::has_ended(&pod) {
+            let own = Subject::new("Pod", namespace, &text(&pod["metadata"]["name"]));
+            let owned = [vec![own], owners.chain(&pod)].concat();
+            found.push((owned, RunningPod::of(&typed(pod, "v1", "Pod"), known)));
+        }
+    };
+    cluster.each(&ApiResource::erase::<Pod>(&()), Some(namespace), Part::Whole, take).await?;
+    Ok(found)
+}
+
+impl World {
+    fn explain(&self, namespace: &str, mut object: Value) -> Explained {
+        let subject = Subject::new(&text(&object["kind"]), namespace, &text(&object["metadata"]["name"]));
+        let mut explained = Explained::new(subject.clone());
+        explained.creator = controller(&object)
+            .filter(|_| subject.kind == "Pod")
+            .map(|(_, kind, name)| format!("{kind}/{name}"));
+        explained.pods = self.running.as_ref().map(|all| {
+            let own = all.iter().filter(|(owners, _)| owners.contains(&subject));
+            own.map(|(_, pod)| pod.clone()).collect()
+        });
+        explained.unread = self.known.unread.annotations(namespace);
+        let referenced = &object["spec"]["workloadRef"];
+        let referenced = format!("{}/{}", text(&referenced["kind"]), text(&referenced["name"]));
+        let Some(workload) = workload_of(&mut object) else {
+            explained.problem = Some(match &*referenced {
+                "/" => "it has no pod template".to_owned(),
+                referenced => {
+                    format!("its pod template is that of {referenced} (spec.workloadRef); explain that")
+                }
+            });
+            return explained;
+        };
+        match self.known.decide(&workload, namespace) {
+            Ok(decided) => {
+                let findings = decided.outcome.findings.iter().map(Line::of);
+                explained.lines = findings.chain(decided.unsure.iter().map(Line::unknown)).collect();
+                explained.injected = injected(&decided.outcome.findings);
+                self.review(&mut explained, namespace, workload.pod);
+                if decided.unsure.is_empty() && explained.is_reviewed != Some(false) {
+                    let mut after = workload.pod.clone();
+                    if json_patch::patch(&mut after, &decided.outcome.patch.operations()).is_ok() {
+                        explained.added = added(workload.pod, &after);
+                    }
+                }
+            }
+            Err(problem) => explained.problem = Some(format!("the pod cannot be read: {problem}")),
+        }
+        explained.remedy = remedy(&explained);
+        explained
+    }
+
+    /// Records whether API servers send the pod to the webhook.
+    fn review(&self, explained: &mut Explained, namespace: &str, pod: &Value) {
+        let Facts { registration, is_registration_told, .. } = &self.facts;
+        let Some(of_namespace) = self.known.namespaces.get(namespace).filter(|_| *is_registration_told)
+        else {
+            return;
+        };
+        let (of_pod, asks) = (labels(pod), !own_languages(pod).is_empty());
+        let hooks = registration.reviewers(of_namespace, &of_pod, asks);
+        explained.is_reviewed = Some(!hooks.is_empty());
+        if hooks.is_empty() {
+            let cause = not_reviewed(registration, of_namespace, &of_pod, namespace);
+            explained.injected.clear();
+            let lines = std::mem::take(&mut explained.lines).into_iter();
+            explained.lines = lines.map(|line| line.without_review(&cause)).collect();
+        }
+    }
+}
+
+fn injected(findings: &[otel_webhook_inject::Finding]) -> Vec<&'static str> {
+    let injected = findings.iter().filter(|finding| finding.reason.is_injected());
+    injected.map(|finding| finding.language).collect()
+}
+
+/// Returns why no webhook configuration selects a pod, and what to do.
+fn not_reviewed(
+    registration: &Registration,
+    of_namespace: &Labels,
+    of_pod: &Labels,
+    namespace: &str,
+) -> String {
+    let names = registration.names.join(", ");
+    if registration.pods().next().is_none() {
+        return "no webhook configuration sends new pods to the webhook; otel-webhook check shows why"
+            .to_owned();
+    }
+    if registration.pods().any(|hook| hook.selects(of_namespace, of_pod, true)) {
+        return format!(
+            "{names} selects only pods that are annotated themselves (registration.pods.shape=annotated); \
+             annotate the pod template"
+        );
+    }
+    if registration.pods().any(|hook| hook.selects_namespace(of_namespace)) {
+        return format!(
+            "the objectSelector of {names} does not select the labels of the pod; change one of them"
+        );
+    }
+    format!("the namespaceSelector of {names} does not select namespace {namespace}; change one of them")
+}
+
+/// Reads a pod or a workload with a pod template.
+fn workload_of(object: &mut Value) -> Option<Workload<'_>> {
+    let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    if kind != "Rollout" {
+        return Workload::of(object, &api_version, &kind);
+    }
+    let mut workload = Workload::of(object, "apps/v1", "Deployment")?;
+    if let Some(owner) = workload.template.as_mut().and_then(|template| template.owner.as_mut()) {
+        (owner.api_version, owner.kind) = (Text(api_version.into()), Text(kind.into()));
+    }
+    Some(workload)
+}
+
+/// Returns the containers that a patch adds.
+fn added(before: &Value, after: &Value) -> Vec<Added> {
+    let containers = |pod: &Value| {
+        let list = |list: &'static str| {
+            let containers = pod["spec"][list].as_array().cloned().unwrap_or_default();
+            containers.into_iter().map(move |container| Added {
+                is_init: list == "initContainers",
+                name: text(&container["name"]),
+                image: text(&container["image"]),
+            })
+        };
+        list("initContainers").chain(list("containers")).collect::<Vec<_>>()
+    };
+    let before = containers(before);
+    containers(after).into_iter().filter(|one| !before.contains(one)).collect()
+}
+
+/// Returns how to inject into the running pods, if a new pod gets what they lack.
+fn remedy(explained: &Explained) -> Option<String> {
+    let is_outdated = |pod: &RunningPod| pod.is_outdated(&explained.injected);
+    let is_any = explained.pods.iter().flatten().any(is_outdated);
+    let is_certain = explained.is_reviewed == Some(true) && !explained.injected.is_empty();
+    let is_lasting = !SHORT_LIVED.contains(&&*explained.subject.kind);
+    (is_any && is_certain && is_lasting).then(|| pods::renew(&explained.subject))
+}

@@ -1,0 +1,216 @@
+//! The report of `explain` about workloads of a cluster.
+
+use serde_json::{Value, json};
+
+use super::line::{Line, not_opted_in, table};
+use crate::cli::cluster::{
+    injected::By,
+    pods::{Agent, RunningPod, Skipped},
+    subject::Subject,
+    unread::Missing,
+};
+use otel_webhook_inject::compiled::Freshness;
+use otel_webhook_review::one_line;
+
+/// How many pods of a group are named.
+const NAMED: usize = 3;
+
+/// The report: one entry for each workload.
+pub struct Answer {
+    /// The workloads.
+    pub workloads: Vec<Explained>,
+    /// What all results depend on, and is not known or not working.
+    pub caveats: Vec<String>,
+    /// The enabled languages.
+    pub languages: String,
+}
+
+/// The result for one workload.
+pub struct Explained {
+    /// The workload.
+    pub subject: Subject,
+    /// The controller of a pod, if its template is not known.
+    pub creator: Option<String>,
+    /// The results for a new pod.
+    pub lines: Vec<Line>,
+    /// Why there are none.
+    pub problem: Option<String>,
+    /// What could opt in the pod, and is not readable.
+    pub unread: Option<Missing>,
+    /// Whether API servers send the pod to a webhook that injects; none if this is not known.
+    pub is_reviewed: Option<bool>,
+    /// The languages that are injected into a new pod.
+    pub injected: Vec<&'static str>,
+    /// The containers that are added to a new pod.
+    pub added: Vec<Added>,
+    /// The running pods; none if they are not readable.
+    pub pods: Option<Vec<RunningPod>>,
+    /// How to inject into the running pods.
+    pub remedy: Option<String>,
+}
+
+/// An added container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// Whether it is an init container.
+    pub is_init: bool,
+    /// Its name.
+    pub name: String,
+    /// Its image.
+    pub image: String,
+}
+
+impl Explained {
+    /// Returns the empty result for a workload.
+    pub fn new(subject: Subject) -> Self {
+        Self {
+            subject,
+            creator: None,
+            lines: Vec::new(),
+            problem: None,
+            unread: None,
+            is_reviewed: None,
+            injected: Vec::new(),
+            added: Vec::new(),
+            pods: None,
+            remedy: None,
+        }
+    }
+
+    fn text(&self, languages: &str) -> Vec<String> {
+        let Subject { kind, namespace, name } = &self.subject;
+        let mut lines = vec![format!("{kind}/{name} in namespace {namespace}")];
+        lines.extend(self.creator.as_ref().map(|creator| {
+            format!(
+                "  created by {creator}; its template is not read, so this is about a pod such as this one"
+            )
+        }));
+        match (&self.problem, &self.unread) {
+            (Some(problem), _) => lines.push(format!("  {problem}")),
+            (None, Some(missing)) if self.lines.is_empty() => {
+                lines.push(format!("  whether a new pod opts in is unknown, since {missing}"));
+            }
+            (None, _) if self.lines.is_empty() => lines.push(not_opted_in(languages)),
+            (None, _) => lines.extend(table(&self.lines)),
+        }
+        for Added { is_init, name, image } in &self.added {
+            let what = if *is_init { "init container" } else { "container" };
+            lines.push(format!("  adds {what} {name}, image {image}"));
+        }
+        match &self.pods {
+            None => lines.push("  running pods: not readable by you".to_owned()),
+            Some(pods) if pods.is_empty() => lines.push("  running pods: none".to_owned()),
+            Some(pods) => {
+                lines.push(format!("  running pods: {}", pods.len()));
+                lines.extend(groups(pods));
+            }
+        }
+        lines.extend(self.remedy.as_ref().map(|remedy| format!("  to inject as into new pods: {remedy}")));
+        lines
+    }
+
+    fn object(&self, caveats: &[String]) -> Value {
+        let added = self.added.iter().map(
+            |Added { is_init, name, image }| json!({"container": name, "init": is_init, "image": image}),
+        );
+        let pods = self.pods.as_ref().map(|pods| pods.iter().map(pod_object).collect::<Vec<_>>());
+        let mut object = json!({
+            "kind": self.subject.kind,
+            "namespace": self.subject.namespace,
+            "name": self.subject.name,
+            "findings": self.lines.iter().map(Line::object).collect::<Vec<_>>(),
+            "reviewed": self.is_reviewed,
+            "added": added.collect::<Vec<_>>(),
+            "pods": pods,
+            "remedy": self.remedy,
+            "caveats": caveats.iter().cloned().chain(self.unread.iter().map(ToString::to_string)).collect::<Vec<_>>(),
+        });
+        if let Some(problem) = &self.problem {
+            object["problem"] = json!(problem);
+        }
+        object
+    }
+}
+
+impl Answer {
+    /// Returns the report as text.
+    pub fn text(&self) -> String {
+        let caveats = self.caveats.iter().map(|caveat| format!("warning: {caveat}"));
+        let head: Vec<String> = caveats.collect();
+        let parts = self.workloads.iter().map(|workload| workload.text(&self.languages));
+        let parts = std::iter::once(head).filter(|head| !head.is_empty()).chain(parts);
+        let written = |lines: Vec<String>| -> String {
+            lines.iter().flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
+        };
+        parts.map(written).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the report as JSON, with one object per workload.
+    pub fn objects(&self) -> impl Iterator<Item = Value> + '_ {
+        self.workloads.iter().map(|workload| workload.object(&self.caveats))
+    }
+}
+
+/// Returns a line for pods with the same state, in the order of the first of each.
+fn groups(pods: &[RunningPod]) -> Vec<String> {
+    let mut groups: Vec<(&RunningPod, Vec<&str>)> = Vec::new();
+    for pod in pods {
+        let same = |first: &RunningPod| first.injected == pod.injected && first.skipped == pod.skipped;
+        match groups.iter_mut().find(|(first, _)| same(first)) {
+            Some((_, names)) => names.push(&pod.name),
+            None => groups.push((pod, vec![&pod.name])),
+        }
+    }
+    let line = |(first, names): (&RunningPod, Vec<&str>)| {
+        let more = if names.len() > NAMED { ", …" } else { "" };
+        let shown = names[..names.len().min(NAMED)].join(", ");
+        format!("    {} ({shown}{more}): {}", names.len(), state(first))
+    };
+    groups.into_iter().map(line).collect()
+}
+
+fn state(pod: &RunningPod) -> String {
+    let mut said: Vec<String> = pod.injected.iter().map(agent).collect();
+    if said.is_empty() {
+        said.push("not injected".to_owned());
+    }
+    let skipped = pod.skipped.iter();
+    said.extend(
+        skipped.map(|Skipped { language, message, outcome }| format!("{language}: {outcome}: {message}")),
+    );
+    said.join("; ")
+}
+
+fn agent(agent: &Agent) -> String {
+    let by = match (agent.by, &agent.instrumentation) {
+        (By::Webhook, Some(name)) => format!(" by {name}"),
+        (By::Webhook, None) => String::new(),
+        (By::Operator, _) => " by the operator, or by the webhook without its status annotation".to_owned(),
+    };
+    let age = if agent.is_stale() { ", with an earlier configuration" } else { "" };
+    format!("{} injected{by}{age}", agent.language)
+}
+
+fn pod_object(pod: &RunningPod) -> Value {
+    let injected = pod.injected.iter().map(|agent| {
+        let configuration = match agent.freshness {
+            Some(Freshness::Current) => "current",
+            Some(Freshness::Stale) => "earlier",
+            Some(Freshness::Unknown) | None => "unknown",
+        };
+        json!({
+            "language": agent.language,
+            "by": agent.by.word(),
+            "instrumentation": agent.instrumentation,
+            "configuration": configuration,
+        })
+    });
+    let skipped = pod.skipped.iter().map(|Skipped { language, outcome, message }| {
+        json!({"language": language, "outcome": outcome, "reason": message})
+    });
+    json!({
+        "name": pod.name,
+        "injected": injected.collect::<Vec<_>>(),
+        "skipped": skipped.collect::<Vec<_>>(),
+    })
+}
