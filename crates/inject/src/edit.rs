@@ -15,6 +15,7 @@ use super::{
     json,
     pod::{Container, Mount, Pod, Unreadable},
     reason::Reason,
+    token_mount,
 };
 use otel_webhook_api::quantity::Quantity;
 
@@ -48,6 +49,8 @@ pub struct PodEdit<'p> {
     growth: Growth,
     /// The size of what is added, except for volumes, in bytes.
     added: usize,
+    /// The token's mount of added containers.
+    token_mount: Option<NewMount<'p>>,
     /// Whether to set `shareProcessNamespace`.
     pub share_process_namespace: bool,
 }
@@ -135,6 +138,7 @@ impl<'p> PodEdit<'p> {
             sidecars: Vec::new(),
             growth: Growth { pod: pod.size, most: max_pod_size },
             added: 0,
+            token_mount: token_mount::of(pod),
             share_process_namespace: false,
         }
     }
@@ -172,13 +176,15 @@ impl<'p> PodEdit<'p> {
     }
 
     /// Adds an init container.
-    pub fn add_init_container(&mut self, init: NewInitContainer<'p>) {
+    pub fn add_init_container(&mut self, mut init: NewInitContainer<'p>) {
+        token_mount::add(self.token_mount.as_ref(), &mut init.container);
         self.added += json::of(&init.container).len();
         self.init_containers.push(init);
     }
 
     /// Appends a container.
-    pub fn add_sidecar(&mut self, sidecar: NewContainer<'p>) {
+    pub fn add_sidecar(&mut self, mut sidecar: NewContainer<'p>) {
+        token_mount::add(self.token_mount.as_ref(), &mut sidecar);
         self.added += json::of(&sidecar).len();
         self.sidecars.push(sidecar);
     }

@@ -19,7 +19,7 @@
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], [`size`], `input`
 //! - the choice: `mark`, `containers`, `select`, `decide`
-//! - edits: [`env`], `edit`, `container`, `autoscaler`, `stamp`, `patch`
+//! - edits: [`env`], `token_mount`, `edit`, `container`, `autoscaler`, `stamp`, `patch`
 //! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
 //! - one language in one pod: `injection`, `target`, `agents`; `architecture`, `warning` and `message` look
 //!   at the result
@@ -76,6 +76,7 @@ mod storage;
 mod target;
 pub mod template;
 pub mod text;
+mod token_mount;
 mod warning;
 pub mod workload;
 

@@ -107,6 +107,8 @@ pub struct Spec<'a> {
     pub service_account_name: Text<'a>,
     /// The same by its deprecated name.
     pub service_account: Text<'a>,
+    /// Whether the ServiceAccount's token is mounted, if the pod says so.
+    pub automount_service_account_token: Option<bool>,
     /// The priority class.
     pub priority_class_name: Text<'a>,
     /// The deadline of the pod, for quotas only.

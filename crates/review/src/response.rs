@@ -31,10 +31,9 @@ pub struct Panicked;
 
 /// The audit annotation with the decision.
 ///
-/// Two names, since most injected pods are reviewed twice: the API server calls
-/// again when anything changed the pod afterwards, such as the service account's
-/// mount in the new init container. It does not overwrite an annotation, and
-/// would log a warning for every pod.
+/// Two names, since an injected pod may be reviewed twice: the API server calls
+/// again when anything changed the pod afterwards, such as another webhook. It does
+/// not overwrite an annotation, and would log a warning for every such pod.
 #[derive(Debug)]
 struct Audit {
     /// Whether it has the second name: the pod was already injected.

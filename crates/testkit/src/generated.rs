@@ -5,3 +5,4 @@ pub mod choices;
 pub mod mistakes;
 pub mod namespaces;
 pub mod pods;
+pub mod tokens;

@@ -8,5 +8,6 @@ pub mod invariants;
 pub mod namespace;
 pub mod quota;
 pub mod sanity;
+pub mod service_account;
 pub mod sidecar;
 pub mod validity;

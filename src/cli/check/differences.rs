@@ -18,7 +18,7 @@ use seen::Seen;
 type Rule = fn(&Seen<'_>) -> bool;
 
 /// The rules, by number.
-static RULES: [(u8, Rule); 30] = [
+static RULES: [(u8, Rule); 31] = [
     (1, by_pod::original_kept),
     (2, by_finding::every_target_skipped),
     (3, by_pod::extension_has_pull_policy),
@@ -46,6 +46,7 @@ static RULES: [(u8, Rule); 30] = [
     (28, by_instrumentation::image_follows_default),
     (29, by_pod::node_name_added),
     (30, by_finding::helpers_skipped),
+    (31, by_pod::token_mounted),
     (32, by_finding::bounded_by_namespace),
     (33, |seen| seen.has("PodTooLarge")),
     (34, by_instrumentation::attribute_encoded),

@@ -17,4 +17,5 @@ mod owners;
 mod properties;
 mod reasons;
 mod scripts;
+mod tokens;
 mod web_servers;

@@ -15,6 +15,9 @@ const ORIGINAL: &str = "OTEL_INJECT_ORIGINAL_";
 /// The variable of the node's name.
 const NODE_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
 
+/// How the names of volumes with the ServiceAccount's token begin.
+const TOKEN_VOLUME: &str = "kube-api-access-";
+
 /// Variables that the operator adds again if they are already set.
 const REPEATED: [&str; 2] = ["OTEL_RESOURCE_ATTRIBUTES_POD_NAME", NODE_NAME];
 
@@ -174,6 +177,14 @@ pub fn extended_twice(seen: &Seen<'_>) -> bool {
         let mut names = language.extended.iter().chain(&[ATTRIBUTES]);
         names.any(|name| entries(&container["env"], name).count() > 1)
     })
+}
+
+/// D31: added containers have the token. A clone has what its original mounts.
+pub fn token_mounted(seen: &Seen<'_>) -> bool {
+    let is_token = |mount: &Value| mount["name"].as_str().is_some_and(|name| name.starts_with(TOKEN_VOLUME));
+    let is_own = |added: &Value| containers(seen.case.pod).any(|own| own["name"] == added["name"]);
+    let is_added = |one: &&Value| !is_own(one) && one["name"] != language::WEB_SERVER_CLONE;
+    containers(seen.after).filter(is_added).any(|added| items(&added["volumeMounts"]).any(is_token))
 }
 
 /// D27: the ReplicaSet has another controller than a Deployment, which gives the service its name.

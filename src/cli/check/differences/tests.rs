@@ -132,13 +132,13 @@ fn recorded_differences_from_the_operator_are_derived() {
             }
         }
         // An unknown name is reported, regardless of the rest of the list. The cases were
-        // recorded before D29, before Go's sidecar kept what the application has itself (D12), and
+        // recorded before D29 and D31, before Go's sidecar kept what the application has itself (D12), and
         // before a language's addresses stood at the head (D13).
         let keeps = items(&case["diverges"]).any(|mark| mark == "O15");
         let resources = case["instrumentations"].to_string();
         let addresses = ["OTEL_NODE_IP", "OTEL_POD_IP"].iter().any(|name| resources.contains(name));
         let is_known = |number: u8| match number {
-            5 | 29 => true,
+            5 | 29 | 31 => true,
             12 => keeps,
             13 => addresses,
             _ => false,
@@ -241,6 +241,20 @@ fn differences_newer_than_the_recorded_cases_are_derived() {
         go["spec"]["containers"][1]["env"] = json!([{"name": ATTRIBUTES, "value": own}]);
         assert_eq!(of_pod(&go, "shop", &plain, &settings), expected, "{own}");
     }
+}
+
+#[test]
+fn the_token_in_added_containers_is_a_difference_of_pods_that_have_it() {
+    let plain = [instrumentation("a", &json!({}))];
+    let mut listed = pod(&[("inject-java", "true"), ("container-names", "app")]);
+    assert_eq!(told(&listed, &plain, InitResources::Exact), "");
+    listed["spec"]["volumes"] = json!([{"name": "kube-api-access-x", "projected": {"sources": []}}]);
+    let mount =
+        json!({"name": "kube-api-access-x", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"});
+    for container in listed["spec"]["containers"].as_array_mut().expect("containers") {
+        container["volumeMounts"] = json!([mount]);
+    }
+    assert_eq!(told(&listed, &plain, InitResources::Exact), "D31");
 }
 
 #[test]
