@@ -27,8 +27,10 @@ mod paths;
 mod reasons;
 mod reinvocation;
 mod resources;
+mod reviews;
 mod selection;
 mod tenants;
+mod tokens;
 mod workloads;
 
 use crate::cluster::Cluster;
@@ -60,6 +62,9 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("a_sidecar_added_later_leaves_java_injected_once", reinvocation::java),
     ("a_sidecar_added_later_leaves_sdk_injected_once", reinvocation::sdk),
     ("a_sidecar_added_later_counts_what_was_asked_in_vain_once", reinvocation::in_vain),
+    ("a_pod_is_reviewed_once_with_and_without_a_token", reviews::once),
+    ("a_pod_is_reviewed_twice_only_if_limit_ranger_sets_more", reviews::with_limits),
+    ("a_pod_with_mounts_in_the_tokens_place_is_reviewed_twice", reviews::twice),
     ("a_replaced_certificate_costs_no_pod_its_agent", certificate::replaced),
     ("a_cron_jobs_pod_is_named_after_it", owners::cron_job),
     ("a_stateful_sets_pod_is_named_after_it", owners::stateful_set),
@@ -110,6 +115,7 @@ const EXTREMES: Group<Cluster> = &[
 /// In a namespace that is not sent to any webhook.
 const GENERATED: Group<Cluster> = &[
     ("a_generated_pod_that_is_taken_is_taken_injected_too", generated::taken),
+    ("a_generated_pod_is_the_same_after_one_review_and_after_two", tokens::same_pod),
     ("a_mistake_in_an_instrumentation_refuses_no_generated_pod", generated::taken_with_mistakes),
 ];
 
