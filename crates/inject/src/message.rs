@@ -33,7 +33,7 @@ pub fn of(findings: &[Finding]) -> Option<String> {
         }
     }
     if more > 0 {
-        text += &format!("\nand {more} more warnings");
+        text.extend(["\nand ", &more.to_string(), " more warnings"]);
     }
     (!text.is_empty()).then_some(text)
 }
