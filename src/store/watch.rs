@@ -7,6 +7,7 @@
 mod changes;
 mod lists;
 mod pace;
+mod pages;
 mod seen;
 mod watched;
 

@@ -100,7 +100,7 @@ const ROTATIONS: Group<Cluster> = &[("managed_rotations_cost_no_pod_its_agent", 
 /// Each with a control plane of its own.
 const OWN_CLUSTERS: Group<Cluster> = &[
     ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
-    ("large_instrumentations_do_not_fill_the_memory", large::start_up),
+    ("large_objects_do_not_fill_the_memory", large::start_up),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
 ];

@@ -1,19 +1,17 @@
 //! All watches as one stream of changes.
 
-use std::time::Duration;
-
 use futures::{
     Stream, StreamExt, future,
     stream::{self, BoxStream},
 };
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAccount};
 use kube::{
-    Api, Client,
+    Client,
     api::ApiResource,
-    runtime::{WatchStreamExt, utils::Backoff, watcher, watcher::Event},
+    runtime::{watcher, watcher::Event},
 };
 
-use super::{seen::Seen, watched::Watched};
+use super::{pages::events, seen::Seen, watched::Watched};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
 
@@ -34,31 +32,12 @@ pub fn changes(client: &Client) -> impl Stream<Item = Change> + use<> {
         (ApiResource::erase::<ResourceQuota>(&()), Watched::Limit(LimitKind::Quota)),
         (ApiResource::erase::<ServiceAccount>(&()), Watched::Limit(LimitKind::ServiceAccount)),
     ];
-    stream::select_all(watches.map(|(kind, watched)| watch(Api::all_with(client.clone(), &kind), watched)))
-}
-
-/// Waits longer after each failed list. Each attempt begins with an event, which would reset the usual backoff; this
-/// one is reset after two minutes without an error.
-#[derive(Default)]
-struct Patient(watcher::DefaultBackoff);
-
-impl Iterator for Patient {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        self.0.next()
-    }
-}
-
-impl Backoff for Patient {
-    fn reset(&mut self) {}
+    stream::select_all(watches.map(|(kind, watched)| watch(client, &kind, watched)))
 }
 
 /// Watches objects of one kind.
-fn watch(api: Api<Seen>, watched: Watched) -> BoxStream<'static, Change> {
-    let config = watcher::Config::default().page_size(watched.page_size());
-    let events = watcher(api, config).backoff(Patient::default());
-    let changes = events.map(move |told| Change { watched, told });
+fn watch(client: &Client, kind: &ApiResource, watched: Watched) -> BoxStream<'static, Change> {
+    let changes = events(client, kind).map(move |told| Change { watched, told });
     changes.filter(|change| future::ready(!change.is_irrelevant())).boxed()
 }
 

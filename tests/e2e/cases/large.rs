@@ -1,12 +1,14 @@
-//! Instrumentations as large as the API server stores them: the webhook starts within the memory of its container.
+//! Instrumentations and ServiceAccounts as large as the API server stores them: the webhook starts within the memory
+//! of its container.
 
+use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::{
     Api, Client,
     api::{DynamicObject, PostParams},
     core::{ApiResource, GroupVersionKind},
 };
 use otel_webhook_testkit::{cluster::control_plane::ControlPlane, runner::note};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cases::generated::client;
 use crate::cluster::Cluster;
@@ -38,18 +40,26 @@ pub fn start_up(_: &Cluster) {
     assert_eq!(webhook.metric("otel_webhook_instrumentations"), COUNT);
     assert_eq!(webhook.metric("otel_webhook_instrumentations_too_large"), COUNT);
     let peak = webhook.peak_memory();
-    note(&format!("{COUNT} large Instrumentations, none of them used: at most {peak} KiB of memory"));
+    note(&format!(
+        "{COUNT} large Instrumentations, none of them used, and as many large ServiceAccounts: at most {peak} KiB of memory"
+    ));
     assert!(peak < LIMIT, "at most {peak} KiB of memory were used, and the limit is {LIMIT} KiB");
 }
 
 async fn create(client: &Client, name: &str) {
+    let long = "a".repeat(LARGEST);
     let kind = GroupVersionKind::gvk("opentelemetry.io", "v1alpha1", "Instrumentation");
     let kind = ApiResource::from_gvk_with_plural(&kind, "instrumentations");
-    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "large", &kind);
-    let spec = json!({"env": [{"name": "A", "value": "a".repeat(LARGEST)}]});
-    let object = json!({
-        "apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": name}, "spec": spec,
-    });
+    store(client, &kind, name, json!({"spec": {"env": [{"name": "A", "value": long}]}})).await;
+    let kind = ApiResource::erase::<ServiceAccount>(&());
+    store(client, &kind, name, json!({"secrets": [{"name": long}]})).await;
+}
+
+async fn store(client: &Client, kind: &ApiResource, name: &str, mut object: Value) {
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "large", kind);
+    object["apiVersion"] = kind.api_version.as_str().into();
+    object["kind"] = kind.kind.as_str().into();
+    object["metadata"] = json!({"name": name});
     let sent: DynamicObject = serde_json::from_value(object).expect("an object");
-    api.create(&PostParams::default(), &sent).await.expect("the Instrumentation is stored");
+    api.create(&PostParams::default(), &sent).await.expect("the object is stored");
 }

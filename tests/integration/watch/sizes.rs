@@ -103,19 +103,19 @@ async fn instrumentations_beyond_what_all_may_have_are_not_used() {
 }
 
 #[tokio::test]
-async fn what_users_of_a_namespace_create_is_listed_in_small_pages() {
+async fn only_large_objects_are_listed_in_small_pages() {
     let server = Server::empty();
     let names: Vec<_> = (0..45).map(|number| format!("i-{number:02}")).collect();
-    server.list("instrumentations", Listing::Items(names.iter().map(|name| sized(name, KIB)).collect()));
-    server.list(
-        "serviceaccounts",
-        Listing::Items((0..21).map(|number| account(&format!("a-{number}"), true)).collect()),
-    );
+    let large = names.iter().map(|name| sized(name, 100 * KIB)).collect();
+    server.list("instrumentations", Listing::Items(large));
+    let accounts = (0..1_201).map(|number| account(&format!("a-{number}"), true));
+    server.list("serviceaccounts", Listing::Items(accounts.collect()));
     let following = server.follow();
     following.ready().await;
     let pages = |plural: &str| server.state().pages[plural].clone();
-    assert_eq!(pages("instrumentations"), [8, 8, 8, 8, 8, 5]);
-    assert_eq!(pages("serviceaccounts"), [8, 8, 5]);
+    // The first page has 9 MB, and is not read to its end.
+    assert_eq!(pages("instrumentations"), [45, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1]);
+    assert_eq!(pages("serviceaccounts"), [500, 500, 201]);
     let snapshot = following.store.snapshot();
     let known = snapshot.catalogue.namespace(NAMESPACE).expect("known");
     let known: Vec<_> = known.instrumentations.iter().map(|stored| stored.name().clone()).collect();
