@@ -134,8 +134,12 @@ fn annotation(metadata: &str, key: &str) -> String {
     format!("{metadata}.annotations[{ANNOTATION_PREFIX}{key}]")
 }
 
+/// How many unknown annotations of an object are reported one by one: each is compared with all valid ones.
+const MOST_UNKNOWN: usize = 10;
+
 fn check_keys(verdict: &mut Verdict, metadata: &Value, path: &str) {
-    for key in ours(metadata).filter(|key| !is_valid(key)) {
+    let mut unknown = ours(metadata).filter(|key| !is_valid(key));
+    for key in unknown.by_ref().take(MOST_UNKNOWN) {
         let message = if key.starts_with("default-auto-instrumentation-") && key.ends_with("-image") {
             format!("the annotation {ANNOTATION_PREFIX}{key} only has an effect on Instrumentations")
         } else {
@@ -143,6 +147,11 @@ fn check_keys(verdict: &mut Verdict, metadata: &Value, path: &str) {
             format!("unknown annotation {ANNOTATION_PREFIX}{key}{suggestion}")
         };
         verdict.warn("unknown-annotation", annotation(path, key), message);
+    }
+    let more = unknown.count();
+    if more > 0 {
+        let message = format!("{more} more unknown annotations with the prefix {ANNOTATION_PREFIX}");
+        verdict.warn("unknown-annotation", format!("{path}.annotations"), message);
     }
 }
 

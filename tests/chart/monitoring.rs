@@ -112,9 +112,7 @@ fn every_webhook_matches(pattern: &str) {
 fn an_outage_is_seen_within_two_minutes() {
     let objects = objects_with(&["prometheusRule.enabled=true"]);
     let rules = the(&objects, "PrometheusRule")["spec"]["groups"][0]["rules"].clone();
-    for (name, waits) in
-        [("OtelWebhookAbsent", Value::from("1m")), ("OtelWebhookFailingOpen", Value::Null)]
-    {
+    for (name, waits) in [("OtelWebhookAbsent", Value::from("1m")), ("OtelWebhookFailingOpen", Value::Null)] {
         let rule = rules.as_array().expect("rules").iter().find(|rule| rule["alert"] == name);
         assert_eq!(rule.expect("an alert")["for"], waits, "{name}");
     }

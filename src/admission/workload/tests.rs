@@ -97,6 +97,22 @@ fn unknown_annotations_are_reported() {
 }
 
 #[test]
+fn only_the_first_of_many_unknown_annotations_are_reported_one_by_one() {
+    let many: serde_json::Map<_, _> =
+        (0..5_000).map(|number| (format!("a-{number:04}"), json!(""))).collect();
+    let said = of_template(&Value::Object(many));
+    assert_eq!(said.len(), 11);
+    let at = "spec.template.metadata.annotations";
+    let tenth = format!(
+        "{at}[instrumentation.opentelemetry.io/a-0009]: unknown annotation instrumentation.opentelemetry.io/a-0009"
+    );
+    assert_eq!(said[9], tenth);
+    let rest =
+        format!("{at}: 4990 more unknown annotations with the prefix instrumentation.opentelemetry.io/");
+    assert_eq!(said[10], rest);
+}
+
+#[test]
 fn findings_are_reported() {
     for (annotations, expected) in [
         (
