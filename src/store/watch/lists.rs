@@ -1,6 +1,6 @@
 //! Applies the events of the watches to the store, and tracks the progress of their lists.
 
-use std::{collections::BTreeSet, mem};
+use std::{collections::BTreeSet, error::Error, mem};
 
 use kube::runtime::{watcher, watcher::Event};
 
@@ -166,7 +166,12 @@ impl Advice<'_> {
 
 impl std::fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.error)?;
+        let text = self.error.to_string();
+        f.write_str(&text)?;
+        // A failed connection is only "client error (Connect)"; the reason is at the end of the chain.
+        if let Some(cause) = root_cause(self.error).filter(|cause| !text.contains(cause)) {
+            write!(f, ": {cause}")?;
+        }
         match (self.status(), self.watched) {
             (404, Watched::Instrumentation) => {
                 write!(f, "; is the CRD installed? `otel-webhook crd | kubectl apply --server-side -f -`")
@@ -177,5 +182,33 @@ impl std::fmt::Display for Advice<'_> {
             }
             _ => Ok(()),
         }
+    }
+}
+
+fn root_cause(error: &dyn Error) -> Option<String> {
+    std::iter::successors(error.source(), |&error| error.source()).last().map(ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("client error (Connect)")]
+    struct Connect(#[source] io::Error);
+
+    #[test]
+    fn the_cause_of_a_failed_watch_is_told_once() {
+        let told = |error: watcher::Error| Advice { error: &error, watched: Watched::Namespace }.to_string();
+        let refused = Connect(io::ErrorKind::ConnectionRefused.into());
+        let error = watcher::Error::InitialListFailed(kube::Error::Service(refused.into()));
+        let expected =
+            "failed to perform initial object list: ServiceError: client error (Connect): connection refused";
+        assert_eq!(told(error), expected);
+        let plain: io::Error = io::ErrorKind::ConnectionRefused.into();
+        let error = watcher::Error::InitialListFailed(kube::Error::Service(plain.into()));
+        assert_eq!(told(error), "failed to perform initial object list: ServiceError: connection refused");
     }
 }
