@@ -71,7 +71,9 @@ fn check(cluster: &Cluster, account: &str, granted: &BTreeSet<String>, elsewhere
 pub fn complaints(cluster: &Cluster) {
     let log = cluster.plane.api_server_log();
     let ours = log.iter().filter(|line| line.contains("pods.otel-webhook.io"));
-    // It is right where the webhook was stopped on purpose.
-    let complaints: Vec<_> = ours.filter(|line| !line.contains("connection refused")).collect();
+    // It is right where the webhook was stopped on purpose, or hung for ten pods: two lines for each.
+    let (late, others): (Vec<_>, Vec<_>) = ours.partition(|line| line.contains("context deadline exceeded"));
+    assert!(late.len() <= 20, "{} of them, such as {}", late.len(), late[0]);
+    let complaints: Vec<_> = others.iter().filter(|line| !line.contains("connection refused")).collect();
     assert!(complaints.is_empty(), "{} of them, such as {}", complaints.len(), complaints[0]);
 }

@@ -220,9 +220,8 @@ fn wait_until_known(cluster: &Cluster) {
             ["create", "--namespace", namespace, "--output", "json", "--dry-run=server", "--filename", "-"];
         let ran = cluster.plane.kubectl_in(&args, &pod.to_string());
         let made: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
-        let said = |name: &str| made["metadata"]["annotations"][name].as_str().unwrap_or_default();
-        let is_known = said("otel-webhook/status").contains("ResourcesRefused")
-            && said("otel-webhook/message").contains("LimitRange \"last\"");
+        let status = made["metadata"]["annotations"]["otel-webhook/status"].as_str().unwrap_or_default();
+        let is_known = status.contains("ResourcesRefused") && status.contains("LimitRange \\\"last\\\"");
         (ran.ok && is_known).then_some(())
     });
 }
