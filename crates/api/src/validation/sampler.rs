@@ -23,7 +23,8 @@ static WHOLE: LazyLock<Regex> = LazyLock::new(|| Regex::new(INTERVAL).expect("a 
 pub fn check(verdict: &mut Verdict, sampler: &Value) {
     let argument = sampler["argument"].as_str().unwrap_or_default();
     match sampler["type"].as_str() {
-        None if sampler["type"].is_null() => {
+        // Without an argument nothing is lost: each agent uses its own default.
+        None if sampler["type"].is_null() && !argument.is_empty() => {
             let message = "is not set; each agent uses its own default, and the argument is ignored";
             verdict.warn("sampler-type-not-set", "spec.sampler.type", message);
         }
