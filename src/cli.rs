@@ -104,27 +104,29 @@ pub fn run() -> ExitCode {
 
 fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
     match command {
-        Command::Demo(flags) => return demo::run(flags),
-        Command::Serve(flags) => return serve::run(flags),
-        Command::Inject(args) => return inject::run(args),
-        Command::Explain(args) => return explain::run(args),
-        Command::Validate(args) => return validate::run(args),
-        Command::Default(args) => return default::run(args),
-        Command::Certs(args) => return certs::run(args),
-        Command::Rbac(args) => return rbac::run(args),
-        Command::Check(args) => return check::run(args),
+        Command::Demo(flags) => demo::run(flags),
+        Command::Serve(flags) => serve::run(flags),
+        Command::Inject(args) => inject::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Validate(args) => validate::run(args),
+        Command::Default(args) => default::run(args),
+        Command::Certs(args) => certs::run(args),
+        Command::Rbac(args) => rbac::run(args),
+        Command::Check(args) => check::run(args),
         Command::Crd { output } => {
             let text = match output {
                 Format::Yaml => crd_yaml(),
                 Format::Json => format!("{}\n", crd::crd()),
             };
-            return output::finish(io::stdout().write_all(text.as_bytes()), ExitCode::SUCCESS);
+            output::finish(io::stdout().write_all(text.as_bytes()), ExitCode::SUCCESS)
         }
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Cli::command(), "otel-webhook", &mut io::stdout());
+            // It panics if it cannot write, as to a closed pipe.
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "otel-webhook", &mut script);
+            output::finish(io::stdout().write_all(&script), ExitCode::SUCCESS)
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the CustomResourceDefinition as YAML.

@@ -1,6 +1,7 @@
 //! `demo`: runs the server, sends it one recorded review over TLS and shows the result.
 
 use std::{
+    io::{self, Write},
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     process::ExitCode,
@@ -51,6 +52,12 @@ pub struct DemoFlags {
     serve: bool,
 }
 
+/// Prints a part of the report. A closed pipe, as with `| head`, is no error.
+fn say(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    output::finish(out.write_all(text.as_bytes()).and_then(|()| out.flush()), ExitCode::SUCCESS).map(drop)
+}
+
 /// The demo's server.
 struct Demo {
     address: SocketAddr,
@@ -71,28 +78,28 @@ pub fn run(flags: &DemoFlags) -> Result<ExitCode, Failure> {
 async fn show(flags: &DemoFlags) -> Result<ExitCode, Failure> {
     let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
     let demo = Demo::start()?;
-    println!(
-        "Serving on https://{} with a temporary self-signed certificate and the Instrumentations of examples/.",
+    say(&format!(
+        "Serving on https://{} with a temporary self-signed certificate and the Instrumentations of examples/.\n",
         demo.address
-    );
+    ))?;
     let began = Instant::now();
     let mut connection = demo.connect().await?;
     let handshake = began.elapsed();
     let began = Instant::now();
     let answer = review(&mut connection).await?;
     let first = began.elapsed();
-    println!("{}", report(&answer)?);
+    say(&format!("{}\n", report(&answer)?))?;
     // The first review is slower because of cold caches. API servers keep their connections as well.
     let began = Instant::now();
     review(&mut connection).await?;
-    println!(
-        "TLS handshake {handshake:.1?}, first review {first:.1?}, the same again {:.1?}.\n",
+    say(&format!(
+        "TLS handshake {handshake:.1?}, first review {first:.1?}, the same again {:.1?}.\n\n",
         began.elapsed()
-    );
+    ))?;
     if flags.serve {
         demo.keep_serving(&mut signals).await?;
     } else {
-        next_steps();
+        say(NEXT_STEPS)?;
     }
     demo.shutdown.stop();
     demo.served.await.map_err(Failure::failed)?;
@@ -138,11 +145,10 @@ impl Demo {
         let files = Files::write(&self.ca_pem)?;
         let folder = files.0.display();
         let (port, path) = (self.address.port(), Endpoint::MutatePod.path());
-        println!("The server is still running; stop it with Ctrl-C. In another terminal:\n");
-        println!(
-            "  curl --cacert {folder}/ca.crt -H 'Content-Type: application/json' \
-             --data-binary @{folder}/review.json https://localhost:{port}{path}\n"
-        );
+        say(&format!(
+            "The server is still running; stop it with Ctrl-C. In another terminal:\n\n  curl --cacert {folder}/ca.crt -H 'Content-Type: application/json' \
+             --data-binary @{folder}/review.json https://localhost:{port}{path}\n\n"
+        ))?;
         signals.recv().await;
         Ok(())
     }
@@ -243,12 +249,10 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("-")
 }
 
-fn next_steps() {
-    println!(
-        "What to try next:
+const NEXT_STEPS: &str = "\
+What to try next:
   otel-webhook demo --serve                                        the same, and curl against it
   otel-webhook explain -f examples/deployment.yaml --source examples    why, and why not
   otel-webhook inject  -f examples/deployment.yaml --source examples -o diff
-  otel-webhook serve --help                                        in a cluster"
-    );
-}
+  otel-webhook serve --help                                        in a cluster
+";

@@ -1,5 +1,7 @@
 //! How streams of documents come in and go out.
 
+use std::process::{Command, Stdio};
+
 use super::{INSTRUMENTATION, inject, pod, run, succeed, values};
 
 #[test]
@@ -148,4 +150,18 @@ fn the_servers_other_source_is_no_directory_by_accident() {
     assert!(named.iter().all(|part| refused.err.contains(part)), "{}", refused.err);
     let path = dir.path().join("kubernetes");
     succeed(&["explain", "-f", "-", "--source", path.to_str().unwrap()], "");
+}
+
+/// As with `| head -1`, whose pipe is closed while the program still writes.
+#[test]
+fn a_closed_pipe_ends_every_subcommand_quietly() {
+    for arguments in [&["demo"][..], &["completions", "bash"], &["crd"], &["rbac"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_otel-webhook"));
+        let command = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut running = command.stderr(Stdio::piped()).spawn().expect("the program starts");
+        drop(running.stdout.take());
+        let output = running.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*said), (Some(0), ""), "{arguments:?}");
+    }
 }
