@@ -42,6 +42,7 @@ pub const GROUPS: &[Group<Cluster>] = &[ROTATIONS, OWN_WEBHOOK, OWN_CLUSTERS, EX
 /// Cases about the cluster's own webhook.
 const OWN_WEBHOOK: Group<Cluster> = &[
     ("the_committed_manifests_are_accepted", manifests::accepted),
+    ("deleting_the_manifests_by_the_selector_keeps_the_crd", manifests::deleted_but_for_the_crd),
     ("the_first_case_injects_a_deployments_pod", first_case::deployment),
     ("a_namespace_asks_for_all_its_pods", namespaces::opt_in),
     ("an_instrumentation_of_another_namespace_is_used_by_name", namespaces::other_namespace),
