@@ -27,11 +27,11 @@ mod shutdown;
 mod turn;
 
 pub use admin::admin_router;
-pub use body_memory::BODY_LIMIT;
+pub use body_memory::BodyLimits;
 pub use connection::Transport;
 pub use endpoint::Endpoint;
 pub use files::raise_file_limit;
 pub use health::{Condition, Health};
 pub use listen::{ListenError, Listening};
-pub use router::{REVIEW_MEMORY, webhook_router, webhook_router_within};
+pub use router::{webhook_router, webhook_router_within};
 pub use shutdown::{Phases, Shutdown, TerminationSignals};

@@ -147,6 +147,7 @@ pub fn run(flags: &ServeFlags) -> Result<ExitCode, Failure> {
 
 async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failure> {
     flags.certificate.check()?;
+    let bodies = flags.limits.bodies()?;
     let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
     let running = Running {
         health: Arc::new(Health::new()),
@@ -167,8 +168,7 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
     let webhook = bind("webhook", flags.listen)?;
     let admin = bind("admin", flags.admin_listen)?.with_max_connections(ADMIN_CONNECTIONS);
     let grace = Duration::from_secs(flags.shutdown_grace);
-    let memory = flags.limits.max_review_memory;
-    let router = webhook_router_within(Arc::new(admission), Arc::clone(&running.metrics), memory);
+    let router = webhook_router_within(Arc::new(admission), Arc::clone(&running.metrics), bodies);
     ports.spawn("the webhook port", webhook.serve(router, transport, running.shutdown.phases(), grace));
     let router = admin_router(Arc::clone(&running.health), Arc::clone(&running.metrics));
     let served = admin.serve(router, Transport::Plain, running.shutdown.phases(), grace);

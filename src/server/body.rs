@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    body_memory::{BODY_LIMIT, BodyMemory, Held},
+    body_memory::{BodyMemory, Held},
     deadline::Deadline,
     refusal::Refusal,
 };
@@ -32,8 +32,8 @@ pub async fn read(
 ) -> Result<Held, Refusal> {
     let declared = declared_length(headers);
     // A content length above the limit is rejected before the body is read.
-    if declared.is_some_and(|length| length > BODY_LIMIT) {
-        return Err(Refusal::TooLarge);
+    if declared.is_some_and(|length| length > memory.largest) {
+        return Err(Refusal::TooLarge(memory.largest));
     }
     let first = declared.unwrap_or(UNDECLARED).min(FIRST_STEP);
     let permit = time::timeout_at(deadline.at, memory.take(first)).await;
@@ -41,7 +41,7 @@ pub async fn read(
     let mut arriving = Arriving {
         buffer: Vec::with_capacity(first),
         permit,
-        most: declared.unwrap_or(BODY_LIMIT),
+        most: declared.unwrap_or(memory.largest),
         waits: false,
     };
     let began = Instant::now();
@@ -85,8 +85,8 @@ impl Arriving {
 
     async fn add(&mut self, data: &Bytes, memory: &BodyMemory) -> Result<(), Refusal> {
         let length = self.buffer.len() + data.len();
-        if length > BODY_LIMIT {
-            return Err(Refusal::TooLarge);
+        if length > memory.largest {
+            return Err(Refusal::TooLarge(memory.largest));
         }
         let held = self.permit.num_permits();
         if length > held {
@@ -115,6 +115,8 @@ mod tests {
     use super::*;
     use crate::telemetry::ReviewOutcome;
 
+    const BODY_LIMIT: usize = 8 * 1024 * 1024;
+
     async fn read_with(
         headers: &HeaderMap,
         body: Body,
@@ -122,7 +124,7 @@ mod tests {
         patience: Duration,
     ) -> Result<Held, Refusal> {
         let deadline = Deadline { at: Instant::now() + patience, patience };
-        read(headers, body, &BodyMemory::new(memory), deadline).await
+        read(headers, body, &BodyMemory::of_bytes(BODY_LIMIT, memory), deadline).await
     }
 
     async fn read_all(body: Body) -> Result<Held, Refusal> {
@@ -143,7 +145,7 @@ mod tests {
         let read = read_all(body(BODY_LIMIT)).await.expect("within the limit");
         assert_eq!(read.bytes.len(), BODY_LIMIT);
         let refusal = read_all(body(BODY_LIMIT + 1)).await;
-        assert!(matches!(refusal, Err(Refusal::TooLarge)), "{refusal:?}");
+        assert!(matches!(refusal, Err(Refusal::TooLarge(BODY_LIMIT))), "{refusal:?}");
     }
 
     #[tokio::test]
@@ -160,7 +162,7 @@ mod tests {
     async fn a_content_length_above_the_limit_is_rejected_without_reading() {
         let refusal =
             read_with(&declaring(BODY_LIMIT + 1), never(), BODY_LIMIT, Duration::from_secs(10)).await;
-        assert!(matches!(refusal, Err(Refusal::TooLarge)), "{refusal:?}");
+        assert!(matches!(refusal, Err(Refusal::TooLarge(BODY_LIMIT))), "{refusal:?}");
     }
 
     #[tokio::test]

@@ -14,8 +14,21 @@ use tokio::{
     time::{self, Instant},
 };
 
-/// The largest body, in bytes. Objects in etcd have at most 1.5 MiB; a review contains at most two, and JSON escapes.
-pub const BODY_LIMIT: usize = 8 * 1024 * 1024;
+/// The bounds of bodies, in MiB.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyLimits {
+    /// The largest body.
+    pub each: u32,
+    /// The memory for the bodies of all requests.
+    pub together: u32,
+}
+
+impl Default for BodyLimits {
+    /// Objects in etcd have at most 1.5 MiB; a review contains at most two, and JSON escapes.
+    fn default() -> Self {
+        Self { each: 8, together: 32 }
+    }
+}
 
 /// How long a body may take to arrive while others wait for memory.
 pub const GRACE: Duration = Duration::from_secs(1);
@@ -25,15 +38,24 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A number of bytes. A body takes its share while it arrives, and returns it when its response is written.
 pub struct BodyMemory {
+    /// The size of the largest body, in bytes.
+    pub largest: usize,
     bytes: Arc<Semaphore>,
     waiting: AtomicUsize,
     wanted: Notify,
 }
 
 impl BodyMemory {
-    /// Returns a budget of so many bytes.
-    pub fn new(bytes: usize) -> Self {
+    /// Returns the budget for bodies within these bounds.
+    pub fn new(limits: BodyLimits) -> Self {
+        let bytes = |mebibytes| usize::try_from(mebibytes).unwrap_or(usize::MAX).saturating_mul(1024 * 1024);
+        Self::of_bytes(bytes(limits.each), bytes(limits.together))
+    }
+
+    /// Returns a budget of so many bytes for all bodies.
+    pub fn of_bytes(largest: usize, bytes: usize) -> Self {
         Self {
+            largest,
             bytes: Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))),
             waiting: AtomicUsize::new(0),
             wanted: Notify::new(),
@@ -132,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_response_keeps_a_part_of_the_memory_until_it_is_dropped() {
-        let memory = BodyMemory::new(100);
+        let memory = BodyMemory::of_bytes(100, 100);
         let held = Held::new(vec![0; 90], memory.take(90).await);
         assert!(memory.take(20).now_or_never().is_none(), "10 of 100 are left");
         let response = held.exchange(vec![1; 30]);
@@ -145,7 +167,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_unfinished_body_gives_up_its_memory_when_others_wait() {
-        let memory = BodyMemory::new(100);
+        let memory = BodyMemory::of_bytes(100, 100);
         let ago = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).expect("no reboot");
         let unfinished = async |bytes, began| {
             let _held = memory.take(bytes).await;

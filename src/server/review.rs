@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 
 use super::body;
-use super::body_memory::{BodyMemory, Held};
+use super::body_memory::{BodyLimits, BodyMemory, Held};
 use super::deadline::Deadline;
 use super::endpoint::Endpoint;
 use super::refusal::{JSON, Refusal};
@@ -29,14 +29,13 @@ struct Shared {
 }
 
 impl Reviews {
-    /// Exposes the metrics of all endpoints from the start. `memory` is the number of bytes for the bodies of all
-    /// requests.
-    pub fn new(admission: Arc<Admission>, metrics: Arc<Metrics>, memory: usize) -> Self {
+    /// Exposes the metrics of all endpoints from the start.
+    pub fn new(admission: Arc<Admission>, metrics: Arc<Metrics>, limits: BodyLimits) -> Self {
         for endpoint in Endpoint::ALL {
             metrics.expect_reviews(endpoint.path());
         }
         let turns = Turns::new(Arc::clone(&admission));
-        Self(Arc::new(Shared { admission, metrics, memory: BodyMemory::new(memory), turns }))
+        Self(Arc::new(Shared { admission, metrics, memory: BodyMemory::new(limits), turns }))
     }
 }
 
@@ -115,7 +114,7 @@ mod tests {
     fn reviews() -> Reviews {
         let (store, metrics) = (Writer::new(DefaultImages::default()).store(), Arc::new(Metrics::new()));
         let admission = Admission::new(store, Settings::default(), None, Arc::clone(&metrics));
-        Reviews::new(Arc::new(admission), metrics, 1024 * 1024)
+        Reviews::new(Arc::new(admission), metrics, BodyLimits { each: 1, together: 1 })
     }
 
     /// A review of an object with an annotation of this size.

@@ -7,23 +7,20 @@ use axum::Router;
 use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{MethodRouter, post};
 
+use super::body_memory::BodyLimits;
 use super::endpoint::Endpoint;
 use super::review::{self, Reviews};
 use crate::admission::Admission;
 use crate::telemetry::Metrics;
 
-/// The memory for the bodies of requests, in MiB, unless it is set.
-pub const REVIEW_MEMORY: u32 = 32;
-
-/// The routes of the webhook port: one for each endpoint. Bodies have 32 MiB of memory.
+/// The routes of the webhook port: one for each endpoint, with the default bounds of bodies.
 pub fn webhook_router(admission: Arc<Admission>, metrics: Arc<Metrics>) -> Router {
-    webhook_router_within(admission, metrics, REVIEW_MEMORY)
+    webhook_router_within(admission, metrics, BodyLimits::default())
 }
 
-/// The routes of the webhook port, with so many MiB of memory for the bodies of all requests.
-pub fn webhook_router_within(admission: Arc<Admission>, metrics: Arc<Metrics>, mebibytes: u32) -> Router {
-    let memory = usize::try_from(mebibytes).unwrap_or(usize::MAX).saturating_mul(1024 * 1024);
-    let reviews = Reviews::new(admission, metrics, memory);
+/// The routes of the webhook port, with these bounds of bodies.
+pub fn webhook_router_within(admission: Arc<Admission>, metrics: Arc<Metrics>, limits: BodyLimits) -> Router {
+    let reviews = Reviews::new(admission, metrics, limits);
     let route = |endpoint: Endpoint| {
         let handler = move |state, request| review::handle(endpoint, state, request);
         (endpoint.path(), "POST", post(handler))

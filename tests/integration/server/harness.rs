@@ -14,7 +14,7 @@ use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use otel_webhook::admission::Admission;
-use otel_webhook::server::{Listening, REVIEW_MEMORY, Shutdown, Transport, webhook_router_within};
+use otel_webhook::server::{BodyLimits, Listening, Shutdown, Transport, webhook_router_within};
 use otel_webhook::store::Writer;
 use otel_webhook::telemetry::Metrics;
 use otel_webhook::tls::{self, CurrentCertificate, DEFAULT_NAMES, SelfSigned};
@@ -70,13 +70,13 @@ pub struct Server {
 impl Server {
     /// The webhook's own routes over TLS.
     pub fn webhook() -> Self {
-        Self::webhook_within(REVIEW_MEMORY)
+        Self::webhook_within(BodyLimits::default())
     }
 
-    /// The same with so many MiB for the bodies of requests.
-    pub fn webhook_within(mebibytes: u32) -> Self {
+    /// The same with other bounds of bodies.
+    pub fn webhook_within(limits: BodyLimits) -> Self {
         let metrics = Arc::new(Metrics::new());
-        let router = webhook_router_within(Arc::new(admission(&metrics)), Arc::clone(&metrics), mebibytes);
+        let router = webhook_router_within(Arc::new(admission(&metrics)), Arc::clone(&metrics), limits);
         Self::start(router, metrics, |listening| listening, DEADLINE)
     }
 

@@ -9,7 +9,7 @@ use axum::routing::get;
 use http_body_util::Full;
 use hyper::header::{ALLOW, CONTENT_TYPE};
 use hyper::{Request, StatusCode};
-use otel_webhook::server::{BODY_LIMIT, Health, Listening, Shutdown, Transport, admin_router};
+use otel_webhook::server::{BodyLimits, Health, Listening, Shutdown, Transport, admin_router};
 use otel_webhook::telemetry::Metrics;
 
 use super::harness::{Server, send_plain, soon};
@@ -67,15 +67,26 @@ async fn a_body_that_is_not_json_is_told_what_is_expected() {
 
 #[tokio::test]
 async fn a_body_beyond_the_limit_is_refused() {
-    let server = Server::webhook();
-    let mut client = server.client().await;
-    let request = Request::post("/mutate-v1-pod")
-        .header(CONTENT_TYPE, "application/json")
-        .body(Full::from(vec![b' '; BODY_LIMIT + 1]))
-        .expect("a request");
-    let answer = client.send(request).await.expect("an answer");
-    assert_eq!(answer.status, StatusCode::PAYLOAD_TOO_LARGE);
-    assert_eq!(message(&answer.text), format!("the body is larger than {BODY_LIMIT} bytes"));
+    for (limits, largest) in
+        [(BodyLimits::default(), 8 * 1024 * 1024), (BodyLimits { each: 1, together: 2 }, 1024 * 1024)]
+    {
+        let server = Server::webhook_within(limits);
+        for (size, status) in
+            [(largest, StatusCode::BAD_REQUEST), (largest + 1, StatusCode::PAYLOAD_TOO_LARGE)]
+        {
+            let mut client = server.client().await;
+            let request = Request::post("/mutate-v1-pod")
+                .header(CONTENT_TYPE, "application/json")
+                .body(Full::from(vec![b' '; size]))
+                .expect("a request");
+            let answer = client.send(request).await.expect("an answer");
+            assert_eq!(answer.status, status, "{size}");
+            if size > largest {
+                let expected = format!("the body is larger than {largest} bytes; raise --max-review-size");
+                assert_eq!(message(&answer.text), expected);
+            }
+        }
+    }
 }
 
 #[tokio::test]

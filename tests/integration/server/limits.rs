@@ -1,6 +1,6 @@
 //! Bodies: what they may take, and what happens to those beyond it.
 
-use std::io;
+use std::{io, process::Command};
 
 use axum::body::{Body, Bytes};
 use futures::{StreamExt, future::join_all, stream};
@@ -8,6 +8,8 @@ use http_body_util::BodyExt;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::{Request, StatusCode};
 use serde_json::Value;
+
+use otel_webhook::server::BodyLimits;
 
 use super::harness::{Server, soon, until};
 
@@ -25,7 +27,7 @@ fn request(length: Option<usize>, body: Body) -> Request<Body> {
 
 #[tokio::test]
 async fn unfinished_bodies_keep_out_no_review() {
-    let server = Server::webhook_within(8);
+    let server = Server::webhook_within(BodyLimits { each: 8, together: 8 });
     let mut unfinished = Vec::new();
     for _ in 0..40 {
         let mut sender = server.sender().await;
@@ -92,4 +94,17 @@ async fn large_reviews_are_answered_as_small_ones_are() {
         assert_eq!(answer.expect("an answer").text, small.text);
     }
     assert_eq!(server.count(ANSWERED), 10);
+}
+
+/// A body of that size would wait for memory until its deadline.
+#[test]
+fn the_memory_has_to_have_room_for_the_largest_body() {
+    let serve = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
+        .args(["serve", "--source", ".", "--tls-self-signed"])
+        .args(["--max-review-memory", "16", "--max-review-size", "17"])
+        .output()
+        .expect("the program runs");
+    let said = String::from_utf8_lossy(&serve.stderr);
+    let expected = "--max-review-memory is 16 and has to be at least 17, the value of --max-review-size";
+    assert_eq!((serve.status.code(), said.trim()), (Some(2), &*format!("otel-webhook: {expected}")));
 }
