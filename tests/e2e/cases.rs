@@ -9,6 +9,7 @@ mod bounded;
 mod certificate;
 mod check;
 mod every_field;
+mod explain;
 mod failure;
 mod first_case;
 mod generated;
@@ -82,6 +83,9 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("each_language_is_injected_as_the_contract_says", languages::each),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
+    ("explain_equals_the_dry_run_for_every_example", explain::examples),
+    ("explain_knows_each_kind_and_its_pods", explain::kinds),
+    ("a_developer_is_told_nothing_wrong", explain::developer),
     ("a_generated_pod_that_its_namespace_accepts_is_accepted_injected_too", bounded::accepted),
 ];
 
@@ -102,6 +106,7 @@ const ROTATIONS: Group<Cluster> = &[("managed_rotations_cost_no_pod_its_agent", 
 const OWN_CLUSTERS: Group<Cluster> = &[
     ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
     ("large_objects_do_not_fill_the_memory", large::start_up),
+    ("explain_equals_the_dry_run_for_generated_workloads", explain::generated),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
 ];

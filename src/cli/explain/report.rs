@@ -175,9 +175,10 @@ fn state(pod: &RunningPod) -> String {
         said.push("not injected".to_owned());
     }
     let skipped = pod.skipped.iter();
-    said.extend(
-        skipped.map(|Skipped { language, message, outcome }| format!("{language}: {outcome}: {message}")),
-    );
+    let skipped = skipped.map(|Skipped { language, outcome, message }| {
+        format!("{language} was skipped ({outcome}): {message}")
+    });
+    said.extend(skipped);
     said.join("; ")
 }
 

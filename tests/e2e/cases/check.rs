@@ -1,6 +1,7 @@
 //! `otel-webhook check` in a cluster: an installation as it should be, each way
 //! that it can be broken, and what a preview says of pods that run.
 
+mod examples;
 mod home;
 
 use std::fmt;
@@ -53,14 +54,19 @@ pub fn check(plane: &ControlPlane, arguments: &[&str]) -> Checked {
     check_as(plane.kubeconfig().to_str().expect("UTF-8"), arguments)
 }
 
-/// Runs the program as the user of a kubeconfig.
+/// Runs `check` as the user of a kubeconfig.
 pub fn check_as(kubeconfig: &str, arguments: &[&str]) -> Checked {
+    run_as("check", kubeconfig, arguments)
+}
+
+/// Runs a subcommand as the user of a kubeconfig.
+pub fn run_as(subcommand: &str, kubeconfig: &str, arguments: &[&str]) -> Checked {
     let mut command = Command::new(env!("CARGO_BIN_EXE_otel-webhook"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OTEL_WEBHOOK_")) {
         command.env_remove(name);
     }
     let output = command
-        .args(["check", "--kubeconfig", kubeconfig, "-o", "json"])
+        .args([subcommand, "--kubeconfig", kubeconfig, "-o", "json"])
         .args(arguments)
         .output()
         .expect("the program runs");
@@ -96,6 +102,8 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     let restart = "kubectl rollout restart deployment/order -n shop";
     assert!(fine.says("RunningWithout").contains(restart), "{}", fine.says("RunningWithout"));
     assert_eq!(check(&plane, &["--strict"]).code, Some(1), "a warning counts");
+
+    examples::each(&plane);
 
     let nowhere = check(&plane, &["-n", "nowhere"]);
     let said = "--namespace: namespace \"nowhere\" not found";

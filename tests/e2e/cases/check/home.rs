@@ -132,7 +132,7 @@ pub fn deployment(namespace: &str, name: &str, value: &str) -> Value {
     let mut template = template(name);
     template["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = value.into();
     json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
         "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}})
 }
 

@@ -1,0 +1,82 @@
+//! The examples of `--help`, run as they are printed, where the webhook is installed.
+
+use std::fs;
+use std::process::Command;
+
+use otel_webhook_testkit::cluster::control_plane::ControlPlane;
+use serde_json::{Value, json};
+
+/// What needs more than a cluster: an address of the webhook.
+const ELSEWHERE: &str = "--review https://";
+
+const INSTRUMENTATION: &str = include_str!("../../../../examples/instrumentation.yaml");
+const DEPLOYMENT: &str = include_str!("../../../../examples/deployment.yaml");
+
+pub fn each(plane: &ControlPlane) {
+    let folder = plane.dir().join("examples");
+    fs::create_dir_all(folder.join("instrumentations")).expect("a folder");
+    for (path, text) in [
+        ("instrumentations/shop.yaml", INSTRUMENTATION),
+        ("app.yaml", DEPLOYMENT),
+        ("kubeconfig", &kubeconfig(plane)),
+    ] {
+        fs::write(folder.join(path), text).expect("the scratch folder is writable");
+    }
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_otel-webhook")).parent().expect("a folder");
+    let path = format!("{}:{}:/usr/bin:/bin", program.display(), plane.tools().display());
+    for (subcommand, count) in [("explain", 4), ("check", 4)] {
+        let run = |line: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", line]).current_dir(&folder).env_clear().env("PATH", &path);
+            command.env("KUBECONFIG", folder.join("kubeconfig")).env("HOME", &folder);
+            let output = command.output().expect("a shell");
+            let [out, err] =
+                [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
+            (output.status.code(), out, err)
+        };
+        let (_, help, _) = run(&format!("otel-webhook {subcommand} --help"));
+        let examples = help.split_once("Examples:\n").expect("examples").1.lines();
+        let lines = examples.filter_map(|line| line.strip_prefix("    "));
+        let lines: Vec<_> = lines.filter(|line| !line.contains(ELSEWHERE)).collect();
+        assert_eq!(lines.len(), count, "{lines:?}");
+        for line in lines {
+            let (code, out, err) = run(line);
+            // In a pipeline, the warning about the pods that run without an agent counts.
+            let expected = i32::from(line.contains("--strict"));
+            assert!(code == Some(expected) && !out.is_empty(), "{line}: {code:?}\n{out}{err}");
+            if line.contains("explain") {
+                assert!(out.contains("order") && out.contains("Injected"), "{line}\n{out}{err}");
+            }
+        }
+    }
+    let (code, out) = explained(&folder.join("kubeconfig"));
+    let name = out.split("    1 (").nth(1).and_then(|rest| rest.split(')').next()).unwrap_or_default();
+    let expected = format!(
+        "Deployment/order in namespace shop\n  CONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION  REASON\n  app        \
+         java      Injected  shop/default     injected\n"
+    );
+    assert!(code == Some(0) && out.starts_with(&expected), "{out}");
+    let pods = format!(
+        "  running pods: 1\n    1 ({name}): not injected\n  to inject as into new pods: kubectl rollout restart \
+         deployment/order -n shop\n"
+    );
+    assert!(out.ends_with(&pods), "{out}");
+}
+
+/// Runs `explain` with the flags of the webhook's pods: nothing is assumed.
+fn explained(kubeconfig: &std::path::Path) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_otel-webhook"));
+    command.env_clear().env("KUBECONFIG", kubeconfig);
+    let output = command.args(["explain", "deployment/order", "-n", "shop"]).output().expect("it runs");
+    (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+/// The administrator's kubeconfig, with a context of the name in the examples.
+fn kubeconfig(plane: &ControlPlane) -> String {
+    let text = fs::read_to_string(plane.kubeconfig()).expect("the administrator's kubeconfig");
+    let mut config: Value = serde_json::from_str(&text).expect("JSON");
+    let mut context = config["contexts"][0].clone();
+    context["name"] = json!("production");
+    config["contexts"].as_array_mut().expect("a list").push(context);
+    config.to_string()
+}

@@ -1,0 +1,182 @@
+//! What `explain` says of workloads in a cluster: the same as what comes of their pods.
+
+mod developer;
+mod generated;
+mod same;
+
+use std::fs;
+
+use otel_webhook_testkit::until::until;
+use serde_json::{Value, json};
+
+use super::check::{Checked, run_as};
+use crate::cluster::{Cluster, LIMIT, java, template};
+use same::{pod_of, same};
+
+pub use developer::developer;
+pub use generated::generated;
+
+const ROLLOUTS: &str = include_str!("../../data/rollouts-crd.yaml");
+
+/// Runs `explain` as the administrator.
+fn explain(cluster: &Cluster, arguments: &[&str]) -> Checked {
+    run_as("explain", cluster.plane.kubeconfig().to_str().expect("UTF-8"), arguments)
+}
+
+/// The one object that `explain` prints.
+fn explained(cluster: &Cluster, namespace: &str, target: &str) -> Value {
+    let run = explain(cluster, &[target, "-n", namespace]);
+    assert_eq!((run.code, run.found.len()), (Some(0), 1), "{target}: {run:?}");
+    run.found[0].clone()
+}
+
+/// Every workload of the examples and of the documents gets what `explain` says.
+pub fn examples(cluster: &Cluster) {
+    let namespace = "explained-examples";
+    cluster.namespace(namespace, &[]);
+    let (mut workloads, mut instrumentations) = (Vec::new(), Vec::new());
+    for mut object in documents() {
+        object["metadata"]["namespace"] = namespace.into();
+        match object["kind"].as_str() {
+            Some("Deployment" | "StatefulSet" | "DaemonSet") => workloads.push(object),
+            Some("Instrumentation") => instrumentations.push(object),
+            _ => {}
+        }
+    }
+    assert!(!workloads.is_empty() && !instrumentations.is_empty(), "the examples were not found");
+    for object in instrumentations.iter().chain(&workloads) {
+        cluster.apply(object);
+    }
+    for workload in &workloads {
+        let kind = workload["kind"].as_str().expect("a kind");
+        let target = format!("{kind}/{}", workload["metadata"]["name"].as_str().expect("a name"));
+        let explained = explained(cluster, namespace, &target);
+        let pod = pod_of(&workload["spec"]["template"], "example");
+        until(&format!("{target} gets what explain says"), LIMIT, || {
+            same(&explained, &pod, &cluster.dry_run(namespace, &pod).pod).ok()
+        });
+    }
+}
+
+/// The YAML of the examples, and of the documents as far as it has objects.
+fn documents() -> Vec<Value> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+    let files = |folder: &str| {
+        let entries = fs::read_dir(format!("{root}{folder}")).expect("a folder");
+        entries.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect::<Vec<_>>()
+    };
+    let documents = [files("docs"), vec![fs::read_to_string(format!("{root}README.md")).expect("a file")]];
+    let blocks: Vec<String> = documents.concat().iter().flat_map(|text| blocks(text)).collect();
+    let examples = files("examples").into_iter().filter(|text| !text.trim_start().starts_with('{'));
+    let parsed = examples.chain(blocks).filter_map(|text| serde_saphyr::from_multiple::<Value>(&text).ok());
+    parsed.flatten().filter(Value::is_object).collect()
+}
+
+/// The blocks of YAML in a document.
+fn blocks(text: &str) -> Vec<String> {
+    let after_fence = text.split("```yaml\n").skip(1);
+    after_fence.filter_map(|rest| Some(rest.split_once("```")?.0.to_owned())).collect()
+}
+
+/// Every kind of workload, by long and short names, and what its pods have.
+pub fn kinds(cluster: &Cluster) {
+    let namespace = "explained-kinds";
+    cluster.instrumented_namespace(namespace);
+    cluster.apply(&serde_saphyr::from_str(ROLLOUTS).expect("YAML"));
+    let object = |version: &str, kind: &str, name: &str, spec: Value| {
+        json!({"apiVersion": version, "kind": kind,
+            "metadata": {"name": name, "namespace": namespace, "labels": {"part": "kinds"}}, "spec": spec})
+    };
+    let of = |name: &str| json!({"selector": {"matchLabels": {"app": name}}, "template": template(name)});
+    let mut job = template("once");
+    job["spec"]["restartPolicy"] = "Never".into();
+    let nightly = json!({"schedule": "0 0 1 1 *", "suspend": true,
+        "jobTemplate": {"spec": {"template": job.clone()}}});
+    for object in [
+        object("apps/v1", "Deployment", "web", of("web")),
+        object("apps/v1", "StatefulSet", "db", of("db")),
+        object("apps/v1", "DaemonSet", "node", of("node")),
+        object("apps/v1", "ReplicaSet", "alone", of("alone")),
+        object("batch/v1", "Job", "once", json!({"template": job})),
+        object("batch/v1", "CronJob", "nightly", nightly),
+    ] {
+        cluster.apply(&object);
+    }
+    until("the kind Rollout is served", LIMIT, || {
+        let rollout = object("argoproj.io/v1alpha1", "Rollout", "canary", of("canary"));
+        cluster.plane.kubectl_in(&["apply", "--filename", "-"], &rollout.to_string()).ok.then_some(())
+    });
+    cluster.create(namespace, &java("bare"));
+    let pod = cluster.pods_of(namespace, "app=web", 1).remove(0);
+    cluster.pods_of(namespace, "app=db", 1);
+    for (target, kind, name) in [
+        ("deploy/web", "Deployment", "web"),
+        (&format!("pod/{}", pod.name()), "Deployment", "web"),
+        ("sts/db", "StatefulSet", "db"),
+        ("ds/node", "DaemonSet", "node"),
+        ("replicaset.apps/alone", "ReplicaSet", "alone"),
+        ("job/once", "Job", "once"),
+        ("cj/nightly", "CronJob", "nightly"),
+        ("rollout/canary", "Rollout", "canary"),
+    ] {
+        let explained = explained(cluster, namespace, target);
+        assert_eq!((&explained["kind"], &explained["name"]), (&json!(kind), &json!(name)), "{target}");
+        let java = &explained["findings"][0];
+        assert_eq!(
+            (&java["outcome"], &explained["reviewed"]),
+            (&json!("Injected"), &json!(true)),
+            "{target}"
+        );
+    }
+    let bare = explained(cluster, namespace, "po/bare");
+    assert_eq!(bare["findings"][0]["outcome"], "AlreadyInjected", "{bare}");
+    assert_eq!(bare["pods"][0]["name"], "bare");
+    let names = |run: &Checked| {
+        let of = |object: &Value| format!("{}/{}", object["kind"], object["name"]).replace('"', "");
+        run.found.iter().map(of).collect::<Vec<_>>()
+    };
+    let all = explain(cluster, &["-l", "part=kinds", "-n", namespace]);
+    let expected = [
+        "Deployment/web",
+        "StatefulSet/db",
+        "DaemonSet/node",
+        "CronJob/nightly",
+        "Rollout/canary",
+        "ReplicaSet/alone",
+        "Job/once",
+    ];
+    assert_eq!((names(&all), all.code), (expected.map(str::to_owned).to_vec(), Some(0)), "{all:?}");
+    running(cluster, namespace);
+    missing(cluster, namespace);
+}
+
+/// Pods that have an earlier configuration, and pods that have nothing.
+fn running(cluster: &Cluster, namespace: &str) {
+    let agent = |explained: &Value| explained["pods"][0]["injected"][0].clone();
+    // The webhook of these tests runs outside of the cluster, so that its flags are those of the command.
+    let web = explained(cluster, namespace, "deploy/web");
+    let expected = json!({"language": "java", "by": "otel-webhook",
+        "instrumentation": format!("{namespace}/default"), "configuration": "current"});
+    assert_eq!((agent(&web), &web["remedy"]), (expected, &json!(null)), "{web}");
+    cluster.instrumentation(namespace, "default", &json!({"propagators": ["b3"]}));
+    let web = explained(cluster, namespace, "deploy/web");
+    let restart = format!("kubectl rollout restart deployment/web -n {namespace}");
+    assert_eq!(
+        (&agent(&web)["configuration"], &web["remedy"]),
+        (&json!("earlier"), &json!(restart)),
+        "{web}"
+    );
+}
+
+/// What does not exist is said, with status 2.
+fn missing(cluster: &Cluster, namespace: &str) {
+    for (arguments, problem) in [
+        (&["deploy/ghost", "-n", namespace][..], "Deployment \"ghost\" not found in namespace"),
+        (&["deploy/web", "-n", "ghost"], "namespace \"ghost\" not found"),
+        (&["-l", "part=ghost", "-n", namespace], "no workloads found in namespace"),
+        (&["deploy/web", "-l", "part=kinds", "-n", namespace], "--selector selects workloads"),
+    ] {
+        let run = explain(cluster, arguments);
+        assert!(run.code == Some(2) && run.err.contains(problem), "{run:?}");
+    }
+}
