@@ -209,7 +209,7 @@ fn report(answer: &str) -> Result<String, Failure> {
         out.push('\n');
     }
     if let Some(message) = after["metadata"]["annotations"][MESSAGE].as_str() {
-        out.push_str(&format!("\n{message}\n"));
+        out.extend(["\n", message, "\n"]);
     }
     Ok(out)
 }

@@ -289,10 +289,10 @@ mod tests {
             .advise("create it");
         let line = "failure  service       Service shop/webhook: there is no such\\nService; create it";
         assert_eq!(result.line(), line);
-        let link = format!("ServiceMissing: {RUNBOOK}#servicemissing");
+        let section = format!("ServiceMissing: {RUNBOOK}#servicemissing");
         let twice = [result.clone(), result, CheckResult::new(Code::CrdCurrent, "fine")];
         let ok = "ok       crd           fine";
-        let expected = format!("{line}\n{line}\n{ok}\n1 ok, 0 warnings, 2 failures\n{link}\n");
+        let expected = format!("{line}\n{line}\n{ok}\n1 ok, 0 warnings, 2 failures\n{section}\n");
         assert_eq!(text(&twice), expected);
     }
 

@@ -183,9 +183,9 @@ mod tests {
         Finding { language, container: None, instrumentation: None, reason, notes: Vec::new() }
     }
 
-    fn by(namespace: &str) -> Option<Used> {
+    fn by(namespace: &str) -> Used {
         let name = ObjectName { namespace: namespace.into(), name: "a".into() };
-        Some(Used { name, generation: None, hash: "v1:0".into(), image: None })
+        Used { name, generation: None, hash: "v1:0".into(), image: None }
     }
 
     fn not_found(namespace: &str) -> Reason {
@@ -220,9 +220,10 @@ mod tests {
 
     #[test]
     fn the_default_is_unknown_where_the_namespace_may_have_its_own() {
-        let default = by("observability").map(|used| used.name);
+        let default = Some(by("observability").name);
         let nothing = Unread { listed: Some(["observability".to_owned()].into()), default, ..only_shop() };
-        let injected = Finding { instrumentation: by("observability"), ..finding("java", Reason::Injected) };
+        let used = Some(by("observability"));
+        let injected = Finding { instrumentation: used, ..finding("java", Reason::Injected) };
         assert!(unknown(&nothing, std::slice::from_ref(&injected))[0].contains("in shop"));
         assert!(unknown(&Unread { default: nothing.default, ..only_shop() }, &[injected]).is_empty());
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::cli::{
     cluster::{
-        facts::Facts,
+        facts::{Facts, ServiceFacts},
         known::{Flags, Known},
         object::{labels, own_languages, text, typed},
         owners::{Owners, controller},
@@ -110,7 +110,7 @@ fn caveats(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
     let registration = request.map(|NotTold { question, .. }| {
         format!("whether API servers send pods to the webhook is not readable by you ({question})")
     });
-    let outages = facts.services.iter().filter_map(|service| service.outage());
+    let outages = facts.services.iter().filter_map(ServiceFacts::outage);
     assumed
         .into_iter()
         .chain(registration)
