@@ -32,11 +32,9 @@ fn levels(run: &Run) -> Vec<(String, String)> {
         let mut words = line.split_whitespace().map(str::to_owned);
         (words.next().unwrap_or_default(), words.next().unwrap_or_default())
     };
-    run.out
-        .lines()
-        .filter(|line| !line.starts_with(|first: char| first.is_ascii_digit()))
-        .map(level)
-        .collect()
+    // The sum, and after it the links to the runbook.
+    let is_result = |line: &&str| !line.starts_with(|first: char| first.is_ascii_digit());
+    run.out.lines().take_while(is_result).map(level).collect()
 }
 
 fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -72,6 +70,7 @@ async fn a_certificate_that_nobody_verifies_is_a_warning() {
     let expected = owned(&[("ok", "connection"), ("warning", "certificate"), ("ok", "answer")]);
     assert_eq!(levels(&run), expected, "{}", run.out);
     assert!(run.out.contains("it is for localhost, 127.0.0.1, ::1, valid until 2"), "{}", run.out);
+    assert!(run.out.lines().any(|line| line.ends_with("/docs/runbook.md#notverified")), "{}", run.out);
     assert_eq!(review(vec![url, "--strict".to_owned()]).await.code, 1);
 }
 
