@@ -1,4 +1,4 @@
-//! What the running pods of a workload have: by their containers, and by the status annotation.
+//! What the running pods of a workload have: by their containers, and by the annotations of the webhook.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{
     object::text,
     subject::Subject,
 };
-use otel_webhook_inject::{STATUS, catalogue::Stored, compiled::Freshness, language};
+use otel_webhook_inject::{MESSAGE, STATUS, catalogue::Stored, compiled::Freshness, language};
 
 /// A running pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct RunningPod {
     pub injected: Vec<Agent>,
     /// The languages that were skipped, according to its status annotation.
     pub skipped: Vec<Skipped>,
+    /// What was amiss when it was created, according to its message annotation.
+    pub message: Option<String>,
 }
 
 /// An injected language.
@@ -30,6 +32,8 @@ pub struct Agent {
     pub by: By,
     /// The Instrumentation, as namespace/name.
     pub instrumentation: Option<String>,
+    /// The image of the agent.
+    pub image: Option<String>,
     /// Whether it has the present configuration of that Instrumentation; none if this is not known.
     pub freshness: Option<Freshness>,
 }
@@ -41,8 +45,6 @@ pub struct Skipped {
     pub language: String,
     /// The code of the reason.
     pub outcome: String,
-    /// The reason.
-    pub message: String,
 }
 
 impl RunningPod {
@@ -53,22 +55,25 @@ impl RunningPod {
         let agent = |(language, by): (&'static str, By)| {
             let is_own = |entry: &&Value| entry["language"] == language && entry["outcome"] == "Injected";
             let entry = entries.iter().find(is_own);
+            let said = |field: &str| entry.and_then(|entry| entry[field].as_str()).map(str::to_owned);
             Agent {
                 language,
                 by,
-                instrumentation: entry.and_then(|entry| entry["instrumentation"].as_str()).map(str::to_owned),
+                instrumentation: said("instrumentation"),
+                image: said("image"),
                 freshness: entry.and_then(|entry| freshness(entry, known)),
             }
         };
-        let skipped = entries.iter().filter(|entry| entry["outcome"] != "Injected").map(|entry| Skipped {
-            language: text(&entry["language"]),
-            outcome: text(&entry["outcome"]),
-            message: text(&entry["message"]),
-        });
+        let skipped = entries
+            .iter()
+            .filter(|entry| entry["outcome"] != "Injected")
+            .map(|entry| Skipped { language: text(&entry["language"]), outcome: text(&entry["outcome"]) });
+        let message = pod["metadata"]["annotations"][MESSAGE].as_str().map(str::to_owned);
         Self {
             name: text(&pod["metadata"]["name"]),
             injected: injected::languages(pod).into_iter().map(agent).collect(),
             skipped: skipped.collect(),
+            message,
         }
     }
 

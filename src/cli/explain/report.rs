@@ -102,7 +102,7 @@ impl Explained {
             Some(pods) if pods.is_empty() => lines.push("  running pods: none".to_owned()),
             Some(pods) => {
                 lines.push(format!("  running pods: {}", pods.len()));
-                lines.extend(groups(pods));
+                lines.extend(groups(pods, &self.added));
             }
         }
         lines.extend(self.remedy.as_ref().map(|remedy| format!("  to inject as into new pods: {remedy}")));
@@ -152,11 +152,11 @@ impl Answer {
 }
 
 /// Returns a line for pods with the same state, in the order of the first of each.
-fn groups(pods: &[RunningPod]) -> Vec<String> {
+fn groups(pods: &[RunningPod], added: &[Added]) -> Vec<String> {
     let mut groups: Vec<(&RunningPod, Vec<&str>)> = Vec::new();
     for pod in pods {
-        let same = |first: &RunningPod| first.injected == pod.injected && first.skipped == pod.skipped;
-        match groups.iter_mut().find(|(first, _)| same(first)) {
+        let state = |pod: &RunningPod| (pod.injected.clone(), pod.skipped.clone(), pod.message.clone());
+        match groups.iter_mut().find(|(first, _)| state(first) == state(pod)) {
             Some((_, names)) => names.push(&pod.name),
             None => groups.push((pod, vec![&pod.name])),
         }
@@ -164,32 +164,34 @@ fn groups(pods: &[RunningPod]) -> Vec<String> {
     let line = |(first, names): (&RunningPod, Vec<&str>)| {
         let more = if names.len() > NAMED { ", …" } else { "" };
         let shown = names[..names.len().min(NAMED)].join(", ");
-        format!("    {} ({shown}{more}): {}", names.len(), state(first))
+        format!("    {} ({shown}{more}): {}", names.len(), state(first, added))
     };
     groups.into_iter().map(line).collect()
 }
 
-fn state(pod: &RunningPod) -> String {
-    let mut said: Vec<String> = pod.injected.iter().map(agent).collect();
+fn state(pod: &RunningPod, added: &[Added]) -> String {
+    let mut said: Vec<String> = pod.injected.iter().map(|one| agent(one, added)).collect();
     if said.is_empty() {
         said.push("not injected".to_owned());
     }
     let skipped = pod.skipped.iter();
-    let skipped = skipped.map(|Skipped { language, outcome, message }| {
-        format!("{language} was skipped ({outcome}): {message}")
-    });
-    said.extend(skipped);
+    said.extend(skipped.map(|Skipped { language, outcome }| format!("{language} was skipped ({outcome})")));
+    // It was true then; what is true now is in the table.
+    said.extend(pod.message.as_ref().map(|message| format!("when it was created: {message}")));
     said.join("; ")
 }
 
-fn agent(agent: &Agent) -> String {
+fn agent(agent: &Agent, added: &[Added]) -> String {
     let by = match (agent.by, &agent.instrumentation) {
         (By::Webhook, Some(name)) => format!(" by {name}"),
         (By::Webhook, None) => String::new(),
         (By::Operator, _) => " by the operator, or by the webhook without its status annotation".to_owned(),
     };
     let age = if agent.is_stale() { ", with an earlier configuration" } else { "" };
-    format!("{} injected{by}{age}", agent.language)
+    // A new pod's image is above.
+    let other = agent.image.as_ref().filter(|image| added.iter().all(|added| added.image != **image));
+    let image = other.map(|image| format!(", image {image}")).unwrap_or_default();
+    format!("{} injected{by}{age}{image}", agent.language)
 }
 
 fn pod_object(pod: &RunningPod) -> Value {
@@ -203,15 +205,20 @@ fn pod_object(pod: &RunningPod) -> Value {
             "language": agent.language,
             "by": agent.by.word(),
             "instrumentation": agent.instrumentation,
+            "image": agent.image,
             "configuration": configuration,
         })
     });
-    let skipped = pod.skipped.iter().map(|Skipped { language, outcome, message }| {
-        json!({"language": language, "outcome": outcome, "reason": message})
-    });
+    let skipped = pod.skipped.iter();
+    let skipped =
+        skipped.map(|Skipped { language, outcome }| json!({"language": language, "outcome": outcome}));
     json!({
         "name": pod.name,
         "injected": injected.collect::<Vec<_>>(),
         "skipped": skipped.collect::<Vec<_>>(),
+        "message": pod.message,
     })
 }
+
+#[cfg(test)]
+mod tests;

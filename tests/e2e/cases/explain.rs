@@ -155,7 +155,7 @@ fn running(cluster: &Cluster, namespace: &str) {
     let agent = |explained: &Value| explained["pods"][0]["injected"][0].clone();
     // The webhook of these tests runs outside of the cluster, so that its flags are those of the command.
     let web = explained(cluster, namespace, "deploy/web");
-    let expected = json!({"language": "java", "by": "otel-webhook",
+    let expected = json!({"language": "java", "by": "otel-webhook", "image": web["added"][0]["image"],
         "instrumentation": format!("{namespace}/default"), "configuration": "current"});
     assert_eq!((agent(&web), &web["remedy"]), (expected, &json!(null)), "{web}");
     cluster.instrumentation(namespace, "default", &json!({"propagators": ["b3"]}));

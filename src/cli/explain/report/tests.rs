@@ -1,0 +1,112 @@
+//! Tests of the report's text and JSON.
+
+use super::*;
+use crate::cli::cluster::unread::Unsure;
+use otel_webhook_inject::{Finding, reason::Reason};
+
+const IMAGE: &str = "registry.example.com/java:2";
+
+fn agent(freshness: Freshness, image: &str) -> Agent {
+    Agent {
+        language: "java",
+        by: By::Webhook,
+        instrumentation: Some("shop/default".to_owned()),
+        image: Some(image.to_owned()),
+        freshness: Some(freshness),
+    }
+}
+
+fn pod(name: &str, injected: Vec<Agent>) -> RunningPod {
+    RunningPod { name: name.to_owned(), injected, skipped: Vec::new(), message: None }
+}
+
+fn injected() -> Explained {
+    let finding = Finding {
+        language: "java",
+        container: Some("app".to_owned()),
+        instrumentation: None,
+        reason: Reason::Injected,
+        notes: Vec::new(),
+    };
+    let added = Added { is_init: true, name: "agent".to_owned(), image: IMAGE.to_owned() };
+    Explained {
+        lines: vec![Line::of(&finding)],
+        is_reviewed: Some(true),
+        injected: vec!["java"],
+        added: vec![added],
+        pods: Some(Vec::new()),
+        ..Explained::new(Subject::new("Deployment", "shop", "order"))
+    }
+}
+
+fn text(explained: Explained, caveats: &[&str]) -> String {
+    let caveats = caveats.iter().map(|caveat| (*caveat).to_owned()).collect();
+    Answer { workloads: vec![explained], caveats, languages: "java,go".to_owned() }.text()
+}
+
+#[test]
+fn a_new_pod_is_above_the_running_ones_in_groups_of_the_same_state() {
+    let current = || vec![agent(Freshness::Current, IMAGE)];
+    let message = Some("java: there is no Instrumentation".to_owned());
+    let skipped = vec![Skipped { language: "java".to_owned(), outcome: "NoInstrumentation".to_owned() }];
+    let pods = vec![
+        pod("a", current()),
+        RunningPod { skipped, message, ..pod("b", Vec::new()) },
+        pod("c", current()),
+        pod("d", vec![agent(Freshness::Stale, "registry.example.com/java:1")]),
+        pod("e", vec![Agent { by: By::Operator, instrumentation: None, image: None, ..current().remove(0) }]),
+        pod("f", current()),
+        pod("g", current()),
+    ];
+    let explained = Explained { pods: Some(pods), remedy: Some("kubectl …".to_owned()), ..injected() };
+    let expected = "\
+warning: Service a/b not found
+warning: a second one
+
+Deployment/order in namespace shop
+  CONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION  REASON
+  app        java      Injected  -                injected
+  adds init container agent, image registry.example.com/java:2
+  running pods: 7
+    4 (a, c, f, …): java injected by shop/default
+    1 (b): not injected; java was skipped (NoInstrumentation); when it was created: java: there is no Instrumentation
+    1 (d): java injected by shop/default, with an earlier configuration, image registry.example.com/java:1
+    1 (e): java injected by the operator, or by the webhook without its status annotation
+  to inject as into new pods: kubectl …
+";
+    assert_eq!(text(explained, &["Service a/b not found", "a second one"]), expected);
+}
+
+#[test]
+fn without_a_result_the_reason_is_said() {
+    let empty = || Explained { lines: Vec::new(), added: Vec::new(), ..injected() };
+    let silent = text(empty(), &[]);
+    assert!(silent.contains("does not opt in; to opt in, set the annotation"), "{silent}");
+    assert!(silent.contains("(enabled languages: java,go)") && silent.ends_with("running pods: none\n"));
+    let unread = Explained { unread: Some(Missing::Namespace("shop".to_owned())), pods: None, ..empty() };
+    let said = "  whether a new pod opts in is unknown, since the annotations of namespace \"shop\" are not readable \
+                by you (get namespaces shop)\n  running pods: not readable by you\n";
+    assert!(text(unread, &[]).ends_with(said));
+    let creator = Some("SparkApplication/pi".to_owned());
+    let hidden =
+        text(Explained { creator, problem: Some("it has no pod template".to_owned()), ..empty() }, &[]);
+    assert!(hidden.contains("  created by SparkApplication/pi; its template is not read"), "{hidden}");
+    assert!(hidden.contains("\n  it has no pod template\n"), "{hidden}");
+}
+
+#[test]
+fn a_language_without_review_or_with_an_unknown_result_is_not_called_injected() {
+    let missing = Missing::Instrumentations("ta".to_owned());
+    let unknown =
+        Line::unknown(&Unsure { language: "go", missing }).without_review("no configuration selects it");
+    let mut explained = injected();
+    let java = explained.lines.remove(0).without_review("no configuration selects it");
+    explained.lines = vec![java, unknown];
+    let object = explained.object(&[]);
+    let findings = object["findings"].as_array().expect("a list");
+    let of = |index: usize| (findings[index]["outcome"].clone(), findings[index]["reason"].clone());
+    assert_eq!(of(0), (json!("NotReviewed"), json!("no configuration selects it")));
+    let reason =
+        "the Instrumentations of namespace \"ta\" are not readable by you (list instrumentations in ta)";
+    assert_eq!(of(1), (json!("NotReadable"), json!(reason)));
+}
