@@ -222,7 +222,7 @@ impl CheckArgs {
         found.map_or(&self.injection, |flags| &flags.injection)
     }
 
-    /// Returns the request for the webhook's flags that failed, unless those of this command are to be used.
+    /// Returns why the webhook's flags are unknown, unless those of this command are to be used.
     fn unread_flags(&self, facts: &Facts) -> Option<String> {
         facts.unread_flags().filter(|_| !self.own_flags)
     }

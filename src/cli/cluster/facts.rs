@@ -88,26 +88,21 @@ impl Facts {
         self.running = self.running.take().or_else(|| running::newest(&pods));
     }
 
-    /// Returns the request for the webhook's flags that failed, if they are unknown because the user may not read them.
+    /// Returns why the webhook's flags are unknown; none if they are known, or if no webhook was found.
     pub fn unread_flags(&self) -> Option<String> {
         if let Some(running) = &self.running {
-            let unreadable = running.flags.is_err().then(|| format!("read the flags of {}", running.pod));
-            return unreadable;
+            let problem = running.flags.as_ref().err()?;
+            return Some(format!("the flags of {} cannot be read: {problem}", running.pod));
         }
         let of_services = self.services.iter().filter_map(|facts| facts.service.as_ref().err());
-        self.not_told.iter().chain(of_services).map(|not_told| not_told.question.clone()).next()
+        let request = &self.not_told.iter().chain(of_services).next()?.question;
+        Some(format!("the webhook's flags are not readable by you ({request})"))
     }
 
     /// Returns why the flags of the command are used instead of the webhook's; none if those are used.
     pub fn why_assumed(&self) -> Option<String> {
-        match (&self.running, self.unread_flags()) {
-            (Some(running), _) => {
-                let problem = running.flags.as_ref().err()?;
-                Some(format!("the flags of {} cannot be read: {problem}", running.pod))
-            }
-            (None, Some(request)) => Some(format!("the webhook's flags are not readable by you ({request})")),
-            (None, None) => Some("no pod of the webhook found".to_owned()),
-        }
+        let none = self.running.is_none().then(|| "no pod of the webhook found".to_owned());
+        self.unread_flags().or(none)
     }
 
     fn told<T>(&mut self, asked: Asked<Vec<T>>) -> Vec<T> {

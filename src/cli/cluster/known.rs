@@ -55,7 +55,7 @@ pub struct Known {
 pub struct Flags<'f> {
     /// The flags.
     pub injection: &'f InjectionFlags,
-    /// The request that failed, if these are not the webhook's because the user may not read those.
+    /// Why the webhook's own flags are unknown, if these stand in for them.
     pub unread: Option<String>,
 }
 

@@ -17,7 +17,7 @@ pub struct Unread {
     pub listed: Option<BTreeSet<String>>,
     /// Whether the annotations and labels of namespaces are not readable.
     pub namespaces: bool,
-    /// The request for the webhook's flags that failed.
+    /// Why the webhook's flags are unknown.
     pub flags: Option<String>,
     /// The Instrumentation of `--default-instrumentation`.
     pub default: Option<ObjectName>,
@@ -30,7 +30,7 @@ pub enum Missing {
     Instrumentations(String),
     /// The annotations and labels of a namespace.
     Namespace(String),
-    /// The flags of the webhook, with the request that failed.
+    /// The flags of the webhook, with the reason why they are unknown.
     Flags(String),
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for Missing {
                     "the annotations of namespace \"{name}\" are not readable by you (get namespaces {name})"
                 )
             }
-            Self::Flags(request) => write!(f, "the webhook's flags are not readable by you ({request})"),
+            Self::Flags(why) => f.write_str(why),
         }
     }
 }
@@ -222,15 +222,16 @@ mod tests {
     fn the_default_is_unknown_where_the_namespace_may_have_its_own() {
         let default = Some(by("observability").name);
         let nothing = Unread { listed: Some(["observability".to_owned()].into()), default, ..only_shop() };
-        let used = Some(by("observability"));
-        let injected = Finding { instrumentation: used, ..finding("java", Reason::Injected) };
+        let injected =
+            Finding { instrumentation: Some(by("observability")), ..finding("java", Reason::Injected) };
         assert!(unknown(&nothing, std::slice::from_ref(&injected))[0].contains("in shop"));
         assert!(unknown(&Unread { default: nothing.default, ..only_shop() }, &[injected]).is_empty());
     }
 
     #[test]
     fn what_the_flags_decide_is_unknown_without_them() {
-        let flags = Some("list mutatingwebhookconfigurations".to_owned());
+        let why = "the webhook's flags are not readable by you (list mutatingwebhookconfigurations)";
+        let flags = Some(why.to_owned());
         let unread = Unread { flags, ..Unread::default() };
         for reason in [none(), Reason::LanguageDisabled { language: "go" }] {
             let said = unknown(&unread, &[finding("go", reason.clone())]);

@@ -1,5 +1,9 @@
 //! `explain deployment/order`: what a new pod of a workload in a cluster would get, and what its pods have now.
 
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job, core::v1::Pod};
+use kube::core::ApiResource;
 use serde_json::Value;
 
 use super::{
@@ -21,9 +25,7 @@ use crate::cli::{
     failure::Failure,
     flags::InjectionFlags,
 };
-use k8s_openapi::api::{apps::v1::ReplicaSet, batch::v1::Job, core::v1::Pod};
-use kube::core::ApiResource;
-use otel_webhook_inject::{template::Workload, text::Text, workload::OwnerKind};
+use otel_webhook_inject::{Finding, template::Workload, text::Text, workload::OwnerKind};
 
 /// Kinds of workloads with short-lived pods.
 const SHORT_LIVED: [&str; 2] = ["Job", "CronJob"];
@@ -90,7 +92,7 @@ pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<
 
 /// Lists the Instrumentations of other namespaces that the workloads name, as far as the user may.
 async fn learn(cluster: &ClusterReader, known: &mut Known, namespace: &str, objects: &[Value]) {
-    let mut named = std::collections::BTreeSet::new();
+    let mut named = BTreeSet::new();
     for object in objects {
         let mut object = object.clone();
         let Some(workload) = workload_of(&mut object) else { continue };
@@ -209,7 +211,7 @@ impl World {
     }
 }
 
-fn injected(findings: &[otel_webhook_inject::Finding]) -> Vec<&'static str> {
+fn injected(findings: &[Finding]) -> Vec<&'static str> {
     let injected = findings.iter().filter(|finding| finding.reason.is_injected());
     injected.map(|finding| finding.language).collect()
 }

@@ -51,8 +51,11 @@ pub fn each(plane: &ControlPlane) {
     }
     let (code, out) = explained(&folder.join("kubeconfig"));
     let name = out.split("    1 (").nth(1).and_then(|rest| rest.split(')').next()).unwrap_or_default();
-    let expected = "Deployment/order in namespace shop\n  CONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION  REASON\n  app        \
-                    java      Injected  shop/default     injected\n";
+    let expected = "\
+Deployment/order in namespace shop
+  CONTAINER  LANGUAGE  OUTCOME   INSTRUMENTATION  REASON
+  app        java      Injected  shop/default     injected
+";
     assert!(code == Some(0) && out.starts_with(expected), "{out}");
     let pods = format!(
         "  running pods: 1\n    1 ({name}): not injected\n  to inject as into new pods: kubectl rollout restart \
