@@ -15,6 +15,7 @@ use super::{
     json,
     pod::{Container, Mount, Pod, Unreadable},
     reason::Reason,
+    resource::Keys,
     token_mount,
 };
 use otel_webhook_api::quantity::Quantity;
@@ -66,6 +67,8 @@ pub struct ContainerEdit<'p> {
     pub env: Env<'p>,
     /// Its mounts.
     pub mounts: Mounts<'p>,
+    /// The keys of the resource attributes that are not derived, after the first language.
+    pub attribute_keys: Option<Keys>,
     /// The size of what is added, when it was last measured.
     added: usize,
 }
@@ -158,6 +161,7 @@ impl<'p> PodEdit<'p> {
             container,
             env: own_env(container)?,
             mounts: Mounts { own, ..Mounts::default() },
+            attribute_keys: None,
             added: 0,
         });
         let at = self.containers.len() - 1;

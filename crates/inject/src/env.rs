@@ -171,7 +171,7 @@ impl<'p> Env<'p> {
         let counts = set.as_ref().filter(|set| present.is_none_or(|present| present.set_by > set.set_by));
         let from = counts.or(present).and_then(|entry| entry.from.as_ref());
         let Some(from) = from else { return Ok(()) };
-        if is_optional(from) {
+        if from.is_optional() {
             return Err(Reason::OptionalReference { variable: name.to_owned() });
         }
         let original = format!("{ORIGINAL_PREFIX}{name}");
@@ -235,12 +235,6 @@ fn own_entry((index, variable): (usize, Variable<'_>)) -> Entry<'_> {
         change: Change::None,
         set_by: SetBy::Container,
     }
-}
-
-/// Whether the variable may be unset because its source is optional.
-fn is_optional(from: &Source<'_>) -> bool {
-    let Source::Json(from) = from else { return false };
-    ["secretKeyRef", "configMapKeyRef", "fileKeyRef"].iter().any(|kind| from[kind]["optional"] == true)
 }
 
 #[cfg(test)]

@@ -216,6 +216,12 @@ impl Keys {
         Self(keys)
     }
 
+    /// Adds other keys.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+        self.0.sort_unstable();
+    }
+
     /// Whether it contains a key.
     pub fn has(&self, key: &str) -> bool {
         self.0.binary_search_by(|present| present.as_str().cmp(key)).is_ok()

@@ -1,5 +1,6 @@
 //! The common injection into every target, in any language (docs/injection.md, "Environment variables").
 
+mod merged;
 mod notes;
 
 use super::{
@@ -28,11 +29,15 @@ pub fn addresses<'p>() -> [Entry<'p>; 2] {
 /// # Errors
 /// The reason; then nothing was changed.
 pub fn check(injection: &mut Injection<'_, '_>, place: Place, extended: &[&str]) -> Result<(), Reason> {
-    let settings = [&injection.prepared().env[..], &injection.instrumentation().env[..]];
-    let exporter = &injection.instrumentation().exporter;
+    let (prepared, instrumentation) = (injection.prepared(), injection.instrumentation());
+    let settings = [&prepared.env[..], &instrumentation.env[..]];
+    let exporter = &instrumentation.exporter;
     let target = injection.target(place)?;
     for name in extended.iter().chain(&[RESOURCE_ATTRIBUTES]) {
         target.env.check_extensible(name, &settings)?;
+    }
+    if let Some(ignored) = merged::ignored(prepared, instrumentation, &target.env) {
+        merged::check(&target.env, ignored)?;
     }
     exporter.check_mounts(&target.mounts)
 }
@@ -91,12 +96,18 @@ pub fn instrument<'p>(
     attributes.is_encoded = plan.decoding() != Decoding::Never;
     let at = injection.edit.open(place)?;
     let edit = &mut *injection.edit;
-    let ContainerEdit { env, mounts, .. } = &mut edit.containers[at];
+    let ContainerEdit { env, mounts, attribute_keys, .. } = &mut edit.containers[at];
+    let ignored = merged::ignored(prepared, instrumentation, env);
     env.set_defaults(&prepared.env, SetBy::Language);
+    if let (Some(ignored), Some(keys)) = (ignored, attribute_keys.as_mut()) {
+        let added = merged::add(env, ignored, keys);
+        keys.extend(added);
+    }
     extend_and_add_common(instrumentation, env, own.search_path);
     (own.last)(env);
     let present = own_keys(env);
     configure(instrumentation, env, &mut attributes, &present, own.node_name);
+    attribute_keys.get_or_insert(present);
     instrumentation.exporter.mount(facts.pod, &mut edit.volumes, mounts);
     Ok(())
 }

@@ -34,6 +34,14 @@ pub enum Source<'p> {
     Field(FieldRef),
 }
 
+impl Source<'_> {
+    /// Whether the variable may be unset because its source is optional.
+    pub fn is_optional(&self) -> bool {
+        let Self::Json(from) = self else { return false };
+        ["secretKeyRef", "configMapKeyRef", "fileKeyRef"].iter().any(|kind| from[kind]["optional"] == true)
+    }
+}
+
 /// A reference to a field of the pod.
 #[derive(Clone, Debug, Serialize)]
 pub struct FieldRef {
@@ -110,6 +118,16 @@ impl<'p> Entry<'p> {
     /// An extended variable, which has several sources.
     pub(super) fn extended(name: &'static str, value: String) -> Self {
         Self { set_by: SetBy::Container, ..Self::new(name, value) }
+    }
+
+    /// Whether the variable may be unset because its source is optional.
+    pub fn is_optional(&self) -> bool {
+        self.from.as_ref().is_some_and(Source::is_optional)
+    }
+
+    /// Whether its value comes from the same source as that of a setting.
+    pub fn has_source_of(&self, setting: &Setting) -> bool {
+        matches!((&self.from, &setting.from), (Some(Source::Json(one)), Some(other)) if **one == *other)
     }
 
     /// A variable that refers to a field of the pod, such as `metadata.name`.

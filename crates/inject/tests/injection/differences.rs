@@ -6,6 +6,7 @@ mod checking;
 mod choice;
 mod environment;
 mod helpers;
+mod merged_attributes;
 mod names;
 mod resources;
 mod size;
@@ -29,6 +30,7 @@ fn every_difference_has_a_test() {
         include_str!("differences/choice.rs"),
         include_str!("differences/environment.rs"),
         include_str!("differences/helpers.rs"),
+        include_str!("differences/merged_attributes.rs"),
         include_str!("differences/names.rs"),
         include_str!("differences/resources.rs"),
         include_str!("differences/size.rs"),
