@@ -1,0 +1,32 @@
+//! Restarts, by consent: which workloads are restarted now, and why the others are not.
+//!
+//! ```text
+//! Instrumentation changed ─ settles ─> one canary ─ stays healthy ─> the others, paced
+//!                                        │ fails                       │ one fails
+//!                                        └────────> stopped <──────────┘ ── resumed by annotation,
+//!                                                                            or by the next change
+//! ```
+//!
+//! [`plan`] is a function of what is seen in the cluster, the time and the [`Ledger`], which is kept in a
+//! ConfigMap. A step is in the ledger before it is taken, and a workload's own annotation says which change
+//! it has received; both together let another leader neither repeat nor forget a restart.
+
+mod change;
+mod flights;
+mod judge;
+mod ledger;
+mod pace;
+mod plan;
+mod seen;
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+pub use change::{Change, Consent, InvalidConsent, annotations};
+pub use ledger::{Flight, Ledger, Stop, Wave};
+pub use pace::Pace;
+pub use plan::{Plan, Progress, Step, World, plan};
+pub use seen::{FailingPod, Fit, Health, Instrumentation, OldPod, Seen};
+pub use verdict::{Left, Verdict, Wait};

@@ -1,0 +1,84 @@
+//! Consent to restarts, and what a restart changes.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The annotations of restarts.
+pub mod annotations {
+    /// On a workload, a namespace or an Instrumentation: `rollout`, `evict` or `never`.
+    pub const RESTART: &str = "otel-webhook/restart";
+    /// On a pod template: the configuration for which it was restarted.
+    pub const CONFIG: &str = "otel-webhook/config";
+    /// On a workload: the last change that it has received, as JSON.
+    pub const RECORD: &str = "otel-webhook/restarted";
+    /// On an Instrumentation: another value than before resumes a stopped restart.
+    pub const RESUME: &str = "otel-webhook/resume-restart";
+}
+
+/// How a workload may be restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Consent {
+    /// Not at all.
+    Never,
+    /// By an annotation in its pod template.
+    Rollout,
+    /// By evicting pod after pod.
+    Evict,
+}
+
+/// A value of the annotation that is none of the three.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidConsent(pub String);
+
+impl fmt::Display for InvalidConsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(value) = self;
+        write!(f, "annotation {}: {value:?} is not valid; use rollout, evict or never", annotations::RESTART)
+    }
+}
+
+impl Consent {
+    /// Returns the consent for a workload: that of its own annotation, else that of its namespace, else that of the
+    /// Instrumentation. An Instrumentation consents only for its own namespace: pass `None` for another one's.
+    ///
+    /// # Errors
+    /// If the annotation that applies is not valid; nothing is restarted then.
+    pub fn of(
+        workload: Option<&str>,
+        namespace: Option<&str>,
+        instrumentation: Option<&str>,
+    ) -> Result<Self, InvalidConsent> {
+        match workload.or(namespace).or(instrumentation) {
+            None | Some("never") => Ok(Self::Never),
+            Some("rollout") => Ok(Self::Rollout),
+            Some("evict") => Ok(Self::Evict),
+            Some(other) => Err(InvalidConsent(other.chars().take(40).collect())),
+        }
+    }
+}
+
+/// A change that a restart brings to a workload. The same change is never brought to it twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// UID of the Instrumentation.
+    pub instrumentation: String,
+    /// Its generation: to go back to an earlier configuration is a new change.
+    pub generation: i64,
+    /// The configuration that new pods get: languages with their hashes.
+    pub config: String,
+}
+
+impl Change {
+    /// Reads the record of a workload. One that cannot be read is none.
+    pub fn read(annotation: &str) -> Option<Self> {
+        serde_json::from_str(annotation).ok()
+    }
+
+    /// Writes the record.
+    pub fn write(&self) -> String {
+        serde_json::to_string(self).expect("strings and a number are JSON")
+    }
+}

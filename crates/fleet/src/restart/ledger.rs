@@ -1,0 +1,199 @@
+//! What restarts have to remember: it is kept in a ConfigMap, and every leader goes on from it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::change::{Change, Consent};
+use crate::workload::Workload;
+
+const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+
+/// The memory of restarts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Ledger {
+    /// The restarts of each Instrumentation, by its UID.
+    pub waves: BTreeMap<String, Wave>,
+    /// The workloads that are restarted or observed.
+    pub flights: Vec<Flight>,
+    /// When restarts and evictions of the last minute began.
+    pub starts: Vec<Timestamp>,
+}
+
+/// The restarts for one generation of an Instrumentation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Wave {
+    /// The generation.
+    pub generation: i64,
+    /// When it was first seen.
+    pub since: Timestamp,
+    /// Whether a canary has stayed healthy.
+    #[serde(default)]
+    pub is_proven: bool,
+    /// Why nothing more is restarted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Stop>,
+    /// The value of the resuming annotation that was seen last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
+    /// The workloads that did not become healthy, in this generation or those before. A later one has to mend them,
+    /// and begins with them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub failed: BTreeSet<Workload>,
+    /// The configurations that workloads have received: by namespace, then by `Kind/name`.
+    #[serde(default)]
+    pub received: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+}
+
+/// Why the restarts of an Instrumentation were stopped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    /// The workload that did not become healthy.
+    pub workload: Workload,
+    /// What happened to it.
+    pub reason: String,
+    /// When it was seen.
+    pub at: Timestamp,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.workload, self.reason)
+    }
+}
+
+/// One workload that is restarted or observed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Flight {
+    /// The workload.
+    pub workload: Workload,
+    /// What it receives.
+    pub change: Change,
+    /// How.
+    pub method: Consent,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// When the newest pod of the workload had been created by then. Younger pods are the restart's.
+    pub before: Timestamp,
+    /// Whether its template is known to be written.
+    #[serde(default)]
+    pub is_written: bool,
+    /// Whether it is only observed: no further pod is evicted.
+    #[serde(default)]
+    pub is_ending: bool,
+    /// Since when it is up to date and healthy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub healthy: Option<Timestamp>,
+}
+
+impl Wave {
+    /// Begins the restarts for a generation.
+    pub fn new(generation: i64, since: Timestamp, resume: Option<String>) -> Self {
+        Self {
+            generation,
+            since,
+            is_proven: false,
+            stop: None,
+            resume,
+            failed: BTreeSet::new(),
+            received: BTreeMap::new(),
+        }
+    }
+
+    /// Whether a workload has received a configuration.
+    pub fn has_received(&self, workload: &Workload, config: &str) -> bool {
+        let of_namespace = self.received.get(&workload.namespace);
+        let configs = of_namespace.and_then(|workloads| workloads.get(&key(workload)));
+        configs.is_some_and(|configs| configs.iter().any(|received| received == config))
+    }
+
+    /// Notes that a workload receives a configuration.
+    pub fn note(&mut self, workload: &Workload, config: &str) {
+        if !self.has_received(workload, config) {
+            let of_namespace = self.received.entry(workload.namespace.clone()).or_default();
+            of_namespace.entry(key(workload)).or_default().push(config.to_owned());
+        }
+    }
+
+    /// Forgets that a workload receives a configuration: only a part of its pods was evicted.
+    pub fn forget(&mut self, workload: &Workload, config: &str) {
+        let of_namespace = self.received.get_mut(&workload.namespace);
+        if let Some(configs) = of_namespace.and_then(|workloads| workloads.get_mut(&key(workload))) {
+            configs.retain(|received| received != config);
+        }
+    }
+
+    /// The number of workloads that have received a configuration.
+    pub fn count(&self) -> usize {
+        self.received.values().map(BTreeMap::len).sum()
+    }
+}
+
+fn key(workload: &Workload) -> String {
+    format!("{}/{}", workload.kind, workload.name)
+}
+
+impl Ledger {
+    /// Reads a ledger.
+    ///
+    /// # Errors
+    /// If it is not one; nothing may be restarted then, since what was restarted is not known.
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    /// Writes it.
+    pub fn write(&self) -> String {
+        serde_json::to_string(self).expect("maps with strings as keys are JSON")
+    }
+
+    /// Notes that the template of a workload was written. It is called as soon as the API server has said so.
+    pub fn written(&mut self, workload: &Workload) {
+        let flight = self.flights.iter_mut().find(|flight| flight.workload == *workload);
+        if let Some(flight) = flight {
+            flight.is_written = true;
+            let change = flight.change.clone();
+            self.note(workload, &change);
+        }
+    }
+
+    /// Notes that a workload has received a change, if its Instrumentation is still the same.
+    pub fn note(&mut self, workload: &Workload, change: &Change) {
+        if let Some(wave) = self.wave_of(change) {
+            wave.note(workload, &change.config);
+        }
+    }
+
+    /// The restarts that a change belongs to, unless its Instrumentation has changed since.
+    pub fn wave_of(&mut self, change: &Change) -> Option<&mut Wave> {
+        let wave = self.waves.get_mut(&change.instrumentation);
+        wave.filter(|wave| wave.generation == change.generation)
+    }
+
+    /// Whether restarts for a change go on: its Instrumentation is the same, and they were not stopped.
+    pub fn goes_on(&self, change: &Change) -> bool {
+        let wave = self.waves.get(&change.instrumentation);
+        wave.is_some_and(|wave| wave.generation == change.generation && wave.stop.is_none())
+    }
+
+    /// Moves times that another leader's clock has put into the future to the present, so that nothing waits for
+    /// them longer than it should, and forgets starts that are older than a minute.
+    pub fn set_clock(&mut self, now: Timestamp) {
+        let stops = self.waves.values_mut().filter_map(|wave| wave.stop.as_mut());
+        stops.for_each(|stop| stop.at = stop.at.min(now));
+        self.waves.values_mut().for_each(|wave| wave.since = wave.since.min(now));
+        for flight in &mut self.flights {
+            flight.at = flight.at.min(now);
+            flight.healthy = flight.healthy.map(|at| at.min(now));
+        }
+        self.starts.iter_mut().for_each(|start| *start = (*start).min(now));
+        self.starts.retain(|start| now.duration_since(*start) < MINUTE);
+    }
+}

@@ -1,0 +1,107 @@
+//! What is seen of Instrumentations and workloads.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::change::{Change, Consent, InvalidConsent};
+use crate::workload::Workload;
+
+/// An Instrumentation, as far as restarts need it.
+#[derive(Clone, Debug)]
+pub struct Instrumentation {
+    /// Its UID.
+    pub uid: String,
+    /// Its generation, which counts its changes.
+    pub generation: i64,
+    /// The value of its annotation that resumes a stopped restart.
+    pub resume: Option<String>,
+}
+
+/// A workload with pods that have an agent or opt in.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The workload.
+    pub workload: Workload,
+    /// Whether and how it may be restarted.
+    pub consent: Result<Consent, InvalidConsent>,
+    /// UID of the Instrumentation that its outdated pods would get.
+    pub instrumentation: Option<String>,
+    /// The configuration that a new pod would get; `None` if it would get no agent.
+    pub config: Option<String>,
+    /// Its stale and missed pods, in the order in which they would be evicted.
+    pub outdated: Vec<OldPod>,
+    /// The number of its unconfirmed pods.
+    pub unconfirmed: usize,
+    /// Whether its kind and strategy allow a rollout.
+    pub fit: Fit,
+    /// Whether it is a StatefulSet that replaces a pod only when those before it are ready.
+    pub is_ordered: bool,
+    /// Its health.
+    pub health: Health,
+    /// The number of available pods.
+    pub available: usize,
+    /// When its newest pod was created.
+    pub newest: Option<Timestamp>,
+    /// Why the API server refused the last eviction, such as for a `PodDisruptionBudget`.
+    pub refused: Option<String>,
+    /// The change in its own annotation.
+    pub record: Option<Change>,
+}
+
+/// A pod that a restart would replace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OldPod {
+    /// Its name.
+    pub name: String,
+    /// Its UID: an eviction must not reach its successor of the same name.
+    pub uid: String,
+    /// When it was created.
+    pub created: Timestamp,
+}
+
+/// Whether a workload can be restarted by its pod template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It can.
+    Fits,
+    /// Its kind is not one that is restarted, such as a Job.
+    Kind,
+    /// Another controller writes its template: `kind/name`.
+    Controlled(String),
+    /// A Deployment that ends all pods before it starts new ones.
+    Recreate,
+    /// Pods are replaced only when somebody deletes them.
+    OnDelete,
+    /// A StatefulSet whose partition keeps old pods.
+    Partition,
+    /// A Deployment that is paused.
+    Paused,
+}
+
+/// The health of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Its last rollout is complete and all of its pods are available.
+    Healthy,
+    /// Its pods are being replaced, or not all are available.
+    Progressing {
+        /// When it last made progress.
+        since: Timestamp,
+        /// Its `minReadySeconds`.
+        min_ready: SignedDuration,
+    },
+    /// A pod cannot start.
+    Failing(FailingPod),
+}
+
+/// A pod that cannot start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailingPod {
+    /// The pod.
+    pub name: String,
+    /// Its UID.
+    pub uid: String,
+    /// When it was created.
+    pub created: Timestamp,
+    /// Its container's reason, such as `CrashLoopBackOff`.
+    pub reason: String,
+}

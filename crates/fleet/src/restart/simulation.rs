@@ -1,0 +1,77 @@
+//! Leaders in one cluster in simulated time: they end between any two steps, two of them overlap, their views are
+//! late, and Instrumentations, GitOps tools, `PodDisruptionBudget`s and the webhook change at random.
+//!
+//! The world simulates only the rules of the API server and of rollouts: versions, preconditions, pods that
+//! become ready or fail. The decisions are made by the real code.
+
+mod leader;
+mod random;
+mod world;
+
+use leader::Leader;
+use random::Random;
+use world::World;
+
+/// How often something disturbs the cluster: once in so many steps on average.
+const TROUBLE: u32 = 40;
+
+/// Runs a number of steps of a second or two each, and checks the promises after each.
+fn run(seed: u64, steps: u32) -> World {
+    let mut random = Random(seed);
+    let mut world = World::new(&mut random, seed);
+    let mut leaders = vec![Leader::new()];
+    for _ in 0..steps {
+        world.advance(1 + i64::from(random.below(2)));
+        if random.below(TROUBLE) == 0 {
+            world.disturb(&mut random);
+        }
+        match random.below(200) {
+            // A successor; the leader before goes on for a while in the belief that it leads.
+            0 => leaders.push(Leader::new()),
+            1 => leaders = vec![Leader::new()],
+            _ => {}
+        }
+        if leaders.len() > 1 && random.below(20) == 0 {
+            leaders.remove(0);
+        }
+        let at = random.below(u32::try_from(leaders.len()).expect("few leaders")) as usize;
+        leaders[at].step(&mut world, &mut random);
+        world.check();
+    }
+    world
+}
+
+/// Lets everything be well, and returns after a time in which all restarts can be made.
+fn calm(world: &mut World, seed: u64) -> Leader {
+    let mut random = Random(seed);
+    let mut leader = Leader::new();
+    world.calm();
+    for _ in 0..4000 {
+        world.advance(2);
+        leader.step_without_crash(world, &mut random);
+        world.check();
+    }
+    leader
+}
+
+/// A hundred thousand steps; a million with `OTEL_WEBHOOK_SIMULATION_SEEDS=200`. The seeds are independent.
+fn seeds() -> u64 {
+    option_env!("OTEL_WEBHOOK_SIMULATION_SEEDS").map_or(20, |seeds| seeds.parse().expect("a number"))
+}
+
+#[test]
+fn pace_canary_stop_and_budgets_hold_whatever_happens() {
+    for seed in 0..seeds() {
+        let world = run(seed, 5000);
+        assert!(world.restarts() > 0, "seed {seed}: nothing was restarted, so nothing was checked");
+    }
+}
+
+#[test]
+fn in_a_calm_cluster_every_workload_with_consent_is_brought_up_to_date() {
+    for seed in 0..seeds() / 2 {
+        let mut world = run(seed, 2000);
+        let leader = calm(&mut world, seed);
+        world.check_all_are_up_to_date(&leader.verdicts);
+    }
+}

@@ -1,0 +1,17 @@
+//! Reproducible random numbers (splitmix64).
+
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, bound: u32) -> u32 {
+        u32::try_from(self.next() % u64::from(bound)).expect("below a u32")
+    }
+}

@@ -1,0 +1,224 @@
+//! The cluster: Instrumentations, workloads with their pods, and the ConfigMap of the ledger.
+
+mod checks;
+mod disturb;
+mod pods;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::Timestamp;
+
+use super::random::Random;
+use crate::{
+    restart::{Change, Consent, Instrumentation, Ledger, Seen, Verdict},
+    workload::Workload,
+};
+use checks::Log;
+use pods::{Pod, Replicas};
+
+/// How many seconds a view may be late.
+const LAG: usize = 3;
+
+/// The first second.
+const EPOCH: i64 = 1_700_000_000;
+
+/// An Instrumentation, and which of its configurations pods do not start with.
+struct Configured {
+    present: Instrumentation,
+    config: String,
+}
+
+pub struct World {
+    seed: u64,
+    second: i64,
+    configured: Vec<Configured>,
+    bad: BTreeSet<String>,
+    workloads: Vec<Replicas>,
+    is_webhook_up: bool,
+    ledger: (String, u64),
+    views: VecDeque<(i64, Vec<(Seen, u64)>)>,
+    log: Log,
+    next_uid: u64,
+}
+
+impl World {
+    /// A cluster of 12 workloads in 4 namespaces, with 2 Instrumentations.
+    pub fn new(random: &mut Random, seed: u64) -> Self {
+        let instrumentation = |number: usize| Configured {
+            present: Instrumentation { uid: format!("uid-{number}"), generation: 1, resume: None },
+            config: "v1:0".to_owned(),
+        };
+        let mut world = Self {
+            seed,
+            second: EPOCH,
+            configured: (0..2).map(instrumentation).collect(),
+            bad: BTreeSet::new(),
+            workloads: Vec::new(),
+            is_webhook_up: true,
+            ledger: (Ledger::default().write(), 0),
+            views: VecDeque::new(),
+            log: Log::default(),
+            next_uid: 0,
+        };
+        for number in 0..12_usize {
+            let is_ordered = number % 5 == 4;
+            let kind = if is_ordered { "StatefulSet" } else { "Deployment" };
+            let workload = Workload::new(kind, &format!("ns-{}", number % 4), &format!("w-{number}"));
+            let consent = if number % 6 == 5 { Consent::Evict } else { Consent::Rollout };
+            let replicas = 2 + random.below(3) as usize;
+            let mut made = Replicas::new(workload, number % 2, consent, is_ordered, replicas);
+            made.is_git = number % 3 == 1;
+            for _ in 0..replicas {
+                let uid = world.uid();
+                made.pods.push(Pod::ready(uid, EPOCH, "v1:0"));
+            }
+            world.workloads.push(made);
+        }
+        world
+    }
+
+    fn uid(&mut self) -> String {
+        self.next_uid += 1;
+        format!("pod-{}", self.next_uid)
+    }
+
+    pub fn now(&self) -> Timestamp {
+        time(self.second)
+    }
+
+    /// Lets controllers and kubelets work for some seconds.
+    pub fn advance(&mut self, seconds: i64) {
+        for _ in 0..seconds {
+            self.second += 1;
+            self.work();
+            let view = self.look();
+            self.views.push_back((self.second, view));
+            while self.views.len() > LAG {
+                self.views.pop_front();
+            }
+        }
+    }
+
+    fn work(&mut self) {
+        for index in 0..self.workloads.len() {
+            let config = self.configured[self.workloads[index].instrumentation].config.clone();
+            let injected = self.is_webhook_up.then_some(config);
+            let uid = self.uid();
+            let workload = &mut self.workloads[index];
+            workload.work(self.second, uid, injected, &self.bad);
+        }
+        self.log.observe(self.second, &self.workloads);
+    }
+
+    /// What a watch shows: it may be late.
+    pub fn view(&self) -> Vec<(Seen, u64)> {
+        self.views.front().map(|(_, view)| view.clone()).unwrap_or_default()
+    }
+
+    fn look(&self) -> Vec<(Seen, u64)> {
+        let of = |workload: &Replicas| {
+            let configured = &self.configured[workload.instrumentation];
+            (workload.seen(&configured.present.uid, &configured.config), workload.version)
+        };
+        self.workloads.iter().map(of).collect()
+    }
+
+    pub fn instrumentations(&self) -> Vec<Instrumentation> {
+        self.configured.iter().map(|one| one.present.clone()).collect()
+    }
+
+    pub fn ledger(&self) -> (Ledger, u64) {
+        (Ledger::read(&self.ledger.0).expect("a ledger"), self.ledger.1)
+    }
+
+    /// Replaces the ledger if its version is the present one, and returns the new one.
+    pub fn write_ledger(&mut self, ledger: &Ledger, version: u64) -> Option<u64> {
+        if version != self.ledger.1 {
+            return None;
+        }
+        self.ledger = (ledger.write(), version + 1);
+        Some(version + 1)
+    }
+
+    /// Patches template and record of a workload, if its version is still this one.
+    pub fn roll_out(&mut self, workload: &Workload, change: &Change, version: u64) -> bool {
+        let index = self.index(workload);
+        if self.workloads[index].version != version {
+            return false;
+        }
+        self.begins(index, change);
+        let workload = &mut self.workloads[index];
+        self.log.rollout(self.seed, &workload.workload, change);
+        workload.record = Some(change.clone());
+        workload.is_annotated = true;
+        workload.change_template(self.second);
+        true
+    }
+
+    /// Evicts a pod with this UID, unless the `PodDisruptionBudget` has no room.
+    pub fn evict(&mut self, workload: &Workload, _pod: &str, uid: &str) {
+        let index = self.index(workload);
+        let evicted = &mut self.workloads[index];
+        if evicted.budget_is_used_up {
+            evicted.refused = Some("no disruption is allowed".to_owned());
+            return;
+        }
+        evicted.refused = None;
+        let Some(at) = evicted.pods.iter().position(|pod| pod.uid == uid) else { return };
+        let is_failing = evicted.pods[at].is_failing;
+        assert!(
+            is_failing || evicted.available() >= 2,
+            "seed {}: the only available pod of {workload} was evicted",
+            self.seed
+        );
+        evicted.pods.remove(at);
+        evicted.progress = self.second;
+        let change = self.ledger().0.flights.into_iter().find(|flight| flight.workload == *workload);
+        if let Some(flight) = change {
+            self.begins(index, &flight.change);
+        }
+    }
+
+    fn index(&self, workload: &Workload) -> usize {
+        let at = self.workloads.iter().position(|one| one.workload == *workload);
+        at.expect("a workload of this cluster")
+    }
+
+    /// The number of restarts that were made.
+    pub fn restarts(&self) -> usize {
+        self.log.restarts()
+    }
+
+    /// Makes everything well: then each workload can be brought up to date.
+    pub fn calm(&mut self) {
+        self.is_webhook_up = true;
+        self.bad.clear();
+        for configured in &mut self.configured {
+            configured.present.generation += 1;
+            configured.config = format!("v1:{}-calm", configured.present.generation);
+        }
+        let mine: BTreeMap<_, _> = self.ledger().0.waves;
+        for workload in &mut self.workloads {
+            let failed = mine.values().any(|wave| wave.failed.contains(&workload.workload));
+            workload.calm(failed);
+        }
+    }
+
+    pub fn check_all_are_up_to_date(&self, verdicts: &[Verdict]) {
+        for (workload, verdict) in self.workloads.iter().zip(verdicts) {
+            let config = &self.configured[workload.instrumentation].config;
+            let outdated = workload.pods.iter().filter(|pod| pod.config.as_ref() != Some(config)).count();
+            assert!(
+                outdated == 0,
+                "seed {}: {outdated} of {} pods of {} are outdated: {verdict:?}",
+                self.seed,
+                workload.pods.len(),
+                workload.workload,
+            );
+        }
+    }
+}
+
+fn time(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("within range")
+}

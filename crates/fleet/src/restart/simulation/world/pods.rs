@@ -1,0 +1,177 @@
+//! A workload and its pods, as the controllers of Kubernetes and the kubelet treat them.
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+
+use super::time;
+use crate::{
+    restart::{Change, Consent, FailingPod, Fit, Health, OldPod, Seen},
+    workload::Workload,
+};
+
+/// How many seconds a pod takes to start.
+const START: i64 = 8;
+
+#[derive(Clone)]
+pub struct Pod {
+    pub uid: String,
+    pub created: i64,
+    /// The hash that it has; none if it was missed.
+    pub config: Option<String>,
+    pub template: u64,
+    pub is_ready: bool,
+    pub is_failing: bool,
+}
+
+impl Pod {
+    pub fn ready(uid: String, created: i64, config: &str) -> Self {
+        let config = Some(config.to_owned());
+        Self { uid, created, config, template: 0, is_ready: true, is_failing: false }
+    }
+}
+
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the workload")]
+pub struct Replicas {
+    pub workload: Workload,
+    pub instrumentation: usize,
+    pub consent: Consent,
+    pub is_ordered: bool,
+    pub fit: Fit,
+    /// A GitOps tool takes annotations back.
+    pub is_git: bool,
+    pub budget_is_used_up: bool,
+    pub refused: Option<String>,
+    pub pods: Vec<Pod>,
+    pub version: u64,
+    pub record: Option<Change>,
+    pub is_annotated: bool,
+    /// When pods or template changed last.
+    pub progress: i64,
+    template: u64,
+    wanted: usize,
+}
+
+impl Replicas {
+    pub fn new(
+        workload: Workload,
+        instrumentation: usize,
+        consent: Consent,
+        is_ordered: bool,
+        wanted: usize,
+    ) -> Self {
+        Self {
+            workload,
+            instrumentation,
+            consent,
+            is_ordered,
+            fit: Fit::Fits,
+            is_git: false,
+            budget_is_used_up: false,
+            refused: None,
+            pods: Vec::new(),
+            version: 0,
+            record: None,
+            is_annotated: false,
+            progress: 0,
+            template: 0,
+            wanted,
+        }
+    }
+
+    /// Begins a rollout.
+    pub fn change_template(&mut self, second: i64) {
+        self.template += 1;
+        self.version += 1;
+        self.progress = second;
+    }
+
+    pub fn available(&self) -> usize {
+        self.pods.iter().filter(|pod| pod.is_ready).count()
+    }
+
+    pub fn is_healthy(&self) -> bool {
+        let is_current = |pod: &Pod| pod.is_ready && pod.template == self.template;
+        self.pods.len() == self.wanted && self.pods.iter().all(is_current)
+    }
+
+    /// A second of kubelet and controller.
+    pub fn work(&mut self, second: i64, uid: String, injected: Option<String>, bad: &BTreeSet<String>) {
+        for pod in &mut self.pods {
+            let starts = !pod.is_ready && !pod.is_failing && second - pod.created >= START;
+            if starts {
+                pod.is_failing = pod.config.as_ref().is_some_and(|config| bad.contains(config));
+                pod.is_ready = !pod.is_failing;
+                self.progress = second;
+            }
+        }
+        let template = self.template;
+        let is_new = |pod: &Pod| pod.template == template;
+        let new =
+            Pod { uid, created: second, config: injected, template, is_ready: false, is_failing: false };
+        let is_starting = self.pods.iter().any(|pod| !pod.is_ready && (is_new(pod) || self.is_ordered));
+        let old = self.pods.iter().position(|pod| !is_new(pod));
+        if self.pods.len() < self.wanted {
+            self.pods.push(new);
+            self.progress = second;
+            return;
+        }
+        let (Some(old), false) = (old, is_starting) else { return };
+        if self.is_ordered {
+            self.pods.remove(old);
+        } else if self.pods.len() > self.wanted {
+            let failing = self.pods.iter().position(|pod| !is_new(pod) && !pod.is_ready);
+            self.pods.remove(failing.unwrap_or(old));
+            return;
+        }
+        self.pods.push(new);
+        self.progress = second;
+    }
+
+    /// What the controller sees of it.
+    pub fn seen(&self, instrumentation: &str, config: &str) -> Seen {
+        let outdated = self.pods.iter().filter(|pod| pod.config.as_deref() != Some(config));
+        let old =
+            |pod: &Pod| OldPod { name: pod.uid.clone(), uid: pod.uid.clone(), created: time(pod.created) };
+        Seen {
+            workload: self.workload.clone(),
+            consent: Ok(self.consent),
+            instrumentation: Some(instrumentation.to_owned()),
+            config: Some(config.to_owned()),
+            outdated: outdated.map(old).collect(),
+            unconfirmed: 0,
+            fit: self.fit.clone(),
+            is_ordered: self.is_ordered,
+            health: self.health(),
+            available: self.available(),
+            newest: self.pods.iter().map(|pod| time(pod.created)).max(),
+            refused: self.refused.clone(),
+            record: self.record.clone(),
+        }
+    }
+
+    fn health(&self) -> Health {
+        if self.is_healthy() {
+            return Health::Healthy;
+        }
+        match self.pods.iter().filter(|pod| pod.is_failing).max_by_key(|pod| pod.created) {
+            Some(pod) => Health::Failing(FailingPod {
+                name: pod.uid.clone(),
+                uid: pod.uid.clone(),
+                created: time(pod.created),
+                reason: "CrashLoopBackOff".to_owned(),
+            }),
+            None => Health::Progressing { since: time(self.progress), min_ready: SignedDuration::ZERO },
+        }
+    }
+
+    /// Makes it well; where a restart has failed, its pods go on failing until another restart.
+    pub fn calm(&mut self, has_failed: bool) {
+        self.is_git = false;
+        self.budget_is_used_up = false;
+        self.fit = Fit::Fits;
+        if !has_failed {
+            self.pods.iter_mut().for_each(|pod| pod.is_failing = false);
+        }
+    }
+}

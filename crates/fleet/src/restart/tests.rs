@@ -1,0 +1,254 @@
+use jiff::{SignedDuration, Timestamp};
+
+use super::*;
+use crate::workload::Workload;
+
+const OLD: &str = "v1:00000001";
+const NEW: &str = "v1:00000002";
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + second).expect("a time")
+}
+
+fn instrumentation(generation: i64) -> Instrumentation {
+    Instrumentation { uid: "uid".to_owned(), generation, resume: None }
+}
+
+/// A healthy Deployment of two pods with the old configuration, which consents to rollouts.
+fn seen(namespace: &str, name: &str) -> Seen {
+    let pod = |number: usize| OldPod {
+        name: format!("{name}-{number}"),
+        uid: format!("uid-{name}-{number}"),
+        created: at(-1000),
+    };
+    Seen {
+        workload: Workload::new("Deployment", namespace, name),
+        consent: Ok(Consent::Rollout),
+        instrumentation: Some("uid".to_owned()),
+        config: Some(NEW.to_owned()),
+        outdated: vec![pod(0), pod(1)],
+        unconfirmed: 0,
+        fit: Fit::Fits,
+        is_ordered: false,
+        health: Health::Healthy,
+        available: 2,
+        newest: Some(at(-1000)),
+        refused: None,
+        record: None,
+    }
+}
+
+fn change(generation: i64) -> Change {
+    Change { instrumentation: "uid".to_owned(), generation, config: NEW.to_owned() }
+}
+
+/// What a controller does at one time, and the ledger that it leaves.
+fn planned(second: i64, generation: i64, workloads: &[Seen], ledger: &mut Ledger) -> Plan {
+    let instrumentations = [instrumentation(generation)];
+    let plan = plan(
+        World { now: at(second), instrumentations: &instrumentations, workloads },
+        &Pace::default(),
+        ledger,
+    );
+    // Through the ConfigMap.
+    *ledger = Ledger::read(&plan.ledger.write()).expect("a ledger");
+    assert_eq!(*ledger, plan.ledger);
+    plan
+}
+
+/// The workload as it is after its rollout.
+fn up_to_date(seen: &mut Seen, generation: i64) {
+    seen.outdated.clear();
+    seen.record = Some(change(generation));
+}
+
+fn code(plan: &Plan) -> Vec<&'static str> {
+    plan.verdicts.iter().map(Verdict::code).collect()
+}
+
+#[test]
+fn an_instrumentation_settles_then_a_canary_is_observed_then_the_others_follow() {
+    let mut workloads: Vec<_> = ["a", "b", "c", "d", "e"].map(|name| seen(name, name)).into();
+    workloads[0].is_ordered = true;
+    let mut ledger = Ledger::default();
+    let settles = planned(0, 2, &workloads, &mut ledger);
+    assert_eq!(code(&settles), ["WaitsForInstrumentation"; 5]);
+    assert!(settles.steps.is_empty());
+
+    // The first by name is an ordered StatefulSet, which is a canary only where nothing else is.
+    let first = planned(61, 2, &workloads, &mut ledger);
+    assert_eq!(first.steps, [Step::Rollout { workload: workloads[1].workload.clone(), change: change(2) }]);
+    ledger.written(&workloads[1].workload);
+    up_to_date(&mut workloads[1], 2);
+    assert!(planned(62, 2, &workloads, &mut ledger).steps.is_empty());
+    let observed = planned(181, 2, &workloads, &mut ledger);
+    assert_eq!(observed.verdicts[2], Verdict::Waits(Wait::Canary(workloads[1].workload.clone())));
+
+    let others = planned(183, 2, &workloads, &mut ledger);
+    assert_eq!(code(&others), ["WaitsForOthers", "UpToDate", "Starts", "Starts", "Starts"]);
+    let progress = others.progress(&workloads, "uid").expect("restarts");
+    assert_eq!(progress, Progress { done: 1, total: 5, stop: None });
+}
+
+/// The code of a verdict, what leads to it, and a part of its sentence.
+type Case<'c> = (&'c str, &'c dyn Fn(&mut Seen), &'c str);
+
+#[test]
+fn what_cannot_or_may_not_be_restarted_has_a_verdict() {
+    let failing = |name: &str| {
+        Health::Failing(FailingPod {
+            name: name.to_owned(),
+            uid: "u".to_owned(),
+            created: at(-5),
+            reason: "CrashLoopBackOff".to_owned(),
+        })
+    };
+    let cases: [Case<'_>; 14] = [
+        ("NoConsent", &|seen| seen.consent = Ok(Consent::Never), "no consent; annotate the workload"),
+        (
+            "InvalidConsent",
+            &|seen| seen.consent = Consent::of(Some("yes"), None, None),
+            "\"yes\" is not valid",
+        ),
+        ("NoAgent", &|seen| seen.config = None, "a new pod would get no agent"),
+        ("KindNotRestarted", &|seen| seen.fit = Fit::Kind, "its kind is not restarted"),
+        (
+            "Controlled",
+            &|seen| seen.fit = Fit::Controlled("Rollout/a".to_owned()),
+            "Rollout/a writes its template",
+        ),
+        ("Recreate", &|seen| seen.fit = Fit::Recreate, "ends all pods at once"),
+        ("OnDelete", &|seen| seen.fit = Fit::OnDelete, "delete its pods"),
+        ("Partition", &|seen| seen.fit = Fit::Partition, "set it to 0"),
+        ("Paused", &|seen| seen.fit = Fit::Paused, "resume its rollout"),
+        ("Failing", &|seen| seen.health = failing("a-0"), "pod a-0 cannot start"),
+        (
+            "AlreadyRestarted",
+            &|seen| seen.record = Some(change(2)),
+            "it was restarted for this configuration already",
+        ),
+        ("WaitsForConfirmation", &|seen| seen.unconfirmed = 1, "1 pods are unconfirmed"),
+        (
+            "WaitsForRollout",
+            &|seen| seen.health = Health::Progressing { since: at(0), min_ready: SignedDuration::ZERO },
+            "its own rollout is in progress",
+        ),
+        (
+            "TooFewAvailable",
+            &|seen| (seen.consent, seen.available) = (Ok(Consent::Evict), 1),
+            "fewer than two pods are available",
+        ),
+    ];
+    for (expected, spoil, sentence) in cases {
+        let mut one = seen("shop", "a");
+        spoil(&mut one);
+        let mut ledger = Ledger::default();
+        for second in [0, 61] {
+            let plan = planned(second, 2, std::slice::from_ref(&one), &mut ledger);
+            assert_eq!((code(&plan), plan.steps.len()), (vec![expected], 0));
+            assert!(plan.verdicts[0].to_string().contains(sentence), "{}", plan.verdicts[0]);
+        }
+    }
+}
+
+#[test]
+fn evictions_go_on_where_a_rollout_is_not_possible() {
+    let mut one = seen("shop", "a");
+    (one.consent, one.fit) = (Ok(Consent::Evict), Fit::OnDelete);
+    let mut ledger = Ledger::default();
+    planned(0, 2, std::slice::from_ref(&one), &mut ledger);
+    planned(61, 2, std::slice::from_ref(&one), &mut ledger);
+    let evicted = |plan: &Plan| match &plan.steps[..] {
+        [Step::Evict { uid, .. }] => uid.clone(),
+        steps => panic!("{steps:?}"),
+    };
+    assert_eq!(evicted(&planned(62, 2, std::slice::from_ref(&one), &mut ledger)), "uid-a-0");
+    one.outdated.remove(0);
+    one.health = Health::Progressing { since: at(62), min_ready: SignedDuration::ZERO };
+    assert!(planned(63, 2, std::slice::from_ref(&one), &mut ledger).steps.is_empty());
+    one.health = Health::Healthy;
+    assert_eq!(evicted(&planned(80, 2, std::slice::from_ref(&one), &mut ledger)), "uid-a-1");
+    // Its successor is outdated as well, since the webhook is away: it is not evicted for the same change again.
+    one.outdated[0] = OldPod { name: "a-2".to_owned(), uid: "uid-a-2".to_owned(), created: at(81) };
+    assert!(planned(90, 2, std::slice::from_ref(&one), &mut ledger).steps.is_empty());
+    let stopped = planned(300, 2, std::slice::from_ref(&one), &mut ledger);
+    assert!(ledger.waves["uid"].stop.as_ref().is_some_and(|stop| stop.reason.contains("did not get")));
+    assert!(stopped.steps.is_empty());
+}
+
+#[test]
+fn a_failing_canary_stops_the_rest_until_the_next_change_which_mends_it_first() {
+    let mut workloads = vec![seen("a", "a"), seen("b", "b")];
+    let mut ledger = Ledger::default();
+    planned(0, 2, &workloads, &mut ledger);
+    planned(61, 2, &workloads, &mut ledger);
+    ledger.written(&workloads[0].workload);
+    workloads[0].record = Some(change(2));
+    let pod = FailingPod {
+        name: "a-2".to_owned(),
+        uid: "uid-a-2".to_owned(),
+        created: at(62),
+        reason: "CrashLoopBackOff".to_owned(),
+    };
+    workloads[0].health = Health::Failing(pod);
+    let stopped = planned(90, 2, &workloads, &mut ledger);
+    let stop = "Deployment a/a: pod a-2 cannot start: CrashLoopBackOff";
+    assert_eq!(stopped.verdicts[1].to_string(), format!("not restarted: stopped by {stop}"));
+    assert!(planned(4000, 2, &workloads, &mut ledger).steps.is_empty());
+
+    // The Instrumentation is put back to what it was: of all pods, only those that fail are outdated.
+    for workload in &mut workloads {
+        workload.config = Some(OLD.to_owned());
+        workload.outdated.truncate(1);
+    }
+    workloads[1].outdated.clear();
+    planned(4001, 3, &workloads, &mut ledger);
+    let mended = planned(4062, 3, &workloads, &mut ledger);
+    let back = Change { config: OLD.to_owned(), ..change(3) };
+    assert_eq!(mended.steps, [Step::Rollout { workload: workloads[0].workload.clone(), change: back }]);
+}
+
+#[test]
+fn another_value_of_the_annotation_resumes() {
+    let mut workloads = vec![seen("a", "a"), seen("b", "b")];
+    let mut ledger = Ledger::default();
+    planned(0, 2, &workloads, &mut ledger);
+    planned(61, 2, &workloads, &mut ledger);
+    ledger.written(&workloads[0].workload);
+    workloads[0].health = Health::Progressing { since: at(62), min_ready: SignedDuration::from_secs(30) };
+    workloads[0].record = Some(change(2));
+    assert!(planned(690, 2, &workloads, &mut ledger).ledger.waves["uid"].stop.is_none());
+    let stop = planned(700, 2, &workloads, &mut ledger).ledger.waves["uid"].stop.clone();
+    assert!(stop.is_some_and(|stop| stop.reason.starts_with("no progress since")));
+
+    up_to_date(&mut workloads[0], 2);
+    workloads[0].health = Health::Healthy;
+    let resumed = [Instrumentation { resume: Some("1".to_owned()), ..instrumentation(2) }];
+    let world = |second| World { now: at(second), instrumentations: &resumed, workloads: &workloads };
+    let again = plan(world(800), &Pace::default(), &ledger);
+    assert_eq!(again.verdicts[1], Verdict::Waits(Wait::Canary(workloads[0].workload.clone())));
+    let on = plan(world(921), &Pace::default(), &again.ledger);
+    assert_eq!(on.verdicts[1], Verdict::Starts);
+}
+
+#[test]
+fn a_clock_that_was_ahead_delays_nothing_for_long() {
+    let workloads = [seen("a", "a")];
+    let mut ledger = Ledger::default();
+    planned(1_000_000, 2, &workloads, &mut ledger);
+    planned(0, 2, &workloads, &mut ledger);
+    assert_eq!(planned(61, 2, &workloads, &mut ledger).verdicts, [Verdict::Starts]);
+}
+
+#[test]
+fn the_nearest_consent_applies() {
+    for (workload, namespace, instrumentation, expected) in [
+        (None, None, None, Ok(Consent::Never)),
+        (None, None, Some("rollout"), Ok(Consent::Rollout)),
+        (None, Some("never"), Some("rollout"), Ok(Consent::Never)),
+        (Some("evict"), Some("never"), None, Ok(Consent::Evict)),
+        (Some("Rollout"), None, Some("rollout"), Err(InvalidConsent("Rollout".to_owned()))),
+    ] {
+        assert_eq!(Consent::of(workload, namespace, instrumentation), expected);
+    }
+}

@@ -1,0 +1,34 @@
+//! Names of workloads and Instrumentations.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A workload: what a restart is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its kind, such as `Deployment`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Workload {
+    /// Names a workload.
+    pub fn new(kind: &str, namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), kind: kind.to_owned(), name: name.to_owned() }
+    }
+
+    /// Kind and name as kubectl takes them, such as `deployment/order`.
+    pub fn argument(&self) -> String {
+        format!("{}/{}", self.kind.to_lowercase(), self.name)
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
+    }
+}
