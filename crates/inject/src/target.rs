@@ -16,8 +16,7 @@ use otel_webhook_api::defaults::Decoding;
 pub use super::resource::RESOURCE_ATTRIBUTES;
 pub use notes::{certificates, of_target};
 
-/// The reference to the variable's original, if that is a reference itself.
-const ORIGINAL: &str = "$(OTEL_INJECT_ORIGINAL_OTEL_RESOURCE_ATTRIBUTES)";
+use merged::ORIGINAL;
 
 /// The variables with the addresses of the pod and its node.
 pub fn addresses<'p>() -> [Entry<'p>; 2] {

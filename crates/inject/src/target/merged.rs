@@ -1,13 +1,15 @@
 //! The resource attributes of an Instrumentation for a language, in a container that another language has injected
 //! before (D13). The variable is there already, so that as a default it would be ignored.
 
-use super::{ORIGINAL, RESOURCE_ATTRIBUTES};
 use crate::{
     compiled::{Compiled, Prepared},
     env::{Entry, Env, ORIGINAL_PREFIX, Setting},
     reason::{Reason, Taken},
-    resource::Keys,
+    resource::{Keys, RESOURCE_ATTRIBUTES},
 };
+
+/// The reference to the variable's original, if that is a reference itself.
+pub const ORIGINAL: &str = "$(OTEL_INJECT_ORIGINAL_OTEL_RESOURCE_ATTRIBUTES)";
 
 /// The variable of the Instrumentation for the language, else for every target, unless it is used as a default or the
 /// container sets its own.
