@@ -6,6 +6,7 @@ mod crd;
 mod default_instrumentation;
 mod files;
 mod managed;
+mod mode;
 mod readme;
 mod rendered;
 
@@ -23,6 +24,7 @@ pub const ALL: Group<Cluster> = &[
     ("the_webhooks_account_changes_the_bundle_and_nothing_else", managed::bundle_alone),
     ("own_certificates_are_used_as_they_are", files::own),
     ("cert_manager_issues_and_renews_and_no_pod_is_lost", cert_manager::issues_and_renews),
+    ("the_mode_of_certificates_is_changed_by_a_second_release", mode::changed),
     ("a_default_instrumentation_comes_with_the_release", default_instrumentation::comes_along),
     ("a_crd_of_another_release_is_left_alone", crd::of_another_release),
     ("a_crd_of_another_release_is_taken_over_when_told", crd::taken_over),

@@ -24,7 +24,12 @@ pub struct Release<'c> {
 impl<'c> Release<'c> {
     /// Nothing is installed yet. `program` is `helm3` or `helm4`.
     pub fn new(cluster: &'c Cluster, program: &'static str, namespace: &str) -> Self {
-        Self { cluster, program, namespace: namespace.to_owned(), name: "otel-webhook" }
+        Self::named(cluster, program, namespace, "otel-webhook")
+    }
+
+    /// The same by another name, for a second release in one namespace.
+    pub fn named(cluster: &'c Cluster, program: &'static str, namespace: &str, name: &'static str) -> Self {
+        Self { cluster, program, namespace: namespace.to_owned(), name }
     }
 
     /// Installs the chart and waits until its Deployment is rolled out.

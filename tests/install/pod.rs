@@ -63,7 +63,11 @@ impl<'c> Pod<'c> {
 
     /// Starts what the Deployment says.
     pub fn started(cluster: &'c Cluster, namespace: &str, ports: Ports) -> Self {
-        let deployment = "otel-webhook";
+        Self::of(cluster, namespace, "otel-webhook", ports)
+    }
+
+    /// Starts what the Deployment of this name says.
+    pub fn of(cluster: &'c Cluster, namespace: &str, deployment: &'static str, ports: Ports) -> Self {
         let mut pod = Self {
             cluster,
             namespace: namespace.to_owned(),
@@ -195,7 +199,7 @@ impl<'c> Pod<'c> {
         let mut config: Value = serde_json::from_str(&admin).expect("JSON");
         config["users"][0]["user"] = json!({"token": token.trim()});
         config["contexts"][0]["context"]["namespace"] = json!(self.namespace);
-        let path = plane.dir().join(format!("{}.kubeconfig", self.namespace));
+        let path = plane.dir().join(format!("{}-{account}.kubeconfig", self.namespace));
         fs::write(&path, config.to_string()).expect("the scratch folder is writable");
         path
     }
