@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run bench bench-load bench-scale faults fuzz lint generate
+.PHONY: test binary chart compare e2e e2e-install e2e-run bench bench-create bench-load bench-scale faults fuzz lint generate
 
 # What `tests/control-plane/build` has to build for the chart's installation.
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
@@ -62,6 +62,14 @@ bench-load:
 	rustup target add $(TARGET)
 	$(if $(OTHER),OTEL_WEBHOOK_BENCH_OTHER=$(OTHER)) cargo bench --bench load --target $(TARGET)
 
+# What the creation of a pod takes on a real API server: without a webhook, with one that allows
+# everything, and with ours. ROUNDS are the turns of each, 20 where it is not set.
+bench-create:
+	rustup target add $(TARGET)
+	control_plane=$$(tests/control-plane/build) && \
+	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane OTEL_WEBHOOK_BENCH_ROUNDS=$(ROUNDS) \
+	cargo bench --bench create --target $(TARGET)
+
 # Beside a real API server with thousands of objects: SCALE is namespaces,
 # Instrumentations and ReplicaSets, as in 2000/1000/5000; LIMIT_RANGES, such as
 # 2000, adds a LimitRange to so many of the namespaces.
@@ -85,7 +93,7 @@ fuzz:
 lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test compare --test e2e --test faults --test install --test run --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test compare --test e2e --test faults --test install --test run --bench create --bench load --bench scale -- -D warnings
 
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:

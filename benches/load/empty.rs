@@ -2,45 +2,23 @@
 //! the same few bytes, behind the listener, the TLS and the runtime of the
 //! product.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    sync::Arc,
-    time::Duration,
-};
-
 use axum::{
     Router,
     body::Bytes,
     http::{HeaderName, header},
     routing::post,
 };
-use otel_webhook::{
-    server::{Listening, Shutdown, Transport},
-    telemetry::{LogFormat, Metrics, init_logging},
-    tls::{self, CurrentCertificate, DEFAULT_NAMES, SelfSigned},
-};
+use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+
+use crate::stack;
 
 /// Makes this program that server.
 pub const ARGUMENT: &str = "empty-handler";
 
 /// Answers until the process is ended.
 pub fn serve() {
-    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));
-    let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(threads).enable_all().build().expect("a runtime");
-    let _logging = init_logging(LogFormat::Text, "info").expect("the first time");
-    runtime.block_on(async {
-        let metrics = Arc::new(Metrics::new());
-        let pair = SelfSigned::generate(&DEFAULT_NAMES).expect("a pair");
-        let serving = pair.serving().expect("a pair that can be served");
-        let current = CurrentCertificate::new(serving, Arc::clone(&metrics));
-        let config = tls::server_config(Arc::new(current)).expect("a configuration");
-        let transport = Transport::Tls { config: Arc::new(config), metrics };
-        let router = Router::new().route("/mutate-v1-pod", post(answer));
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listening = Listening::bind("webhook", address).expect("a port");
-        listening.serve(router, transport, Shutdown::new().phases(), Duration::ZERO).await;
-    });
+    let pair = SelfSigned::generate(&DEFAULT_NAMES).expect("a pair");
+    stack::serve(Router::new().route("/mutate-v1-pod", post(answer)), &pair);
 }
 
 async fn answer(_body: Bytes) -> ([(HeaderName, &'static str); 1], &'static str) {

@@ -12,6 +12,8 @@ mod empty;
 mod handshakes;
 mod measure;
 mod pinned;
+#[path = "../shared/stack.rs"]
+mod stack;
 
 use std::{env, io, path::Path};
 

@@ -10,6 +10,8 @@
 //! (namespaces, Instrumentations, ReplicaSets), which is the usual number. Besides,
 //! `OTEL_WEBHOOK_BENCH_LIMIT_RANGES` LimitRanges, one a namespace, else none.
 
+mod bursts;
+mod growth;
 mod measure;
 mod objects;
 
@@ -31,13 +33,13 @@ fn main() {
     let mut scale = if asked.is_empty() { Scale::USUAL } else { Scale::parse(&asked) };
     scale.limit_ranges = limit_ranges::count(0);
     assert!(scale.limit_ranges <= scale.namespaces, "more LimitRanges than namespaces");
-    let plane = ControlPlane::without_controllers();
+    let mut plane = ControlPlane::without_controllers();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut figures = Figures::new();
     runtime.block_on(async {
         println!("filling the API server with {scale} and {} LimitRanges", scale.limit_ranges);
         let population = Population::create(&plane, scale).await;
-        measure::all(&mut figures, &plane, &population).await.expect("every step works");
+        measure::all(&mut figures, &mut plane, &population).await.expect("every step works");
     });
     figures.finish(&scale.figures(), Path::new(env!("CARGO_TARGET_TMPDIR")));
 }

@@ -1,8 +1,6 @@
 //! What is measured, in which order.
 
 use std::{
-    io::{self, Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -11,14 +9,20 @@ use std::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook_testkit::{
     cluster::control_plane::ControlPlane,
-    load::{figures::Figures, sender::Sender, server::Server},
+    load::{
+        figures::Figures,
+        sender::Sender,
+        server::{Server, is_ready},
+    },
 };
 use serde_json::Value;
 
-use crate::PROGRAM;
-use crate::objects::Population;
+use crate::{
+    PROGRAM, bursts, growth,
+    objects::{Population, Scale},
+};
 
-type Failed = Box<dyn std::error::Error>;
+pub type Failed = Box<dyn std::error::Error>;
 
 /// Starts of the product.
 const STARTS: usize = 5;
@@ -34,26 +38,33 @@ const MEMORY_REVIEWS: usize = 100_000;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Everything, in the order of a process's life.
-pub async fn all(figures: &mut Figures, plane: &ControlPlane, population: &Population) -> Result<(), Failed> {
-    let server = start(figures, plane)?;
+pub async fn all(
+    figures: &mut Figures,
+    plane: &mut ControlPlane,
+    population: &Population,
+) -> Result<(), Failed> {
+    let server = start(figures, plane, population.scale)?;
     figures.add("resident when ready", "MB", "", &[server.memory().resident]);
     idle(figures, &server);
+    bursts::node(figures, &server, population)?;
     let mut sender = Sender::new(server.address, 16, &population.reviews)?;
     reviews(figures, &server, &mut sender, population)?;
     changes(figures, &server, population).await?;
+    growth::of_cpu(figures, &server, population)?;
     burst(figures, &server, population).await?;
+    bursts::relist(figures, &server, plane, population).await?;
     figures.add("resident at most", "MB", "", &[server.memory().peak]);
     Ok(())
 }
 
 /// From the start of the process until it says that it is ready.
-fn start(figures: &mut Figures, plane: &ControlPlane) -> Result<Server, Failed> {
+fn start(figures: &mut Figures, plane: &ControlPlane, scale: Scale) -> Result<Server, Failed> {
     let mut times = Vec::new();
     for _ in 0..STARTS - 1 {
         drop(ready(plane, &mut times)?);
     }
     let server = ready(plane, &mut times)?;
-    figures.add("start to ready", "ms", "≤ 1000", &times);
+    figures.add("start to ready", "ms", scale.goals().ready, &times);
     Ok(server)
 }
 
@@ -74,14 +85,6 @@ fn ready(plane: &ControlPlane, times: &mut Vec<f64>) -> Result<Server, Failed> {
     Ok(server)
 }
 
-fn is_ready(admin: SocketAddr) -> io::Result<bool> {
-    let mut stream = TcpStream::connect(admin)?;
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer.starts_with("HTTP/1.1 200 "))
-}
-
 /// CPU while nothing happens. The API server's own bookmarks come all the same.
 fn idle(figures: &mut Figures, server: &Server) {
     let before = server.cpu();
@@ -100,7 +103,7 @@ fn reviews(
     let answer = sender.ask()?;
     let patch = patch(&answer)?;
     assert!(patch.contains("k8s."), "the review is injected: {patch}");
-    let first = sender.closed_of(population.reviews.len())?;
+    let first = sender.closed_of(population.reviews.len() - bursts::pods(population))?;
     figures.add("first reviews, with a look-up each: p50", "µs", "", &[first.latency(500)]);
     figures.add("first reviews, with a look-up each: p99", "µs", "", &[first.latency(990)]);
     let before = server.cpu();
@@ -110,7 +113,7 @@ fn reviews(
     let whole = server.memory().resident;
     let cpu = server.cpu_since(before).as_secs_f64() * 1e6 / (2.0 * f64::from(done.answers));
     figures.add("CPU of a review, look-ups included", "µs", "", &[cpu]);
-    figures.add("resident after 100,000 reviews", "MB", "≤ 25", &[whole]);
+    figures.add("resident after 100,000 reviews", "MB", population.scale.goals().resident, &[whole]);
     figures.add("growth over the second half of them", "MB", "flat", &[whole - half]);
     Ok(())
 }
@@ -128,7 +131,8 @@ async fn changes(figures: &mut Figures, server: &Server, population: &Population
     }
     times.sort_by(f64::total_cmp);
     figures.add("Instrumentation applied until used, p50", "ms", "", &[times[CHANGES / 2]]);
-    figures.add("Instrumentation applied until used, p99", "ms", "≤ 100", &[times[CHANGES * 99 / 100]]);
+    let goal = population.scale.goals().used;
+    figures.add("Instrumentation applied until used, p99", "ms", goal, &[times[CHANGES * 99 / 100]]);
     Ok(())
 }
 
@@ -148,7 +152,7 @@ async fn burst(figures: &mut Figures, server: &Server, population: &Population) 
 }
 
 /// Asks again and again until a pod gets the marker.
-fn wait_for(sender: &mut Sender, marker: &str) -> Result<(), Failed> {
+pub fn wait_for(sender: &mut Sender, marker: &str) -> Result<(), Failed> {
     let started = Instant::now();
     while !patch(&sender.ask()?)?.contains(&format!("\"{marker}\"")) {
         if started.elapsed() > LIMIT {
@@ -159,7 +163,7 @@ fn wait_for(sender: &mut Sender, marker: &str) -> Result<(), Failed> {
 }
 
 /// The patch of an answer, as text; empty where there is none.
-fn patch(answer: &[u8]) -> Result<String, Failed> {
+pub fn patch(answer: &[u8]) -> Result<String, Failed> {
     let answer: Value = serde_json::from_slice(answer)?;
     let patch = answer["response"]["patch"].as_str().unwrap_or_default();
     Ok(String::from_utf8(BASE64_STANDARD.decode(patch)?)?)

@@ -31,6 +31,16 @@ pub struct Scale {
     pub limit_ranges: usize,
 }
 
+/// What figures have to reach, in milliseconds and MB.
+pub struct Goals {
+    /// From the start until it is ready.
+    pub ready: &'static str,
+    /// Resident memory.
+    pub resident: &'static str,
+    /// From the change of an Instrumentation until it is used, at p99.
+    pub used: &'static str,
+}
+
 /// A filled API server.
 pub struct Population {
     pub scale: Scale,
@@ -53,6 +63,15 @@ impl Scale {
         };
         assert!(instrumentations <= namespaces, "{text} has more Instrumentations than namespaces");
         Self { namespaces, instrumentations, replica_sets, limit_ranges: 0 }
+    }
+
+    /// What is to be reached with so many objects.
+    pub fn goals(&self) -> Goals {
+        if self.instrumentations > Self::USUAL.instrumentations {
+            Goals { ready: "≤ 5000", resident: "≤ 60", used: "≤ 200" }
+        } else {
+            Goals { ready: "≤ 1000", resident: "≤ 25", used: "≤ 100" }
+        }
     }
 
     /// The name of its figures. Those with LimitRanges are to be held against those without, so that they
@@ -138,6 +157,16 @@ impl Population {
 
 fn kind(group: &str, version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
+}
+
+/// The namespace of the first Instrumentation.
+pub fn first_namespace() -> String {
+    namespace_name(0)
+}
+
+/// The first Instrumentation, which adds nothing that has to be looked up.
+pub fn first_instrumentation() -> Value {
+    instrumentation(0)
 }
 
 fn namespace_name(index: usize) -> String {

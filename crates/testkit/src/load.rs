@@ -7,6 +7,7 @@ pub mod good;
 pub mod limit_ranges;
 pub mod link;
 pub mod material;
+pub mod process;
 pub mod sender;
 pub mod server;
 pub mod stages;

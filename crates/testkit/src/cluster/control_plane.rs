@@ -231,6 +231,12 @@ impl ControlPlane {
         self.wait("the API server's next start", &["get", "--raw", "/readyz"]);
     }
 
+    /// The process of one of the programs.
+    pub fn process(&self, name: &str) -> u32 {
+        let part = self.programs.iter().find(|part| part.name == name);
+        part.expect("a program of the control plane").program.id()
+    }
+
     fn part(&mut self, name: &str) -> &mut Part {
         self.programs.iter_mut().find(|part| part.name == name).expect("a program of the control plane")
     }

@@ -68,15 +68,24 @@ impl Sender {
     /// Closed loop: each connection sends as soon as it has its answer.
     pub fn closed(&mut self, length: Duration) -> io::Result<Done> {
         let started = Instant::now();
-        self.closed_while(|_| started.elapsed() < length)
+        self.closed_while(|_| started.elapsed() < length, |_| {})
     }
 
     /// Closed loop of so many reviews.
     pub fn closed_of(&mut self, count: usize) -> io::Result<Done> {
-        self.closed_while(|sent| sent < count)
+        self.closed_of_seen(count, |_| {})
     }
 
-    fn closed_while(&mut self, go_on: impl Fn(usize) -> bool) -> io::Result<Done> {
+    /// The same, with a look at the body of each answer.
+    pub fn closed_of_seen(&mut self, count: usize, see: impl FnMut(&[u8])) -> io::Result<Done> {
+        self.closed_while(|sent| sent < count, see)
+    }
+
+    fn closed_while(
+        &mut self,
+        go_on: impl Fn(usize) -> bool,
+        mut see: impl FnMut(&[u8]),
+    ) -> io::Result<Done> {
         let (started, before) = (Instant::now(), self.sent);
         let mut latencies = Vec::new();
         for number in 0..self.links.len() {
@@ -85,6 +94,7 @@ impl Sender {
         let mut asked = self.links.len();
         while asked > 0 {
             for number in self.answered(None)? {
+                see(self.links[number].body());
                 latencies.extend(self.links[number].take().map(|due| due.elapsed()));
                 if go_on(self.sent - before) {
                     self.send(number, Instant::now())?;

@@ -2,14 +2,15 @@
 //! its memory.
 
 use std::{
-    fs,
-    io::{self, BufRead, BufReader},
-    net::SocketAddr,
+    io::{self, BufRead, BufReader, Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
     process::{Child, ChildStderr, Command, Stdio},
     sync::mpsc,
     thread,
     time::Duration,
 };
+
+use super::process::{self, Memory};
 
 /// Longer than a start takes on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -20,15 +21,6 @@ pub struct Server {
     pub address: SocketAddr,
     child: Child,
     lines: mpsc::Receiver<String>,
-}
-
-/// Memory of a process, in MB.
-#[derive(Clone, Copy, Debug)]
-pub struct Memory {
-    /// Resident now.
-    pub resident: f64,
-    /// The most that it was since the start.
-    pub peak: f64,
 }
 
 impl Server {
@@ -48,13 +40,7 @@ impl Server {
 
     /// CPU time of all its threads so far, as the kernel counts it.
     pub fn cpu(&self) -> Duration {
-        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("procfs");
-        let of_task = |task: fs::DirEntry| -> Option<u64> {
-            // A thread may end while this looks at it.
-            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-            text.split(' ').next()?.parse().ok()
-        };
-        Duration::from_nanos(tasks.filter_map(Result::ok).filter_map(of_task).sum())
+        process::cpu(self.id())
     }
 
     /// CPU time since then.
@@ -64,13 +50,12 @@ impl Server {
 
     /// Its memory now.
     pub fn memory(&self) -> Memory {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("procfs");
-        let field = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a field of the status");
-            let kibibytes: f64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
-            kibibytes * 1024.0 / 1e6
-        };
-        Memory { resident: field("VmRSS:"), peak: field("VmHWM:") }
+        process::memory(self.id())
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 }
 
@@ -79,6 +64,15 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether the program with this admin port says that it is ready.
+pub fn is_ready(admin: SocketAddr) -> io::Result<bool> {
+    let mut stream = TcpStream::connect(admin)?;
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer.starts_with("HTTP/1.1 200 "))
 }
 
 /// The address in the line that says what is listened for.

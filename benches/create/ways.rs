@@ -1,0 +1,119 @@
+//! The ways in which pods are created.
+
+use serde_json::{Value, json};
+
+/// One way to create a pod.
+pub struct Way {
+    /// How the table calls it.
+    pub name: &'static str,
+    /// The label of its namespaces, and the beginning of their names.
+    pub key: &'static str,
+    /// Which webhook is called.
+    pub webhook: Webhook,
+    /// In how many namespaces pods are created in turn.
+    pub namespaces: usize,
+    /// Instrumentations of each namespace; all but one select other pods.
+    pub instrumentations: usize,
+    /// Whether the pods opt in.
+    pub opts_in: bool,
+    /// The key of the way without a webhook with which it is compared.
+    pub base: &'static str,
+}
+
+/// The webhook of a way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Webhook {
+    /// None.
+    None,
+    /// The one that allows everything.
+    Hook,
+    /// The product.
+    Ours(Registration),
+}
+
+/// How the product is registered.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Registration {
+    /// For every pod, by `reinvocationPolicy: IfNeeded`, as it is by default.
+    IfNeeded,
+    /// The same by `Never`.
+    Never,
+    /// For pods with an annotation, as by the shape `annotated`.
+    Annotated,
+}
+
+/// The keys of the ways that figures with a goal are about.
+pub const NONE: &str = "none";
+pub const HOOK: &str = "hook";
+pub const OURS: &str = "ours";
+pub const ANNOTATED: &str = "annotated";
+
+const ONE: Way = Way {
+    name: "no webhook",
+    key: NONE,
+    webhook: Webhook::None,
+    namespaces: 1,
+    instrumentations: 1,
+    opts_in: true,
+    base: NONE,
+};
+
+/// The same with the product, as it is by default.
+const PRODUCT: Way =
+    Way { name: "ours, IfNeeded", key: OURS, webhook: Webhook::Ours(Registration::IfNeeded), ..ONE };
+
+/// All of them.
+pub const WAYS: [Way; 9] = [
+    ONE,
+    Way { name: "hook that allows everything", key: HOOK, webhook: Webhook::Hook, ..ONE },
+    PRODUCT,
+    Way { name: "ours, Never", key: "never", webhook: Webhook::Ours(Registration::Never), ..PRODUCT },
+    Way { name: "ours, pod does not opt in", key: "silent", opts_in: false, ..PRODUCT },
+    Way {
+        name: "ours, pod does not opt in, shape annotated",
+        key: ANNOTATED,
+        webhook: Webhook::Ours(Registration::Annotated),
+        opts_in: false,
+        ..PRODUCT
+    },
+    Way {
+        name: "ours, 20 Instrumentations in the namespace",
+        key: "twenty",
+        instrumentations: 20,
+        ..PRODUCT
+    },
+    Way { name: "no webhook, 50 namespaces", key: "none-fifty", namespaces: 50, base: "none-fifty", ..ONE },
+    Way {
+        name: "ours, 50 namespaces with 20 Instrumentations each",
+        key: "fifty",
+        namespaces: 50,
+        instrumentations: 20,
+        base: "none-fifty",
+        ..PRODUCT
+    },
+];
+
+impl Way {
+    /// The names of its namespaces.
+    pub fn namespaces(&self) -> Vec<String> {
+        (0..self.namespaces).map(|index| format!("{}-{index:02}", self.key)).collect()
+    }
+
+    /// The name of its webhook.
+    pub fn webhook_name(&self) -> String {
+        format!("{}.create.example.com", self.key)
+    }
+
+    /// What its registration says beside where the webhook is.
+    pub fn registration(&self) -> Value {
+        match self.webhook {
+            Webhook::Ours(Registration::Never) => json!({"reinvocationPolicy": "Never"}),
+            Webhook::Ours(Registration::Annotated) => json!({"matchConditions": [{
+                "name": "opted-in",
+                "expression": "has(object.metadata.annotations) && object.metadata.annotations.exists(name, \
+                               name.startsWith('instrumentation.opentelemetry.io/inject-'))",
+            }]}),
+            _ => json!({}),
+        }
+    }
+}
