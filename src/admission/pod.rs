@@ -26,7 +26,7 @@ impl Admission {
         Ok(match &request.pod {
             Ok(pod) => {
                 let outcome = self.review(&request, pod, deadline).await?;
-                let answer = AdmissionResponse::of(&request.uid, &outcome);
+                let answer = AdmissionResponse::of(&request.uid, &outcome).also(mistakes(pod));
                 self.record(&request, pod, &outcome, answer.summary(), started);
                 answer.write()
             }
@@ -131,6 +131,14 @@ fn missing(outcome: &Outcome) -> Option<String> {
     let warnings = outcome.told();
     let missing = warnings.iter().filter(|warning| warning.note.is_none());
     Some(sentences_of(missing))
+}
+
+/// Returns warnings about the annotations of a pod that a user creates. Controllers drop them.
+fn mistakes(pod: &Pod<'_>) -> Vec<String> {
+    let references = pod.metadata.owner_references.iter();
+    let is_made = references.into_iter().any(|reference| reference.controller == Some(true));
+    let mistakes = if is_made { Vec::new() } else { inject::mistakes::of_pod(pod) };
+    mistakes.iter().map(|mistake| format!("otel-webhook: {mistake}")).collect()
 }
 
 /// Returns the owner of a pod for the log: its controller, or its own name.

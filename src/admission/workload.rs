@@ -1,4 +1,4 @@
-//! Reviews of workloads: never rejected, with warnings about what will not be injected.
+//! Reviews of workloads and namespaces: never rejected, with warnings about what will not be injected.
 //!
 //! The warnings for a pod go to its controller, which drops them. The warnings for a workload go to the user who
 //! applies it.
@@ -8,18 +8,17 @@ use tokio::time::Instant;
 
 use super::answering::{Admission, caught};
 use crate::store::cluster;
-use otel_webhook_api::{
-    ANNOTATION_PREFIX,
-    validation::{Verdict, suggestion},
-};
+use otel_webhook_api::{ANNOTATION_PREFIX, validation::Verdict};
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{
     Outcome,
     language::{self, LANGUAGES, Language},
+    mistakes,
+    shown::shown,
     template::{Around, Workload},
 };
 use otel_webhook_review::{
-    AdmissionResponse, MalformedReview, Panicked,
+    AdmissionResponse, LONGEST_WARNING, MalformedReview, Panicked,
     envelope::{self, Envelope},
 };
 
@@ -44,12 +43,13 @@ impl Admission {
             Err(malformed) => return Err(malformed),
         };
         let uid = envelope.uid.clone();
+        let about = envelope.object.as_ref().map(title).unwrap_or_default();
         let Ok(verdict) = self.advise(envelope, deadline).await else {
             tracing::error!("the check of a workload panicked; it is allowed without warnings");
             let warning = "otel-webhook: internal error; the workload was not checked";
             return Ok(AdmissionResponse::allowed(&uid, Some(warning)).write());
         };
-        let warnings = verdict.warnings.iter().map(|warning| format!("otel-webhook: {}", warning.message));
+        let warnings = verdict.warnings.iter().map(|warning| line(&about, &warning.message));
         Ok(AdmissionResponse::allowed(&uid, None).warning(warnings).write())
     }
 
@@ -76,8 +76,8 @@ impl Admission {
     }
 }
 
-/// Returns the warnings for a workload. None if the object is not a workload, or is owned by another workload,
-/// which is checked instead.
+/// Returns the warnings for a workload or a namespace. None if the object is neither, or is owned by another
+/// workload, which is checked instead.
 pub fn advise(
     object: &mut Value,
     api_version: &str,
@@ -85,23 +85,18 @@ pub fn advise(
     around: &Around<'_>,
     preview: bool,
 ) -> Option<Verdict> {
-    let metadata = object["metadata"].clone();
-    if is_made(kind, &metadata) || !metadata["deletionTimestamp"].is_null() {
+    let metadata = &object["metadata"];
+    if is_made(kind, metadata) || !metadata["deletionTimestamp"].is_null() {
         return None;
     }
-    // A CronJob has a job template that contains the pod template: only the latter applies to pods.
-    let of_jobs = object["spec"]["jobTemplate"]["metadata"].clone();
-    let workload = Workload::of(object, api_version, kind)?;
     let mut verdict = Verdict::default();
-    if workload.template.is_some() {
-        for (metadata, path, whose) in
-            [(&metadata, "metadata", kind), (&of_jobs, "spec.jobTemplate.metadata", "job template")]
-        {
-            check_keys(&mut verdict, metadata, path);
-            check_place(&mut verdict, metadata, path, whose, &workload);
-        }
+    for mistake in mistakes::of(object, api_version, kind) {
+        verdict.warn(mistake.fault.code(), mistake.field.clone(), mistake.to_string());
     }
-    check_keys(&mut verdict, &workload.pod["metadata"], &workload.path("metadata"));
+    if api_version == "v1" && kind == "Namespace" {
+        return Some(verdict);
+    }
+    let workload = Workload::of(object, api_version, kind)?;
     check_selectors(&mut verdict, &workload, around);
     match workload.outcome(around) {
         Ok(outcome) => tell(&mut verdict, &outcome, &workload, preview),
@@ -113,6 +108,22 @@ pub fn advise(
     Some(verdict)
 }
 
+/// Returns a warning with the object, if it is not truncated for it: the remedy comes last.
+fn line(about: &str, message: &str) -> String {
+    let named = format!("otel-webhook: {about}: {message}");
+    if named.len() <= LONGEST_WARNING { named } else { format!("otel-webhook: {message}") }
+}
+
+/// Returns kind and name: kubectl prints warnings about several objects without the object.
+fn title(object: &Value) -> String {
+    let text = |value: &Value| shown(value.as_str().unwrap_or_default()).to_string();
+    let name = match text(&object["metadata"]["name"]) {
+        name if name.is_empty() => text(&object["metadata"]["generateName"]),
+        name => name,
+    };
+    format!("{} {name}", text(&object["kind"]))
+}
+
 /// Returns whether a controller created the object, so that no user sees its warnings.
 fn is_made(kind: &str, metadata: &Value) -> bool {
     let owners = metadata["ownerReferences"].as_array();
@@ -120,52 +131,8 @@ fn is_made(kind: &str, metadata: &Value) -> bool {
         && owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true))
 }
 
-/// Returns the annotations of an object's metadata with the prefix, without the prefix.
-fn ours(metadata: &Value) -> impl Iterator<Item = &str> {
-    let all = metadata["annotations"].as_object().into_iter().flatten();
-    all.filter_map(|(key, _)| key.strip_prefix(ANNOTATION_PREFIX))
-}
-
-fn is_valid(key: &str) -> bool {
-    language::keys().any(|valid| valid == key)
-}
-
 fn annotation(metadata: &str, key: &str) -> String {
     format!("{metadata}.annotations[{ANNOTATION_PREFIX}{key}]")
-}
-
-/// How many unknown annotations of an object are reported one by one: each is compared with all valid ones.
-const MOST_UNKNOWN: usize = 10;
-
-fn check_keys(verdict: &mut Verdict, metadata: &Value, path: &str) {
-    let mut unknown = ours(metadata).filter(|key| !is_valid(key));
-    for key in unknown.by_ref().take(MOST_UNKNOWN) {
-        let message = if key.starts_with("default-auto-instrumentation-") && key.ends_with("-image") {
-            format!("the annotation {ANNOTATION_PREFIX}{key} only has an effect on Instrumentations")
-        } else {
-            let suggestion = suggestion(key, language::keys());
-            format!("unknown annotation {ANNOTATION_PREFIX}{key}{suggestion}")
-        };
-        verdict.warn("unknown-annotation", annotation(path, key), message);
-    }
-    let more = unknown.count();
-    if more > 0 {
-        let message = format!("{more} more unknown annotations with the prefix {ANNOTATION_PREFIX}");
-        verdict.warn("unknown-annotation", format!("{path}.annotations"), message);
-    }
-}
-
-/// Controllers copy the annotations of the template to pods, but not their own.
-fn check_place(verdict: &mut Verdict, metadata: &Value, path: &str, whose: &str, workload: &Workload<'_>) {
-    let of_template = &workload.pod["metadata"];
-    let asks = |key: &&str| LANGUAGES.iter().any(|language| language.inject == *key);
-    for key in ours(metadata).filter(asks).filter(|key| ours(of_template).all(|other| other != *key)) {
-        let message = format!(
-            "the annotation {ANNOTATION_PREFIX}{key} has no effect on the {whose} itself; move it to {}",
-            workload.path("metadata.annotations"),
-        );
-        verdict.warn("annotation-on-workload", annotation(path, key), message);
-    }
 }
 
 fn check_selectors(verdict: &mut Verdict, workload: &Workload<'_>, around: &Around<'_>) {

@@ -13,9 +13,11 @@
 )]
 
 mod access;
+mod agents;
 mod certificate;
 mod crd;
 mod differences;
+mod fix;
 mod gather;
 mod injectors;
 mod permissions;
@@ -50,6 +52,7 @@ use settings::assumed;
 
 /// Flags of `check`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct CheckArgs {
     /// List every running workload with what is injected into its pods now, what would be injected into new pods,
     /// and how this differs from the operator; changes nothing
@@ -112,6 +115,11 @@ pub struct CheckArgs {
     #[arg(long, help_heading = "Output")]
     strict: bool,
 
+    /// Print only the commands that replace pods without the present agents, one rollout after another; they are not
+    /// run
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["preview", "review", "output"])]
+    fix_commands: bool,
+
     /// Use the injection flags of this command instead of those of the webhook's pods
     #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
     own_flags: bool,
@@ -129,13 +137,15 @@ Examples:
     otel-webhook check --preview -n shop
   Preview it before the webhook is installed, with its future flags:
     otel-webhook check --preview --languages java,nodejs
+  Print the commands that restart what runs without the present agents, one rollout after another:
+    otel-webhook check -n shop --fix-commands
   In a pipeline:
     otel-webhook check --context production -o json --strict
   Check that a webhook responds, with a certificate that the CA bundle verifies:
     otel-webhook check --review https://otel-webhook.otel-webhook.svc/mutate-v1-pod --ca ca.crt
 
 Exit status: 0; 1 on failures, and with --strict on warnings; 2 if nothing could be checked. A preview exits with
-status 0.";
+status 0, and --fix-commands with status 1 if failures come first.";
 
 /// Runs the subcommand.
 ///
@@ -156,7 +166,8 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let cluster = ClusterReader::connect(&args.cluster).await?;
     let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
     let flags = Flags { injection: args.flags(&facts), unread: args.unread_flags(&facts) };
-    let survey = survey::take(&cluster, args.namespace.as_deref(), flags).await;
+    let mut survey = survey::take(&cluster, args.namespace.as_deref(), flags).await;
+    survey.is_registration_unread = !facts.is_registration_told;
     if let Some(name) = args.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
         return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
     }
@@ -176,6 +187,9 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     results.push(args.settings(&facts));
     results.extend(requests::results(&survey, &facts.registration));
     results.extend(facts.not_told.iter().chain(&survey.not_told).map(NotTold::result));
+    if args.fix_commands {
+        return fix::write(&results, &args.cluster, args.report);
+    }
     report(args, &results)
 }
 

@@ -5,7 +5,7 @@ mod live;
 mod report;
 mod target;
 
-use std::process::ExitCode;
+use std::{iter, process::ExitCode};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -16,10 +16,11 @@ use super::{
     flags::InjectionFlags,
     output::ReportFlags,
     stream::{Review, StreamFlags, World},
+    workload,
 };
 use line::Line;
 use live::Question;
-use otel_webhook_inject::Outcome;
+use otel_webhook_inject::{Outcome, mistakes::Mistake};
 use report::Answer;
 
 use otel_webhook_review::one_line;
@@ -108,10 +109,14 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let mut documents = streams.documents()?;
     let world = World::new(&args.input, &args.injection, &documents)?;
     let reviews: Vec<Review> = documents.iter_mut().flat_map(|document| world.inject(document)).collect();
+    let mut namespaces = Vec::new();
+    for document in &mut documents {
+        workload::mistaken_namespaces(&mut document.value, &mut namespaces);
+    }
     args.report.write(
         ExitCode::SUCCESS,
-        || table_of_all(&reviews, &args.injection.languages.names()),
-        || reviews.iter().map(object),
+        || table_of_all(&namespaces, &reviews, &args.injection.languages.names()),
+        || namespaces.iter().map(namespace_object).chain(reviews.iter().map(object)),
     )
 }
 
@@ -134,17 +139,17 @@ async fn ask(args: &ExplainArgs) -> Result<Answer, Failure> {
     if answer.workloads.is_empty() {
         let caveats = answer.caveats.iter().map(|caveat| format!("\n{caveat}"));
         let none = format!("no workloads found in namespace \"{}\"", question.namespace);
-        return Err(Failure::unreadable(std::iter::once(none).chain(caveats).collect::<String>()));
+        return Err(Failure::unreadable(iter::once(none).chain(caveats).collect::<String>()));
     }
     Ok(answer)
 }
 
-fn table_of_all(reviews: &[Review], languages: &str) -> String {
-    if reviews.is_empty() {
+fn table_of_all(namespaces: &[(String, Vec<Mistake>)], reviews: &[Review], languages: &str) -> String {
+    if reviews.is_empty() && namespaces.is_empty() {
         return "The input contains no pods and no pod templates.\n".to_owned();
     }
-    let tables: Vec<String> = reviews.iter().map(|review| table(review, languages)).collect();
-    tables.join("\n")
+    let tables = reviews.iter().map(|review| table(review, languages));
+    namespaces.iter().map(namespace_table).chain(tables).collect::<Vec<_>>().join("\n")
 }
 
 fn table(review: &Review, languages: &str) -> String {
@@ -152,13 +157,24 @@ fn table(review: &Review, languages: &str) -> String {
     match &review.outcome {
         Err(problem) => lines.push(format!("  the pod cannot be read: {problem}")),
         Ok(outcome) if outcome.findings.is_empty() => lines.push(line::not_opted_in(languages)),
-        Ok(outcome) => lines.extend(line::table(&lines_of(outcome))),
+        Ok(outcome) => lines.extend(line::table(&lines_of(review, outcome))),
     }
+    lines.extend(review.mistakes.iter().map(line::mistake));
     lines.iter().flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
 }
 
-fn lines_of(outcome: &Outcome) -> Vec<Line> {
-    outcome.findings.iter().map(Line::of).collect()
+fn lines_of(review: &Review, outcome: &Outcome) -> Vec<Line> {
+    outcome.findings.iter().map(|finding| Line::of(finding, &review.fields)).collect()
+}
+
+fn namespace_table((name, mistakes): &(String, Vec<Mistake>)) -> String {
+    let lines = iter::once(format!("Namespace/{name}")).chain(mistakes.iter().map(line::mistake));
+    lines.flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
+}
+
+fn namespace_object((name, mistakes): &(String, Vec<Mistake>)) -> Value {
+    let mistakes: Vec<_> = mistakes.iter().map(line::mistake_object).collect();
+    json!({"kind": "Namespace", "namespace": null, "name": name, "findings": [], "mistakes": mistakes})
 }
 
 fn object(review: &Review) -> Value {
@@ -167,9 +183,10 @@ fn object(review: &Review) -> Value {
         "namespace": review.namespace,
         "name": review.name,
         "findings": [],
+        "mistakes": review.mistakes.iter().map(line::mistake_object).collect::<Vec<_>>(),
     });
     match &review.outcome {
-        Ok(outcome) => object["findings"] = lines_of(outcome).iter().map(Line::object).collect(),
+        Ok(outcome) => object["findings"] = lines_of(review, outcome).iter().map(Line::object).collect(),
         Err(problem) => object["problem"] = json!(problem),
     }
     object

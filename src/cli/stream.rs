@@ -1,7 +1,7 @@
 //! The input of `inject`, `explain` and `validate`: streams of documents, and the objects that decisions
 //! depend on.
 
-use std::{io::Read, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, io::Read, path::PathBuf, sync::Arc};
 
 use clap::Args;
 
@@ -14,7 +14,7 @@ use crate::{
     manifest::{self, Document},
     store::{Snapshot, dir},
 };
-use otel_webhook_inject::{Outcome, Settings, catalogue::Catalogue, template::Around};
+use otel_webhook_inject::{Outcome, Settings, catalogue::Catalogue, mistakes::Mistake, template::Around};
 
 /// Flags of the input files.
 #[derive(Clone, Debug, Args)]
@@ -76,6 +76,10 @@ pub struct Review {
     pub name: String,
     /// The result of injection, or why the pod cannot be read.
     pub outcome: Result<Outcome, String>,
+    /// Annotations and labels that have no effect.
+    pub mistakes: Vec<Mistake>,
+    /// Paths of the pod's own annotations that opt in, by language.
+    pub fields: BTreeMap<&'static str, String>,
 }
 
 impl FileFlags {
@@ -156,15 +160,23 @@ impl World {
     /// Injects into the pods and pod templates of a document, as in a cluster. Returns a result for each.
     pub fn inject(&self, document: &mut Document<'_>) -> Vec<Review> {
         let mut reviews = Vec::new();
-        workload::each(&mut document.value, &mut |workload| {
+        workload::each(&mut document.value, &mut |workload, mistakes| {
             let namespace = workload.namespace.as_deref().unwrap_or(&self.namespace).to_owned();
+            let fields = workload::fields(&workload);
             let outcome = workload.outcome(&self.around(&namespace)).map_err(|error| error.to_string());
             let outcome = outcome.and_then(|outcome| {
                 let patch = &outcome.patch.operations();
                 json_patch::patch(workload.pod, patch).map_err(|error| error.to_string())?;
                 Ok(outcome)
             });
-            reviews.push(Review { kind: workload.kind, namespace, name: workload.name, outcome });
+            reviews.push(Review {
+                kind: workload.kind,
+                namespace,
+                name: workload.name,
+                outcome,
+                mistakes,
+                fields,
+            });
         });
         reviews
     }

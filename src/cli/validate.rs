@@ -95,10 +95,15 @@ fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> 
     Checked { kind: kind.to_owned(), namespace, name, verdict }
 }
 
-/// Returns the warnings of a cluster when the object is applied; none if it is not a workload.
+/// Returns the warnings of a cluster when the object is applied; none if it is neither a workload nor a namespace
+/// with a mistake.
 fn advise(object: &mut Value, of: &TypeMeta, args: &ValidateArgs, world: &World) -> Option<Checked> {
     let (namespace, name) = identity(object, args);
     let verdict = admission::advise(object, &of.api_version, &of.kind, &world.around(&namespace), false)?;
+    if of.kind == "Namespace" {
+        let is_said = !verdict.warnings.is_empty();
+        return is_said.then(|| Checked { kind: of.kind.clone(), namespace: String::new(), name, verdict });
+    }
     Some(Checked { kind: of.kind.clone(), namespace, name, verdict })
 }
 
@@ -137,7 +142,8 @@ impl Checked {
     fn table(&self) -> String {
         let Self { kind, namespace, name, verdict } = self;
         let outcome = if verdict.is_allowed() { "allowed" } else { "rejected" };
-        let mut lines = vec![format!("{kind}/{name} in namespace {namespace}: {outcome}")];
+        let place = if namespace.is_empty() { String::new() } else { format!(" in namespace {namespace}") };
+        let mut lines = vec![format!("{kind}/{name}{place}: {outcome}")];
         lines.extend(verdict.errors.iter().map(|error| format!("  error    {error}")));
         lines.extend(verdict.warnings.iter().map(|warning| format!("  warning  {warning}")));
         lines.extend(verdict.notes.iter().map(|note| format!("  note     {note}")));

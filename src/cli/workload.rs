@@ -1,17 +1,47 @@
 //! The pods and pod templates of a Kubernetes object.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::objects;
-use otel_webhook_inject::template::Workload;
+use otel_webhook_api::ANNOTATION_PREFIX;
+use otel_webhook_inject::{
+    language::{LANGUAGES, Language},
+    mistakes::{self, Mistake},
+    template::Workload,
+};
 
-/// Visits the workloads of an object: the object itself, or the items of a list.
-pub fn each(object: &mut Value, visit: &mut dyn FnMut(Workload<'_>)) {
+/// Visits the workloads of an object, with their mistakes: the object itself, or the items of a list.
+pub fn each(object: &mut Value, visit: &mut dyn FnMut(Workload<'_>, Vec<Mistake>)) {
     objects::each(object, &mut |object, object_type| {
+        let mistakes = mistakes::of(object, &object_type.api_version, &object_type.kind);
         if let Some(workload) = Workload::of(object, &object_type.api_version, &object_type.kind) {
-            visit(workload);
+            visit(workload, mistakes);
         }
     });
+}
+
+/// Returns the paths of the pod's own annotations that opt in, by language.
+pub fn fields(workload: &Workload<'_>) -> BTreeMap<&'static str, String> {
+    let annotations = &workload.pod["metadata"]["annotations"];
+    let field = |language: &&'static Language| {
+        let key = format!("{ANNOTATION_PREFIX}{}", language.inject);
+        let is_own = annotations[&key].is_string();
+        is_own.then(|| (language.name, format!("{}[{key}]", workload.path("metadata.annotations"))))
+    };
+    LANGUAGES.iter().filter_map(field).collect()
+}
+
+/// Adds the namespaces of an object that have mistakes in their annotations or labels.
+pub fn mistaken_namespaces(object: &mut Value, found: &mut Vec<(String, Vec<Mistake>)>) {
+    objects::each(object, &mut |object, object_type| {
+        if (&*object_type.api_version, &*object_type.kind) == ("v1", "Namespace") {
+            let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            found.push((name, mistakes::of(object, "v1", "Namespace")));
+        }
+    });
+    found.retain(|(_, mistakes)| !mistakes.is_empty());
 }
 
 #[cfg(test)]
@@ -23,7 +53,7 @@ mod tests {
 
     fn found(mut object: Value) -> Vec<(String, String, Option<String>)> {
         let mut found = Vec::new();
-        each(&mut object, &mut |workload| {
+        each(&mut object, &mut |workload, _| {
             let owner = workload.template.and_then(|template| template.owner);
             found.push((workload.kind, workload.name, owner.map(|owner| owner.name.to_string())));
         });

@@ -10,6 +10,7 @@ use http_body_util::BodyExt;
 use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_inject::{LABEL, MESSAGE, STATUS, Settings, language::LanguageSet};
+use otel_webhook_review::LONGEST_WARNING;
 use otel_webhook_testkit::{
     objects::{NAMESPACE, asking, instrumentation},
     surroundings::with,
@@ -128,7 +129,10 @@ async fn the_log_has_the_code_and_not_the_value() {
 async fn the_terminal_of_whoever_applies_a_workload_shows_it() {
     for case in cases() {
         let response = case.response("/validate-workloads", "deployments", &case.deployment()).await;
-        assert_eq!(response["warnings"], json!([format!("otel-webhook: {}", case.told())]));
+        let named = format!("otel-webhook: Deployment web: {}", case.told());
+        let has_room = named.len() <= LONGEST_WARNING;
+        let warning = if has_room { named } else { format!("otel-webhook: {}", case.told()) };
+        assert_eq!(response["warnings"], json!([warning]));
     }
 }
 

@@ -49,13 +49,15 @@ fn deployment(annotations: &Value) -> Value {
 #[tokio::test]
 async fn whoever_applies_a_workload_hears_what_its_pods_will_get() {
     let asks = deployment(&json!({"instrumentation.opentelemetry.io/inject-java": "true"}));
-    let preview = json!(["otel-webhook: will be injected: java from shop/order into order"]);
+    let preview =
+        json!(["otel-webhook: Deployment order: will be injected: java from shop/order into order"]);
     assert_eq!(response("CREATE", asks.clone()).await, preview);
     assert_eq!(response("UPDATE", asks.clone()).await, preview);
     assert_eq!(response("DELETE", asks).await, Value::Null);
     let misspelled = deployment(&json!({"instrumentation.opentelemetry.io/inject-jva": "true"}));
-    let warning = "otel-webhook: unknown annotation instrumentation.opentelemetry.io/inject-jva (did you \
-        mean \"inject-java\"?)";
+    let warning = "otel-webhook: Deployment order: unknown annotation instrumentation.opentelemetry.io/inject-jva \
+        (did you mean \"inject-java\"?); set instrumentation.opentelemetry.io/inject-java: \"true\" in \
+        spec.template.metadata.annotations";
     assert_eq!(response("CREATE", misspelled).await, json!([warning]));
 }
 

@@ -35,7 +35,7 @@ use judge::judge;
 pub use language::warn_of_sizes;
 pub use reach::Reach;
 pub use security::{Privilege, privileges};
-pub use text::suggestion;
+pub use text::{nearest, suggestion};
 pub use unusable::{Unusable, unusable};
 pub use verdict::{Cause, Problem, Verdict, Warning};
 

@@ -15,6 +15,9 @@
 //! - text and JSON: `json`, `path`, [`text`], [`line`], [`shown`], [`attribute_value`]
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], `image`, `pod_security`, [`selector`]
 //! - results: [`reason`], `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
+//! - text and JSON: `json`, `path`, [`text`], [`shown`], [`attribute_value`]
+//! - input: [`pod`], [`annotation`], [`workload`], [`limits`], [`image`], `pod_security`, [`selector`]
+//! - results: [`reason`], `remedy`, `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], [`size`], `input`
@@ -24,6 +27,7 @@
 //! - one language in one pod: `injection`, `target`, `agents`; `architecture`, `warning` and `message` look
 //!   at the result
 //! - the whole: `build`, [`template`]; [`object`] reads stored objects
+//! - what no decision sees: [`mistakes`] in annotations and labels
 
 mod added;
 pub mod agents;
@@ -46,7 +50,7 @@ mod finding;
 mod fitting;
 pub mod growth;
 pub mod helpers;
-mod image;
+pub mod image;
 mod injection;
 mod input;
 mod json;
@@ -55,6 +59,7 @@ pub mod limits;
 pub mod line;
 mod mark;
 mod message;
+pub mod mistakes;
 mod note;
 pub mod object;
 mod other_agent;
@@ -64,6 +69,7 @@ mod path;
 pub mod pod;
 mod pod_security;
 pub mod reason;
+mod remedy;
 mod resource;
 mod secrets;
 mod select;

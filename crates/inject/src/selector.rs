@@ -1,5 +1,7 @@
 //! Label selectors of Kubernetes.
 
+use std::fmt;
+
 use otel_webhook_api::LabelSelector;
 
 use super::text::Map;
@@ -78,16 +80,53 @@ impl Selector {
 
     /// Whether the labels that `value` returns match every requirement.
     pub fn matches_by<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> bool {
-        self.0.iter().all(|requirement| {
+        self.unmet_by(value).is_none()
+    }
+
+    /// The first requirement that the labels that `value` returns do not match.
+    pub fn unmet_by<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> Option<Unmet<'_>> {
+        let unmet = self.0.iter().find(|requirement| {
             let value = value(&requirement.key);
             let among = |values: &[String]| value.is_some_and(|value| values.iter().any(|one| one == value));
-            match &requirement.operator {
+            !match &requirement.operator {
                 Operator::In(values) => among(values),
                 Operator::NotIn(values) => !among(values),
                 Operator::Exists => value.is_some(),
                 Operator::DoesNotExist => value.is_none(),
             }
-        })
+        });
+        unmet.map(Unmet)
+    }
+}
+
+/// A requirement that labels do not match.
+pub struct Unmet<'s>(&'s Requirement);
+
+impl Unmet<'_> {
+    /// The key of the label.
+    pub fn key(&self) -> &str {
+        &self.0.key
+    }
+
+    /// A value of the label that matches. `None` if the label has to be removed or changed.
+    pub fn value(&self) -> Option<&str> {
+        match &self.0.operator {
+            Operator::In(values) => values.first().map(String::as_str),
+            Operator::Exists => Some("true"),
+            Operator::NotIn(_) | Operator::DoesNotExist => None,
+        }
+    }
+}
+
+impl fmt::Display for Unmet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Requirement { key, operator } = self.0;
+        match operator {
+            Operator::In(values) => write!(f, "{key} In ({})", values.join(", ")),
+            Operator::NotIn(values) => write!(f, "{key} NotIn ({})", values.join(", ")),
+            Operator::Exists => write!(f, "{key} Exists"),
+            Operator::DoesNotExist => write!(f, "{key} DoesNotExist"),
+        }
     }
 }
 

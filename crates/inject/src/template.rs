@@ -48,6 +48,32 @@ pub const TEMPLATES: [(&str, &str, &str); 6] = [
     ("batch", "CronJob", "/spec/jobTemplate/spec/template"),
 ];
 
+/// Where workloads of other kinds have a pod template, such as an Argo Rollout.
+const USUAL_PATHS: [&str; 2] = ["/spec/template", "/spec/jobTemplate/spec/template"];
+
+/// The path of the pod in an object: empty for a pod, and of the template for a workload. `None` if there is none.
+///
+/// Objects of unknown kinds have a pod template if it has a list of containers.
+pub fn pod_path(object: &Value, api_version: &str, kind: &str) -> Option<&'static str> {
+    if api_version == "v1" && kind == "Pod" {
+        return Some("");
+    }
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    if let Some(row) = TEMPLATES.iter().find(|row| group == row.0 && kind == row.1) {
+        return Some(row.2);
+    }
+    let has_containers = |path: &str| {
+        let template = object.pointer(path);
+        template.is_some_and(|template| template["spec"]["containers"].is_array())
+    };
+    USUAL_PATHS.into_iter().find(|path| has_containers(path))
+}
+
+/// The path of a field as messages have it, such as `spec.template`.
+pub(crate) fn dotted(path: &str) -> String {
+    path.trim_start_matches('/').replace('/', ".")
+}
+
 /// The context of a workload.
 #[derive(Clone, Copy)]
 pub struct Around<'p> {
@@ -62,12 +88,9 @@ pub struct Around<'p> {
 }
 
 impl<'v> Workload<'v> {
-    /// Reads an object, if its type is a pod or a workload.
+    /// Reads an object, if it is a pod or has a pod template.
     pub fn of(object: &'v mut Value, api_version: &str, kind: &str) -> Option<Self> {
-        let is_pod = api_version == "v1" && kind == "Pod";
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        let row = TEMPLATES.iter().find(|row| group == row.0 && kind == row.1);
-        let path = if is_pod { "" } else { row?.2 };
+        let path = pod_path(object, api_version, kind)?;
         let text = |field: &str| {
             let text = object["metadata"][field].as_str().filter(|text| !text.is_empty());
             text.map(str::to_owned)
@@ -81,8 +104,7 @@ impl<'v> Workload<'v> {
             uid: owned(uid.unwrap_or_default()),
             controller: Some(true),
         });
-        let dotted = path.trim_start_matches('/').replace('/', ".");
-        let template = (!is_pod).then_some(Template { path: dotted, owner });
+        let template = (!path.is_empty()).then(|| Template { path: dotted(path), owner });
         let pod = object.pointer_mut(path).filter(|pod| pod.is_object())?;
         Some(Self { kind: kind.to_owned(), name: shown, namespace, template, pod })
     }

@@ -131,6 +131,10 @@ pub fn chain(pod: &Pod<'_>, namespace: &str, with_uids: bool, owners: &dyn Owner
     let queries = queries(pod, namespace, with_uids);
     for reference in pod.metadata.owner_references.iter() {
         workload.add(&reference.kind, &reference.name, &reference.uid, with_uids);
+        // Only templates have this owner; that of their pods is a ReplicaSet of the Rollout.
+        if &*reference.kind == "Rollout" && reference.controller == Some(true) {
+            workload.controller = Some(reference.name.to_string());
+        }
         let Some(kind) = queried_kind(&reference.kind) else {
             continue;
         };

@@ -85,6 +85,15 @@ impl<'a> AdmissionResponse<'a> {
         Self { warnings: warnings_of(warnings), ..self }
     }
 
+    /// The same with warnings after those that it has.
+    #[must_use]
+    pub fn also(mut self, warnings: Vec<String>) -> Self {
+        if !warnings.is_empty() {
+            self.warnings = warnings_of(self.warnings.drain(..).chain(warnings));
+        }
+        self
+    }
+
     /// The response for a decision.
     pub fn of(uid: &'a str, outcome: &'a Result<Outcome, Panicked>) -> Self {
         let Ok(outcome) = outcome else {

@@ -1,5 +1,7 @@
 //! `check --preview`: lists the running workloads with what is injected now, and into new pods.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -213,7 +215,22 @@ impl Row<'_> {
             "reasons": others.map(ToString::to_string).chain(unsure).collect::<Vec<_>>(),
             "notes": images.map(ToString::to_string).collect::<Vec<_>>(),
             "change": self.change().word(),
+            "agents": self.agents(),
         })
+    }
+}
+
+impl Row<'_> {
+    /// Returns the images of the agents: of the running pods with their number, and of the next pod.
+    fn agents(&self) -> Value {
+        let mut now: BTreeMap<&str, usize> = BTreeMap::new();
+        for (agent, count) in
+            self.workload.pods.agents.iter().filter(|(agent, _)| agent.language == self.language)
+        {
+            *now.entry(&agent.image).or_default() += count;
+        }
+        let next = self.workload.agents.iter().find(|agent| agent.language == self.language);
+        json!({"now": now, "next": next.map(|agent| &agent.image)})
     }
 }
 

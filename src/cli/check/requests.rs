@@ -1,16 +1,20 @@
 //! Checks which workloads opt in but are not injected, and which pods run without the injection.
 
+mod remedy;
+mod running;
+mod summary;
+mod workload;
+
 use super::{
     result::{CheckResult, Code},
     survey::{Next, Survey, Surveyed},
 };
-use crate::cli::cluster::{
-    pods,
-    registration::{Hook, Labels, Registration},
-    subject::Subject,
-    unread::Unsure,
-};
+use crate::cli::cluster::{registration::Registration, subject::Subject, unread::Unsure};
+use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject as inject;
+use otel_webhook_inject::mistakes::Mistake;
+pub use workload::reviewers;
+use workload::{decided, injected, is_unreviewed};
 
 /// Reasons that are caused by the namespace and not by the pod.
 const OF_NAMESPACES: [&str; 11] = [
@@ -27,12 +31,20 @@ const OF_NAMESPACES: [&str; 11] = [
     "PrivilegedInitContainer",
 ];
 
-/// Kinds of workloads with short-lived pods.
-const SHORT_LIVED: [&str; 2] = ["Job", "CronJob"];
+/// With one of these, not all that opt in are injected as they should be.
+const SPOILS: [Code; 6] = [
+    Code::WithoutEffect,
+    Code::RequestInVain,
+    Code::NotReviewed,
+    Code::RunningWithout,
+    Code::RunningOutdated,
+    Code::PodsWithoutAgent,
+];
 
 /// Returns the results for namespaces and workloads that opt in.
 pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult> {
     let mut results: Vec<CheckResult> = survey.unusable.iter().map(unusable).collect();
+    results.extend(survey.mistakes.iter().map(|(subject, mistake)| without_effect(subject, mistake)));
     let of_namespaces: Vec<_> = survey.asking.iter().flat_map(in_vain_for_all).collect();
     let (mut asking, mut in_vain) = (0, 0);
     let mut of_workloads = Vec::new();
@@ -41,20 +53,34 @@ pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult>
         asking += usize::from(asks(workload));
         in_vain += usize::from(is_in_vain(workload));
         of_workloads.extend(own);
+        let mistakes = workload.mistakes.iter();
+        of_workloads.extend(mistakes.map(|mistake| without_effect(&workload.subject, mistake)));
         of_workloads.extend(unknown(workload));
         of_workloads.extend(warned(workload));
         of_workloads.extend(not_reviewed(workload, survey, registration));
-        of_workloads.extend(running_without(workload, survey, registration));
+        if running::is_short_lived(workload) {
+            continue;
+        }
+        let hooks = reviewers(workload, survey, registration);
+        of_workloads.extend(running::without(workload).filter(|_| !hooks.is_empty()));
+        // Only the present agents of this webhook are known.
+        let is_known = survey.unread.flags.is_none();
+        let is_ours = is_known && hooks.iter().any(|hook| registration.names.contains(&hook.configuration));
+        of_workloads.extend(running::outdated(workload).filter(|_| is_ours));
     }
     results.extend(of_namespaces);
     results.extend(of_workloads);
+    results.extend(summary::without_agent(survey, registration));
+    let is_amiss = |result: &CheckResult| SPOILS.contains(&result.code);
     let is_certain = survey.not_told.is_empty() && survey.unread.flags.is_none();
     let unsure = survey.workloads.iter().filter(|workload| !workload.unsure.is_empty()).count();
-    if in_vain == 0 && unsure == 0 && is_certain {
+    if in_vain == 0 && unsure == 0 && is_certain && !results.iter().any(is_amiss) {
         let all = survey.workloads.len();
-        let message = format!("{asking} of {all} workloads opt in, and all of them are injected");
+        let message =
+            format!("{asking} of {all} workloads opt in, and all of their pods run with the present agents");
         results.push(CheckResult::new(Code::RequestsMet, message));
     }
+    results.extend(summary::versions(survey));
     results
 }
 
@@ -63,22 +89,28 @@ fn unusable((subject, problem): &(Subject, String)) -> CheckResult {
     result.about(subject.clone()).advise("fix it; otel-webhook validate lists all errors")
 }
 
-fn in_vain(subject: &Subject, finding: &inject::Finding, code: Code) -> CheckResult {
-    let said = CheckResult::new(code, finding.to_string()).about(subject.clone());
-    CheckResult { reason: Some(finding.reason.code()), ..said }
+fn without_effect(subject: &Subject, mistake: &Mistake) -> CheckResult {
+    let result = CheckResult::new(Code::WithoutEffect, &*mistake.message).about(subject.clone());
+    let field = Some(mistake.field.clone());
+    CheckResult { reason: Some(mistake.fault.code()), field, ..result.advise(&*mistake.remedy) }
+}
+
+fn in_vain(subject: &Subject, finding: &inject::Finding, field: Option<String>) -> CheckResult {
+    let said = CheckResult::new(Code::RequestInVain, finding.to_string()).about(subject.clone());
+    let advice = finding.reason.remedy().map(str::to_owned);
+    CheckResult { reason: Some(finding.reason.code()), field, advice, ..said }
+}
+
+/// Returns the path of the annotation that opts in to a language.
+fn annotation(metadata: &str, language: &str) -> Option<String> {
+    let row = inject::language::named(language)?;
+    Some(format!("{metadata}.annotations[{ANNOTATION_PREFIX}{}]", row.inject))
 }
 
 fn in_vain_for_all((name, findings): &(String, Vec<inject::Finding>)) -> Vec<CheckResult> {
     let subject = Subject::new("Namespace", "", name);
     let own = findings.iter().filter(|finding| OF_NAMESPACES.contains(&finding.reason.code()));
-    own.map(|finding| in_vain(&subject, finding, Code::RequestInVain)).collect()
-}
-
-fn decided(workload: &Surveyed) -> &[inject::Finding] {
-    match &workload.next {
-        Next::Decided(findings) => findings,
-        Next::Unreadable(_) | Next::Unknown => &[],
-    }
+    own.map(|finding| in_vain(&subject, finding, annotation("metadata", finding.language))).collect()
 }
 
 fn asks(workload: &Surveyed) -> bool {
@@ -108,7 +140,11 @@ fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckR
     };
     let troubles =
         decided(workload).iter().filter(|finding| finding.reason.is_trouble() && !is_said(finding));
-    troubles.map(|finding| in_vain(&workload.subject, finding, Code::RequestInVain)).collect()
+    let field = |language: &str| {
+        let metadata = remedy::pod_path(&workload.subject.kind, "metadata");
+        workload.own.contains(&language).then(|| annotation(&metadata, language)).flatten()
+    };
+    troubles.map(|finding| in_vain(&workload.subject, finding, field(finding.language))).collect()
 }
 
 /// Returns the languages with an unknown result.
@@ -129,65 +165,15 @@ fn warned(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
     })
 }
 
-/// Returns the webhooks that select a new pod of a workload, in the order of their calls.
-pub fn reviewers<'r>(workload: &Surveyed, survey: &Survey, registration: &'r Registration) -> Vec<&'r Hook> {
-    let nothing = Labels::new();
-    let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
-    registration.reviewers(namespace, &workload.labels, !workload.own.is_empty())
-}
-
-/// Returns whether a webhook belongs to this webhook's configurations.
-fn is_ours(hook: &Hook, registration: &Registration) -> bool {
-    registration.names.contains(&hook.configuration)
-}
-
-fn injected(workload: &Surveyed) -> Vec<&'static str> {
-    let mut languages: Vec<_> =
-        decided(workload).iter().filter(|one| one.reason.is_injected()).map(|one| one.language).collect();
-    languages.dedup();
-    languages
-}
-
 fn not_reviewed(workload: &Surveyed, survey: &Survey, registration: &Registration) -> Option<CheckResult> {
-    let would = injected(workload);
-    if would.is_empty() || registration.pods().next().is_none() {
+    if !is_unreviewed(workload, survey, registration) {
         return None;
     }
-    if !reviewers(workload, survey, registration).is_empty() {
-        return None;
-    }
-    let names = registration.names.join(", ");
-    let message = format!("opts in to {}, but no webhook configuration selects its pods", would.join(", "));
-    let nothing = Labels::new();
-    let namespace = survey.namespaces.get(&workload.subject.namespace).unwrap_or(&nothing);
-    let advice = if registration.pods().any(|hook| hook.selects(namespace, &workload.labels, true)) {
-        "annotate the pods: with registration.pods.shape=annotated, the annotation of the namespace is not enough"
-            .to_owned()
-    } else {
-        format!("change the selectors of {names} to include namespace {}", workload.subject.namespace)
-    };
-    Some(CheckResult::new(Code::NotReviewed, message).about(workload.subject.clone()).advise(advice))
-}
-
-fn running_without(workload: &Surveyed, survey: &Survey, registration: &Registration) -> Option<CheckResult> {
-    let subject = &workload.subject;
-    let ours = reviewers(workload, survey, registration).into_iter().any(|hook| is_ours(hook, registration));
-    if !ours || SHORT_LIVED.contains(&&*subject.kind) {
-        return None;
-    }
-    let pods = &workload.pods;
-    let lacking: Vec<_> = injected(workload)
-        .into_iter()
-        .map(|name| (name, pods.count - pods.with(name).min(pods.count)))
-        .collect();
-    let most = lacking.iter().map(|(_, count)| *count).max().filter(|count| *count > 0)?;
-    let names: Vec<_> = lacking.iter().filter(|(_, count)| *count > 0).map(|(name, _)| *name).collect();
-    let message = format!(
-        "{most} of {} pods were created before, and run without {}; new pods are injected",
-        pods.count,
-        names.join(", ")
-    );
-    Some(CheckResult::new(Code::RunningWithout, message).about(subject.clone()).advise(pods::renew(subject)))
+    let exclusion = remedy::exclusion(workload, survey, registration)?;
+    let would = injected(workload).join(", ");
+    let message = format!("opts in to {would}, but {}", exclusion.cause);
+    let result = CheckResult::new(Code::NotReviewed, message).about(workload.subject.clone());
+    Some(result.advise(exclusion.advice))
 }
 
 #[cfg(test)]

@@ -139,18 +139,26 @@ codes! {
     SettingsAssumed: "settings" Warning;
     /// An Instrumentation cannot be used.
     InstrumentationUnusable: "requests" Warning;
-    /// All workloads that opt in are injected.
+    /// All pods that opt in run with the present agents.
     RequestsMet: "requests" Ok;
     /// A language is skipped; `reason` is the reason code.
     RequestInVain: "requests" Warning;
     /// An injection will probably not do what was meant; `reason` is the code of the warning.
     InjectedWithWarning: "requests" Warning;
+    /// An annotation or a label has no effect; `reason` is the code of the mistake.
+    WithoutEffect: "requests" Warning;
     /// A workload opts in, but no configuration selects its pods.
     NotReviewed: "requests" Warning;
     /// Pods were created before, and run without the injection of new pods.
     RunningWithout: "requests" Warning;
     /// Whether a language is injected depends on something that the user who runs the check may not read.
     NotReadable: "requests" Warning;
+    /// Pods run with an agent of another version, or of another configuration, than new pods.
+    RunningOutdated: "requests" Warning;
+    /// How many pods opt in and run without an agent, by cause.
+    PodsWithoutAgent: "requests" Warning;
+    /// The versions of the agents, of running pods and of new ones.
+    AgentVersions: "requests" Ok;
     /// The user who runs the check lacks a permission.
     NotAllowed: "access" Warning;
     /// The connection to the webhook works.
@@ -169,6 +177,13 @@ codes! {
     AnswerWrong: "answer" Failure;
 }
 
+impl Code {
+    /// Returns whether it is about pods that a restart replaces.
+    pub fn is_of_running_pods(self) -> bool {
+        matches!(self, Self::RunningWithout | Self::RunningOutdated)
+    }
+}
+
 /// One line of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
@@ -178,16 +193,24 @@ pub struct CheckResult {
     pub subject: Option<Subject>,
     /// The code of the reason or of the warning.
     pub reason: Option<&'static str>,
+    /// Path of the field in the object.
+    pub field: Option<String>,
     /// The message.
     pub message: String,
     /// The remedy.
     pub advice: Option<String>,
+    /// The commands of the remedy, to be run one after another.
+    pub commands: Vec<String>,
+    /// The numbers of the message.
+    pub details: Option<Value>,
 }
 
 impl CheckResult {
     /// Returns a result without an object.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, subject: None, reason: None, message: message.into(), advice: None }
+        let message = message.into();
+        let (commands, details) = (Vec::new(), None);
+        Self { code, subject: None, reason: None, field: None, message, advice: None, commands, details }
     }
 
     /// Adds the object.
@@ -204,11 +227,12 @@ impl CheckResult {
 
     /// Returns the result as a line of text.
     pub fn line(&self) -> String {
-        let Self { code, subject, message, advice, .. } = self;
+        let Self { code, subject, field, message, advice, .. } = self;
         let subject = subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
+        let field = field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
         let advice = advice.as_ref().map(|advice| format!("; {advice}")).unwrap_or_default();
         let (level, check) = (code.level().word(), code.check());
-        one_line(format!("{level:<7}  {check:<12}  {subject}{message}{advice}"))
+        one_line(format!("{level:<7}  {check:<12}  {subject}{field}{message}{advice}"))
     }
 
     /// Returns the result as JSON.
@@ -223,9 +247,12 @@ impl CheckResult {
             "code": self.code.name(),
             "object": subject,
             "reason": self.reason,
+            "field": self.field,
             "message": self.message,
             "advice": self.advice,
             "runbook": self.code.runbook(),
+            "commands": self.commands,
+            "details": self.details,
         })
     }
 }
@@ -311,7 +338,8 @@ mod tests {
     fn the_json_always_has_every_field() {
         let result = CheckResult::new(Code::CrdCurrent, "fine");
         let expected = json!({"check": "crd", "level": "ok", "code": "CrdCurrent", "object": null,
-            "reason": null, "message": "fine", "advice": null, "runbook": null});
+            "reason": null, "field": null, "message": "fine", "advice": null, "runbook": null, "commands": [],
+            "details": null});
         assert_eq!(result.object(), expected);
         let about = result.about(Subject::new("CustomResourceDefinition", "", "a"));
         let object = json!({"kind": "CustomResourceDefinition", "namespace": null, "name": "a"});

@@ -8,6 +8,7 @@
 //! Each object is processed with its page and then dropped, so that only one row per workload is kept.
 
 mod look;
+mod others;
 mod rows;
 
 use std::collections::{BTreeSet, HashMap};
@@ -20,19 +21,19 @@ use k8s_openapi::api::{
 use kube::core::ApiResource;
 use serde_json::Value;
 
-pub use rows::{Next, Pods, Survey, Surveyed};
+use others::{Others, StandIn};
+pub use rows::{Next, Pods, Replaced, Survey, Surveyed};
 
 use crate::cli::cluster::{
-    injected,
     known::{Flags, Known},
     object::{text, typed},
-    owners::Owners,
+    owners::{Listed, Owned, Owners},
     pods,
     reader::{Asked, ClusterReader, Part},
     subject::Subject,
     unread::Unsure,
 };
-use otel_webhook_inject::{catalogue::Stored, workload::OwnerKind};
+use otel_webhook_inject::{catalogue::Stored, mistakes::Fault, workload::OwnerKind};
 
 /// Reads all namespaces, or one.
 pub async fn take(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>) -> Survey {
@@ -54,8 +55,17 @@ pub async fn take(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>
 async fn once(cluster: &ClusterReader, scope: Option<&str>, known: &mut Known) -> Survey {
     let mut survey = Survey::default();
     note(&mut survey, known, scope);
-    let (owners, tally) = (Owners::default(), HashMap::new());
-    let mut surveyor = Surveyor { cluster, scope, known, owners, tally, are_pods_told: true, survey };
+    survey.mistakes.clone_from(&known.mistakes);
+    let mut surveyor = Surveyor {
+        cluster,
+        scope,
+        known,
+        owners: Owners::default(),
+        others: Others::default(),
+        tally: HashMap::new(),
+        are_pods_told: true,
+        survey,
+    };
     surveyor.list_pods().await;
     surveyor.list_workloads().await;
     let mut survey = surveyor.survey;
@@ -72,6 +82,7 @@ struct Surveyor<'c> {
     scope: Option<&'c str>,
     known: &'c mut Known,
     owners: Owners,
+    others: Others,
     tally: HashMap<Subject, Pods>,
     are_pods_told: bool,
     survey: Survey,
@@ -102,25 +113,22 @@ impl Surveyor<'_> {
             return;
         }
         let pod = typed(pod, "v1", "Pod");
-        let (subject, is_listed) = self.owners.of(&pod);
+        let Owned { subject, listed } = self.owners.of(&pod);
         // Mirror pods of static pods are not created through the API server.
         if subject.kind == "Node" {
             return;
         }
         let is_first = !self.tally.contains_key(&subject);
         self.tally.entry(subject.clone()).or_default().add(&pod);
-        if is_listed || !is_first {
-            return;
-        }
-        // Pods of another controller show its template as long as they are not injected.
-        let hides_template = subject.kind != "Pod" && !injected::languages(&pod).is_empty();
-        if let Some(mut surveyed) = look::at(self.known, pod, subject) {
-            if hides_template {
-                surveyed.next = Next::Unknown;
-                surveyed.unsure.clear();
-                surveyed.differences.clear();
+        match listed {
+            Listed::Always => {}
+            Listed::Never => self.survey.workloads.extend(look::at(self.known, pod, subject)),
+            Listed::ByOwner(api_version, kind) => {
+                self.others.kinds.insert((api_version, kind));
+                if is_first {
+                    self.others.keep(self.known, pod, subject);
+                }
             }
-            self.survey.workloads.push(surveyed);
         }
     }
 
@@ -137,6 +145,7 @@ impl Surveyor<'_> {
             let told = cluster.each(&resource, scope, Part::Whole, take).await;
             self.note(told);
         }
+        self.list_others().await;
         // ReplicaSets and Jobs with pods but without a controller: few, so each is read on its own.
         let mut left: Vec<Subject> = self.tally.keys().cloned().collect();
         left.retain(|subject| ["ReplicaSet", "Job"].contains(&&*subject.kind));
@@ -159,6 +168,57 @@ impl Surveyor<'_> {
             surveyed.pods.is_unknown = !self.are_pods_told;
             let by_namespace = self.known.collectors.contains(&surveyed.subject.namespace);
             surveyed.collector = surveyed.collector.or(Some(by_namespace));
+        }
+    }
+
+    /// Lists workloads of the kinds that other controllers bring. Where a kind cannot be listed, the ReplicaSet or a
+    /// pod shows the template; that is no error.
+    async fn list_others(&mut self) {
+        let rollout = ("argoproj.io/v1alpha1".to_owned(), "Rollout".to_owned());
+        let mut kinds = std::mem::take(&mut self.others.kinds);
+        kinds.insert(rollout);
+        let mut resources: Vec<ApiResource> = Vec::new();
+        for (api_version, kind) in kinds {
+            let found = self.cluster.resource(&api_version, &kind).await;
+            let is_new = |found: &ApiResource| {
+                resources.iter().all(|known| (&known.group, &known.kind) != (&found.group, &found.kind))
+            };
+            resources.extend(found.filter(is_new));
+        }
+        for resource in resources {
+            let (cluster, scope) = (self.cluster, self.scope);
+            let take = |object: Value| self.see(typed(object, &resource.api_version, &resource.kind));
+            // Pods of those that cannot be listed have their stand-ins.
+            let _ = cluster.each(&resource, scope, Part::Whole, take).await;
+        }
+        for subject in self.survey.workloads.iter().map(|one| &one.subject) {
+            self.others.forget(subject);
+        }
+        for (subject, stand_in) in self.others.take() {
+            let surveyed = match stand_in {
+                StandIn::Pod(surveyed) => Some(*surveyed),
+                StandIn::ReplicaSet(name) => self.template_of(subject, &name).await,
+            };
+            self.survey.workloads.extend(surveyed);
+        }
+    }
+
+    /// Returns the row of a workload by the template of one of its ReplicaSets.
+    async fn template_of(&mut self, subject: Subject, replica_set: &str) -> Option<Surveyed> {
+        let kind = ApiResource::erase::<ReplicaSet>(&());
+        match self.cluster.get_value(&kind, Some(&subject.namespace), replica_set).await {
+            Ok(object) => {
+                let object = object?;
+                self.known.book.put(OwnerKind::ReplicaSet, &object);
+                let mut surveyed =
+                    look::at(self.known, typed(object, &kind.api_version, &kind.kind), subject)?;
+                surveyed.mistakes.retain(|mistake| mistake.fault != Fault::OnWorkload);
+                Some(surveyed)
+            }
+            Err(not_told) => {
+                self.note(Err(not_told));
+                None
+            }
         }
     }
 

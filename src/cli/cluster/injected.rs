@@ -68,7 +68,7 @@ fn containers(pod: &Value) -> impl Iterator<Item = (bool, &str)> {
 }
 
 /// Returns whether a container is specific to this language.
-fn is_of(language: &Language, init: bool, name: &str) -> bool {
+pub fn is_of(language: &Language, init: bool, name: &str) -> bool {
     let marks = |row: &Language| row.marks.iter().any(|mark| mark.is(init, name));
     marks(language) && LANGUAGES.iter().all(|row| row.name == language.name || !marks(row))
 }

@@ -13,6 +13,7 @@ use super::{
     object::{labels, text, typed},
     reader::{Asked, ClusterReader, NotTold, Part},
     registration::Labels,
+    subject::Subject,
     unread::{Unread, Unsure},
 };
 use crate::{
@@ -23,6 +24,7 @@ use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::{
     Outcome, Settings,
     limits::LimitKind,
+    mistakes::{self, Mistake},
     template::{Around, Workload},
 };
 
@@ -43,6 +45,8 @@ pub struct Known {
     pub namespaces: BTreeMap<String, Labels>,
     /// Namespaces that opt in to the operator's collector sidecar.
     pub collectors: BTreeSet<String>,
+    /// Annotations and labels of namespaces that have no effect.
+    pub mistakes: Vec<(Subject, Mistake)>,
     /// What the user may not read.
     pub unread: Unread,
     /// The requests that failed.
@@ -80,6 +84,7 @@ impl Known {
             book: OwnerBook::default(),
             namespaces: BTreeMap::new(),
             collectors: BTreeSet::new(),
+            mistakes: Vec::new(),
             unread: Unread { flags: flags.unread, default, ..Unread::default() },
             not_told: Vec::new(),
             writer,
@@ -100,6 +105,9 @@ impl Known {
             {
                 self.collectors.insert(name.clone());
             }
+            let subject = Subject::new("Namespace", "", &name);
+            let mistakes = mistakes::of(&namespace, "v1", "Namespace").into_iter();
+            self.mistakes.extend(mistakes.map(|mistake| (subject.clone(), mistake)));
             self.namespaces.insert(name, labels(&namespace));
             self.writer.put(&typed(namespace, "v1", "Namespace"));
         };

@@ -7,63 +7,95 @@ use serde_json::Value;
 use super::subject::Subject;
 use otel_webhook_inject::workload::OwnerKind;
 
-/// The controllers of ReplicaSets and Jobs: group, kind and name.
+/// The controllers of ReplicaSets and Jobs.
 #[derive(Debug, Default)]
-pub struct Owners(HashMap<(OwnerKind, String, String), (String, String, String)>);
+pub struct Owners(HashMap<(OwnerKind, String, String), Controller>);
+
+/// A controller in an owner reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Controller {
+    api_version: String,
+    kind: String,
+    name: String,
+}
+
+/// The workload that owns a pod.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Owned {
+    /// The workload.
+    pub subject: Subject,
+    /// How its template is read.
+    pub listed: Listed,
+}
+
+/// How the template of a workload is read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// Workloads of its kind are always listed.
+    Always,
+    /// Its kind is known from owner references only: version, and kind.
+    ByOwner(String, String),
+    /// The pod is its own workload.
+    Never,
+}
 
 impl Owners {
     /// Adds the metadata of a ReplicaSet or a Job.
     pub fn put(&mut self, kind: OwnerKind, object: &Value) {
         let metadata = &object["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
-        if let Some((group, made_by, name)) = controller(object) {
-            let controller = (group.to_owned(), made_by.to_owned(), name.to_owned());
+        if let Some(controller) = referenced(object) {
             self.0.insert((kind, text("namespace"), text("name")), controller);
         }
     }
 
-    /// Returns the workload that owns a pod, and whether workloads of its kind are listed themselves. A pod without
-    /// a controller is its own workload.
-    pub fn of(&self, pod: &Value) -> (Subject, bool) {
+    /// Returns the workload that owns a pod. A pod without a controller is its own workload.
+    pub fn of(&self, pod: &Value) -> Owned {
         let text = |field: &str| pod["metadata"][field].as_str().unwrap_or_default();
         let namespace = text("namespace");
-        let Some((group, kind, name)) = controller(pod) else {
-            return (Subject::new("Pod", namespace, text("name")), false);
+        let Some(controller) = referenced(pod) else {
+            return Owned { subject: Subject::new("Pod", namespace, text("name")), listed: Listed::Never };
         };
-        let Some(owner) = owner_kind(group, kind) else {
-            let is_listed = group == "apps" && ["StatefulSet", "DaemonSet"].contains(&kind);
-            return (Subject::new(kind, namespace, name), is_listed);
+        let workload = self.above(namespace, &controller).cloned().unwrap_or(controller);
+        let listed = match (workload.group(), &*workload.kind) {
+            ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")
+            | ("batch", "Job" | "CronJob") => Listed::Always,
+            _ => Listed::ByOwner(workload.api_version, workload.kind.clone()),
         };
-        let subject = match self.0.get(&(owner, namespace.to_owned(), name.to_owned())) {
-            Some((group, made_by, name)) if (&**group, &**made_by) == maker(owner) => {
-                Subject::new(made_by, namespace, name)
-            }
-            _ => Subject::new(kind, namespace, name),
-        };
-        (subject, true)
+        Owned { subject: Subject::new(&workload.kind, namespace, &workload.name), listed }
     }
+}
 
+impl Owners {
     /// Returns the controller of a pod, and the controller of that, if there is one.
     pub fn chain(&self, pod: &Value) -> Vec<Subject> {
         let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
-        let Some((group, kind, name)) = controller(pod) else { return Vec::new() };
-        let above = owner_kind(group, kind)
-            .and_then(|owner| self.0.get(&(owner, namespace.to_owned(), name.to_owned())));
-        let above = above.map(|(_, kind, name)| Subject::new(kind, namespace, name));
-        [Some(Subject::new(kind, namespace, name)), above].into_iter().flatten().collect()
+        let Some(controller) = referenced(pod) else { return Vec::new() };
+        let subject = |one: &Controller| Subject::new(&one.kind, namespace, &one.name);
+        let above = self.above(namespace, &controller).map(subject);
+        [Some(subject(&controller)), above].into_iter().flatten().collect()
+    }
+
+    /// Returns the controller of a ReplicaSet or a Job.
+    fn above(&self, namespace: &str, controller: &Controller) -> Option<&Controller> {
+        self.0.get(&(queried(controller)?, namespace.to_owned(), controller.name.clone()))
     }
 }
 
-/// The controllers of ReplicaSets and Jobs: group and kind.
-fn maker(kind: OwnerKind) -> (&'static str, &'static str) {
-    match kind {
-        OwnerKind::ReplicaSet => ("apps", "Deployment"),
-        OwnerKind::Job => ("batch", "CronJob"),
+impl Controller {
+    fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 }
 
-fn owner_kind(group: &str, kind: &str) -> Option<OwnerKind> {
-    match (group, kind) {
+/// Returns the name of the ReplicaSet that controls a pod.
+pub fn replica_set(pod: &Value) -> Option<String> {
+    let controller = referenced(pod)?;
+    (queried(&controller) == Some(OwnerKind::ReplicaSet)).then_some(controller.name)
+}
+
+fn queried(controller: &Controller) -> Option<OwnerKind> {
+    match (controller.group(), &*controller.kind) {
         ("apps", "ReplicaSet") => Some(OwnerKind::ReplicaSet),
         ("batch", "Job") => Some(OwnerKind::Job),
         _ => None,
@@ -71,11 +103,16 @@ fn owner_kind(group: &str, kind: &str) -> Option<OwnerKind> {
 }
 
 /// Returns group, kind and name of the controller.
-pub fn controller(object: &Value) -> Option<(&str, &str, &str)> {
+pub fn controller(object: &Value) -> Option<(String, String, String)> {
+    let controller = referenced(object)?;
+    Some((controller.group().to_owned(), controller.kind, controller.name))
+}
+
+fn referenced(object: &Value) -> Option<Controller> {
     let references = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
     let owner = references.into_iter().find(|reference| reference["controller"] == true)?;
-    let group = owner["apiVersion"].as_str()?.split_once('/').map_or("", |(group, _)| group);
-    Some((group, owner["kind"].as_str()?, owner["name"].as_str()?))
+    let text = |field: &str| owner[field].as_str().map(str::to_owned);
+    Some(Controller { api_version: text("apiVersion")?, kind: text("kind")?, name: text("name")? })
 }
 
 #[cfg(test)]
@@ -101,23 +138,27 @@ mod tests {
         owners.put(OwnerKind::ReplicaSet, &owned("order-5d", "Deployment", "order"));
         owners.put(OwnerKind::ReplicaSet, &owned("cart-6c", "Rollout", "cart"));
         owners.put(OwnerKind::Job, &owned("report-1", "CronJob", "report"));
-        for (kind, name, expected, is_listed) in [
-            ("ReplicaSet", "order-5d", ("Deployment", "order"), true),
-            ("ReplicaSet", "cart-6c", ("ReplicaSet", "cart-6c"), true),
-            ("Job", "report-1", ("CronJob", "report"), true),
-            ("Job", "once", ("Job", "once"), true),
-            ("StatefulSet", "db", ("StatefulSet", "db"), true),
-            ("SparkApplication", "pi", ("SparkApplication", "pi"), false),
+        let by_owner = |kind: &str| Listed::ByOwner("example.com/v1".to_owned(), kind.to_owned());
+        for (kind, name, expected, listed) in [
+            ("ReplicaSet", "order-5d", ("Deployment", "order"), Listed::Always),
+            ("ReplicaSet", "cart-6c", ("Rollout", "cart"), by_owner("Rollout")),
+            ("ReplicaSet", "alone-7d", ("ReplicaSet", "alone-7d"), Listed::Always),
+            ("Job", "report-1", ("CronJob", "report"), Listed::Always),
+            ("Job", "once", ("Job", "once"), Listed::Always),
+            ("StatefulSet", "db", ("StatefulSet", "db"), Listed::Always),
+            ("SparkApplication", "pi", ("SparkApplication", "pi"), by_owner("SparkApplication")),
         ] {
-            let (subject, listed) = owners.of(&owned("p", kind, name));
-            assert_eq!(subject, Subject::new(expected.0, "shop", expected.1));
-            assert_eq!(listed, is_listed, "{kind}");
+            let subject = Subject::new(expected.0, "shop", expected.1);
+            assert_eq!(owners.of(&owned("p", kind, name)), Owned { subject, listed });
         }
+        assert_eq!(replica_set(&owned("p", "ReplicaSet", "cart-6c")).as_deref(), Some("cart-6c"));
+        assert_eq!(replica_set(&owned("p", "StatefulSet", "db")), None);
         let names = |pod: &Value| owners.chain(pod).iter().map(ToString::to_string).collect::<Vec<_>>();
         let rollout = ["ReplicaSet shop/cart-6c", "Rollout shop/cart"];
         assert_eq!(names(&owned("p", "ReplicaSet", "cart-6c")), rollout);
         assert_eq!(names(&owned("p", "StatefulSet", "db")), ["StatefulSet shop/db"]);
         let bare = json!({"metadata": {"namespace": "shop", "name": "p"}});
-        assert_eq!(owners.of(&bare), (Subject::new("Pod", "shop", "p"), false));
+        let subject = Subject::new("Pod", "shop", "p");
+        assert_eq!(owners.of(&bare), Owned { subject, listed: Listed::Never });
     }
 }

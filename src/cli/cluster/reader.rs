@@ -2,6 +2,9 @@
 //!
 //! A missing permission is a result too, so that the command continues.
 
+mod kinds;
+mod kubectl;
+
 use std::{net::IpAddr, path::PathBuf};
 
 use clap::Args;

@@ -16,7 +16,7 @@ pub use backend::Backend;
 
 use super::subject::Subject;
 use crate::server::Endpoint;
-use otel_webhook_inject::selector::Selector;
+use otel_webhook_inject::selector::{Selector, Unmet};
 
 /// Kind of the configurations of mutating webhooks.
 pub const MUTATING: &str = "MutatingWebhookConfiguration";
@@ -134,8 +134,16 @@ impl Hook {
     /// Returns whether it selects an object, by the labels of the object and of its namespace, and by whether the
     /// object itself opts in.
     pub fn selects(&self, namespace: &Labels, object: &Labels, asks_itself: bool) -> bool {
-        let is_asked = asks_itself || !self.annotated_only;
-        is_asked && self.selects_namespace(namespace) && is_met(self.objects.as_ref(), object)
+        self.exclusion(namespace, object, asks_itself).is_none()
+    }
+
+    /// Returns why it does not select an object; none if it does.
+    pub fn exclusion(&self, namespace: &Labels, object: &Labels, asks_itself: bool) -> Option<Exclusion<'_>> {
+        let by_namespace = self.namespaces.as_ref().and_then(|selector| unmet_by(selector, namespace));
+        let by_object = || self.objects.as_ref().and_then(|selector| unmet_by(selector, object));
+        let by_condition = || (self.annotated_only && !asks_itself).then_some(Exclusion::NotAnnotated);
+        let by_namespace = by_namespace.map(Exclusion::Namespace);
+        by_namespace.or_else(|| by_object().map(Exclusion::Object)).or_else(by_condition)
     }
 
     /// Returns whether its namespace selector matches.
@@ -148,6 +156,20 @@ impl Hook {
         let is_path = self.backend.path() == Endpoint::MutatePod.path();
         self.sends("", "pods") && (is_path || self.name.starts_with("mpod.kb.io"))
     }
+}
+
+/// The first reason why a webhook does not select an object.
+pub enum Exclusion<'h> {
+    /// The namespace selector does not match.
+    Namespace(Unmet<'h>),
+    /// The object selector does not match.
+    Object(Unmet<'h>),
+    /// The pod itself does not opt in, as the match condition requires.
+    NotAnnotated,
+}
+
+fn unmet_by<'s>(selector: &'s Selector, labels: &Labels) -> Option<Unmet<'s>> {
+    selector.unmet_by(|key| labels.get(key).map(String::as_str))
 }
 
 fn is_met(selector: Option<&Selector>, labels: &Labels) -> bool {

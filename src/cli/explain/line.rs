@@ -1,10 +1,12 @@
 //! One line of a report: the result for a language in a container.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::cli::{cluster::unread::Unsure, output};
 use otel_webhook_api::ANNOTATION_PREFIX;
-use otel_webhook_inject::{Finding, Note, language::LANGUAGES};
+use otel_webhook_inject::{Finding, Note, language::LANGUAGES, mistakes::Mistake};
 
 /// The column headers.
 const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION", "REASON"];
@@ -16,19 +18,24 @@ pub struct Line {
     outcome: &'static str,
     instrumentation: Option<String>,
     reason: String,
+    /// Path of the annotation that opts in, if the pod has it itself.
+    field: Option<String>,
+    remedy: Option<&'static str>,
     /// Each note, and whether it is a warning.
     notes: Vec<(String, bool)>,
 }
 
 impl Line {
-    /// Returns the line of a finding.
-    pub fn of(finding: &Finding) -> Self {
+    /// Returns the line of a finding. `fields` are the paths of the pod's own annotations that opt in, by language.
+    pub fn of(finding: &Finding, fields: &BTreeMap<&'static str, String>) -> Self {
         Self {
             language: finding.language,
             container: finding.container.clone(),
             outcome: finding.reason.code(),
             instrumentation: finding.instrumentation.as_ref().map(ToString::to_string),
             reason: finding.reason.to_string(),
+            field: fields.get(finding.language).cloned(),
+            remedy: finding.reason.remedy(),
             notes: finding.notes.iter().map(|note| (note.to_string(), Note::is_warning(note))).collect(),
         }
     }
@@ -41,6 +48,8 @@ impl Line {
             outcome: "NotReadable",
             instrumentation: None,
             reason: unsure.missing.to_string(),
+            field: None,
+            remedy: None,
             notes: Vec::new(),
         }
     }
@@ -66,6 +75,8 @@ impl Line {
             "outcome": self.outcome,
             "instrumentation": self.instrumentation,
             "reason": self.reason,
+            "field": self.field,
+            "remedy": self.remedy,
             "notes": notes(false),
             "warnings": notes(true),
         })
@@ -97,6 +108,22 @@ pub fn table(lines: &[Line]) -> Vec<String> {
     let table = output::table(COLUMNS, lines.iter().map(Line::row));
     let indented = table.iter().map(|line| format!("  {line}"));
     indented.chain(lines.iter().flat_map(Line::notes)).collect()
+}
+
+/// Returns the line of an annotation or a label without effect.
+pub fn mistake(mistake: &Mistake) -> String {
+    format!("  mistake in {}: {mistake}", mistake.field)
+}
+
+/// Returns it as JSON.
+pub fn mistake_object(mistake: &Mistake) -> Value {
+    json!({
+        "code": mistake.fault.code(),
+        "field": mistake.field,
+        "value": mistake.value,
+        "message": mistake.message,
+        "remedy": mistake.remedy,
+    })
 }
 
 /// Returns the line for a pod that does not opt in.

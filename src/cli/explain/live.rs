@@ -24,8 +24,9 @@ use crate::cli::{
     },
     failure::Failure,
     flags::InjectionFlags,
+    workload,
 };
-use otel_webhook_inject::{Finding, template::Workload, text::Text, workload::OwnerKind};
+use otel_webhook_inject::{Finding, mistakes, template::Workload, text::Text, workload::OwnerKind};
 
 /// Kinds of workloads with short-lived pods.
 const SHORT_LIVED: [&str; 2] = ["Job", "CronJob"];
@@ -162,6 +163,7 @@ impl World {
             own.map(|(_, pod)| pod.clone()).collect()
         });
         explained.unread = self.known.unread.annotations(namespace);
+        explained.mistakes = mistakes::of(&object, &text(&object["apiVersion"]), &subject.kind);
         let referenced = &object["spec"]["workloadRef"];
         let referenced = format!("{}/{}", text(&referenced["kind"]), text(&referenced["name"]));
         let Some(workload) = workload_of(&mut object) else {
@@ -175,7 +177,8 @@ impl World {
         };
         match self.known.decide(&workload, namespace) {
             Ok(decided) => {
-                let findings = decided.outcome.findings.iter().map(Line::of);
+                let fields = workload::fields(&workload);
+                let findings = decided.outcome.findings.iter().map(|finding| Line::of(finding, &fields));
                 explained.lines = findings.chain(decided.unsure.iter().map(Line::unknown)).collect();
                 explained.injected = injected(&decided.outcome.findings);
                 self.review(&mut explained, namespace, workload.pod);

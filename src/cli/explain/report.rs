@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::line::{Line, not_opted_in, table};
+use super::line::{self, Line, not_opted_in, table};
 use crate::cli::cluster::{
     injected::By,
     pods::{Agent, RunningPod, Skipped},
     subject::Subject,
     unread::Missing,
 };
-use otel_webhook_inject::compiled::Freshness;
+use otel_webhook_inject::{compiled::Freshness, mistakes::Mistake};
 use otel_webhook_review::one_line;
 
 /// How many pods of a group are named.
@@ -31,6 +31,8 @@ pub struct Explained {
     pub subject: Subject,
     /// The controller of a pod, if its template is not known.
     pub creator: Option<String>,
+    /// Annotations and labels that have no effect.
+    pub mistakes: Vec<Mistake>,
     /// The results for a new pod.
     pub lines: Vec<Line>,
     /// Why there are none.
@@ -67,6 +69,7 @@ impl Explained {
             subject,
             creator: None,
             lines: Vec::new(),
+            mistakes: Vec::new(),
             problem: None,
             unread: None,
             is_reviewed: None,
@@ -93,6 +96,7 @@ impl Explained {
             (None, _) if self.lines.is_empty() => lines.push(not_opted_in(languages)),
             (None, _) => lines.extend(table(&self.lines)),
         }
+        lines.extend(self.mistakes.iter().map(line::mistake));
         for Added { is_init, name, image } in &self.added {
             let what = if *is_init { "init container" } else { "container" };
             lines.push(format!("  adds {what} {name}, image {image}"));
@@ -119,6 +123,7 @@ impl Explained {
             "namespace": self.subject.namespace,
             "name": self.subject.name,
             "findings": self.lines.iter().map(Line::object).collect::<Vec<_>>(),
+            "mistakes": self.mistakes.iter().map(line::mistake_object).collect::<Vec<_>>(),
             "reviewed": self.is_reviewed,
             "added": added.collect::<Vec<_>>(),
             "pods": pods,

@@ -96,12 +96,14 @@ pub fn each_way_to_be_broken(_: &Cluster) {
         "NoOtherInjector",
         "SettingsFound",
         "RunningWithout",
-        "RequestsMet",
+        "PodsWithoutAgent",
+        "AgentVersions",
     ];
     assert_eq!((fine.codes(), fine.code), (expected.to_vec(), Some(0)), "{fine:?}");
     let restart = "kubectl rollout restart deployment/order -n shop";
     assert!(fine.says("RunningWithout").contains(restart), "{}", fine.says("RunningWithout"));
     assert_eq!(check(&plane, &["--strict"]).code, Some(1), "a warning counts");
+    restarted(&plane, restart);
 
     examples::each(&plane);
 
@@ -114,6 +116,18 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     rights(&plane);
     requests(&plane);
     crd(&plane);
+}
+
+/// The commands of `--fix-commands`, for the same cluster.
+fn restarted(plane: &ControlPlane, restart: &str) {
+    let kubeconfig = plane.kubeconfig().to_str().expect("UTF-8");
+    let arguments = ["check", "--kubeconfig", kubeconfig, "--fix-commands"];
+    let output = Command::new(env!("CARGO_BIN_EXE_otel-webhook")).args(arguments).output().expect("it runs");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let lines: Vec<_> =
+        text.lines().map(|line| line.replace(&format!(" --kubeconfig {kubeconfig}"), "")).collect();
+    let status = "kubectl rollout status deployment/order -n shop --timeout=15m";
+    assert_eq!(lines, [restart, status], "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Waits until the report has a code, as far as the cluster has to come to it, and gives what it says.
@@ -265,8 +279,10 @@ fn kubeconfig_of(plane: &ControlPlane, account: &str) -> String {
 }
 
 fn requests(plane: &ControlPlane) {
-    let met = check(plane, &["-n", "shop"]);
-    assert!(met.codes().contains(&"RequestsMet"), "{:?}", met.codes());
+    let lacking = check(plane, &["-n", "shop"]);
+    assert!(!lacking.codes().contains(&"RequestsMet"), "{:?}", lacking.codes());
+    let said = lacking.says("PodsWithoutAgent");
+    assert!(said.contains("1 pod opts in and runs without an agent, by cause: RunningWithout 1"), "{said}");
     // Nobody is asked about Deployments, so that these need no webhook.
     registration::apply(plane, &home::deployment("shop", "misspelt", "ordr").to_string());
     let said = until_found(plane, "RequestInVain", 0);
@@ -277,7 +293,8 @@ fn requests(plane: &ControlPlane) {
     // Left out by the registration itself.
     registration::apply(plane, &home::deployment("kube-system", "left-out", "shop/default").to_string());
     let said = until_found(plane, "NotReviewed", 0);
-    assert!(said.contains("to include namespace kube-system"), "{said}");
+    let remedy = "move it to another namespace: kube-system is left out";
+    assert!(said.contains("does not select namespace kube-system") && said.contains(remedy), "{said}");
     assert!(plane.kubectl(&["delete", "deployment", "left-out", "-n", "kube-system"]).ok);
 }
 

@@ -14,7 +14,7 @@ pub fn warned_of(cluster: &Cluster) {
     let _registered = registration::register_workloads(&cluster.plane, &cluster.webhook, namespace);
 
     let misspelt = deployment(namespace);
-    let sentence = "Warning: otel-webhook: \
+    let sentence = "Warning: otel-webhook: Deployment mistaken: \
         unknown annotation instrumentation.opentelemetry.io/inject-jva (did you mean \"inject-java\"?)";
     let dry_run = ["apply", "--dry-run=server", "--filename", "-"];
     until("the registration is in effect", LIMIT, || {
@@ -25,7 +25,7 @@ pub fn warned_of(cluster: &Cluster) {
     assert!(ran.ok && ran.stderr.contains(sentence), "{}", ran.stderr);
 
     let ran = cluster.plane.kubectl_in(&["apply", "--filename", "-"], &cron_job(namespace).to_string());
-    let sentence = "Warning: otel-webhook: \
+    let sentence = "Warning: otel-webhook: CronJob mistaken: \
         the annotation instrumentation.opentelemetry.io/inject-java has no effect on the job template itself; \
         move it to spec.jobTemplate.spec.template.metadata.annotations";
     assert!(ran.ok && ran.stderr.contains(sentence), "{}", ran.stderr);

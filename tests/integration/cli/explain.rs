@@ -41,6 +41,33 @@ pod or its namespace";
 }
 
 #[test]
+fn mistakes_in_any_kind_of_workload_and_in_namespaces_are_said() {
+    let rollout = FIRST_CASE
+        .split("---")
+        .find(|document| document.contains("kind: Deployment"))
+        .expect("a Deployment")
+        .replace("apps/v1", "argoproj.io/v1alpha1")
+        .replace("kind: Deployment", "kind: Rollout")
+        .replace("instrumentation.opentelemetry.io/inject-java", "opentelemetry.com/inject-java");
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, annotations: \
+        {instrumentation.opentelemetry.io/inject-jva: \"true\"}}\n";
+    let run = explain(&[], &[&rollout, namespace]);
+    let remedy = "set instrumentation.opentelemetry.io/inject-java: ";
+    let expected = "Namespace/shop\n  mistake in metadata.annotations[instrumentation.opentelemetry.io/inject-jva]: \
+        unknown annotation instrumentation.opentelemetry.io/inject-jva (did you mean \"inject-java\"?); ";
+    assert!(run.out.starts_with(&format!("{expected}{remedy}")), "{}", run.out);
+    let last = run.out.lines().last().expect("a mistake");
+    let expected = "  mistake in spec.template.metadata.annotations[opentelemetry.com/inject-java]: the annotation \
+        opentelemetry.com/inject-java is ignored because of its prefix; ";
+    assert!(last.starts_with(&format!("{expected}{remedy}")), "{last}");
+    let mistake = &values(&explain(&["-o", "json"], &[&rollout]))[0]["mistakes"][0];
+    assert_eq!(
+        (&mistake["code"], &mistake["field"]),
+        (&json!("wrong-prefix"), &json!("spec.template.metadata.annotations[opentelemetry.com/inject-java]"))
+    );
+}
+
+#[test]
 fn notes_stand_below_the_table() {
     let tls = INSTRUMENTATION.replace("4318", "4318\n    tls: {secretName: certs, ca_file: ca.crt}");
     let run = explain(&[], &[&tls, &pod("name: p")]);
@@ -62,6 +89,8 @@ fn an_image_that_is_kept_or_replaced_is_said() {
 #[test]
 fn json_has_one_object_a_workload_and_line() {
     let run = explain(&["-o", "json", "-n", "shop"], &[FIRST_CASE, &pod("name: p")]);
+    let field =
+        |path: &str| format!("{path}metadata.annotations[instrumentation.opentelemetry.io/inject-java]");
     let sentence = "there is no Instrumentation in namespace \"shop\" and no default is set; create one, or name one as \
          namespace/name";
     assert_eq!(
@@ -70,10 +99,12 @@ fn json_has_one_object_a_workload_and_line() {
             json!({"kind": "Deployment", "namespace": "test", "name": "order", "findings": [{
                 "container": "order", "language": "java", "outcome": "Injected",
                 "instrumentation": "test/instrumentation-test-order", "reason": "injected", "notes": [],
-                "warnings": [WARNING]}]}),
+                "field": field("spec.template."), "remedy": null,
+                "warnings": [WARNING]}], "mistakes": []}),
             json!({"kind": "Pod", "namespace": "shop", "name": "p", "findings": [{
                 "container": null, "language": "java", "outcome": "NoInstrumentation",
-                "instrumentation": null, "reason": sentence, "notes": [], "warnings": []}]}),
+                "instrumentation": null, "reason": sentence, "notes": [],
+                "field": field(""), "remedy": null, "warnings": []}], "mistakes": []}),
         ]
     );
 }

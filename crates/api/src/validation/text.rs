@@ -36,7 +36,7 @@ pub fn suggestion<'v>(written: &str, valid: impl IntoIterator<Item = &'v str>) -
 }
 
 /// The most similar word, if at most a third of its letters differ.
-fn nearest<'v>(written: &str, valid: impl IntoIterator<Item = &'v str>) -> Option<&'v str> {
+pub fn nearest<'v>(written: &str, valid: impl IntoIterator<Item = &'v str>) -> Option<&'v str> {
     // The time is the product of the lengths, and a long string is no misspelt word.
     if written.len() > SHOWN {
         return None;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cli::check::{
+    agents::Agent,
     registration::tests::{operator, registration},
     survey::{
         Pods,
@@ -67,7 +68,9 @@ fn each_change_has_a_name() {
 
 #[test]
 fn an_object_has_all_fields() {
+    let agent = |image: &str| Agent { language: "java", image: image.to_owned(), hash: String::new() };
     let changed = seen("Deployment", "shop", "order").pods(2).has("java", 1).asks("java", Reason::Injected);
+    let changed = changed.agent(agent("java:2"), &[(agent("java:1"), 1)]);
     let survey = changed.warned().asks("go", none()).differs(&[21]).collector().survey();
     let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
     let object = objects(&survey, Some(&registration)).next().expect("one");
@@ -79,9 +82,11 @@ fn an_object_has_all_fields() {
         "reviewedBy": ["a-operator", "otel-webhook"], "collector": true,
         "languages": [
             {"language": "java", "now": now(1), "next": "Injected", "containers": ["app"],
-             "instrumentation": null, "reasons": [], "warnings": [WARNING], "notes": [], "change": "changed"},
+             "instrumentation": null, "reasons": [], "warnings": [WARNING], "notes": [], "change": "changed",
+             "agents": {"now": {"java:1": 1}, "next": "java:2"}},
             {"language": "go", "now": now(0), "next": "NoInstrumentation", "containers": [],
-             "instrumentation": null, "reasons": [reason], "warnings": [], "notes": [], "change": "none"},
+             "instrumentation": null, "reasons": [reason], "warnings": [], "notes": [], "change": "none",
+             "agents": {"now": {}, "next": null}},
         ],
         "differences": ["D21"], "problem": null,
     });

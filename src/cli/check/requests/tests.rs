@@ -4,8 +4,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::cli::check::{
+    agents::Agent,
     registration::tests::{labels, operator, registration},
-    survey::tests::{Seen, seen},
+    survey::{
+        Replaced,
+        tests::{Seen, seen},
+    },
 };
 use otel_webhook_inject::{
     reason::{ObjectName, Reason},
@@ -29,14 +33,19 @@ fn workloads_that_are_all_injected_have_one_result() {
     let met = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 2).pods(2);
     let found = in_default(met.and(seen("Deployment", "shop", "silent").pods(1)));
     assert_eq!(codes(&found), [Code::RequestsMet]);
-    assert!(found[0].line().ends_with("1 of 2 workloads opt in, and all of them are injected"));
+    let said = "1 of 2 workloads opt in, and all of their pods run with the present agents";
+    assert!(found[0].line().ends_with(said));
 }
 
 #[test]
 fn a_skipped_language_has_the_reason_of_the_decision() {
     let found = in_default(seen("Deployment", "shop", "order").asks("java", none("shop")));
     assert_eq!(codes(&found), [Code::RequestInVain]);
-    assert_eq!(found[0].reason, Some("NoInstrumentation"));
+    assert_eq!((found[0].reason, &found[0].field), (Some("NoInstrumentation"), &None));
+    let own = in_default(seen("CronJob", "shop", "order").asks("java", none("shop")).names("java"));
+    let field =
+        "spec.jobTemplate.spec.template.metadata.annotations[instrumentation.opentelemetry.io/inject-java]";
+    assert_eq!(own[0].field.as_deref(), Some(field));
     let line = found[0].line();
     assert!(line.contains("Deployment shop/order: java: there is no Instrumentation in namespace"), "{line}");
     let found = in_default(seen("Job", "shop", "odd").unreadable("no list"));
@@ -52,6 +61,20 @@ fn an_injection_without_effect_is_a_warning() {
     let expected =
         "warning  requests      Deployment shop/order: java in app: OTEL_EXPORTER_OTLP_ENDPOINT is";
     assert!(line.starts_with(expected), "{line}");
+}
+
+#[test]
+fn annotations_without_effect_are_reported_with_field_and_remedy() {
+    let metadata = json!({"annotations": {"instrumentation.opentelemetry.io/inject-java": "true"}});
+    let template = json!({"spec": {"containers": []}});
+    let deployment = json!({"metadata": metadata, "spec": {"template": template}});
+    let mistakes = inject::mistakes::of(&deployment, "apps/v1", "Deployment");
+    let found = in_default(seen("Deployment", "shop", "order").mistaken(mistakes));
+    assert_eq!((found[0].code, found[0].reason), (Code::WithoutEffect, Some("annotation-on-workload")));
+    let line = "warning  requests      Deployment shop/order: metadata.annotations[instrumentation.opentelemetry.io\
+        /inject-java]: the annotation instrumentation.opentelemetry.io/inject-java has no effect on the Deployment \
+        itself; move it to spec.template.metadata.annotations";
+    assert_eq!(found[0].line(), line);
 }
 
 #[test]
@@ -84,17 +107,88 @@ fn missing_grants_of_other_namespaces_are_reasons_of_the_namespace() {
 }
 
 #[test]
-fn older_pods_are_counted_with_a_remedy() {
-    let old = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 1).pods(3);
-    let found = in_default(old);
-    let expected = "Deployment shop/order: 2 of 3 pods were created before, and run without java; new pods \
-                    are injected; kubectl rollout restart deployment/order -n shop";
-    assert_eq!(found[0].code, Code::RunningWithout);
+fn older_pods_are_counted_with_cause_and_remedy() {
+    let old = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 1).pods(4);
+    let found = in_default(old.skipped("java", "NoInstrumentation", 2));
+    let expected = "Deployment shop/order: 3 of 4 pods run without java (2 skipped at creation: NoInstrumentation, 1 \
+                    not reviewed at creation); new pods are injected; kubectl rollout restart deployment/order -n shop";
+    assert_eq!(codes(&found), [Code::RunningWithout, Code::PodsWithoutAgent]);
     assert!(found[0].line().ends_with(expected), "{}", found[0].line());
+    let status = "kubectl rollout status deployment/order -n shop --timeout=15m";
+    assert_eq!(found[0].commands, ["kubectl rollout restart deployment/order -n shop", status]);
+    assert!(found[1].line().contains("3 pods opt in and run without an agent, by cause: RunningWithout 3"));
+    assert_eq!(found[1].details, Some(json!({"RunningWithout": 3})));
     let short = seen("CronJob", "shop", "report").asks("java", Reason::Injected).pods(1);
     assert_eq!(codes(&in_default(short)), [Code::RequestsMet], "its pods are short-lived");
-    let bare = in_default(seen("Pod", "shop", "p").asks("java", Reason::Injected).pods(1));
-    assert!(bare[0].line().ends_with("; delete them, so that they are recreated"), "{}", bare[0].line());
+}
+
+#[test]
+fn each_kind_of_workload_has_its_own_remedy() {
+    let old = |kind: &str, replaced: Replaced| {
+        let seen = seen(kind, "shop", "order").asks("java", Reason::Injected).pods(1).replaced(replaced);
+        in_default(seen).remove(0)
+    };
+    for (kind, replaced, advice, commands) in [
+        (
+            "Pod",
+            Replaced::ByRestart,
+            "kubectl get pod order -n shop -o yaml | kubectl replace --force -f -",
+            0,
+        ),
+        ("StatefulSet", Replaced::ByRestart, "kubectl rollout restart statefulset/order -n shop", 2),
+        (
+            "DaemonSet",
+            Replaced::OnDelete,
+            "its update strategy is OnDelete: delete its pods one after another",
+            0,
+        ),
+        (
+            "Deployment",
+            Replaced::Paused,
+            "kubectl rollout resume deployment/order -n shop, then restart it",
+            0,
+        ),
+        ("Rollout", Replaced::ByRestart, "kubectl argo rollouts restart order -n shop", 2),
+        ("CloneSet", Replaced::ByRestart, "so that their controller creates them again", 0),
+    ] {
+        let found = old(kind, replaced);
+        assert!(found.line().ends_with(advice), "{}", found.line());
+        assert_eq!(found.commands.len(), commands, "{kind}");
+    }
+}
+
+#[test]
+fn agents_of_another_version_or_configuration_are_reported() {
+    let agent = |version: &str, hash: &str| Agent {
+        language: "java",
+        image: format!("registry/java:{version}"),
+        hash: hash.to_owned(),
+    };
+    let (next, before) = (agent("2.9.0", "v1:0000000b"), agent("2.4.0", "v1:0000000a"));
+    let found = |now: &[(Agent, usize)]| {
+        let order = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 3).pods(3);
+        in_default(order.agent(next.clone(), now))
+    };
+    let old = found(&[(before, 2), (next.clone(), 1)]);
+    assert_eq!(codes(&old), [Code::RunningOutdated, Code::AgentVersions]);
+    let expected = "2 of 3 pods run with java 2.4.0; new pods get 2.9.0; kubectl rollout restart deployment/order -n shop";
+    assert!(old[0].line().ends_with(expected), "{}", old[0].line());
+    let expected = "java now: 2.4.0 (2 pods), 2.9.0 (1 pod); in new pods: 2.9.0 (1 workload)";
+    assert!(old[1].line().ends_with(expected), "{}", old[1].line());
+    assert_eq!(
+        old[1].details,
+        Some(json!({"language": "java", "now": {"2.4.0": 2, "2.9.0": 1}, "next": {"2.9.0": 1}}))
+    );
+    let stale = found(&[(agent("2.9.0", "v1:0000000a"), 3)]);
+    assert!(
+        stale[0]
+            .message
+            .contains("3 of 3 pods were injected with java as its Instrumentation was configured")
+    );
+    for fine in [agent("2.9.0", ""), agent("mirrored", "v1:0000000b"), next.clone()] {
+        assert_eq!(codes(&found(&[(fine, 3)])), [Code::RequestsMet, Code::AgentVersions]);
+    }
+    assert_eq!(codes(&found(&[(agent("2.4.0", ""), 3)]))[0], Code::RunningOutdated, "the operator's");
 }
 
 #[test]
@@ -102,16 +196,73 @@ fn pods_that_no_configuration_selects_are_reported() {
     let ask = |namespace: &str| seen("Deployment", namespace, "dns").asks("java", Reason::Injected).pods(1);
     let found = in_default(ask("kube-system"));
     assert_eq!(found[0].code, Code::NotReviewed);
-    assert!(
-        found[0].line().contains("change the selectors of otel-webhook to include namespace kube-system")
-    );
+    let line = found[0].line();
+    let cause = "opts in to java, but the namespaceSelector of otel-webhook does not select namespace kube-system: \
+                 kubernetes.io/metadata.name NotIn (kube-system, otel-webhook); move it to another namespace: kube-system";
+    assert!(line.contains(cause), "{line}");
+    assert!(in_default(ask("otel-webhook"))[0].line().contains("does not review the pods of its own"));
     // The operator still selects them.
     let everywhere: Value = json!({});
     let both = registration(&[operator("a-operator", everywhere)], |_, _| ());
-    assert_eq!(codes(&results(&ask("kube-system").survey(), &both)), [Code::RequestsMet]);
+    let found = results(&ask("kube-system").survey(), &both);
+    assert_eq!(codes(&found), [Code::RunningWithout, Code::PodsWithoutAgent]);
     // A missing registration is reported elsewhere.
-    let none = Registration::default();
-    assert_eq!(codes(&results(&ask("shop").survey(), &none)), [Code::RequestsMet]);
+    let found = results(&ask("shop").survey(), &Registration::default());
+    assert_eq!(codes(&found), [Code::PodsWithoutAgent]);
+    assert_eq!(found[0].details, Some(json!({"PodsNotRegistered": 1})));
+}
+
+#[test]
+fn the_remedy_fits_the_selector_that_does_not_match() {
+    let found = |change: Value, labels: &[(&str, &str)]| {
+        let registration = registration(&[], |mutating, _| {
+            let fields = change.as_object().expect("fields").clone();
+            mutating["webhooks"][0].as_object_mut().expect("a webhook").extend(fields);
+        });
+        let order = seen("Deployment", "shop", "order").asks("java", Reason::Injected).pods(1);
+        let order = labels.iter().fold(order, |order, (key, value)| order.labelled(key, value));
+        results(&order.survey(), &registration).remove(0)
+    };
+    let exists = |operator: &str| json!({"matchExpressions": [{"key": "agents", "operator": operator}]});
+    for (change, labels, cause, advice) in [
+        (
+            json!({"namespaceSelector": {"matchLabels": {"agents": "on"}}}),
+            &[][..],
+            "does not select namespace shop: agents In (on)",
+            "kubectl label namespace shop agents=on, or change the namespaceSelector of otel-webhook",
+        ),
+        (
+            json!({"objectSelector": exists("Exists")}),
+            &[],
+            "the objectSelector of otel-webhook does not select its pods: agents Exists",
+            "set the label agents: \"true\" in spec.template.metadata.labels, or change the objectSelector of otel-webhook",
+        ),
+        (
+            json!({"objectSelector": exists("DoesNotExist")}),
+            &[("agents", "off")],
+            "agents DoesNotExist",
+            "remove the label agents from spec.template.metadata.labels, or change the objectSelector of otel-webhook",
+        ),
+    ] {
+        let result = found(change, labels);
+        assert_eq!(result.code, Code::NotReviewed);
+        assert!(result.message.ends_with(cause), "{}", result.message);
+        assert_eq!(result.advice.as_deref(), Some(advice));
+    }
+}
+
+#[test]
+fn nothing_is_fine_above_workloads_that_run_without() {
+    let spoilt = [
+        seen("Deployment", "shop", "a").asks("java", Reason::Injected).pods(1),
+        seen("Deployment", "shop", "a").asks("java", none("shop")).pods(1),
+        seen("Deployment", "kube-system", "a").asks("java", Reason::Injected).pods(1),
+    ];
+    for seen in spoilt {
+        let found = codes(&in_default(seen));
+        assert!(!found.contains(&Code::RequestsMet), "{found:?}");
+        assert_eq!(found.last(), Some(&Code::PodsWithoutAgent));
+    }
 }
 
 #[test]

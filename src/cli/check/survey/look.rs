@@ -2,9 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::rows::{Next, Pods, Surveyed};
+use super::rows::{Next, Pods, Replaced, Surveyed};
 use crate::cli::{
-    check::differences::{self, Case, Difference},
+    check::{
+        agents,
+        differences::{self, Case, Difference},
+    },
     cluster::{
         injected,
         known::{COLLECTOR, Known},
@@ -13,19 +16,22 @@ use crate::cli::{
     },
 };
 use otel_webhook_inject::{
-    Finding, InitResources, Outcome, Settings,
+    Finding, InitResources, Outcome, Settings, mistakes,
     template::{Around, Workload},
 };
 
 /// Returns the row of a workload.
 pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
     let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    let mistakes = mistakes::of(&object, &api_version, &kind);
+    let replaced = replaced(&object);
     let workload = Workload::of(&mut object, &api_version, &kind)?;
-    let mut unsure = Vec::new();
+    let (mut unsure, mut agents) = (Vec::new(), Vec::new());
     let (next, differences) = match known.decide(&workload, &subject.namespace) {
         Ok(decided) => {
             unsure = decided.unsure;
             let outcome = decided.outcome;
+            agents = agents::of_next(workload.pod, &outcome);
             let differences = if unsure.is_empty() {
                 differences(known, &workload, &subject.namespace, &outcome)
             } else {
@@ -44,9 +50,24 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
         subject,
         next,
         unsure,
+        agents,
+        replaced,
         pods: Pods::default(),
         differences,
+        mistakes,
     })
+}
+
+/// Returns how the pods of a workload are replaced.
+fn replaced(object: &Value) -> Replaced {
+    let spec = &object["spec"];
+    if spec["paused"] == true {
+        Replaced::Paused
+    } else if spec["updateStrategy"]["type"] == "OnDelete" {
+        Replaced::OnDelete
+    } else {
+        Replaced::ByRestart
+    }
 }
 
 /// Returns the findings for a pod without annotations, if the namespace opts in.

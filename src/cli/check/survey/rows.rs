@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::cli::{
-    check::differences::Difference,
+    check::{
+        agents::{self, Agent},
+        differences::Difference,
+    },
     cluster::{
         injected::{self, By},
         reader::NotTold,
@@ -14,7 +17,7 @@ use crate::cli::{
         unread::{Unread, Unsure},
     },
 };
-use otel_webhook_inject::Finding;
+use otel_webhook_inject::{Finding, mistakes::Mistake};
 
 /// The result of a survey.
 #[derive(Debug, Default)]
@@ -23,6 +26,8 @@ pub struct Survey {
     pub namespaces: BTreeMap<String, Labels>,
     /// The findings for namespaces that opt in.
     pub asking: Vec<(String, Vec<Finding>)>,
+    /// Annotations and labels of namespaces that have no effect.
+    pub mistakes: Vec<(Subject, Mistake)>,
     /// Instrumentations that cannot be used, with their problems.
     pub unusable: Vec<(Subject, String)>,
     /// Namespaces that opt in to the operator's collector sidecar.
@@ -31,6 +36,8 @@ pub struct Survey {
     pub workloads: Vec<Surveyed>,
     /// What the user may not read, of what the results depend on.
     pub unread: Unread,
+    /// Whether the user may not read the webhook configurations.
+    pub is_registration_unread: bool,
     /// The requests that failed.
     pub not_told: Vec<NotTold>,
 }
@@ -50,10 +57,16 @@ pub struct Surveyed {
     pub next: Next,
     /// The languages with an unknown result, since the user may not read what it depends on.
     pub unsure: Vec<Unsure>,
+    /// The agents of a new pod.
+    pub agents: Vec<Agent>,
+    /// How its pods are replaced.
+    pub replaced: Replaced,
     /// Its pods.
     pub pods: Pods,
     /// The differences of a new pod from the operator's.
     pub differences: Vec<Difference>,
+    /// Its annotations and labels that have no effect.
+    pub mistakes: Vec<Mistake>,
 }
 
 /// The result for a new pod.
@@ -76,6 +89,22 @@ pub struct Pods {
     pub is_unknown: bool,
     /// The number of pods with a language, by the webhook that injected it.
     pub have: BTreeMap<(&'static str, By), usize>,
+    /// The number of pods with an agent.
+    pub agents: BTreeMap<Agent, usize>,
+    /// The number of pods that were reviewed and skipped for a language, by the code of the reason.
+    pub skipped: BTreeMap<(&'static str, String), usize>,
+}
+
+/// How the pods of a workload are replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replaced {
+    /// By a restart.
+    #[default]
+    ByRestart,
+    /// By a restart, once it is resumed.
+    Paused,
+    /// By its controller, after someone deletes them.
+    OnDelete,
 }
 
 impl Pods {
@@ -89,6 +118,12 @@ impl Pods {
         self.count += 1;
         for has in injected::languages(pod) {
             *self.have.entry(has).or_default() += 1;
+        }
+        for agent in agents::of_pod(pod) {
+            *self.agents.entry(agent).or_default() += 1;
+        }
+        for skipped in agents::skipped(pod) {
+            *self.skipped.entry(skipped).or_default() += 1;
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cli::{
-    check::{differences::Difference, registration::tests::labels},
+    check::{agents::Agent, differences::Difference, registration::tests::labels},
     cluster::{
         injected::By,
         registration::Labels,
@@ -10,7 +10,7 @@ use crate::cli::{
     },
 };
 use otel_webhook_api::otlp;
-use otel_webhook_inject::{Finding, Note, reason::Reason};
+use otel_webhook_inject::{Finding, Note, mistakes::Mistake, reason::Reason};
 
 /// A workload for tests.
 pub struct Seen(Vec<Surveyed>);
@@ -24,8 +24,11 @@ pub fn seen(kind: &str, namespace: &str, name: &str) -> Seen {
         collector: Some(false),
         next: Next::Decided(Vec::new()),
         unsure: Vec::new(),
+        agents: Vec::new(),
+        replaced: Replaced::default(),
         pods: Pods::default(),
         differences: Vec::new(),
+        mistakes: Vec::new(),
     }])
 }
 
@@ -77,6 +80,38 @@ impl Seen {
         self.change(|one| {
             one.pods.have.insert((language, By::Operator), count);
         })
+    }
+
+    /// Adds an agent of its next pod, and of some of its pods.
+    pub fn agent(self, next: Agent, now: &[(Agent, usize)]) -> Self {
+        self.change(|one| {
+            one.agents.push(next);
+            one.pods.agents.extend(now.iter().cloned());
+        })
+    }
+
+    /// Makes pods that were skipped when they were created.
+    pub fn skipped(self, language: &'static str, code: &str, count: usize) -> Self {
+        self.change(|one| {
+            one.pods.skipped.insert((language, code.to_owned()), count);
+        })
+    }
+
+    /// Sets how its pods are replaced.
+    pub fn replaced(self, replaced: Replaced) -> Self {
+        self.change(|one| one.replaced = replaced)
+    }
+
+    /// Sets the labels of its pods.
+    pub fn labelled(self, key: &str, value: &str) -> Self {
+        self.change(|one| {
+            one.labels.insert(key.to_owned(), value.to_owned());
+        })
+    }
+
+    /// Sets its annotations and labels that have no effect.
+    pub fn mistaken(self, mistakes: Vec<Mistake>) -> Self {
+        self.change(|one| one.mistakes = mistakes)
     }
 
     /// Makes its pod unreadable.

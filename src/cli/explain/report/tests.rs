@@ -30,7 +30,7 @@ fn injected() -> Explained {
     };
     let added = Added { is_init: true, name: "agent".to_owned(), image: IMAGE.to_owned() };
     Explained {
-        lines: vec![Line::of(&finding)],
+        lines: vec![Line::of(&finding, &std::collections::BTreeMap::new())],
         is_reviewed: Some(true),
         injected: vec!["java"],
         added: vec![added],

@@ -24,7 +24,7 @@ pub fn each(plane: &ControlPlane) {
     }
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_otel-webhook")).parent().expect("a folder");
     let path = format!("{}:{}:/usr/bin:/bin", program.display(), plane.tools().display());
-    for (subcommand, count) in [("explain", 4), ("check", 4)] {
+    for (subcommand, count) in [("explain", 4), ("check", 5)] {
         let run = |line: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", line]).current_dir(&folder).env_clear().env("PATH", &path);

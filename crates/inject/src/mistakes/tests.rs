@@ -1,0 +1,163 @@
+use serde_json::json;
+
+use super::*;
+
+/// The faults of an object, with field and value.
+fn found(object: &Value) -> Vec<(Fault, String, String)> {
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    let all = of(object, text("apiVersion"), text("kind"));
+    all.into_iter().map(|mistake| (mistake.fault, mistake.field.clone(), mistake.to_string())).collect()
+}
+
+fn pod(metadata: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "app"}]}})
+}
+
+fn annotated(key: &str) -> Vec<(Fault, String, String)> {
+    found(&pod(&json!({"annotations": {key: "true"}})))
+}
+
+fn workload(api_version: &str, kind: &str, own: &Value, template: &Value) -> Value {
+    json!({"apiVersion": api_version, "kind": kind, "metadata": own, "spec": {"template": {
+        "metadata": template, "spec": {"containers": [{"name": "app"}]}}}})
+}
+
+const JAVA: &str = "instrumentation.opentelemetry.io/inject-java";
+
+#[test]
+fn valid_annotations_and_those_of_others_are_no_mistakes() {
+    let valid: serde_json::Map<_, _> =
+        language::keys().map(|key| (format!("{ANNOTATION_PREFIX}{key}"), json!("a"))).collect();
+    assert_eq!(found(&pod(&json!({"annotations": valid}))), []);
+    for other in [
+        "instrumentation.newrelic.com/inject-java",
+        "sidecar.opentelemetry.io/inject",
+        "resource.opentelemetry.io/service.name",
+        "sidecar.istio.io/inject",
+        "admission.datadoghq.com/java-lib.version",
+        "linkerd.io/inject",
+        "example.com/inject-java",
+        "container-names",
+        "inject",
+        "otel-webhook/status",
+        "otel-webhook/injected",
+    ] {
+        assert_eq!(annotated(other), [], "{other}");
+        assert_eq!(found(&pod(&json!({"labels": {other: "true"}}))), [], "{other}");
+    }
+}
+
+#[test]
+fn unknown_annotations_have_the_valid_one_as_remedy() {
+    let (fault, field, text) = annotated("instrumentation.opentelemetry.io/inject-jva").remove(0);
+    assert_eq!(fault, Fault::UnknownAnnotation);
+    assert_eq!(field, "metadata.annotations[instrumentation.opentelemetry.io/inject-jva]");
+    let expected = "unknown annotation instrumentation.opentelemetry.io/inject-jva (did you mean \"inject-java\"?); \
+                    set instrumentation.opentelemetry.io/inject-java: \"true\" in metadata.annotations";
+    assert_eq!(text, expected);
+    let (_, _, text) = annotated("instrumentation.opentelemetry.io/inject").remove(0);
+    assert!(
+        text.ends_with("(languages: java, nodejs, python, dotnet, go, apache-httpd, nginx, sdk)"),
+        "{text}"
+    );
+    let (fault, _, text) =
+        annotated("instrumentation.opentelemetry.io/default-auto-instrumentation-java-image").remove(0);
+    assert_eq!(fault, Fault::InstrumentationsOnly);
+    assert!(text.ends_with("-java-image only has an effect on Instrumentations; remove it"), "{text}");
+}
+
+#[test]
+fn wrong_prefixes_are_found() {
+    for key in [
+        "opentelemetry.com/inject-java",
+        "opentelemetry.io/inject-java",
+        "instrumentation.opentelemetry.com/inject-java",
+        "instrumentation.opentelemtry.io/inject-java",
+        "Instrumentation.OpenTelemetry.io/inject-java",
+        "sidecar.opentelemetry.io/inject-java",
+        "otel.io/inject-jav",
+        "otel-webhook/inject-java",
+        "instrumentation/inject-java",
+        "inject-java",
+    ] {
+        let all = annotated(key);
+        let [(fault, field, text)] = &all[..] else { panic!("{key}: {all:?}") };
+        assert_eq!(*fault, Fault::WrongPrefix, "{key}");
+        assert_eq!(*field, format!("metadata.annotations[{key}]"));
+        assert!(text.ends_with(&format!("set {JAVA}: \"true\" in metadata.annotations")), "{text}");
+        let both = json!({"annotations": {key: "true", JAVA: "true"}});
+        assert_eq!(found(&pod(&both)), [], "the valid one is set, too");
+    }
+}
+
+#[test]
+fn labels_have_no_effect() {
+    let all = found(&pod(&json!({"labels": {JAVA: "true", "app": "a"}})));
+    let expected = format!(
+        "the label {JAVA} has no effect; only annotations have; set {JAVA}: \"true\" in metadata.annotations"
+    );
+    assert_eq!(all, [(Fault::IsLabel, format!("metadata.labels[{JAVA}]"), expected)]);
+    let both = json!({"labels": {JAVA: "true"}, "annotations": {JAVA: "true"}});
+    assert_eq!(found(&pod(&both)), [], "a selector may use the label");
+}
+
+#[test]
+fn annotations_above_the_template_are_found_in_every_kind_that_has_one() {
+    let own = json!({"annotations": {JAVA: "true"}});
+    for (api_version, kind) in [
+        ("apps/v1", "Deployment"),
+        ("argoproj.io/v1alpha1", "Rollout"),
+        ("apps.kruise.io/v1beta1", "CloneSet"),
+    ] {
+        let all = found(&workload(api_version, kind, &own, &json!({})));
+        let expected = format!(
+            "the annotation {JAVA} has no effect on the {kind} itself; move it to spec.template.metadata.annotations"
+        );
+        assert_eq!(all, [(Fault::OnWorkload, format!("metadata.annotations[{JAVA}]"), expected)]);
+        assert_eq!(found(&workload(api_version, kind, &own, &own)), [], "it is in the template, too");
+    }
+    let label = json!({"labels": {JAVA: "true"}});
+    let (fault, _, text) = found(&workload("apps/v1", "Deployment", &label, &json!({}))).remove(0);
+    assert_eq!(fault, Fault::IsLabel);
+    assert!(text.ends_with("in spec.template.metadata.annotations"), "{text}");
+    let cron_job = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {}, "spec": {"jobTemplate": {
+        "metadata": own, "spec": {"template": {"spec": {"containers": []}}}}}});
+    let (fault, field, text) = found(&cron_job).remove(0);
+    assert_eq!(
+        (fault, &*field),
+        (Fault::OnWorkload, &*format!("spec.jobTemplate.metadata.annotations[{JAVA}]"))
+    );
+    assert!(text.contains("has no effect on the job template itself"), "{text}");
+    assert!(text.ends_with("move it to spec.jobTemplate.spec.template.metadata.annotations"), "{text}");
+}
+
+#[test]
+fn a_namespace_may_be_misspelt_and_other_objects_are_skipped() {
+    let metadata =
+        json!({"name": "shop", "annotations": {"instrumentation.opentelemetry.io/inject-jav": "true"}});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+    assert_eq!(found(&namespace)[0].0, Fault::UnknownAnnotation);
+    assert_eq!(found(&json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata})), []);
+    let other = json!({"apiVersion": "a/v1", "kind": "A", "metadata": metadata, "spec": {"template": {}}});
+    assert_eq!(found(&other), [], "it has no pod template");
+}
+
+#[test]
+fn values_have_to_be_strings() {
+    let (fault, _, text) = found(&pod(&json!({"annotations": {JAVA: true}}))).remove(0);
+    assert_eq!(fault, Fault::NotAString);
+    assert_eq!(text, format!("the value of the annotation {JAVA} is true, not a string; quote it: \"true\""));
+}
+
+#[test]
+fn a_parsed_pod_has_the_same_mistakes_and_their_number_is_bounded() {
+    let keys = (0..100).map(|number| (format!("{ANNOTATION_PREFIX}inject-jva{number}"), json!("true")));
+    let labels = json!({"otel.io/inject-java": "true"});
+    let few = pod(&json!({"annotations": {"inject-java": "order"}, "labels": labels}));
+    let many = pod(&json!({"annotations": keys.collect::<serde_json::Map<_, _>>()}));
+    for (object, count) in [(few, 2), (many, MOST + 1)] {
+        let text = object.to_string();
+        let parsed = of_pod(&Pod::parse(&text).expect("a pod"));
+        assert_eq!((parsed.len(), parsed), (count, of(&object, "v1", "Pod")));
+    }
+}

@@ -1,0 +1,105 @@
+//! The agents of pods: their images, and the configurations that they were injected with.
+
+use serde_json::Value;
+
+use crate::cli::cluster::injected;
+use otel_webhook_inject::{
+    Outcome, STATUS,
+    compiled::Freshness,
+    image,
+    language::{LANGUAGES, Language},
+};
+
+/// The agent of one language in a pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Agent {
+    /// The language.
+    pub language: &'static str,
+    /// The image of the agent; empty for a language without one.
+    pub image: String,
+    /// The hash of the configuration; empty if the pod has no stamp.
+    pub hash: String,
+}
+
+/// Returns the agents of a running pod.
+pub fn of_pod(pod: &Value) -> Vec<Agent> {
+    let stamp = stamp(pod);
+    let agents = injected::languages(pod).into_iter().map(|(language, _)| {
+        let entry =
+            stamp.iter().find(|entry| entry["language"] == language && entry["outcome"] == "Injected");
+        let hash = entry.and_then(|entry| entry["hash"].as_str()).unwrap_or_default().to_owned();
+        Agent { language, image: image_of(pod, language), hash }
+    });
+    agents.collect()
+}
+
+/// Returns the agents that a new pod gets.
+pub fn of_next(pod: &Value, outcome: &Outcome) -> Vec<Agent> {
+    let injected = |language: &Language| {
+        let own = outcome.findings.iter().filter(|finding| finding.language == language.name);
+        own.filter(|finding| finding.reason.is_injected())
+            .find_map(|finding| finding.instrumentation.as_ref())
+    };
+    let mut next = pod.clone();
+    // The operations are made for this pod. Without them, the images stay unknown.
+    let _ = json_patch::patch(&mut next, &outcome.patch.operations());
+    let agent = |language: &&'static Language| {
+        let hash = injected(language)?.hash.to_string();
+        Some(Agent { language: language.name, image: image_of(&next, language.name), hash })
+    };
+    LANGUAGES.iter().filter_map(agent).collect()
+}
+
+/// Returns the languages that were skipped when a pod was reviewed, with the codes of the reasons.
+pub fn skipped(pod: &Value) -> Vec<(&'static str, String)> {
+    let stamp = stamp(pod);
+    let of = |language: &&'static Language| {
+        let mut own = stamp.iter().filter(|entry| entry["language"] == language.name);
+        let code = own.find_map(|entry| entry["outcome"].as_str().filter(|code| *code != "Injected"))?;
+        Some((language.name, code.to_owned()))
+    };
+    LANGUAGES.iter().filter_map(of).collect()
+}
+
+impl Agent {
+    /// Returns whether a pod with this agent was injected in another way than new pods are.
+    ///
+    /// The hash is of the whole configuration, and is not changed by webhooks that change the registries of images.
+    /// Pods without a comparable hash, such as the operator's, are compared by the version of the image.
+    pub fn is_outdated(&self, next: &Self) -> bool {
+        match Freshness::of(&self.hash, &next.hash) {
+            Freshness::Current => false,
+            Freshness::Stale => true,
+            Freshness::Unknown => {
+                let versions = image::version(&self.image).zip(image::version(&next.image));
+                versions.is_some_and(|(now, next)| now != next)
+            }
+        }
+    }
+
+    /// Returns the version of the image, or the whole image if it has none.
+    pub fn version(&self) -> &str {
+        image::version(&self.image).unwrap_or(&self.image)
+    }
+}
+
+/// Returns the image of the container that is specific to a language.
+fn image_of(pod: &Value, language: &str) -> String {
+    let lists = [(true, "initContainers"), (false, "containers")];
+    let containers = lists.into_iter().flat_map(|(init, list)| {
+        let all = pod["spec"][list].as_array().into_iter().flatten();
+        all.map(move |container| (init, container))
+    });
+    let row = LANGUAGES.iter().find(|row| row.name == language);
+    let is_of = |(init, container): &(bool, &Value)| {
+        row.is_some_and(|row| injected::is_of(row, *init, container["name"].as_str().unwrap_or_default()))
+    };
+    let found = containers.into_iter().find(is_of);
+    found.and_then(|(_, container)| container["image"].as_str()).unwrap_or_default().to_owned()
+}
+
+/// Returns the entries of `otel-webhook/status`.
+fn stamp(pod: &Value) -> Vec<Value> {
+    let status = pod["metadata"]["annotations"][STATUS].as_str().unwrap_or_default();
+    serde_json::from_str(status).unwrap_or_default()
+}
