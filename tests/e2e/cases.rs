@@ -21,6 +21,7 @@ mod managed;
 mod manifests;
 mod many_owners;
 mod migration;
+mod mistakes;
 mod namespaces;
 mod outages;
 mod owners;
@@ -80,6 +81,7 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("a_bad_instrumentation_of_old_may_be_changed_and_go", instrumentations::old),
     ("an_instrumentation_is_not_taken_unjudged", instrumentations::unjudged),
     ("mistakes_in_workloads_are_told_to_whoever_applies_them", workloads::warned_of),
+    ("each_mistake_is_found_in_the_terminal_and_later", mistakes::found_everywhere),
     ("each_language_is_injected_as_the_contract_says", languages::each),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),

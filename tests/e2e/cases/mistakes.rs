@@ -1,0 +1,130 @@
+//! Mistakes that users make, one row each: found in the terminal, and later without it.
+
+mod rows;
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use otel_webhook_review::LONGEST_WARNING;
+use otel_webhook_testkit::until::until;
+use serde_json::{Value, json};
+
+use super::check;
+use crate::cluster::{Cluster, LIMIT};
+use crate::registration;
+use rows::{NAMESPACE, Row, rows};
+
+/// A kind that brings its own controller; here it has none.
+fn rollouts() -> Value {
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "rollouts.argoproj.io"},
+        "spec": {
+            "group": "argoproj.io", "scope": "Namespaced",
+            "names": {"plural": "rollouts", "singular": "rollout", "kind": "Rollout"},
+            "versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": schema}],
+        },
+    })
+}
+
+/// Each is in the terminal of a client that shows warnings, and is found by all three subcommands in what a client
+/// stored that drops them.
+pub fn found_everywhere(cluster: &Cluster) {
+    cluster.instrumented_namespace(NAMESPACE);
+    cluster.apply(&rollouts());
+    until("rollouts are served", LIMIT, || {
+        cluster.plane.kubectl(&["get", "rollouts.argoproj.io"]).ok.then_some(())
+    });
+    let registered = registration::register_workloads(&cluster.plane, &cluster.webhook, NAMESPACE);
+    let rows = rows();
+    until("the registration is in effect", LIMIT, || {
+        shown(cluster, &rows[0]).contains("Warning").then_some(())
+    });
+
+    for row in &rows {
+        let terminal = shown(cluster, row);
+        let lines: Vec<_> =
+            terminal.lines().filter(|line| line.starts_with("Warning: otel-webhook: ")).collect();
+        let is_told = |line: &&&str| line.contains(row.fault) && line.contains(row.remedy);
+        let line = lines.iter().find(is_told).unwrap_or_else(|| panic!("{}: {lines:?}", row.what));
+        // A pod is created alone, and its warnings name no object. A long warning leaves it to kubectl's output.
+        let about = format!("{} {}: ", row.kind(), row.name());
+        let has_room = line.len() - "Warning: ".len() + about.len() <= LONGEST_WARNING;
+        assert!(row.kind() == "Pod" || line.contains(&about) || !has_room, "{line}");
+    }
+    // Nobody sees the warnings of these.
+    for row in &rows {
+        cluster.apply(&row.object);
+    }
+    drop(registered);
+
+    let found = until("check finds all mistakes", LIMIT, || {
+        let checked = check::check(&cluster.plane, &["--own-flags"]);
+        let is_complete = rows.iter().all(|row| is_checked(&checked.found, row));
+        is_complete.then_some(checked)
+    });
+    assert!(!found.codes().contains(&"RequestsMet"), "{:?}", found.codes());
+    for row in &rows {
+        let validated = program("validate", row);
+        let warning = validated.iter().filter(|one| is_of(one, row)).flat_map(|one| items(&one["warnings"]));
+        assert!(any(warning, row, &["message"]), "validate: {}: {validated:?}", row.what);
+        let explained = program("explain", row);
+        let own = || explained.iter().filter(|one| is_of(one, row));
+        let mistakes = own().flat_map(|one| items(&one["mistakes"]));
+        let findings = own().flat_map(|one| items(&one["findings"]));
+        let is_explained = any(mistakes, row, &["message", "remedy"]) || any(findings, row, &["reason"]);
+        assert!(is_explained, "explain: {}: {explained:?}", row.what);
+    }
+    assert!(cluster.plane.kubectl(&["delete", "crd", "rollouts.argoproj.io"]).ok);
+    println!("{} mistakes, each in the terminal, in check, in explain and in validate", rows.len());
+}
+
+/// What kubectl prints beside its output when the object is created.
+fn shown(cluster: &Cluster, row: &Row) -> String {
+    let ran = cluster.plane.kubectl_in(&["create", "--dry-run=server", "-f", "-"], &row.object.to_string());
+    assert!(ran.ok, "{}: {}", row.what, ran.stderr);
+    ran.stderr
+}
+
+/// Whether `check` names the object, the field, the fault and the remedy.
+fn is_checked(found: &[Value], row: &Row) -> bool {
+    let own = found.iter().filter(|one| is_of(&one["object"], row));
+    any(own, row, &["message", "advice"])
+}
+
+/// Whether one of these has the field, and the fault and the remedy in these texts.
+fn any<'v>(mut all: impl Iterator<Item = &'v Value>, row: &Row, texts: &[&str]) -> bool {
+    all.any(|one| {
+        let text: String = texts.iter().map(|name| one[*name].as_str().unwrap_or_default()).collect();
+        one["field"] == *row.field && text.contains(row.fault) && text.contains(row.remedy)
+    })
+}
+
+fn is_of(object: &Value, row: &Row) -> bool {
+    object["kind"] == row.kind() && object["name"] == row.name()
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+/// Runs a subcommand on the manifest, beside the Instrumentation of the namespace.
+fn program(subcommand: &str, row: &Row) -> Vec<Value> {
+    let instrumentation = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+        "metadata": {"name": "default", "namespace": NAMESPACE}, "spec": {}});
+    let mut running = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
+        .args([subcommand, "-f", "-", "-o", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut input = running.stdin.take().expect("a pipe");
+    write!(input, "{instrumentation}\n---\n{}\n", row.object).expect("it reads");
+    drop(input);
+    let output = running.wait_with_output().expect("it ends");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().map(|line| serde_json::from_str(line).expect("an object a line")).collect()
+}
