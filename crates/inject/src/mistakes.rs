@@ -240,9 +240,9 @@ impl<'a> Place<'a> {
     }
 
     fn unknown(&self, key: &Key<'_>, said: Said<'_>) -> (Fault, String, String) {
-        let mut message = format!("unknown annotation {}", shown(key.whole));
+        let message = format!("unknown annotation {}", shown(key.whole));
         if let Some(word) = near(key.word) {
-            message += &format!(" (did you mean {word:?}?)");
+            let message = format!("{message} (did you mean {word:?}?)");
             return (Fault::UnknownAnnotation, message, self.set(word, said));
         }
         let languages: Vec<_> = LANGUAGES.iter().map(|language| language.name).collect();

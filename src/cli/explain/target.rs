@@ -214,7 +214,6 @@ async fn by_controller(
         let known = KINDS.iter().map(|(resource, _)| resource());
         let mut known = known.filter(|resource| resource.group == group && resource.kind == kind);
         let Some(resource) = known.next() else { break };
-        let name = name.to_owned();
         match cluster.get_value(&resource, Some(namespace), &name).await {
             Ok(Some(above)) => object = typed(above, &resource.api_version, &resource.kind),
             Ok(None) => break,
