@@ -95,6 +95,9 @@ fn bare(kind: &str, name: &str) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec})
 }
 
+/// What it is, kind, place, field, entries, a part of the sentence, and the remedy.
+type Line<'l> = (&'static str, &'l str, At, &'l str, Vec<(&'l str, &'l str)>, &'static str, &'static str);
+
 /// All mistakes.
 #[expect(clippy::too_many_lines, reason = "one table, a row for each mistake")]
 pub fn rows() -> Vec<Row> {
@@ -110,7 +113,6 @@ pub fn rows() -> Vec<Row> {
         ("has no effect on the ", "is ignored because of its prefix", "has no effect; only annotations have");
     let (a, l) = ("annotations", "labels");
     let move_it = "move it to spec.template.metadata.annotations";
-    type Line<'l> = (&'static str, &'l str, At, &'l str, Vec<(&'l str, &'l str)>, &'static str, &'static str);
     let lines: Vec<Line<'_>> = vec![
         ("a misspelt annotation", "Deployment", Template, a, vec![(&misspelt, "true")], unknown, set_java),
         (
