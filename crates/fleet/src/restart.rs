@@ -17,9 +17,11 @@ mod judge;
 mod ledger;
 mod pace;
 mod plan;
+mod planning;
 mod seen;
 #[cfg(test)]
 mod simulation;
+mod step;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -27,6 +29,8 @@ mod verdict;
 pub use change::{Change, Consent, InvalidConsent, annotations};
 pub use ledger::{Flight, Ledger, Stop, Wave};
 pub use pace::Pace;
-pub use plan::{Plan, Progress, Step, World, plan};
+pub use plan::{Plan, Progress, plan};
+pub use planning::World;
 pub use seen::{FailingPod, Fit, Health, Instrumentation, OldPod, Seen};
+pub use step::Step;
 pub use verdict::{Left, Verdict, Wait};

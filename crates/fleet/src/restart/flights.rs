@@ -6,8 +6,8 @@ use super::{
     change::Consent,
     ledger::{Flight, Ledger, Stop},
     pace::Pace,
-    plan::{LEAST_AVAILABLE, Step},
     seen::{Fit, Health, OldPod, Seen},
+    step::{LEAST_AVAILABLE, Step},
 };
 
 /// How long the API server's own copy may take to show what was written.

@@ -3,20 +3,11 @@
 use super::{
     change::{Change, Consent},
     ledger::{Flight, Wave},
-    plan::{LEAST_AVAILABLE, Planning},
+    planning::{Planning, Start},
     seen::{Fit, Health, Seen},
+    step::LEAST_AVAILABLE,
     verdict::{Left, Verdict, Wait},
 };
-
-/// A restart that begins.
-pub(super) struct Start {
-    /// How.
-    pub(super) method: Consent,
-    /// For what.
-    pub(super) change: Change,
-    /// Whether the workload has received the change already, and is only observed and relieved of failing pods.
-    pub(super) is_again: bool,
-}
 
 impl<'w> Planning<'w> {
     /// Returns how to restart a workload now; else why not.

@@ -1,54 +1,19 @@
 //! The plan: which restarts begin now.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
 use super::{
     change::{Change, Consent},
     flights::{Follow, next_eviction},
-    judge::Start,
     ledger::{Flight, Ledger, Stop, Wave},
     pace::Pace,
-    seen::{Instrumentation, Seen},
+    planning::{Planning, Start, World},
+    seen::Seen,
+    step::Step,
     verdict::Verdict,
 };
-use crate::workload::Workload;
-
-/// The least number of available pods at which one is evicted.
-pub const LEAST_AVAILABLE: usize = 2;
-
-/// What is seen, and when. Both lists have to be complete: what is not in them is treated as deleted.
-#[derive(Clone, Copy, Debug)]
-pub struct World<'w> {
-    /// The present time.
-    pub now: Timestamp,
-    /// All Instrumentations.
-    pub instrumentations: &'w [Instrumentation],
-    /// All workloads with pods that have an agent or opt in.
-    pub workloads: &'w [Seen],
-}
-
-/// One request to the API server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Write a change into the template and the record of a workload, in one patch.
-    Rollout {
-        /// The workload.
-        workload: Workload,
-        /// The change.
-        change: Change,
-    },
-    /// Evict a pod.
-    Evict {
-        /// The workload of the pod.
-        workload: Workload,
-        /// The name of the pod.
-        pod: String,
-        /// Its UID, as a precondition.
-        uid: String,
-    },
-}
 
 /// What to do now.
 #[derive(Clone, Debug)]
@@ -115,23 +80,6 @@ impl Plan {
             stop: wave.stop.clone(),
         })
     }
-}
-
-/// A plan as it is made.
-pub(super) struct Planning<'w> {
-    /// What is seen.
-    pub(super) world: World<'w>,
-    /// The limits.
-    pub(super) pace: &'w Pace,
-    /// The ledger as it will be.
-    pub(super) ledger: Ledger,
-    steps: Vec<Step>,
-    /// The Instrumentations of outdated workloads with consent.
-    pub(super) wanted: BTreeSet<&'w str>,
-    /// The workloads by their names.
-    pub(super) workloads: HashMap<&'w Workload, &'w Seen>,
-    /// The Instrumentations by their UIDs.
-    pub(super) instrumentations: HashMap<&'w str, &'w Instrumentation>,
 }
 
 impl Planning<'_> {
