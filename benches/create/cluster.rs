@@ -5,14 +5,17 @@ use std::{env, fs, process::Command, time::Duration};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures::{StreamExt as _, stream};
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
-use otel_webhook_api::ANNOTATION_PREFIX;
+use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_testkit::{
     cluster::control_plane::{ControlPlane, free_ports},
+    known::Known,
     load::{
         material,
         server::{Server, is_ready},
     },
+    models::service_account,
     objects::items,
+    surroundings::review,
     until::until,
 };
 use serde_json::{Value, json};
@@ -57,6 +60,7 @@ impl Cluster {
         let (folder, pair) = (tempfile::tempdir().expect("a folder"), pair());
         fs::write(folder.path().join(hook::CERTIFICATE), &pair.certificate_pem).expect("a writable folder");
         fs::write(folder.path().join(hook::KEY), &pair.key_pem).expect("a writable folder");
+        fs::write(folder.path().join(hook::PATCH), patch()).expect("a writable folder");
         let mut command = Command::new(env::current_exe().expect("this program"));
         command.arg(hook::ARGUMENT).arg(folder.path());
         let hook = Server::start(command);
@@ -99,7 +103,8 @@ impl Cluster {
         let documents: Vec<Value> = serde_saphyr::from_multiple(manifests).expect("YAML");
         let mut webhook = documents[0]["webhooks"][0].clone();
         let (server, path) = match way.webhook {
-            Webhook::Hook => (&self.hook, hook::PATH),
+            Webhook::Hook => (&self.hook, hook::ALLOW),
+            Webhook::Constant => (&self.hook, hook::CONSTANT),
             _ => (self.ours(), "/mutate-v1-pod"),
         };
         let ca = BASE64_STANDARD.encode(&self.pair.ca_pem);
@@ -126,7 +131,9 @@ impl Cluster {
                 let is_reviewed = match way.webhook {
                     Webhook::None => true,
                     Webhook::Hook => client.reviews(&way.webhook_name()).await > before,
-                    Webhook::Ours(_) => created.as_ref().is_ok_and(|(pod, _)| is_injected(pod)),
+                    Webhook::Constant | Webhook::Ours(_) => {
+                        created.as_ref().is_ok_and(|(pod, _)| is_injected(pod))
+                    }
                 };
                 if created.is_ok() && is_reviewed {
                     break;
@@ -143,6 +150,17 @@ pub fn is_injected(pod: &str) -> bool {
 
 fn pair() -> SelfSigned {
     SelfSigned::generate(&DEFAULT_NAMES).expect("a pair")
+}
+
+/// The product's patch for the pod, as the API server sends it: with the token.
+fn patch() -> String {
+    let sent: Value = serde_json::from_slice(&pod(true)).expect("JSON");
+    let suffix = hook::TOKEN_VOLUME.strip_prefix(service_account::TOKEN_VOLUME).expect("a volume of a token");
+    let sent = service_account::mounted(&sent, suffix);
+    let known =
+        Known::of([&material::instrumentation_of("constant-00", "default", None)], &DefaultImages::default());
+    let outcome = review(&known.catalogue, &known.owners, "constant-00", &sent);
+    outcome.patch.text().to_owned()
 }
 
 /// The captured pod as a ReplicaSet's controller sends it: without what the API server added.

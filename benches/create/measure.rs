@@ -9,7 +9,7 @@ use crate::{
     client::Creator,
     cluster::{Cluster, pod},
     table,
-    ways::{ANNOTATED, HOOK, NONE, OURS, WAYS, Way, Webhook},
+    ways::{ANNOTATED, CONSTANT, HOOK, NONE, OURS, WAYS, Way, Webhook},
 };
 
 /// How pods are created.
@@ -126,7 +126,7 @@ async fn turn(cluster: &Cluster, way: &Way, mode: Mode, clients: &[Creator]) -> 
 fn processes(cluster: &Cluster, way: &Way) -> [Option<u32>; 3] {
     let webhook = match way.webhook {
         Webhook::None => None,
-        Webhook::Hook => Some(cluster.hook.id()),
+        Webhook::Hook | Webhook::Constant => Some(cluster.hook.id()),
         Webhook::Ours(_) => Some(cluster.ours().id()),
     };
     [Some(cluster.plane.process("kube-apiserver")), Some(cluster.plane.process("etcd")), webhook]
@@ -179,14 +179,18 @@ pub fn of<'m>(measured: &'m [Measured], key: &str) -> &'m Measured {
 
 /// The figures with a goal, and those beside them.
 fn add(figures: &mut Figures, mode: Mode, measured: &[Measured]) {
-    let [none, hook, ours, silent] = [NONE, HOOK, OURS, ANNOTATED].map(|key| of(measured, key));
+    let [none, hook, constant, ours, silent] =
+        [NONE, HOOK, CONSTANT, OURS, ANNOTATED].map(|key| of(measured, key));
     let name = |what: &str| format!("{}: {what}", table::name(mode));
     let goal = |goal: &'static str| if mode.clients == 1 && !mode.dry_run { goal } else { "" };
     figures.add(name("p50 without a webhook"), "ms", "", &[none.latency(500)]);
     figures.add(name("hook that allows everything: added p50"), "ms", "", &hook.added_by_turn(none));
+    figures.add(name("hook with a constant patch: added p50"), "ms", "", &constant.added_by_turn(none));
     figures.add(name("ours: added p50"), "ms", "", &ours.added_by_turn(none));
     let ratio = ours.added(none, 500) / hook.added(none, 500);
     figures.add(name("ours: added p50 against the hook's"), "times", goal("≤ 2.2"), &[ratio]);
+    let ratio = ours.added(none, 500) / constant.added(none, 500);
+    figures.add(name("ours: added p50 against the constant patch's"), "times", "", &[ratio]);
     let silent = silent.added_by_turn(none);
     figures.add(name("pod does not opt in, shape annotated: added p50"), "ms", goal("≤ 0.5"), &silent);
     figures.add(name("ours: pods"), "/s", "", &[ours.rate()]);

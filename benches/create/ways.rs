@@ -27,6 +27,8 @@ pub enum Webhook {
     None,
     /// The one that allows everything.
     Hook,
+    /// The same with the product's patch, which it does not have to compute.
+    Constant,
     /// The product.
     Ours(Registration),
 }
@@ -45,6 +47,7 @@ pub enum Registration {
 /// The keys of the ways that figures with a goal are about.
 pub const NONE: &str = "none";
 pub const HOOK: &str = "hook";
+pub const CONSTANT: &str = "constant";
 pub const OURS: &str = "ours";
 pub const ANNOTATED: &str = "annotated";
 
@@ -63,9 +66,10 @@ const PRODUCT: Way =
     Way { name: "ours, IfNeeded", key: OURS, webhook: Webhook::Ours(Registration::IfNeeded), ..ONE };
 
 /// All of them.
-pub const WAYS: [Way; 9] = [
+pub const WAYS: [Way; 10] = [
     ONE,
     Way { name: "hook that allows everything", key: HOOK, webhook: Webhook::Hook, ..ONE },
+    Way { name: "hook with a constant patch", key: CONSTANT, webhook: Webhook::Constant, ..ONE },
     PRODUCT,
     Way { name: "ours, Never", key: "never", webhook: Webhook::Ours(Registration::Never), ..PRODUCT },
     Way { name: "ours, pod does not opt in", key: "silent", opts_in: false, ..PRODUCT },

@@ -15,17 +15,20 @@ use crate::{
 /// Pods that a failed node leaves to be created elsewhere.
 const PODS: usize = 500;
 
+/// Changes that an API server works on at the same time, as it is by default.
+const AT_ONCE: usize = 200;
+
 /// How many reviews are those of the node's pods: the last ones.
 pub fn pods(population: &Population) -> usize {
     PODS.min(population.reviews.len() / 2)
 }
 
-/// The last of the reviews at once, each over a connection of its own. The owners of none are known yet; the
+/// The last of the reviews, as many at once as an API server sends. The owners of none are known yet; the
 /// product looks them up, 16 at a time and for 300 ms at most.
 pub fn node(figures: &mut Figures, server: &Server, population: &Population) -> Result<(), Failed> {
     let count = pods(population);
     let reviews = &population.reviews[population.reviews.len() - count..];
-    let mut sender = Sender::new(server.address, count, reviews)?;
+    let mut sender = Sender::new(server.address, count.min(AT_ONCE), reviews)?;
     let mut answers = Vec::with_capacity(count);
     let done = sender.closed_of_seen(count, |answer| answers.push(answer.to_vec()))?;
     let mut not_learned = 0_u32;

@@ -36,10 +36,14 @@ fn main() {
     let mut plane = ControlPlane::without_controllers();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut figures = Figures::new();
-    runtime.block_on(async {
+    let measured = runtime.block_on(async {
         println!("filling the API server with {scale} and {} LimitRanges", scale.limit_ranges);
         let population = Population::create(&plane, scale).await;
-        measure::all(&mut figures, &mut plane, &population).await.expect("every step works");
+        measure::all(&mut figures, &mut plane, &population).await
     });
+    if measured.is_err() {
+        figures.print(None);
+    }
+    measured.expect("every step works");
     figures.finish(&scale.figures(), Path::new(env!("CARGO_TARGET_TMPDIR")));
 }

@@ -91,7 +91,8 @@ impl Figures {
         println!("\nwritten to {}", written.display());
     }
 
-    fn print(&self, committed: Option<&Self>) {
+    /// Prints the table, beside the committed figures.
+    pub fn print(&self, committed: Option<&Self>) {
         println!("\n{}", self.machine);
         let before: BTreeMap<&str, &Figure> = committed
             .into_iter()
