@@ -76,8 +76,10 @@ impl Quantity {
             digits.checked_mul(10)?.checked_add(digit)
         })?;
         let parts = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
-        let scaled = digits.checked_mul(numerator)?.checked_mul(ONE)?;
-        let divisor = denominator.checked_mul(parts)?;
+        let (factor, divisor) = (numerator.checked_mul(ONE)?, denominator.checked_mul(parts)?);
+        // In lowest terms, so that the product overflows only if the amount itself does.
+        let common = greatest_common_divisor(factor, divisor);
+        let (scaled, divisor) = (digits.checked_mul(factor / common)?, divisor / common);
         // More precise than Kubernetes: it rounds up.
         let amount = scaled.checked_add(divisor - 1)? / divisor;
         Some(Self(if negative { -amount } else { amount }))
@@ -144,6 +146,10 @@ impl Quantity {
     }
 }
 
+fn greatest_common_divisor(a: i128, b: i128) -> i128 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
 /// The factor of a suffix, as a fraction.
 fn scale(suffix: &str) -> Option<(i128, i128)> {
     const POWERS: [&str; 6] = ["k", "M", "G", "T", "P", "E"];
@@ -192,6 +198,13 @@ impl fmt::Display for Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_of_a_large_amount_is_read_as_the_same() {
+        let parsed = Quantity::parse("2222222222222222222222222221.3").expect("a quantity");
+        assert_eq!(parsed.to_string(), "2222222222222222222222222221300m");
+        assert_eq!(Quantity::parse(&parsed.to_string()), Some(parsed));
+    }
 
     #[test]
     fn the_fast_path_has_the_same_result() {
