@@ -82,7 +82,10 @@ fn move_over(doc: &mut Doc, world: &World, traffic: &Traffic<'_>) {
         world.pods("shop", "order").iter().any(|pod| by(pod) == Some(By::Us)).then_some(())
     });
     let [checked] = &doc.run_only(world, MOVE, "otel-webhook")[..] else { panic!("one command") };
-    assert!(checked.contains("1 of 1 workloads opt in, and all of them are injected"), "{checked}");
+    assert!(
+        checked.contains("1 of 1 workloads opt in, and all of their pods run with the present agents"),
+        "{checked}"
+    );
 
     doc.run(world, ROLL_BACK);
     is_in_effect([("shop", By::Operator), ("cart", By::Operator)]);

@@ -14,20 +14,23 @@ use super::{
 };
 use crate::cli::cluster::registration::Registration;
 
-/// Returns how many pods opt in and run without an agent, by the cause.
+/// Returns how many pods opt in and run without an agent, by the cause; none where some of them are not known.
 pub fn without_agent(survey: &Survey, registration: &Registration) -> Option<CheckResult> {
+    let unread = &survey.unread;
+    let is_unsure = survey.workloads.iter().any(|workload| !workload.unsure.is_empty());
+    if is_unsure || unread.namespaces || unread.flags.is_some() || survey.is_registration_unread {
+        return None;
+    }
     let mut causes: BTreeMap<&'static str, usize> = BTreeMap::new();
     let workloads = survey.workloads.iter().filter(|workload| !running::is_short_lived(workload));
     for workload in workloads {
         let is_unregistered = registration.pods().chain(&registration.others).next().is_none();
-        let to_come = if is_unregistered && survey.is_registration_unread {
-            None
-        } else if is_unregistered {
-            Some(Code::PodsNotRegistered)
+        let to_come = if is_unregistered {
+            Code::PodsNotRegistered
         } else if is_unreviewed(workload, survey, registration) {
-            Some(Code::NotReviewed)
+            Code::NotReviewed
         } else {
-            Some(Code::RunningWithout)
+            Code::RunningWithout
         };
         for (cause, count) in of_workload(workload, to_come) {
             *causes.entry(cause).or_default() += count;
@@ -46,7 +49,7 @@ pub fn without_agent(survey: &Survey, registration: &Registration) -> Option<Che
 }
 
 /// Returns the causes for which pods of a workload lack an agent: each pod once, for its first language.
-fn of_workload(workload: &Surveyed, to_come: Option<Code>) -> Vec<(&'static str, usize)> {
+fn of_workload(workload: &Surveyed, to_come: Code) -> Vec<(&'static str, usize)> {
     let pods = workload.pods.count;
     if matches!(workload.next, Next::Unreadable(_)) {
         return vec![("Unreadable", pods)];
@@ -55,12 +58,12 @@ fn of_workload(workload: &Surveyed, to_come: Option<Code>) -> Vec<(&'static str,
     let lacking = |language: &str| running::lacking(workload, language);
     let injectable = injected(workload).into_iter().map(lacking).max().unwrap_or_default();
     let by_reason = trouble.map(|finding| (finding.reason.code(), lacking(finding.language)));
-    let by_creation = to_come.map(|code| (code.name(), injectable));
+    let by_creation = (to_come.name(), injectable);
     let mistaken =
         decided(workload).is_empty() && workload.unsure.is_empty() && !workload.mistakes.is_empty();
     let injected = workload.pods.have.values().max().copied().unwrap_or_default();
     let by_mistake = mistaken.then_some((Code::WithoutEffect.name(), pods.saturating_sub(injected)));
-    let all = by_reason.into_iter().chain(by_creation).chain(by_mistake);
+    let all = by_reason.into_iter().chain([by_creation]).chain(by_mistake);
     all.filter(|(_, count)| *count > 0).collect()
 }
 
