@@ -15,7 +15,6 @@
 
 pub mod account;
 pub mod facts;
-pub mod injected;
 pub mod known;
 pub mod object;
 pub mod owners;

@@ -1,8 +1,9 @@
 //! Day two: the states of running pods, and plans of the restarts that bring them up to date.
 //!
 //! ```text
+//! running pods ──> census: their agents, and each template once
 //! what a pod has + what a new pod would get ──> state
-//! states ──> counts of Instrumentations and workloads
+//! census + states ──> report: counts of Instrumentations and workloads, reasons, remedies
 //! workloads + Instrumentations + ledger ──> restarts to make now, and why the others wait
 //! ```
 //!
@@ -10,6 +11,14 @@
 //! of `restart` runs months in seconds. The decision about a new pod is made by the crate
 //! `inject`; this crate compares and plans.
 
+mod cause;
+pub mod census;
+pub mod count;
+pub mod injected;
+pub mod next;
+pub mod pod;
+pub mod report;
 pub mod restart;
+pub mod shape;
 pub mod state;
 pub mod workload;

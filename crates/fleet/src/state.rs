@@ -12,6 +12,7 @@
 
 use jiff::Timestamp;
 use otel_webhook_inject::compiled::Freshness;
+use serde::Serialize;
 
 /// What a running pod has of a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,12 +24,12 @@ pub enum Has<'p> {
     /// An agent that another injector, such as the operator, has added.
     Foreign,
     /// An agent that this webhook has added.
-    Agent(Agent<'p>),
+    Agent(Origin<'p>),
 }
 
-/// An Instrumentation, and the hash of its configuration for a language.
+/// Where an agent comes from: an Instrumentation, and the hash of its configuration for the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Agent<'p> {
+pub struct Origin<'p> {
     /// `namespace/name` of the Instrumentation.
     pub instrumentation: &'p str,
     /// The hash.
@@ -39,13 +40,14 @@ pub struct Agent<'p> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'p> {
     /// An agent.
-    Agent(Agent<'p>),
+    Agent(Origin<'p>),
     /// No agent, by this reason code.
     Skipped(&'p str),
 }
 
 /// The state of one language in one pod.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum State {
     /// It has the agent with the present configuration.
     Injected,
@@ -77,7 +79,7 @@ impl State {
         }
     }
 
-    fn of_agent(agent: Agent<'_>, next: Next<'_>) -> Self {
+    fn of_agent(agent: Origin<'_>, next: Next<'_>) -> Self {
         // Compared with itself, a hash is current unless it is of another version.
         if Freshness::of(agent.hash, agent.hash) == Freshness::Unknown {
             return Self::Unconfirmed;
@@ -180,13 +182,13 @@ impl Missed {
 mod tests {
     use super::*;
 
-    const NOW: Agent<'_> = Agent { instrumentation: "shop/a", hash: "v1:00000001" };
+    const NOW: Origin<'_> = Origin { instrumentation: "shop/a", hash: "v1:00000001" };
 
     #[test]
     fn what_a_pod_has_is_compared_with_what_a_new_one_would_get() {
-        let old = Agent { hash: "v1:00000002", ..NOW };
-        let other = Agent { instrumentation: "shop/b", ..NOW };
-        let unknown = Agent { hash: "v2:00000001", ..NOW };
+        let old = Origin { hash: "v1:00000002", ..NOW };
+        let other = Origin { instrumentation: "shop/b", ..NOW };
+        let unknown = Origin { hash: "v2:00000001", ..NOW };
         let none = Next::Skipped("NoInstrumentation");
         for (has, next, expected) in [
             (Has::Unread, Next::Agent(NOW), State::Unconfirmed),

@@ -21,6 +21,18 @@ impl Workload {
         Self { namespace: namespace.to_owned(), kind: kind.to_owned(), name: name.to_owned() }
     }
 
+    /// Returns the command that recreates its pods; `None` if there is none for its kind.
+    pub fn restart_command(&self) -> Option<String> {
+        let Self { namespace, name, .. } = self;
+        match &*self.kind {
+            "Deployment" | "StatefulSet" | "DaemonSet" => {
+                Some(format!("kubectl rollout restart {} -n {namespace}", self.argument()))
+            }
+            "Rollout" => Some(format!("kubectl argo rollouts restart {name} -n {namespace}")),
+            _ => None,
+        }
+    }
+
     /// Kind and name as kubectl takes them, such as `deployment/order`.
     pub fn argument(&self) -> String {
         format!("{}/{}", self.kind.to_lowercase(), self.name)

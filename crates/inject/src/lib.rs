@@ -13,9 +13,6 @@
 //! From the bottom up:
 //!
 //! - text and JSON: `json`, `path`, [`text`], [`line`], [`shown`], [`attribute_value`]
-//! - input: [`pod`], [`annotation`], [`workload`], [`limits`], `image`, `pod_security`, [`selector`]
-//! - results: [`reason`], `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
-//! - text and JSON: `json`, `path`, [`text`], [`shown`], [`attribute_value`]
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], [`image`], `pod_security`, [`selector`]
 //! - results: [`reason`], `remedy`, `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]

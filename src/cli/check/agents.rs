@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::cli::cluster::injected;
+use otel_webhook_fleet::injected;
 use otel_webhook_inject::{
     Outcome, STATUS,
     compiled::Freshness,

@@ -9,9 +9,10 @@ use super::{
     survey::{Next, Survey, Surveyed},
 };
 use crate::cli::{
-    cluster::{injected::By, registration::Registration, unread::Unsure},
+    cluster::{registration::Registration, unread::Unsure},
     output,
 };
+use otel_webhook_fleet::injected::By;
 use otel_webhook_inject::{Finding, Note, language::LANGUAGES, told};
 use otel_webhook_review::one_line;
 

@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::{
+use super::{known::Known, object::text, subject::Subject};
+use otel_webhook_fleet::{
     injected::{self, By},
-    known::Known,
-    object::text,
-    subject::Subject,
+    workload::Workload,
 };
 use otel_webhook_inject::{MESSAGE, STATUS, catalogue::Stored, compiled::Freshness, language};
 
@@ -113,11 +112,6 @@ fn freshness(entry: &Value, known: &Known) -> Option<Freshness> {
 /// Returns how to recreate the pods of a workload.
 pub fn renew(subject: &Subject) -> String {
     let Subject { kind, namespace, name } = subject;
-    if ["Deployment", "StatefulSet", "DaemonSet"].contains(&&**kind) {
-        return format!("kubectl rollout restart {}/{name} -n {namespace}", kind.to_lowercase());
-    }
-    if kind == "Rollout" {
-        return format!("kubectl argo rollouts restart {name} -n {namespace}");
-    }
-    "delete them, so that they are recreated".to_owned()
+    let command = Workload::new(kind, namespace, name).restart_command();
+    command.unwrap_or_else(|| "delete them, so that they are recreated".to_owned())
 }

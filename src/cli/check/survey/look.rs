@@ -9,12 +9,12 @@ use crate::cli::{
         differences::{self, Case, Difference},
     },
     cluster::{
-        injected,
         known::{COLLECTOR, Known},
         object::{labels, own_languages, text},
         subject::Subject,
     },
 };
+use otel_webhook_fleet::injected;
 use otel_webhook_inject::{
     Finding, InitResources, Outcome, Settings, mistakes,
     template::{Around, Workload},

@@ -10,13 +10,13 @@ use crate::cli::{
         differences::Difference,
     },
     cluster::{
-        injected::{self, By},
         reader::NotTold,
         registration::Labels,
         subject::Subject,
         unread::{Unread, Unsure},
     },
 };
+use otel_webhook_fleet::injected::{self, By};
 use otel_webhook_inject::{Finding, mistakes::Mistake};
 
 /// The result of a survey.

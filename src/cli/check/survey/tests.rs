@@ -4,12 +4,12 @@ use super::*;
 use crate::cli::{
     check::{agents::Agent, differences::Difference, registration::tests::labels},
     cluster::{
-        injected::By,
         registration::Labels,
         unread::{Missing, Unsure},
     },
 };
 use otel_webhook_api::otlp;
+use otel_webhook_fleet::injected::By;
 use otel_webhook_inject::{Finding, Note, mistakes::Mistake, reason::Reason};
 
 /// A workload for tests.

@@ -67,13 +67,23 @@ fn containers(pod: &Value) -> impl Iterator<Item = (bool, &str)> {
     })
 }
 
+/// Returns the image of the container that is specific to a language.
+pub fn image(pod: &Value, language: &str) -> Option<Box<str>> {
+    let row = LANGUAGES.iter().find(|row| row.name == language)?;
+    ["initContainers", "containers"].into_iter().find_map(|list| {
+        let is_own = |container: &&Value| is_of(row, list == "initContainers", text(&container["name"]));
+        items(&pod["spec"][list]).find(is_own)?["image"].as_str().map(Into::into)
+    })
+}
+
 /// Returns whether a container is specific to this language.
 pub fn is_of(language: &Language, init: bool, name: &str) -> bool {
     let marks = |row: &Language| row.marks.iter().any(|mark| mark.is(init, name));
     marks(language) && LANGUAGES.iter().all(|row| row.name == language.name || !marks(row))
 }
 
-fn is_mark(init: bool, name: &str) -> bool {
+/// Returns whether a container is an injected one, of any language.
+pub fn is_mark(init: bool, name: &str) -> bool {
     LANGUAGES.iter().any(|language| language.marks.iter().any(|mark| mark.is(init, name)))
 }
 
@@ -112,75 +122,4 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::store::Writer;
-    use otel_webhook_api::defaults::DefaultImages;
-    use otel_webhook_inject::{
-        Settings,
-        language::{self, LanguageSet},
-        template::{Around, Workload},
-    };
-
-    /// A pod that opts in to these languages, after injection.
-    fn injected(languages: &[&str], stamp: bool) -> Value {
-        let prefix = otel_webhook_api::ANNOTATION_PREFIX;
-        let mut writer = Writer::new(DefaultImages::default());
-        let instrumentation = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-            "metadata": {"name": "a", "namespace": "shop"}, "spec": {}});
-        writer.put(&instrumentation);
-        writer.publish();
-        let snapshot = writer.store().snapshot();
-        let mut containers = Vec::new();
-        let mut annotations = json!({format!("{prefix}otel-go-auto-target-exe"): "/app"});
-        for name in languages {
-            let language = language::named(name).expect("a language");
-            annotations[format!("{prefix}{}", language.inject)] = json!("true");
-            annotations[format!("{prefix}{}", language.containers)] = json!(format!("app-{name}"));
-            containers.push(json!({"name": format!("app-{name}"), "image": "app"}));
-        }
-        let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p",
-            "annotations": annotations}, "spec": {"containers": containers}});
-        let settings = Settings { languages: LanguageSet::all(), stamp, ..Settings::default() };
-        let catalogue = &snapshot.catalogue;
-        let around = Around { namespace: "shop", catalogue, settings: &settings, owners: &snapshot.owners };
-        let workload = Workload::of(&mut pod, "v1", "Pod").expect("a pod");
-        let patch = workload.outcome(&around).expect("readable").patch.operations();
-        json_patch::patch(&mut pod, &patch).expect("applies");
-        pod
-    }
-
-    #[test]
-    fn each_language_is_detected_with_and_without_the_status_annotation() {
-        for language in LANGUAGES {
-            for (stamp, by) in [(true, By::Webhook), (false, By::Operator)] {
-                let pod = injected(&[language.name], stamp);
-                assert_eq!(languages(&pod), [(language.name, by)], "{pod}");
-            }
-        }
-    }
-
-    #[test]
-    fn several_languages_are_detected() {
-        for stamp in [true, false] {
-            let names = |pod: &Value| languages(pod).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-            assert_eq!(names(&injected(&["java", "go"], stamp)), ["java", "go"]);
-            assert_eq!(names(&injected(&["nodejs", "sdk"], stamp)), ["nodejs", "sdk"]);
-        }
-    }
-
-    #[test]
-    fn a_copied_annotation_and_a_collector_are_not_agents() {
-        let mut pod = injected(&["java"], true);
-        pod["spec"]["initContainers"] = json!([]);
-        pod["spec"]["containers"] = json!([{"name": "app"}, {"name": "otc-container"}]);
-        assert_eq!(languages(&pod), []);
-        assert!(has_collector(&pod));
-        assert!(!has_collector(&injected(&["java"], true)));
-    }
 }

@@ -1,0 +1,91 @@
+//! Why a pod is in its state.
+
+use std::borrow::Cow;
+
+use otel_webhook_inject::compiled::Freshness;
+
+use crate::{
+    next::NextAgent,
+    state::{Circumstances, Has, Missed, Next, State},
+};
+
+/// The code for a language that is no longer opted in to.
+pub const NOT_ASKED: &str = "NotOptedIn";
+
+/// A reason: a code, and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// The code; empty if there is nothing to say.
+    pub code: &'static str,
+    /// The sentence.
+    pub message: Cow<'static, str>,
+}
+
+impl Cause {
+    /// Nothing to say.
+    pub const NONE: Self = Self::new("", "");
+
+    const fn new(code: &'static str, message: &'static str) -> Self {
+        Self { code, message: Cow::Borrowed(message) }
+    }
+
+    /// Finds the reason for a state.
+    pub fn of(
+        state: State,
+        has: Has<'_>,
+        next: Next<'_>,
+        next_agent: Option<&NextAgent>,
+        circumstances: impl FnOnce() -> Circumstances,
+    ) -> Self {
+        match state {
+            State::Injected => Self::NONE,
+            State::Skipped => Self::of_skipped(next_agent),
+            State::Foreign => Self::new(
+                "OtherInjector",
+                "another injector, such as the operator, or this webhook without --stamp, has injected it",
+            ),
+            State::Unconfirmed if matches!(has, Has::Unread) => {
+                Self::new("NotRead", "the pod was not read yet")
+            }
+            State::Unconfirmed => Self::new(
+                "UnknownHash",
+                "the hash in its annotation otel-webhook/status is missing or of another version of the webhook; \
+                 whether it is up to date is not known",
+            ),
+            State::Stale => Self::of_stale(has, next, next_agent),
+            State::Missed => {
+                let missed = Missed::of(&circumstances());
+                Self::new(missed.code(), missed.sentence())
+            }
+        }
+    }
+
+    fn of_stale(has: Has<'_>, next: Next<'_>, next_agent: Option<&NextAgent>) -> Self {
+        let (Has::Agent(agent), Next::Agent(next)) = (has, next) else {
+            let Self { code, message } = Self::of_skipped(next_agent);
+            return Self { code, message: format!("a new pod would get no agent: {message}").into() };
+        };
+        if agent.instrumentation != next.instrumentation {
+            return Self {
+                code: "OtherInstrumentation",
+                message: format!(
+                    "it was injected by {}; a new pod would use {}",
+                    agent.instrumentation, next.instrumentation
+                )
+                .into(),
+            };
+        }
+        debug_assert_eq!(Freshness::of(agent.hash, next.hash), Freshness::Stale);
+        Self::new(
+            "ConfigurationChanged",
+            "the configuration of the Instrumentation, or an image of the installation, has changed since",
+        )
+    }
+
+    fn of_skipped(next: Option<&NextAgent>) -> Self {
+        match next {
+            Some(NextAgent::Skipped { code, message, .. }) => Self { code, message: message.clone().into() },
+            _ => Self::new(NOT_ASKED, "neither the pod nor its namespace opts in to the language"),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The running pods, in memory: each once, and what the pods of a template share once for all of them.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    pod::{Agent, RunningPod},
+    shape::Shape,
+    workload::Workload,
+};
+
+/// The running pods that have an agent or opt in.
+#[derive(Debug, Default)]
+pub struct Census {
+    groups: HashMap<Arc<str>, Group>,
+    /// The group of each pod, by its UID.
+    pods: HashMap<Box<str>, Arc<str>>,
+}
+
+/// The pods of one template.
+#[derive(Debug)]
+pub struct Group {
+    /// Their workload.
+    pub workload: Workload,
+    /// One of them without its agents, of which most is known.
+    pub shape: Shape,
+    /// The pods.
+    pub members: Vec<Member>,
+    /// The agents of pods, each combination once.
+    combinations: Vec<Vec<Agent>>,
+}
+
+/// A pod of a group.
+#[derive(Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its UID.
+    pub uid: Box<str>,
+    /// When it was created.
+    pub created: Timestamp,
+    /// Its agents, as an index; `None` if only its metadata was read.
+    agents: Option<usize>,
+}
+
+impl Census {
+    /// Adds a pod, or replaces what was known of it. The metadata of a pod that was read before tells nothing new
+    /// about its containers, which never change.
+    pub fn put(&mut self, pod: RunningPod) {
+        let is_read = pod.agents.is_some();
+        if !is_read && self.is_read(&pod.uid) {
+            return;
+        }
+        self.forget(&pod.uid);
+        let RunningPod { workload, template, name, uid, created, agents, shape } = pod;
+        let key: Arc<str> = template.into();
+        let group = self.groups.entry(Arc::clone(&key)).or_insert_with(|| Group {
+            workload,
+            shape: shape.clone(),
+            members: Vec::new(),
+            combinations: Vec::new(),
+        });
+        if shape.is_better_than(&group.shape) {
+            group.shape = shape;
+        }
+        let agents = agents.map(|agents| group.index_of(agents));
+        group.members.push(Member { name: name.into(), uid: uid.clone().into(), created, agents });
+        self.pods.insert(uid.into(), key);
+    }
+
+    /// Removes a pod.
+    pub fn forget(&mut self, uid: &str) {
+        let Some(key) = self.pods.remove(uid) else { return };
+        if let Some(group) = self.groups.get_mut(&key) {
+            group.members.retain(|member| &*member.uid != uid);
+            if group.members.is_empty() {
+                self.groups.remove(&key);
+            }
+        }
+    }
+
+    /// Removes the pods that are not among these.
+    pub fn keep(&mut self, uids: &HashSet<Box<str>>) {
+        let gone: Vec<_> = self.pods.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
+        for uid in gone {
+            self.forget(&uid);
+        }
+    }
+
+    /// Returns whether a pod is known with its containers.
+    pub fn is_read(&self, uid: &str) -> bool {
+        let group = self.pods.get(uid).and_then(|key| self.groups.get(key));
+        let member = group.and_then(|group| group.members.iter().find(|member| &*member.uid == uid));
+        member.is_some_and(|member| member.agents.is_some())
+    }
+
+    /// Returns the number of pods.
+    pub fn len(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// Returns whether there is no pod.
+    pub fn is_empty(&self) -> bool {
+        self.pods.is_empty()
+    }
+
+    /// Returns the pods by their templates.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.values()
+    }
+}
+
+impl Group {
+    /// Returns the agents of a member; `None` if only its metadata was read.
+    pub fn agents_of(&self, member: &Member) -> Option<&[Agent]> {
+        member.agents.map(|index| &*self.combinations[index])
+    }
+
+    fn index_of(&mut self, agents: Vec<Agent>) -> usize {
+        let known = self.combinations.iter().position(|known| *known == agents);
+        known.unwrap_or_else(|| {
+            self.combinations.push(agents);
+            self.combinations.len() - 1
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! Counts the pods of a census by their states.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt::Write,
+};
+
+use jiff::Timestamp;
+use otel_webhook_inject::language::LANGUAGES;
+
+use crate::{
+    cause::{self, Cause},
+    census::{Census, Group, Member},
+    injected::By,
+    next::{Around, NextAgent, NextPod},
+    pod::Agent,
+    report::{Counts, InstrumentationRow, LanguageRow, OutdatedWorkload, Report, WorkloadRow},
+    state::{Circumstances, Has, Next, Origin, State},
+    workload::Workload,
+};
+
+/// How many workloads of an Instrumentation are named.
+const WORST: usize = 10;
+
+/// What is known beside the pods.
+pub struct Known<'k> {
+    /// What decisions depend on.
+    pub around: Around<'k>,
+    /// When each Instrumentation was created, by `namespace/name`.
+    pub created: &'k HashMap<String, Timestamp>,
+    /// Whether the webhook configuration sends a new pod to the webhook.
+    pub is_selected: &'k IsSelected,
+}
+
+/// Whether a new pod is sent to the webhook: by its namespace, its labels, and whether it opts in itself.
+pub type IsSelected = dyn Fn(&str, &BTreeMap<String, String>, bool) -> bool;
+
+/// Counts all pods.
+pub fn report(census: &Census, known: &Known<'_>) -> Report {
+    let mut counting = Counting { known, workloads: BTreeMap::new(), instrumentations: BTreeMap::new() };
+    for group in census.groups() {
+        counting.count(group);
+    }
+    counting.report()
+}
+
+struct Counting<'k> {
+    known: &'k Known<'k>,
+    workloads: BTreeMap<Workload, Tally>,
+    instrumentations: BTreeMap<String, OfInstrumentation>,
+}
+
+/// A workload as it is counted.
+#[derive(Default)]
+struct Tally {
+    pods: usize,
+    languages: BTreeMap<&'static str, LanguageTally>,
+}
+
+#[derive(Default)]
+struct LanguageTally {
+    pods: Counts,
+    worst: Option<(State, Cause)>,
+    since: Option<Timestamp>,
+    instrumentation: Option<String>,
+    images: BTreeMap<String, usize>,
+}
+
+#[derive(Default)]
+struct OfInstrumentation {
+    pods: Counts,
+    outdated: BTreeMap<Workload, (Counts, &'static str)>,
+}
+
+/// One language of one pod.
+struct Found {
+    state: State,
+    cause: Cause,
+    instrumentation: Option<String>,
+    image: Option<String>,
+}
+
+impl Counting<'_> {
+    fn count(&mut self, group: &Group) {
+        let next = NextPod::of(&group.shape, &group.workload.namespace, &self.known.around);
+        // What is stored by the API server can be read; if not, there is nothing to compare with.
+        let next = next.unwrap_or_default();
+        for member in &group.members {
+            self.count_member(group, member, &next);
+        }
+    }
+
+    fn count_member(&mut self, group: &Group, member: &Member, next: &NextPod) {
+        let agents = group.agents_of(member);
+        let has = agents.unwrap_or_default().iter().map(|agent| agent.language);
+        let languages: BTreeSet<&str> = has.chain(next.languages.keys().copied()).collect();
+        if languages.is_empty() {
+            return;
+        }
+        let mut of_instrumentations: BTreeMap<String, (State, &'static str)> = BTreeMap::new();
+        let mut found = Vec::new();
+        for language in LANGUAGES.iter().map(|row| row.name).filter(|name| languages.contains(name)) {
+            let one = self.look(group, member, next, language);
+            if let Some(name) = &one.instrumentation {
+                let worst = of_instrumentations.entry(name.clone()).or_insert((one.state, one.cause.code));
+                if one.state > worst.0 {
+                    *worst = (one.state, one.cause.code);
+                }
+            }
+            found.push((language, one));
+        }
+        for (name, (state, code)) in of_instrumentations {
+            let own = self.instrumentations.entry(name).or_default();
+            own.pods.add(state);
+            if state.is_outdated() {
+                let outdated =
+                    own.outdated.entry(group.workload.clone()).or_insert((Counts::default(), code));
+                outdated.0.add(state);
+            }
+        }
+        let tally = self.workloads.entry(group.workload.clone()).or_default();
+        tally.pods += 1;
+        for (language, one) in found {
+            tally.languages.entry(language).or_default().add(one, member.created);
+        }
+    }
+
+    fn look(&self, group: &Group, member: &Member, next: &NextPod, language: &'static str) -> Found {
+        let agents = group.agents_of(member);
+        let agent = agents.unwrap_or_default().iter().find(|agent| agent.language == language);
+        let next_agent = next.languages.get(language);
+        let next_name = next_agent.and_then(name_of);
+        let has = match (agents, agent) {
+            (None, _) => Has::Unread,
+            (_, None) => Has::Nothing,
+            (_, Some(Agent { by: By::Operator, .. })) => Has::Foreign,
+            (_, Some(agent)) => Has::Agent(agent.origin()),
+        };
+        let next_state = match (next_agent, &next_name) {
+            (Some(NextAgent::Agent(used)), Some(name)) => {
+                Next::Agent(Origin { instrumentation: name, hash: &used.hash })
+            }
+            (Some(NextAgent::Skipped { code, .. }), _) => Next::Skipped(code),
+            _ => Next::Skipped(cause::NOT_ASKED),
+        };
+        let state = State::of(has, next_state);
+        let asks_itself = next.own.contains(&language);
+        let circumstances = || Circumstances {
+            is_selected: (self.known.is_selected)(
+                &group.workload.namespace,
+                &next.labels,
+                !next.own.is_empty(),
+            ),
+            created: member.created,
+            instrumentation: next_name.as_ref().and_then(|name| self.known.created.get(name)).copied(),
+            opts_in_itself: asks_itself,
+        };
+        let cause = Cause::of(state, has, next_state, next_agent, circumstances);
+        let own = agent.and_then(|agent| agent.instrumentation.as_deref()).map(str::to_owned);
+        Found {
+            state,
+            cause,
+            instrumentation: next_name.or(own),
+            image: agent.and_then(|agent| agent.image.as_deref()).map(str::to_owned),
+        }
+    }
+
+    fn report(self) -> Report {
+        let instrumentations = self.instrumentations.into_iter().map(|(name, own)| own.row(&name));
+        let workloads = self.workloads.into_iter().map(|(workload, tally)| tally.row(workload));
+        Report { instrumentations: instrumentations.collect(), workloads: workloads.collect() }
+    }
+}
+
+/// Returns `namespace/name` of the Instrumentation that was chosen.
+fn name_of(next: &NextAgent) -> Option<String> {
+    match next {
+        NextAgent::Agent(used) => Some(used.name.to_string()),
+        NextAgent::Skipped { instrumentation, .. } => instrumentation.as_ref().map(ToString::to_string),
+    }
+}
+
+impl LanguageTally {
+    fn add(&mut self, found: Found, created: Timestamp) {
+        self.pods.add(found.state);
+        if let Some(image) = found.image {
+            *self.images.entry(image).or_default() += 1;
+        }
+        let worst = self.worst.as_ref().map(|(state, _)| *state);
+        if worst.is_none_or(|worst| found.state > worst) {
+            self.worst = Some((found.state, found.cause));
+            self.since = Some(created);
+            self.instrumentation = found.instrumentation;
+        } else if worst == Some(found.state) {
+            self.since = self.since.min(Some(created));
+        }
+    }
+
+    fn row(self, language: &str) -> LanguageRow {
+        let (state, cause) = self.worst.unwrap_or((State::Injected, Cause::NONE));
+        LanguageRow {
+            language: language.to_owned(),
+            pods: self.pods,
+            state,
+            reason: (!cause.code.is_empty()).then(|| cause.code.to_owned()),
+            message: (!cause.message.is_empty()).then(|| cause.message.into_owned()),
+            instrumentation: self.instrumentation,
+            images: self.images,
+            since: self.since,
+        }
+    }
+}
+
+impl Tally {
+    fn row(mut self, workload: Workload) -> WorkloadRow {
+        let mut of = |language: &'static str| Some(self.languages.remove(language)?.row(language));
+        let languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
+        let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);
+        // A restart brings nothing to pods that the webhook is not called for.
+        let helps =
+            |row: &LanguageRow| row.state.is_outdated() && row.reason.as_deref() != Some("NotSelected");
+        let command = languages.iter().any(helps).then(|| workload.restart_command()).flatten();
+        WorkloadRow { workload, pods: self.pods, state, languages, command }
+    }
+}
+
+impl OfInstrumentation {
+    fn row(self, name: &str) -> InstrumentationRow {
+        let mut outdated: Vec<_> = self.outdated.into_iter().collect();
+        // The sort keeps the order of names where numbers are equal.
+        outdated.sort_by_key(|(_, (counts, _))| std::cmp::Reverse(counts.matched));
+        let more = outdated.len().saturating_sub(WORST);
+        outdated.truncate(WORST);
+        let row = |(workload, (counts, code)): (Workload, (Counts, &str))| OutdatedWorkload {
+            workload,
+            stale: counts.stale,
+            missed: counts.missed,
+            reason: code.to_owned(),
+        };
+        let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+        InstrumentationRow {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            pods: self.pods,
+            workloads: outdated.into_iter().map(row).collect(),
+            more,
+        }
+    }
+}
+
+/// Returns the counts as a sentence, such as "3 pods: 1 injected, 2 stale".
+pub fn sentence(counts: Counts) -> String {
+    let mut text = format!("{} pods", counts.matched);
+    let mut separator = ": ";
+    for state in State::ALL {
+        let count = counts.of(state);
+        if count > 0 {
+            let _ = write!(text, "{separator}{count} {}", state.name());
+            separator = ", ";
+        }
+    }
+    text
+}

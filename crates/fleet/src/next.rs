@@ -1,0 +1,110 @@
+//! What a new pod in place of a running one would get: decided by the crate `inject`, as in a review.
+
+use std::collections::BTreeMap;
+
+use otel_webhook_inject::{
+    Finding, Input, Settings, Used, build,
+    catalogue::Catalogue,
+    decide,
+    language::LANGUAGES,
+    pod::Pod,
+    reason::{ObjectName, Reason},
+    workload::{Lookup, OwnerQuery, Owners},
+};
+
+use crate::shape::Shape;
+
+/// What decisions depend on beside the pod.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// Namespaces, Instrumentations and limits.
+    pub catalogue: &'a Catalogue,
+    /// The settings of the installation.
+    pub settings: &'a Settings,
+}
+
+/// What a new pod would get of a language that is opted in to.
+#[derive(Clone, Debug)]
+pub enum NextAgent {
+    /// An agent.
+    Agent(Used),
+    /// None.
+    Skipped {
+        /// The code of the reason.
+        code: &'static str,
+        /// The reason as a sentence.
+        message: String,
+        /// The Instrumentation, if one was chosen.
+        instrumentation: Option<ObjectName>,
+    },
+}
+
+/// What a new pod would be.
+#[derive(Debug, Default)]
+pub struct NextPod {
+    /// The languages that are opted in to.
+    pub languages: BTreeMap<&'static str, NextAgent>,
+    /// The languages that the pod itself opts in to, and not its namespace.
+    pub own: Vec<&'static str>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+}
+
+impl NextPod {
+    /// Decides on a new pod.
+    ///
+    /// # Errors
+    /// If the pod cannot be read.
+    pub fn of(shape: &Shape, namespace: &str, around: &Around<'_>) -> Result<Self, serde_json::Error> {
+        let pod = shape.pod()?;
+        let input = Input { pod: &pod, namespace, catalogue: around.catalogue, settings: around.settings };
+        let mut next = Self { own: own(&pod), labels: labels(&pod), ..Self::default() };
+        for finding in build(decide(input), &NoOwners).findings {
+            next.add(finding);
+        }
+        Ok(next)
+    }
+
+    /// A language is injected if it is into one container at least; else the first reason stands for all.
+    fn add(&mut self, finding: Finding) {
+        if matches!(finding.reason, Reason::SwitchedOff { .. }) {
+            return;
+        }
+        let is_agent = finding.reason.is_injected();
+        match finding.instrumentation {
+            Some(used) if is_agent => {
+                self.languages.insert(finding.language, NextAgent::Agent(used));
+            }
+            used => {
+                let skipped = NextAgent::Skipped {
+                    code: finding.reason.code(),
+                    message: finding.reason.to_string(),
+                    instrumentation: used.map(|used| used.name),
+                };
+                self.languages.entry(finding.language).or_insert(skipped);
+            }
+        }
+    }
+}
+
+/// Returns the languages that a pod opts in to itself.
+fn own(pod: &Pod<'_>) -> Vec<&'static str> {
+    let has = |key: &str| {
+        let key = format!("{}{key}", otel_webhook_api::ANNOTATION_PREFIX);
+        pod.metadata.annotations.get(&key).is_some_and(|value| !value.is_empty())
+    };
+    LANGUAGES.into_iter().filter(|language| has(language.inject)).map(|language| language.name).collect()
+}
+
+fn labels(pod: &Pod<'_>) -> BTreeMap<String, String> {
+    pod.metadata.labels.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// No result depends on the names of owners.
+struct NoOwners;
+
+impl Owners for NoOwners {
+    fn look_up(&self, _: OwnerQuery<'_>) -> Lookup {
+        Lookup::Absent
+    }
+}

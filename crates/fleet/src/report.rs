@@ -1,0 +1,147 @@
+//! What is told about running pods: counts for each workload and each Instrumentation, with reasons and remedies.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{state::State, workload::Workload};
+
+/// The state of all pods that have an agent or opt in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The Instrumentations that pods use or would use, by namespace and name.
+    pub instrumentations: Vec<InstrumentationRow>,
+    /// The workloads, by namespace, kind and name.
+    pub workloads: Vec<WorkloadRow>,
+}
+
+/// A report with where and when it was made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterReport {
+    /// The cluster, such as the context of the kubeconfig.
+    pub cluster: String,
+    /// When the pods were read.
+    pub taken: Timestamp,
+    /// What could not be read, as sentences.
+    pub incomplete: Vec<String>,
+    /// The pods.
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+/// The pods of an Instrumentation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InstrumentationRow {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its pods. One with several languages is counted once, by the worst of their states.
+    pub pods: Counts,
+    /// The workloads with stale or missed pods, those with the most first, ten at most.
+    pub workloads: Vec<OutdatedWorkload>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+/// A workload with stale or missed pods.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OutdatedWorkload {
+    /// The workload.
+    #[serde(flatten)]
+    pub workload: Workload,
+    /// The number of its stale pods.
+    pub stale: usize,
+    /// The number of its missed pods.
+    pub missed: usize,
+    /// The code of the reason.
+    pub reason: String,
+}
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadRow {
+    /// The workload.
+    #[serde(flatten)]
+    pub workload: Workload,
+    /// The number of its pods that have an agent or opt in.
+    pub pods: usize,
+    /// The worst state of its pods.
+    pub state: State,
+    /// Its languages, in the order of the language table.
+    pub languages: Vec<LanguageRow>,
+    /// A command that brings it up to date; `None` if nothing has to be done, or no command does it.
+    pub command: Option<String>,
+}
+
+/// A language of a workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LanguageRow {
+    /// The language.
+    pub language: String,
+    /// The number of pods by state.
+    pub pods: Counts,
+    /// The worst state.
+    pub state: State,
+    /// The code of the reason for the worst state; `None` if the agent is there and up to date.
+    pub reason: Option<String>,
+    /// The reason as a sentence.
+    pub message: Option<String>,
+    /// `namespace/name` of the Instrumentation that a new pod would get; else of that of the running pods.
+    pub instrumentation: Option<String>,
+    /// The images of the agents, with the number of pods.
+    pub images: BTreeMap<String, usize>,
+    /// When the oldest pod with the worst state was created.
+    pub since: Option<Timestamp>,
+}
+
+/// The number of pods by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// All.
+    pub matched: usize,
+    /// With the agent as a new pod would get it.
+    pub injected: usize,
+    /// With another agent than a new pod would get.
+    pub stale: usize,
+    /// Without the agent that a new pod would get.
+    pub missed: usize,
+    /// Without an agent, as a new pod.
+    pub skipped: usize,
+    /// Injected by another injector.
+    pub foreign: usize,
+    /// Not looked at yet, or with a hash of another version.
+    pub unconfirmed: usize,
+}
+
+impl Counts {
+    /// Counts a pod.
+    pub fn add(&mut self, state: State) {
+        self.matched += 1;
+        *self.field(state) += 1;
+    }
+
+    fn field(&mut self, state: State) -> &mut usize {
+        match state {
+            State::Injected => &mut self.injected,
+            State::Stale => &mut self.stale,
+            State::Missed => &mut self.missed,
+            State::Skipped => &mut self.skipped,
+            State::Foreign => &mut self.foreign,
+            State::Unconfirmed => &mut self.unconfirmed,
+        }
+    }
+
+    /// Returns the number of pods with a state.
+    pub fn of(mut self, state: State) -> usize {
+        *self.field(state)
+    }
+}

@@ -1,0 +1,78 @@
+//! A pod as it was before injection, as far as the decision about a new one in its place depends on it.
+
+use otel_webhook_inject::pod::Pod;
+use serde_json::{Value, json};
+
+use crate::{injected::is_mark, pod::unstamped};
+
+/// Fields of a container that injection changes in a way that cannot be undone, such as by adding to a variable.
+/// A pod that was injected is decided on without them: what they decide was decided then.
+const CHANGED: [&str; 4] = ["env", "volumeMounts", "command", "args"];
+
+/// The JSON of a pod without its agents, its stamp and its status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    text: Box<str>,
+    detail: Detail,
+}
+
+/// How much of the pod is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    /// Its metadata.
+    Metadata,
+    /// What injection has not changed.
+    Unchanged,
+    /// All.
+    Whole,
+}
+
+impl Shape {
+    /// Returns the shape of a pod.
+    pub fn of(pod: &Value, is_injected: bool) -> Self {
+        let mut spec = pod["spec"].clone();
+        if is_injected {
+            undo(&mut spec);
+        }
+        let detail = if is_injected { Detail::Unchanged } else { Detail::Whole };
+        Self { text: text(&pod["metadata"], &spec), detail }
+    }
+
+    /// Returns the shape of a pod of which only the metadata is known.
+    pub fn of_metadata(metadata: &Value) -> Self {
+        let spec = json!({"containers": [{"name": "unknown", "image": "unknown"}]});
+        Self { text: text(metadata, &spec), detail: Detail::Metadata }
+    }
+
+    /// Returns whether more is known of it than of another one of the same template.
+    pub fn is_better_than(&self, other: &Self) -> bool {
+        self.detail > other.detail
+    }
+
+    /// Parses the pod.
+    ///
+    /// # Errors
+    /// If it is not a pod.
+    pub fn pod(&self) -> Result<Pod<'_>, serde_json::Error> {
+        Pod::parse(&self.text)
+    }
+}
+
+fn text(metadata: &Value, spec: &Value) -> Box<str> {
+    json!({"metadata": unstamped(metadata), "spec": spec}).to_string().into()
+}
+
+/// Removes what was injected, and what cannot be told from it.
+fn undo(spec: &mut Value) {
+    for (list, is_init) in [("initContainers", true), ("containers", false)] {
+        let Some(containers) = spec[list].as_array_mut() else { continue };
+        let is_agent = |container: &Value| is_mark(is_init, container["name"].as_str().unwrap_or_default());
+        containers.retain(|container| !is_agent(container));
+        for fields in containers.iter_mut().filter_map(Value::as_object_mut) {
+            fields.retain(|field, _| !CHANGED.contains(&field.as_str()));
+        }
+    }
+    if let Some(fields) = spec.as_object_mut() {
+        fields.remove("volumes");
+    }
+}

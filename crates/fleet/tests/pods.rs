@@ -1,0 +1,203 @@
+//! States of pods that the crate of the decision has injected into.
+
+mod support;
+
+use std::collections::HashMap;
+
+use otel_webhook_fleet::{
+    census::Census,
+    count::{self, Known},
+    injected::{self, By},
+    next::Around,
+    pod::RunningPod,
+    report::{Report, WorkloadRow},
+    state::State,
+};
+use otel_webhook_inject::language::LANGUAGES;
+use serde_json::{Value, json};
+use support::{Cluster, pod};
+
+const ENDPOINT: &str = "http://collector:4317";
+
+#[test]
+fn each_language_is_detected_with_and_without_the_stamp() {
+    for language in LANGUAGES {
+        for (stamp, by) in [(true, By::Webhook), (false, By::Operator)] {
+            let pod = Cluster::new(ENDPOINT).with_stamp(stamp).injected(pod(&[language.name]));
+            assert_eq!(injected::languages(&pod), [(language.name, by)], "{pod}");
+        }
+    }
+}
+
+#[test]
+fn several_languages_are_detected() {
+    for stamp in [true, false] {
+        let cluster = Cluster::new(ENDPOINT).with_stamp(stamp);
+        let names = |languages: &[&str]| {
+            let found = injected::languages(&cluster.injected(pod(languages)));
+            found.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&["java", "go"]), ["java", "go"]);
+        assert_eq!(names(&["nodejs", "sdk"]), ["nodejs", "sdk"]);
+    }
+}
+
+#[test]
+fn a_copied_annotation_and_a_collector_are_not_agents() {
+    let mut pod = Cluster::new(ENDPOINT).injected(pod(&["java"]));
+    pod["spec"]["initContainers"] = json!([]);
+    pod["spec"]["containers"] = json!([{"name": "app"}, {"name": "otc-container"}]);
+    assert_eq!(injected::languages(&pod), []);
+    assert!(injected::has_collector(&pod));
+}
+
+/// The state of each pod, by the language.
+fn states(cluster: &Cluster, pods: &[Value]) -> Vec<(&'static str, String, State, Option<String>)> {
+    let report = report(cluster, pods.iter().filter_map(RunningPod::read));
+    let language = |name: &str| LANGUAGES.iter().find(|row| row.name == name).expect("a language").name;
+    let of = |row: &WorkloadRow| {
+        let name = row.workload.name.clone();
+        let own = row.languages.iter();
+        own.map(|one| (language(&one.language), name.clone(), one.state, one.reason.clone()))
+            .collect::<Vec<_>>()
+    };
+    report.workloads.iter().flat_map(of).collect()
+}
+
+fn report(cluster: &Cluster, pods: impl Iterator<Item = RunningPod>) -> Report {
+    let mut census = Census::default();
+    pods.for_each(|pod| census.put(pod));
+    let created = HashMap::from([("shop/inst".to_owned(), "2026-01-01T00:00:00Z".parse().expect("a time"))]);
+    let catalogue = cluster.catalogue();
+    let around = Around { catalogue: &catalogue, settings: &cluster.settings };
+    count::report(&census, &Known { around, created: &created, is_selected: &|_, _, _| true })
+}
+
+#[test]
+fn every_language_is_injected_then_stale_and_missed_without_agent() {
+    let (before, after) = (Cluster::new(ENDPOINT), Cluster::new("http://other:4317"));
+    for language in LANGUAGES {
+        let bare = pod(&[language.name]);
+        let injected = before.injected(bare.clone());
+        let state = |cluster: &Cluster, pod: &Value| states(cluster, std::slice::from_ref(pod));
+        let one = |state, reason: Option<&str>| {
+            vec![(language.name, "p".to_owned(), state, reason.map(str::to_owned))]
+        };
+        assert_eq!(state(&before, &injected), one(State::Injected, None), "{injected}");
+        assert_eq!(state(&after, &injected), one(State::Stale, Some("ConfigurationChanged")));
+        assert_eq!(state(&before, &bare), one(State::Missed, Some("WebhookNotReached")));
+    }
+}
+
+#[test]
+fn states_that_are_not_a_matter_of_the_present_configuration() {
+    let cluster = Cluster::new(ENDPOINT);
+    let injected = |name: &str, change: fn(&mut Value)| {
+        let mut pod = cluster.injected(pod(&["java"]));
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"]["uid"] = json!(name);
+        change(&mut pod);
+        pod
+    };
+    let status = "otel-webhook/status";
+    let bare = |name: &str, annotation: Value| {
+        let mut pod = pod(&["java"]);
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"]["uid"] = json!(name);
+        pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = annotation;
+        pod
+    };
+    let mut forged = bare("a-forged", json!("true"));
+    forged["metadata"]["annotations"][status] =
+        cluster.injected(pod(&["java"]))["metadata"]["annotations"][status].clone();
+    let mut ended = bare("z-ended", json!("true"));
+    ended["status"] = json!({"phase": "Succeeded"});
+    let mut mirror = bare("z-mirror", json!("true"));
+    mirror["metadata"]["annotations"]["kubernetes.io/config.mirror"] = json!("x");
+    let pods = [
+        forged,
+        injected("b-operator", |pod| {
+            pod["metadata"]["annotations"].as_object_mut().expect("some").remove("otel-webhook/status");
+        }),
+        injected("c-later", |pod| {
+            let status = pod["metadata"]["annotations"]["otel-webhook/status"].as_str().expect("a stamp");
+            pod["metadata"]["annotations"]["otel-webhook/status"] = json!(status.replace("v1:", "v2:"));
+        }),
+        injected("d-out", |pod| {
+            pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = json!("false");
+        }),
+        bare("e-elsewhere", json!("missing")),
+        bare("f-never", json!("false")),
+        ended,
+        mirror,
+    ];
+    let found = states(&cluster, &pods);
+    let expected = [
+        ("a-forged", State::Missed, Some("WebhookNotReached")),
+        ("b-operator", State::Foreign, Some("OtherInjector")),
+        ("c-later", State::Unconfirmed, Some("UnknownHash")),
+        ("d-out", State::Stale, Some("NotOptedIn")),
+        ("e-elsewhere", State::Skipped, Some("InstrumentationNotFound")),
+    ];
+    let expected =
+        expected.map(|(name, state, reason)| ("java", name.to_owned(), state, reason.map(str::to_owned)));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn pods_are_counted_by_workload_and_by_instrumentation() {
+    let (before, now) = (Cluster::new(ENDPOINT), Cluster::new("http://other:4317"));
+    let of = |mut pod: Value, deployment: &str, number: usize| {
+        let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": format!("{deployment}-5d"),
+            "uid": deployment, "controller": true});
+        pod["metadata"]["name"] = json!(format!("{deployment}-5d-{number}"));
+        pod["metadata"]["uid"] = json!(format!("{deployment}-{number}"));
+        pod["metadata"]["labels"]["pod-template-hash"] = json!("5d");
+        pod["metadata"]["ownerReferences"] = json!([owner]);
+        pod
+    };
+    let two = ["java", "nodejs"];
+    let mut pods = Vec::new();
+    for number in 0..3 {
+        pods.push(of(before.injected(pod(&two)), "old", number));
+        pods.push(of(now.injected(pod(&two)), "new", number));
+    }
+    pods.push(of(pod(&two), "old", 3));
+    let unread = RunningPod::of_metadata(&of(pod(&two), "new", 3)["metadata"]).expect("a running pod");
+    let report = report(&now, pods.iter().filter_map(RunningPod::read).chain([unread]));
+
+    let [instrumentation] = &report.instrumentations[..] else { panic!("{report:?}") };
+    let counts = json!({"matched": 8, "injected": 3, "stale": 3, "missed": 1, "skipped": 0, "foreign": 0,
+        "unconfirmed": 1});
+    assert_eq!(json!(instrumentation.pods), counts, "once for both languages");
+    assert_eq!(
+        json!(instrumentation.workloads),
+        json!([{"namespace": "shop", "kind": "Deployment", "name": "old", "stale": 3, "missed": 1,
+            "reason": "ConfigurationChanged"}])
+    );
+    let rows: Vec<_> =
+        report.workloads.iter().map(|row| (&*row.workload.name, row.pods, row.state)).collect();
+    assert_eq!(rows, [("new", 4, State::Unconfirmed), ("old", 4, State::Missed)]);
+    assert_eq!(
+        report.workloads[1].command.as_deref(),
+        Some("kubectl rollout restart deployment/old -n shop")
+    );
+    assert_eq!(report.workloads[0].command, None);
+    assert_eq!(count::sentence(instrumentation.pods), "8 pods: 3 injected, 1 unconfirmed, 3 stale, 1 missed");
+}
+
+#[test]
+fn a_pod_that_was_read_stays_read_until_it_is_gone() {
+    let cluster = Cluster::new(ENDPOINT);
+    let whole = cluster.injected(pod(&["java"]));
+    let mut census = Census::default();
+    let metadata = || RunningPod::of_metadata(&whole["metadata"]).expect("a running pod");
+    census.put(metadata());
+    assert!(!census.is_read("u"));
+    census.put(RunningPod::read(&whole).expect("a running pod"));
+    census.put(metadata());
+    assert!(census.is_read("u"));
+    assert_eq!(census.len(), 1);
+    census.forget("u");
+    assert!(census.is_empty() && census.groups().next().is_none());
+}

@@ -1,0 +1,69 @@
+//! A cluster with one Instrumentation, and pods in it.
+
+use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
+use otel_webhook_inject::{
+    Settings,
+    catalogue::Catalogue,
+    language::{self, LanguageSet},
+    template::{Around, Workload},
+};
+use otel_webhook_testkit::known;
+use serde_json::{Value, json};
+
+/// An Instrumentation, and the settings of the webhook.
+pub struct Cluster {
+    /// The settings.
+    pub settings: Settings,
+    objects: Vec<Value>,
+}
+
+impl Cluster {
+    /// A cluster whose Instrumentation `shop/inst` has this endpoint.
+    pub fn new(endpoint: &str) -> Self {
+        let instrumentation = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+            "metadata": {"name": "inst", "namespace": "shop"}, "spec": {"exporter": {"endpoint": endpoint}}});
+        let settings = Settings { languages: LanguageSet::all(), stamp: true, ..Settings::default() };
+        Self { settings, objects: vec![instrumentation] }
+    }
+
+    /// The same with or without the stamp.
+    pub fn with_stamp(mut self, stamp: bool) -> Self {
+        self.settings.stamp = stamp;
+        self
+    }
+
+    /// What the webhook knows.
+    pub fn catalogue(&self) -> Catalogue {
+        known::Known::of(&self.objects, &DefaultImages::default()).catalogue
+    }
+
+    /// A pod after injection.
+    pub fn injected(&self, mut pod: Value) -> Value {
+        let known = known::Known::of(&self.objects, &DefaultImages::default());
+        let around = Around {
+            namespace: "shop",
+            catalogue: &known.catalogue,
+            settings: &self.settings,
+            owners: &known.owners,
+        };
+        let workload = Workload::of(&mut pod, "v1", "Pod").expect("a pod");
+        let patch = workload.outcome(&around).expect("readable").patch.operations();
+        json_patch::patch(&mut pod, &patch).expect("applies");
+        pod
+    }
+}
+
+/// A pod that opts in to these languages, each in a container of its own.
+pub fn pod(languages: &[&str]) -> Value {
+    let mut containers = Vec::new();
+    let mut annotations = json!({format!("{ANNOTATION_PREFIX}otel-go-auto-target-exe"): "/app"});
+    for name in languages {
+        let language = language::named(name).expect("a language");
+        annotations[format!("{ANNOTATION_PREFIX}{}", language.inject)] = json!("true");
+        annotations[format!("{ANNOTATION_PREFIX}{}", language.containers)] = json!(format!("app-{name}"));
+        containers.push(json!({"name": format!("app-{name}"), "image": "app"}));
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop", "uid": "u",
+        "creationTimestamp": "2026-11-01T00:00:00Z", "annotations": annotations},
+        "spec": {"containers": containers}})
+}
