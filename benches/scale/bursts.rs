@@ -57,8 +57,9 @@ pub async fn relist(
     plane.stop("kube-apiserver");
     plane.start_again("kube-apiserver");
     let started = Instant::now();
-    let mut sender = Sender::new(server.address, 1, std::slice::from_ref(&population.reviews[0]))?;
     population.mark(0, "after the lists").await?;
+    // After the change, which a busy API server may take longer for than a connection may be idle.
+    let mut sender = Sender::new(server.address, 1, std::slice::from_ref(&population.reviews[0]))?;
     wait_for(&mut sender, "after the lists")?;
     let took = started.elapsed().as_secs_f64() * 1e3;
     let pages = pages(plane);
