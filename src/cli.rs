@@ -8,6 +8,7 @@ mod check;
 mod client;
 mod client_ca;
 mod cluster;
+mod controller;
 mod default;
 mod demo;
 pub mod diff;
@@ -55,6 +56,9 @@ enum Command {
     Demo(demo::DemoFlags),
     /// Run the webhook server
     Serve(Box<serve::ServeFlags>),
+    /// Run the controller, which tells what runs without the present agents
+    #[command(after_help = controller::EXAMPLES)]
+    Controller(Box<controller::ControllerFlags>),
     /// Inject into the pods of YAML or JSON documents, as the webhook does in a cluster
     #[command(after_help = inject::EXAMPLES)]
     Inject(inject::InjectArgs),
@@ -106,6 +110,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Demo(flags) => demo::run(flags),
         Command::Serve(flags) => serve::run(flags),
+        Command::Controller(flags) => controller::run(flags),
         Command::Inject(args) => inject::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Validate(args) => validate::run(args),

@@ -12,6 +12,8 @@
 //! - [`admission`]: the response to an AdmissionReview, for each webhook
 //! - [`tls`]: the serving certificate, from files, self-managed or self-signed
 //! - [`server`]: the webhook port and the admin port: limits, health, metrics, shutdown
+//! - [`subject`], [`registration`]: names of objects, and the webhook configurations
+//! - [`controller`]: the states of running pods, told to the cluster
 //! - [`cli`]: the command line, with one file for each subcommand
 //!
 //! A module uses only modules above it in this list; `tests/integration/modules.rs` has the exact
@@ -19,8 +21,11 @@
 
 pub mod admission;
 pub mod cli;
+pub mod controller;
 pub mod manifest;
+pub mod registration;
 pub mod server;
 pub mod store;
+pub mod subject;
 pub mod telemetry;
 pub mod tls;

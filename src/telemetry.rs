@@ -3,12 +3,14 @@
 //! Uses no other module of this crate, so that all others can use it.
 
 mod connections;
+mod fleet;
 mod log;
 mod managed;
 mod metrics;
 mod process;
 
 pub use connections::{Closed, ConnectionMetrics};
+pub use fleet::FleetMetrics;
 pub use log::{LogFormat, Logging, LoggingError, init_logging, log_panics};
 pub use managed::{ManagedMetrics, ManagedOperation};
 pub use metrics::{Metrics, ReviewOutcome};

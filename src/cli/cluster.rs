@@ -20,7 +20,5 @@ pub mod object;
 pub mod owners;
 pub mod pods;
 pub mod reader;
-pub mod registration;
 pub mod running;
-pub mod subject;
 pub mod unread;

@@ -13,6 +13,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::connections::ConnectionMetrics;
+use super::fleet::FleetMetrics;
 use super::log::Logging;
 use super::managed::ManagedMetrics;
 use super::process::{DroppedLines, ProcessCollector};
@@ -109,6 +110,8 @@ pub struct Metrics {
     pub connections: ConnectionMetrics,
     /// Metrics of managed certificates.
     pub managed: ManagedMetrics,
+    /// Metrics of the controller.
+    pub fleet: FleetMetrics,
 }
 
 impl Default for Metrics {
@@ -137,11 +140,13 @@ impl Metrics {
             tls_handshake_failures: Counter::default(),
             connections: ConnectionMetrics::default(),
             managed: ManagedMetrics::default(),
+            fleet: FleetMetrics::default(),
         };
         metrics.register_reviews();
         metrics.register_state();
         metrics.connections.register(&mut metrics.registry);
         metrics.managed.register(&mut metrics.registry);
+        metrics.fleet.register(&mut metrics.registry);
         metrics.register_process();
         metrics
     }

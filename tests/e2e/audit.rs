@@ -50,13 +50,26 @@ pub fn asked(cluster: &Cluster, account: &str) -> BTreeSet<String> {
         let code = &entry["responseStatus"]["code"];
         assert!(code != 401 && code != 403, "it was refused: {entry}");
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (verb, resource) = (text(&entry["verb"]), text(&entry["objectRef"]["resource"]));
+        let (verb, mut resource) = (text(&entry["verb"]), text(&entry["objectRef"]["resource"]));
+        if let Some(part) = entry["objectRef"]["subresource"].as_str() {
+            resource = format!("{resource}/{part}");
+        }
         if verb == "patch" && *code == 201 {
             asked.insert(format!("create {resource}"));
         }
         asked.insert(format!("{verb} {resource}"));
     }
     asked
+}
+
+/// How often an account used a verb on a resource, its subresources included.
+pub fn count(cluster: &Cluster, account: &str, verb: &str, resource: &str) -> usize {
+    let is_one = |entry: &&Value| {
+        entry["user"]["username"] == account
+            && entry["verb"] == verb
+            && entry["objectRef"]["resource"] == resource
+    };
+    entries(cluster, account).iter().filter(is_one).count()
 }
 
 /// What the webhook requested by name in a namespace, or of the namespace itself.

@@ -12,6 +12,7 @@ mod every_field;
 mod explain;
 mod failure;
 mod first_case;
+mod fleet;
 mod generated;
 mod huge;
 mod instrumentations;
@@ -109,6 +110,8 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
     ("large_objects_do_not_fill_the_memory", large::start_up),
     ("explain_equals_the_dry_run_for_generated_workloads", explain::generated),
+    ("the_controller_tells_what_was_missed_and_what_is_stale", fleet::missed_and_stale),
+    ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
 ];

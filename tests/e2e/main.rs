@@ -14,6 +14,7 @@ mod admin;
 mod audit;
 mod cases;
 mod cluster;
+mod controller;
 mod proxy;
 mod registration;
 mod replicas;

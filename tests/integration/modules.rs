@@ -20,14 +20,30 @@ const ROOTS: [&str; 7] = [
 ];
 
 /// Each module of the program and those of its others that it may use.
-const TABLE: [(&str, &[&str]); 7] = [
+const TABLE: [(&str, &[&str]); 10] = [
     ("manifest", &[]),
     ("telemetry", &[]),
     ("store", &["manifest", "telemetry"]),
     ("admission", &["store", "telemetry"]),
     ("tls", &["telemetry"]),
     ("server", &["admission", "telemetry"]),
-    ("cli", &["admission", "manifest", "server", "store", "telemetry", "tls"]),
+    ("subject", &[]),
+    ("registration", &["server", "subject"]),
+    ("controller", &["registration", "store", "telemetry"]),
+    (
+        "cli",
+        &[
+            "admission",
+            "controller",
+            "manifest",
+            "registration",
+            "server",
+            "store",
+            "subject",
+            "telemetry",
+            "tls",
+        ],
+    ),
 ];
 
 /// The crates that decide: the same input gives the same answer.

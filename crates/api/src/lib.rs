@@ -27,6 +27,7 @@ pub mod quantity;
 mod raw;
 pub mod sizes;
 mod spec;
+mod status;
 pub mod validation;
 mod variable;
 
@@ -38,7 +39,6 @@ pub use language::{Agent, ApacheHttpd, Extension, Go, Java, LanguageSettings, Ng
 pub use raw::{Raw, is_hollow};
 #[cfg(feature = "schema")]
 pub use spec::Instrumentation;
-pub use spec::{
-    Defaults, Exporter, InstrumentationSpec, InstrumentationStatus, ResourceAttributes, Sampler, Tls,
-};
+pub use spec::{Defaults, Exporter, InstrumentationSpec, ResourceAttributes, Sampler, Tls};
+pub use status::InstrumentationStatus;
 pub use variable::EnvVar;

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 #[cfg(feature = "schema")]
+use super::status::InstrumentationStatus;
+#[cfg(feature = "schema")]
 use k8s_openapi::{api::core::v1::SecurityContext, apimachinery::pkg::apis::meta::v1 as meta};
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +34,10 @@ use super::{
         shortname = "otelinsts",
         status = "InstrumentationStatus",
         doc = "Configures the injection of OpenTelemetry auto-instrumentation into the pods of a namespace.",
+        printcolumn = r#"{"name":"Matched","type":"integer","jsonPath":".status.pods.matched"}"#,
+        printcolumn = r#"{"name":"Injected","type":"integer","jsonPath":".status.pods.injected"}"#,
+        printcolumn = r#"{"name":"Stale","type":"integer","jsonPath":".status.pods.stale"}"#,
+        printcolumn = r#"{"name":"Missed","type":"integer","jsonPath":".status.pods.missed"}"#,
         printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
         printcolumn = r#"{"name":"Endpoint","type":"string","jsonPath":".spec.exporter.endpoint"}"#,
         printcolumn = r#"{"name":"Sampler","type":"string","jsonPath":".spec.sampler.type"}"#,
@@ -77,15 +83,6 @@ pub struct InstrumentationSpec {
     pub apache_httpd: Option<ApacheHttpd>,
     /// Nginx.
     pub nginx: Option<Nginx>,
-}
-
-/// Set by the OpenTelemetry Operator; otel-webhook never changes it.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct InstrumentationStatus {
-    /// Versions that the operator does not upgrade to.
-    pub upgrade_blocked_versions: Option<BTreeMap<String, String>>,
 }
 
 /// The collector that telemetry is sent to.

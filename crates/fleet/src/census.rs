@@ -43,20 +43,24 @@ pub struct Member {
     pub uid: Box<str>,
     /// When it was created.
     pub created: Timestamp,
+    /// Changes with the metadata that matters.
+    digest: u64,
     /// Its agents, as an index; `None` if only its metadata was read.
     agents: Option<usize>,
 }
 
 impl Census {
-    /// Adds a pod, or replaces what was known of it. The metadata of a pod that was read before tells nothing new
-    /// about its containers, which never change.
-    pub fn put(&mut self, pod: RunningPod) {
-        let is_read = pod.agents.is_some();
-        if !is_read && self.is_read(&pod.uid) {
-            return;
+    /// Adds a pod, or replaces what was known of it. Returns whether something has changed.
+    ///
+    /// The metadata of a pod tells nothing new about its containers, which never change, unless the metadata itself
+    /// has changed in what matters.
+    pub fn put(&mut self, pod: RunningPod) -> bool {
+        let known = self.member(&pod.uid).filter(|known| known.digest == pod.digest);
+        if known.is_some() && (pod.agents.is_none() || known.is_some_and(|known| known.agents.is_some())) {
+            return false;
         }
         self.forget(&pod.uid);
-        let RunningPod { workload, template, name, uid, created, agents, shape } = pod;
+        let RunningPod { workload, template, name, uid, created, digest, agents, shape } = pod;
         let key: Arc<str> = template.into();
         let group = self.groups.entry(Arc::clone(&key)).or_insert_with(|| Group {
             workload,
@@ -68,19 +72,21 @@ impl Census {
             group.shape = shape;
         }
         let agents = agents.map(|agents| group.index_of(agents));
-        group.members.push(Member { name: name.into(), uid: uid.clone().into(), created, agents });
+        group.members.push(Member { name: name.into(), uid: uid.clone().into(), created, digest, agents });
         self.pods.insert(uid.into(), key);
+        true
     }
 
-    /// Removes a pod.
-    pub fn forget(&mut self, uid: &str) {
-        let Some(key) = self.pods.remove(uid) else { return };
+    /// Removes a pod. Returns whether it was there.
+    pub fn forget(&mut self, uid: &str) -> bool {
+        let Some(key) = self.pods.remove(uid) else { return false };
         if let Some(group) = self.groups.get_mut(&key) {
             group.members.retain(|member| &*member.uid != uid);
             if group.members.is_empty() {
                 self.groups.remove(&key);
             }
         }
+        true
     }
 
     /// Removes the pods that are not among these.
@@ -93,9 +99,12 @@ impl Census {
 
     /// Returns whether a pod is known with its containers.
     pub fn is_read(&self, uid: &str) -> bool {
-        let group = self.pods.get(uid).and_then(|key| self.groups.get(key));
-        let member = group.and_then(|group| group.members.iter().find(|member| &*member.uid == uid));
-        member.is_some_and(|member| member.agents.is_some())
+        self.member(uid).is_some_and(|member| member.agents.is_some())
+    }
+
+    fn member(&self, uid: &str) -> Option<&Member> {
+        let group = self.groups.get(self.pods.get(uid)?)?;
+        group.members.iter().find(|member| &*member.uid == uid)
     }
 
     /// Returns the number of pods.

@@ -29,11 +29,11 @@ pub struct Known<'k> {
     /// When each Instrumentation was created, by `namespace/name`.
     pub created: &'k HashMap<String, Timestamp>,
     /// Whether the webhook configuration sends a new pod to the webhook.
-    pub is_selected: &'k IsSelected,
+    pub is_selected: &'k IsSelected<'k>,
 }
 
 /// Whether a new pod is sent to the webhook: by its namespace, its labels, and whether it opts in itself.
-pub type IsSelected = dyn Fn(&str, &BTreeMap<String, String>, bool) -> bool;
+pub type IsSelected<'k> = dyn Fn(&str, &BTreeMap<String, String>, bool) -> bool + 'k;
 
 /// Counts all pods.
 pub fn report(census: &Census, known: &Known<'_>) -> Report {

@@ -3,13 +3,15 @@
 //! The state of a language is found by comparing what the pod has with what a new pod in its place would get. So
 //! two things are kept of it: its agents, by its containers and its stamp, and the pod as it was before injection.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use jiff::Timestamp;
 use otel_webhook_inject::{
-    LABEL, MESSAGE, STATUS,
+    STATUS,
     pod::Pod,
     workload::{self, Lookup, OwnerQuery, Owners},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     injected::{self, By},
@@ -17,6 +19,9 @@ use crate::{
     state::Origin,
     workload::Workload,
 };
+
+/// What the keys of the annotations contain that decisions depend on.
+const PREFIXES: [&str; 2] = ["opentelemetry.io/", "otel-webhook/"];
 
 /// Labels that tell the pods of one template from those of another: of Deployments, and of `StatefulSets` and
 /// `DaemonSets`.
@@ -35,6 +40,8 @@ pub struct RunningPod {
     pub uid: String,
     /// When it was created.
     pub created: Timestamp,
+    /// Changes with its labels, and with the annotations that matter.
+    pub digest: u64,
     /// Its agents; `None` if only its metadata was read.
     pub agents: Option<Vec<Agent>>,
     /// The pod without what was injected.
@@ -88,7 +95,7 @@ impl RunningPod {
         let labels = TEMPLATE_LABELS.iter().filter_map(|label| metadata["labels"][label].as_str());
         let template =
             [owner.as_deref().unwrap_or(&uid)].into_iter().chain(labels).collect::<Vec<_>>().join("/");
-        Some(Self { workload, template, name, uid, created, agents: None, shape })
+        Some(Self { workload, template, name, uid, created, digest: digest(metadata), agents: None, shape })
     }
 }
 
@@ -100,6 +107,18 @@ impl Agent {
             hash: self.hash.as_deref().unwrap_or_default(),
         }
     }
+}
+
+/// Only compared with others of the same process.
+fn digest(metadata: &Value) -> u64 {
+    let entries = |field: &str| metadata[field].as_object().into_iter().flatten();
+    let annotations =
+        entries("annotations").filter(|(key, _)| PREFIXES.iter().any(|prefix| key.contains(prefix)));
+    let mut hasher = DefaultHasher::new();
+    for (key, value) in entries("labels").chain(annotations) {
+        (key, value.as_str()).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// Returns the workload of a pod, and the UID of its controller.
@@ -144,20 +163,4 @@ fn agents(pod: &Value) -> Vec<Agent> {
         Agent { language, by, instrumentation: said("instrumentation"), hash: said("hash"), image }
     };
     injected::languages(pod).into_iter().map(agent).collect()
-}
-
-/// Returns metadata without the stamp.
-pub(crate) fn unstamped(metadata: &Value) -> Value {
-    let mut kept = json!({});
-    for field in ["name", "namespace", "labels", "annotations", "ownerReferences"] {
-        if let Some(value) = metadata.get(field) {
-            kept[field] = value.clone();
-        }
-    }
-    for (field, key) in [("labels", LABEL), ("annotations", STATUS), ("annotations", MESSAGE)] {
-        if let Some(entries) = kept[field].as_object_mut() {
-            entries.remove(key);
-        }
-    }
-    kept
 }

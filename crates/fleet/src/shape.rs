@@ -1,9 +1,9 @@
 //! A pod as it was before injection, as far as the decision about a new one in its place depends on it.
 
-use otel_webhook_inject::pod::Pod;
+use otel_webhook_inject::{LABEL, MESSAGE, STATUS, pod::Pod};
 use serde_json::{Value, json};
 
-use crate::{injected::is_mark, pod::unstamped};
+use crate::injected::is_mark;
 
 /// Fields of a container that injection changes in a way that cannot be undone, such as by adding to a variable.
 /// A pod that was injected is decided on without them: what they decide was decided then.
@@ -75,4 +75,20 @@ fn undo(spec: &mut Value) {
     if let Some(fields) = spec.as_object_mut() {
         fields.remove("volumes");
     }
+}
+
+/// Returns metadata without the stamp.
+fn unstamped(metadata: &Value) -> Value {
+    let mut kept = json!({});
+    for field in ["name", "namespace", "labels", "annotations", "ownerReferences"] {
+        if let Some(value) = metadata.get(field) {
+            kept[field] = value.clone();
+        }
+    }
+    for (field, key) in [("labels", LABEL), ("annotations", STATUS), ("annotations", MESSAGE)] {
+        if let Some(entries) = kept[field].as_object_mut() {
+            entries.remove(key);
+        }
+    }
+    kept
 }

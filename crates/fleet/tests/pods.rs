@@ -66,7 +66,9 @@ fn states(cluster: &Cluster, pods: &[Value]) -> Vec<(&'static str, String, State
 
 fn report(cluster: &Cluster, pods: impl Iterator<Item = RunningPod>) -> Report {
     let mut census = Census::default();
-    pods.for_each(|pod| census.put(pod));
+    for pod in pods {
+        census.put(pod);
+    }
     let created = HashMap::from([("shop/inst".to_owned(), "2026-01-01T00:00:00Z".parse().expect("a time"))]);
     let catalogue = cluster.catalogue();
     let around = Around { catalogue: &catalogue, settings: &cluster.settings };

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::result::{CheckResult, Code};
 use crate::{
-    cli::cluster::registration::{Backend, Hook},
+    registration::{Backend, Hook},
     tls::trust::{Bundle, Distrust, ShownChain},
 };
 
@@ -105,7 +105,7 @@ mod tests {
     use serde_json::json;
 
     use super::{super::registration::tests::registration, *};
-    use crate::{cli::cluster::registration::Registration, tls::SelfSigned};
+    use crate::{registration::Registration, tls::SelfSigned};
 
     const NAME: &str = "otel-webhook.otel-webhook.svc";
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::result::{CheckResult, Code};
-use crate::cli::cluster::subject::Subject;
+use crate::subject::Subject;
 use otel_webhook_api::crd;
 
 /// Name of the CRD.

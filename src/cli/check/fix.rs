@@ -46,7 +46,7 @@ fn commands(results: &[CheckResult], kubectl: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{check::result::Code, cluster::subject::Subject};
+    use crate::{cli::check::result::Code, subject::Subject};
 
     #[test]
     fn each_workload_is_restarted_once_and_waited_for() {

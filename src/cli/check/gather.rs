@@ -13,6 +13,7 @@ use super::{
     crd,
     permissions::{Need, NeedReview},
 };
+use crate::registration::Backend;
 use crate::{
     cli::{
         client::{Connection, Target},
@@ -20,7 +21,6 @@ use crate::{
             account::Account,
             facts::Facts,
             reader::{Asked, ClusterReader, NotTold},
-            registration::Backend,
         },
     },
     tls::trust::ShownChain,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::result::{CheckResult, Code};
-use crate::cli::cluster::registration::{Hook, Labels, Registration};
+use crate::registration::{Hook, Labels, Registration};
 
 /// How many namespaces a message lists.
 const NAMED: usize = 5;

@@ -5,11 +5,11 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessRevie
 use serde_json::Value;
 
 use super::result::{CheckResult, Code};
+use crate::subject::Subject;
 use crate::{
     cli::cluster::{
         account::{Account, ManagedNames},
         reader::{Asked, NotTold},
-        subject::Subject,
     },
     store::{cluster, watch},
     tls::managed,

@@ -1,13 +1,9 @@
 //! Checks the webhook configurations.
 
 use super::result::{CheckResult, Code};
-use crate::{
-    cli::cluster::{
-        registration::{Hook, MUTATING, Registration, VALIDATING},
-        subject::Subject,
-    },
-    server::Endpoint,
-};
+use crate::registration::{Hook, MUTATING, Registration, VALIDATING};
+use crate::server::Endpoint;
+use crate::subject::Subject;
 
 impl Registration {
     /// Returns the results for this webhook's configurations.

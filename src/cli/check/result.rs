@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::cli::cluster::subject::Subject;
+use crate::subject::Subject;
 use otel_webhook_review::one_line;
 
 /// The severity of a result.

@@ -6,8 +6,8 @@ use super::result::{CheckResult, Code};
 use crate::cli::cluster::{
     facts::{self, ServiceFacts},
     reader::Asked,
-    subject::Subject,
 };
+use crate::subject::Subject;
 
 /// Returns the results for a Service.
 pub fn results(facts: &ServiceFacts) -> Vec<CheckResult> {

@@ -30,9 +30,9 @@ use crate::cli::cluster::{
     owners::{Listed, Owned, Owners},
     pods,
     reader::{Asked, ClusterReader, Part},
-    subject::Subject,
     unread::Unsure,
 };
+use crate::subject::Subject;
 use otel_webhook_inject::{catalogue::Stored, mistakes::Fault, workload::OwnerKind};
 
 /// Reads all namespaces, or one.

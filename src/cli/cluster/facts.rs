@@ -10,9 +10,9 @@ use k8s_openapi::api::{
 
 use super::{
     reader::{Asked, ClusterReader, NotTold},
-    registration::{Backend, Registration},
     running::{self, Pod, Running},
 };
+use crate::registration::{Backend, Registration};
 
 /// The Service of a webhook, as the cluster has it.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::{
     object::{labels, text, typed},
     reader::{Asked, ClusterReader, NotTold, Part},
-    registration::Labels,
-    subject::Subject,
     unread::{Unread, Unsure},
 };
+use crate::registration::Labels;
+use crate::subject::Subject;
 use crate::{
     cli::flags::InjectionFlags,
     store::{Snapshot, Writer, owners::OwnerBook},

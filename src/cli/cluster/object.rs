@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::registration::Labels;
+use crate::registration::Labels;
 use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject::language::LANGUAGES;
 

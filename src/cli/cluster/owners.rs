@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::subject::Subject;
+use crate::subject::Subject;
 use otel_webhook_inject::workload::OwnerKind;
 
 /// The controllers of ReplicaSets and Jobs.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{known::Known, object::text, subject::Subject};
+use super::{known::Known, object::text};
+use crate::subject::Subject;
 use otel_webhook_fleet::{
     injected::{self, By},
     workload::Workload,

@@ -6,11 +6,9 @@ mod pod;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, builder::Resettable};
 
-use super::{
-    account::{Account, ManagedNames},
-    subject::Subject,
-};
+use super::account::{Account, ManagedNames};
 use crate::cli::{flags::InjectionFlags, serve::ServeFlags};
+use crate::subject::Subject;
 pub use pod::Pod;
 use pod::{Container, PodSpec};
 

@@ -19,13 +19,13 @@ use crate::cli::{
         owners::{Owners, controller},
         pods::{self, RunningPod},
         reader::{Asked, ClusterReader, NotTold, Part},
-        registration::{Labels, Registration},
-        subject::Subject,
     },
     failure::Failure,
     flags::InjectionFlags,
     workload,
 };
+use crate::registration::{Labels, Registration};
+use crate::subject::Subject;
 use otel_webhook_inject::{Finding, mistakes, template::Workload, text::Text, workload::OwnerKind};
 
 /// Kinds of workloads with short-lived pods.

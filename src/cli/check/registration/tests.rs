@@ -3,7 +3,7 @@
 use serde_json::{Value, from_value, json};
 
 use super::*;
-use crate::cli::cluster::registration::Labels;
+use crate::registration::Labels;
 
 /// The committed configurations after `change`, and others.
 pub fn registration(others: &[Value], change: impl FnOnce(&mut Value, &mut Value)) -> Registration {

@@ -4,10 +4,8 @@ use super::super::{
     result::CheckResult,
     survey::{Replaced, Survey, Surveyed},
 };
-use crate::cli::cluster::{
-    registration::{Backend, Exclusion, Hook, Labels, Registration},
-    subject::Subject,
-};
+use crate::registration::{Backend, Exclusion, Hook, Labels, Registration};
+use crate::subject::Subject;
 
 /// The label that every namespace has.
 const NAME: &str = "kubernetes.io/metadata.name";

@@ -12,7 +12,7 @@ use super::{
     running,
     workload::{decided, injected, is_unreviewed},
 };
-use crate::cli::cluster::registration::Registration;
+use crate::registration::Registration;
 
 /// Returns how many pods opt in and run without an agent, by the cause; none where some of them are not known.
 pub fn without_agent(survey: &Survey, registration: &Registration) -> Option<CheckResult> {

@@ -1,7 +1,7 @@
 //! What a survey says of a workload.
 
 use super::super::survey::{Next, Survey, Surveyed};
-use crate::cli::cluster::registration::{Hook, Labels, Registration};
+use crate::registration::{Hook, Labels, Registration};
 use otel_webhook_inject::Finding;
 
 /// Returns the findings about a new pod.

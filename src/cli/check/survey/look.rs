@@ -11,9 +11,9 @@ use crate::cli::{
     cluster::{
         known::{COLLECTOR, Known},
         object::{labels, own_languages, text},
-        subject::Subject,
     },
 };
+use crate::subject::Subject;
 use otel_webhook_fleet::injected;
 use otel_webhook_inject::{
     Finding, InitResources, Outcome, Settings, mistakes,

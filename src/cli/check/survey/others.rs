@@ -8,7 +8,8 @@ use super::{
     look,
     rows::{Next, Surveyed},
 };
-use crate::cli::cluster::{known::Known, owners, subject::Subject};
+use crate::cli::cluster::{known::Known, owners};
+use crate::subject::Subject;
 use otel_webhook_fleet::injected;
 
 /// The kinds, and what shows the templates of their workloads if they cannot be listed.

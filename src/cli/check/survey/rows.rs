@@ -11,11 +11,11 @@ use crate::cli::{
     },
     cluster::{
         reader::NotTold,
-        registration::Labels,
-        subject::Subject,
         unread::{Unread, Unsure},
     },
 };
+use crate::registration::Labels;
+use crate::subject::Subject;
 use otel_webhook_fleet::injected::{self, By};
 use otel_webhook_inject::{Finding, mistakes::Mistake};
 

@@ -14,8 +14,7 @@ use k8s_openapi::{
 
 pub use backend::Backend;
 
-use super::subject::Subject;
-use crate::server::Endpoint;
+use crate::{server::Endpoint, subject::Subject};
 use otel_webhook_inject::selector::{Selector, Unmet};
 
 /// Kind of the configurations of mutating webhooks.

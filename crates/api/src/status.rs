@@ -1,0 +1,100 @@
+//! The status of an Instrumentation: what running pods have of it, told by the controller.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What running pods have of the Instrumentation, and what the OpenTelemetry Operator sets.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct InstrumentationStatus {
+    /// Versions that the operator does not upgrade to. Otel-webhook never changes it.
+    pub upgrade_blocked_versions: Option<BTreeMap<String, String>>,
+    /// When something below changed.
+    pub last_updated: Option<String>,
+    /// The running pods that use the Instrumentation, or would use it.
+    pub pods: Option<PodCounts>,
+    /// The workloads with stale or missed pods, at most ten.
+    pub workloads: Option<Vec<OutdatedWorkload>>,
+    /// How many more such workloads there are.
+    pub more: Option<u32>,
+    /// Restarts of workloads that consent.
+    pub restart: Option<RestartStatus>,
+    /// `Ready` (the specification can be used), `UpToDate`, `RestartInProgress`, `RestartStopped`.
+    pub conditions: Option<Vec<Condition>>,
+}
+
+/// The number of pods by their state.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct PodCounts {
+    /// All of them.
+    pub matched: Option<u32>,
+    /// With the agent as a new pod would get it.
+    pub injected: Option<u32>,
+    /// With another agent than a new pod would get.
+    pub stale: Option<u32>,
+    /// Without the agent that a new pod would get.
+    pub missed: Option<u32>,
+    /// Without an agent, as a new pod.
+    pub skipped: Option<u32>,
+    /// Injected by another injector.
+    pub foreign: Option<u32>,
+    /// Not looked at yet, or with a stamp of another version.
+    pub unconfirmed: Option<u32>,
+}
+
+/// A workload with stale or missed pods.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct OutdatedWorkload {
+    /// Its namespace.
+    pub namespace: Option<String>,
+    /// Its kind.
+    pub kind: Option<String>,
+    /// Its name.
+    pub name: Option<String>,
+    /// The number of its stale pods.
+    pub stale: Option<u32>,
+    /// The number of its missed pods.
+    pub missed: Option<u32>,
+    /// The code of the reason.
+    pub reason: Option<String>,
+}
+
+/// Restarts that bring workloads up to date.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct RestartStatus {
+    /// The configuration that they bring.
+    pub hash: Option<String>,
+    /// How many workloads have it.
+    pub done: Option<u32>,
+    /// How many there are.
+    pub total: Option<u32>,
+    /// The workload that stopped them, and why.
+    pub stopped_by: Option<String>,
+}
+
+/// A condition of the standard shape.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Condition {
+    /// Its type.
+    pub r#type: Option<String>,
+    /// True, False or Unknown.
+    pub status: Option<String>,
+    /// A code.
+    pub reason: Option<String>,
+    /// A sentence.
+    pub message: Option<String>,
+    /// The generation of the Instrumentation that it is about.
+    pub observed_generation: Option<i64>,
+    /// When its status changed.
+    pub last_transition_time: Option<String>,
+}

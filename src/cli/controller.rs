@@ -1,0 +1,221 @@
+//! `otel-webhook controller`: tells what runs without the present agents.
+
+use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use clap::Args;
+use kube::Client;
+use kube_lease_manager::{LeaseManager, LeaseManagerBuilder};
+use tokio::sync::watch;
+
+use super::{
+    failure::Failure,
+    flags::InjectionFlags,
+    names::{dns_name, label},
+    parts::Parts,
+};
+use crate::{
+    controller::Controller,
+    server::{Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router},
+    store,
+    telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics},
+};
+
+/// How long a Lease is valid without being renewed, and how long before its end it is renewed, in seconds.
+const LEASE: (u64, u64) = (15, 5);
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  # In a cluster
+  otel-webhook controller --languages java,nodejs
+
+  # On a workstation, with the permissions of the current context
+  otel-webhook controller --lease-namespace otel-webhook --admin-listen 127.0.0.1:8080
+
+The injection flags have to be those of the webhook: by them, the controller decides what a new pod would get.";
+
+/// Flags of the controller.
+#[derive(Debug, Args)]
+// The last value wins, so that arguments can be appended to those of the chart.
+#[command(args_override_self = true)]
+pub struct ControllerFlags {
+    /// Listen address of health checks and metrics (HTTP)
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_ADMIN_LISTEN",
+        default_value = "127.0.0.1:8080",
+        value_name = "ADDRESS",
+        help_heading = "Controller"
+    )]
+    admin_listen: SocketAddr,
+
+    /// Name of the webhook configurations; may be repeated
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "otel-webhook",
+        value_parser = dns_name,
+        help_heading = "Controller"
+    )]
+    webhook_configuration: Vec<String>,
+
+    /// Name of the Lease by which one of several replicas leads
+    #[arg(long, env = "OTEL_WEBHOOK_LEASE", value_name = "NAME", default_value = "otel-webhook-controller",
+        value_parser = dns_name, help_heading = "Controller")]
+    lease: String,
+
+    /// Namespace of the Lease; by default that of the pod, or of the context
+    #[arg(long, env = "OTEL_WEBHOOK_LEASE_NAMESPACE", value_name = "NAMESPACE", value_parser = label,
+        help_heading = "Controller")]
+    lease_namespace: Option<String>,
+
+    /// Format of log lines
+    #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
+    log_format: LogFormat,
+
+    /// Log level, or levels for each target, such as `info,otel_webhook=debug`
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_LOG",
+        default_value = "info",
+        value_name = "LEVEL",
+        help_heading = "Logs"
+    )]
+    log: String,
+
+    #[command(flatten)]
+    injection: InjectionFlags,
+}
+
+/// Runs the controller until it receives a signal.
+///
+/// # Errors
+/// If it cannot start.
+pub fn run(flags: &ControllerFlags) -> Result<ExitCode, Failure> {
+    let logging = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
+    log_panics();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(Failure::failed)?;
+    let ended = runtime.block_on(control(flags, &logging));
+    runtime.shutdown_background();
+    ended
+}
+
+async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode, Failure> {
+    let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
+    let client = Client::try_default()
+        .await
+        .map_err(|error| Failure::failed(format!("cannot connect to a cluster: {error}")))?;
+    let metrics = Arc::new(Metrics::new().with_log(logging));
+    let (health, shutdown) = (Arc::new(Health::new()), Shutdown::new());
+    let listed = health.condition("store", "Instrumentations and namespaces are not listed yet");
+    let admin = Listening::bind("admin", flags.admin_listen).map_err(Failure::failed)?;
+    let (mut background, mut ports) = (Parts::default(), Parts::default());
+    let router = admin_router(Arc::clone(&health), Arc::clone(&metrics));
+    ports.spawn("the admin port", admin.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO));
+
+    let writer = flags.injection.writer().counted(Arc::clone(&metrics));
+    let controller = Controller {
+        client: client.clone(),
+        settings: flags.injection.settings(),
+        store: writer.store(),
+        configurations: flags.webhook_configuration.clone(),
+        metrics: Arc::clone(&metrics),
+        report: Arc::new(ArcSwap::default()),
+    };
+    let (ready, is_ready) = watch::channel(false);
+    let on_ready = move || note_ready(&listed, &ready);
+    background.spawn("the store", store::watch::follow(client.clone(), writer, on_ready));
+    let lease = flags.lease(client).await?;
+    background
+        .spawn("the controller", lead(controller, lease, flags.lease.clone(), is_ready, shutdown.stopping()));
+
+    let lost = tokio::select! {
+        name = signals.recv() => {
+            tracing::info!(signal = name, "received a signal");
+            None
+        }
+        ended = background.ended() => Some(ended),
+        ended = ports.ended() => Some(ended),
+    };
+    if let Some(lost) = &lost {
+        tracing::error!("{lost}; exiting, so that the container is restarted");
+    }
+    health.shut_down();
+    shutdown.stop();
+    if lost.is_none() {
+        // It gives the Lease up, so that another replica need not wait for its end.
+        background.ended().await;
+    }
+    drop(background);
+    ports.all_ended().await;
+    match lost {
+        Some(lost) => Err(Failure::failed(lost)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn note_ready(listed: &Condition, ready: &watch::Sender<bool>) {
+    listed.set(true);
+    ready.send_replace(true);
+}
+
+impl ControllerFlags {
+    async fn lease(&self, client: Client) -> Result<LeaseManager, Failure> {
+        let namespace = self.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
+        let identity = std::env::var("HOSTNAME").unwrap_or_else(|_| "otel-webhook".to_owned());
+        let identity = format!("{identity}-{}", std::process::id());
+        let lease = LeaseManagerBuilder::new(client, &self.lease)
+            .with_namespace(&namespace)
+            .with_identity(identity)
+            .with_duration(LEASE.0)
+            .with_grace(LEASE.1)
+            .build();
+        lease.await.map_err(|error| {
+            Failure::failed(format!(
+                "the Lease {} in namespace {namespace} cannot be read or made: {error}",
+                self.lease
+            ))
+        })
+    }
+}
+
+/// Leads whenever this replica holds the Lease, until the process is to stop.
+async fn lead(
+    controller: Controller,
+    lease: LeaseManager,
+    name: String,
+    mut is_ready: watch::Receiver<bool>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    // An error means that the store has ended, and the process with it.
+    if is_ready.wait_for(|ready| *ready).await.is_err() {
+        return;
+    }
+    let (mut holds, upkeep) = lease.watch().await;
+    let fleet = &controller.metrics.fleet;
+    fleet.set_leader(&name, false);
+    loop {
+        tokio::select! {
+            held = holds.wait_for(|holds| *holds) => if held.is_err() { break },
+            _ = stopping.wait_for(|stop| *stop) => break,
+        }
+        tracing::info!(lease = name, "leading");
+        fleet.set_leader(&name, true);
+        tokio::select! {
+            () = controller.lead() => {}
+            _ = holds.wait_for(|holds| !*holds) => {}
+            _ = stopping.wait_for(|stop| *stop) => break,
+        }
+        tracing::info!(lease = name, "another replica leads");
+        fleet.set_leader(&name, false);
+        fleet.clear();
+    }
+    drop(holds);
+    if let Ok(Err(error)) = upkeep.await {
+        tracing::warn!(lease = name, %error, "the Lease cannot be given up");
+    }
+}

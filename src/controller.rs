@@ -1,0 +1,175 @@
+//! The controller: what runs in the cluster, compared with what new pods would get, and told.
+//!
+//! ```text
+//! watches ──> pods (census), heads of Instrumentations and namespaces, the store of the webhook
+//!                └── once a second, if something has changed ──> report
+//!                       ├──> status of Instrumentations
+//!                       ├──> Events on workloads
+//!                       └──> metrics
+//! ```
+//!
+//! One replica leads, by a Lease; the others keep the store and wait. All state is in the cluster or found again by
+//! the next leader. What is counted, and why, is in the crate `fleet`. See docs/adr/0012-controller.md.
+
+mod events;
+mod heads;
+mod pods;
+mod raw;
+mod selection;
+mod status;
+mod statuses;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::{
+    store::{Snapshot, Store},
+    telemetry::Metrics,
+};
+use events::Events;
+use heads::{Instrumentations, Namespaces};
+use otel_webhook_fleet::{
+    count::{self, Known},
+    next::Around,
+    report::Report,
+};
+use otel_webhook_inject::Settings;
+use pods::Pods;
+use selection::Selection;
+use statuses::Statuses;
+
+/// How long changes are collected before pods are counted again. Counting 50,000 takes a tenth of it.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// How long a new leader reads pods before it tells of them although some are unread. Else it would tell of pods
+/// that are not confirmed, and take that back a moment later.
+const FIRST_PASS: Duration = Duration::from_secs(60);
+
+/// What the controller needs.
+pub struct Controller {
+    /// The client.
+    pub client: Client,
+    /// The settings of the webhook.
+    pub settings: Settings,
+    /// The webhook's store, which something else keeps up to date.
+    pub store: Store,
+    /// Names of the webhook configurations.
+    pub configurations: Vec<String>,
+    /// The metrics.
+    pub metrics: Arc<Metrics>,
+    /// The last report, for others to read.
+    pub report: Arc<ArcSwap<Report>>,
+}
+
+/// Returns the rules of a role for the controller, in addition to those of the store.
+pub fn rules() -> Vec<Value> {
+    let read = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    vec![
+        read("", &["pods"], &["get", "list", "watch"]),
+        read("admissionregistration.k8s.io", &["mutatingwebhookconfigurations"], &["get"]),
+        read("opentelemetry.io", &["instrumentations/status"], &["patch"]),
+        read("apps", &["deployments", "statefulsets", "daemonsets"], &["get"]),
+        read("events.k8s.io", &["events"], &["create"]),
+    ]
+}
+
+impl Controller {
+    /// Counts and tells, until it is dropped. To be called when this replica leads, and the store is listed.
+    pub async fn lead(&self) {
+        let mut leading = Leading::of(self);
+        let mut tick = interval(PERIOD);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let snapshot = self.store.snapshot();
+            let around = self.around(&snapshot);
+            tokio::select! {
+                is_changed = leading.pods.step(&around) => leading.is_dirty |= is_changed,
+                is_changed = leading.instrumentations.step() => leading.is_dirty |= is_changed,
+                is_changed = leading.namespaces.step() => leading.is_dirty |= is_changed,
+                _ = tick.tick() => leading.tell(self, &snapshot).await,
+            }
+        }
+    }
+
+    fn around<'s>(&'s self, snapshot: &'s Snapshot) -> Around<'s> {
+        Around { catalogue: &snapshot.catalogue, settings: &self.settings }
+    }
+}
+
+/// What the leader knows.
+struct Leading {
+    pods: Pods,
+    instrumentations: Instrumentations,
+    namespaces: Namespaces,
+    selection: Selection,
+    statuses: Statuses,
+    events: Events,
+    snapshot: Arc<Snapshot>,
+    is_dirty: bool,
+    /// Until when the first pass may take; none once it is over.
+    first_pass: Option<Instant>,
+}
+
+impl Leading {
+    fn of(controller: &Controller) -> Self {
+        let client = &controller.client;
+        Self {
+            pods: Pods::watch(client),
+            instrumentations: Instrumentations::watch(client),
+            namespaces: Namespaces::watch(client),
+            selection: Selection::new(client.clone(), controller.configurations.clone()),
+            statuses: Statuses::new(client.clone()),
+            events: Events::new(client.clone()),
+            snapshot: Arc::default(),
+            is_dirty: true,
+            first_pass: Some(Instant::now() + FIRST_PASS),
+        }
+    }
+
+    /// Counts if something has changed, and writes what is due.
+    async fn tell(&mut self, controller: &Controller, snapshot: &Arc<Snapshot>) {
+        if !Arc::ptr_eq(&self.snapshot, snapshot) {
+            self.pods.follow_namespaces(&snapshot.catalogue);
+            self.snapshot = Arc::clone(snapshot);
+            self.is_dirty = true;
+        }
+        self.is_dirty |= self.selection.refresh().await;
+        // A list in progress would show pods as gone that are on one of its later pages.
+        if !(self.pods.is_listed() && self.instrumentations.is_listed() && self.namespaces.is_listed()) {
+            return;
+        }
+        let was_first = self.first_pass.is_some();
+        self.first_pass =
+            self.first_pass.filter(|until| !self.pods.are_all_read() && Instant::now() < *until);
+        let is_told = self.first_pass.is_none();
+        if std::mem::take(&mut self.is_dirty) || (was_first && is_told) {
+            let report = self.count(controller, snapshot);
+            controller.metrics.fleet.set(&report);
+            if is_told {
+                self.statuses.take(&report, &self.instrumentations, &snapshot.catalogue);
+                self.events.take(&report);
+            }
+            controller.report.store(Arc::new(report));
+        }
+        self.statuses.write(&mut self.instrumentations).await;
+        self.events.send().await;
+    }
+
+    fn count(&self, controller: &Controller, snapshot: &Snapshot) -> Report {
+        let created: HashMap<String, Timestamp> = self.instrumentations.created();
+        let is_selected = |namespace: &str, labels: &BTreeMap<String, String>, asks_itself: bool| {
+            self.selection.selects(self.namespaces.labels(namespace), labels, asks_itself)
+        };
+        let around = controller.around(snapshot);
+        count::report(self.pods.census(), &Known { around, created: &created, is_selected: &is_selected })
+    }
+}

@@ -1,0 +1,178 @@
+//! Events on workloads whose pods lack an agent or have an old one.
+//!
+//! An Event has a name that follows from the workload, the reason and the hour, so that two leaders make one.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::{
+        apps::v1::{DaemonSet, Deployment, StatefulSet},
+        core::v1::ObjectReference,
+        events::v1::Event,
+    },
+    apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
+};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, PostParams},
+};
+
+use super::status::MANAGER;
+use otel_webhook_fleet::{
+    report::{LanguageRow, Report, WorkloadRow},
+    state::State,
+    workload::Workload,
+};
+
+/// How many Events are made each second at most.
+const EACH_SECOND: usize = 2;
+
+/// How many wait. After a change that makes thousands of workloads outdated, the status tells the rest.
+const MOST: usize = 500;
+
+/// Events to make.
+pub struct Events {
+    client: Client,
+    known: HashSet<(Workload, &'static str)>,
+    waiting: VecDeque<Told>,
+}
+
+struct Told {
+    workload: Workload,
+    reason: &'static str,
+    note: String,
+}
+
+impl Events {
+    /// Returns Events that are made with this client.
+    pub fn new(client: Client) -> Self {
+        Self { client, known: HashSet::new(), waiting: VecDeque::new() }
+    }
+
+    /// Notes the workloads of which something is to be told that was not before.
+    pub fn take(&mut self, report: &Report) {
+        let mut known = HashSet::new();
+        for row in &report.workloads {
+            for (reason, note) in told(row) {
+                let key = (row.workload.clone(), reason);
+                if !self.known.contains(&key) && self.waiting.len() < MOST {
+                    self.waiting.push_back(Told { workload: row.workload.clone(), reason, note });
+                }
+                known.insert(key);
+            }
+        }
+        self.known = known;
+    }
+
+    /// Makes some.
+    pub async fn send(&mut self) {
+        for _ in 0..EACH_SECOND {
+            let Some(told) = self.waiting.pop_front() else { return };
+            if let Err(error) = self.make(&told).await {
+                tracing::warn!(workload = told.workload.to_string(), %error, "an Event cannot be made");
+            }
+        }
+    }
+
+    async fn make(&self, told: &Told) -> Result<(), kube::Error> {
+        let workload = &told.workload;
+        let Some(kind) = resource(&workload.kind) else { return Ok(()) };
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &workload.namespace, &kind);
+        let Some(uid) = api.get_opt(&workload.name).await?.and_then(|object| object.metadata.uid) else {
+            return Ok(());
+        };
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &workload.namespace);
+        let event = event(told, &kind, uid, Timestamp::now());
+        match events.create(&PostParams::default(), &event).await {
+            // Made by another leader within the hour.
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+            made => made.map(drop),
+        }
+    }
+}
+
+/// Returns the kind of a workload that can be read. Of others, such as Jobs, no Events are made.
+fn resource(kind: &str) -> Option<ApiResource> {
+    match kind {
+        "Deployment" => Some(ApiResource::erase::<Deployment>(&())),
+        "StatefulSet" => Some(ApiResource::erase::<StatefulSet>(&())),
+        "DaemonSet" => Some(ApiResource::erase::<DaemonSet>(&())),
+        _ => None,
+    }
+}
+
+/// Returns what is to be told of a workload: a reason, and a sentence.
+fn told(row: &WorkloadRow) -> Vec<(&'static str, String)> {
+    let mut told: Vec<(&'static str, String)> = Vec::new();
+    for language in &row.languages {
+        let Some(reason) = reason(language) else { continue };
+        let message = language.message.as_deref().unwrap_or_default();
+        let count = language.pods.of(language.state);
+        let note = format!(
+            "{}: {count} of {} pods {}: {message}",
+            language.language,
+            language.pods.matched,
+            verb(language.state)
+        );
+        match told.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, known)) => *known = format!("{known}; {note}"),
+            None => told.push((reason, note)),
+        }
+    }
+    told
+}
+
+fn reason(language: &LanguageRow) -> Option<&'static str> {
+    match language.state {
+        State::Missed => Some("Missed"),
+        State::Stale => Some("Outdated"),
+        State::Skipped => Some("NotInjected"),
+        State::Injected | State::Foreign | State::Unconfirmed => None,
+    }
+}
+
+fn verb(state: State) -> &'static str {
+    match state {
+        State::Missed => "run without the agent that a new pod would get",
+        State::Stale => "have another agent than a new pod would get",
+        _ => "are not injected",
+    }
+}
+
+fn event(told: &Told, kind: &ApiResource, uid: String, now: Timestamp) -> Event {
+    /// The API server refuses a longer note.
+    const LONGEST: usize = 1000;
+    let workload = &told.workload;
+    let mut hasher = DefaultHasher::new();
+    (&uid, told.reason, now.as_second() / 3600).hash(&mut hasher);
+    let mut name: String = workload.name.chars().take(200).collect();
+    name.truncate(name.trim_end_matches(['.', '-']).len());
+    let note: String = told.note.chars().take(LONGEST).collect();
+    Event {
+        metadata: ObjectMeta {
+            name: Some(format!("{name}.{:016x}", hasher.finish())),
+            namespace: Some(workload.namespace.clone()),
+            ..ObjectMeta::default()
+        },
+        event_time: Some(MicroTime(now)),
+        type_: Some(if told.reason == "Restarted" { "Normal" } else { "Warning" }.to_owned()),
+        reason: Some(told.reason.to_owned()),
+        action: Some("Compare".to_owned()),
+        note: Some(note),
+        reporting_controller: Some(MANAGER.to_owned()),
+        reporting_instance: Some(MANAGER.to_owned()),
+        regarding: Some(ObjectReference {
+            api_version: Some(kind.api_version.clone()),
+            kind: Some(kind.kind.clone()),
+            namespace: Some(workload.namespace.clone()),
+            name: Some(workload.name.clone()),
+            uid: Some(uid),
+            ..ObjectReference::default()
+        }),
+        ..Event::default()
+    }
+}

@@ -1,0 +1,194 @@
+//! What is used of Instrumentations and namespaces beside their specification: metadata and status.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+};
+
+use futures::{StreamExt, stream::BoxStream};
+use jiff::Timestamp;
+use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kube::{
+    Api, Client, Resource,
+    api::{ApiResource, DynamicObject},
+    core::{DynamicResourceScope, PartialObjectMeta},
+    runtime::{WatchStreamExt, watcher, watcher::Event},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use otel_webhook_api::Instrumentation;
+
+/// An Instrumentation without its specification.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Head {
+    metadata: ObjectMeta,
+    status: Option<Value>,
+}
+
+/// Objects of one kind, by a watch.
+pub struct Watched<K, V> {
+    events: BoxStream<'static, watcher::Result<Event<K>>>,
+    /// The objects of a list in progress.
+    listing: HashMap<String, V>,
+    objects: HashMap<String, V>,
+    is_listed: bool,
+    kind: &'static str,
+    reduce: fn(K) -> Option<(String, V)>,
+}
+
+/// An Instrumentation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InstrumentationHead {
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// Its generation.
+    pub generation: i64,
+    /// Its status.
+    pub status: Value,
+}
+
+/// The Instrumentations, by `namespace/name`.
+pub type Instrumentations = Watched<Head, InstrumentationHead>;
+
+/// The labels of namespaces, by their names.
+pub type Namespaces = Watched<PartialObjectMeta<DynamicObject>, BTreeMap<String, String>>;
+
+impl<K: Clone + Send + 'static, V: PartialEq> Watched<K, V> {
+    /// Returns whether all objects are known.
+    pub fn is_listed(&self) -> bool {
+        self.is_listed
+    }
+
+    /// Returns the objects by their names.
+    pub fn objects(&self) -> &HashMap<String, V> {
+        &self.objects
+    }
+
+    /// Waits for an event. Returns whether something has changed.
+    pub async fn step(&mut self) -> bool {
+        match self.events.next().await {
+            Some(Ok(event)) => self.take(event),
+            Some(Err(error)) => {
+                tracing::warn!(kind = self.kind, %error, "a watch failed; retrying");
+                false
+            }
+            // Watches have no end.
+            None => std::future::pending().await,
+        }
+    }
+
+    fn take(&mut self, event: Event<K>) -> bool {
+        let reduce = self.reduce;
+        match event {
+            Event::Init => self.listing.clear(),
+            Event::InitApply(object) => self.listing.extend(reduce(object)),
+            Event::InitDone => {
+                self.objects = std::mem::take(&mut self.listing);
+                self.is_listed = true;
+                return true;
+            }
+            Event::Apply(object) => {
+                let Some((name, value)) = reduce(object) else { return false };
+                let is_changed = self.objects.get(&name) != Some(&value);
+                self.objects.insert(name, value);
+                return is_changed;
+            }
+            Event::Delete(object) => {
+                return reduce(object).is_some_and(|(name, _)| self.objects.remove(&name).is_some());
+            }
+        }
+        false
+    }
+}
+
+impl Instrumentations {
+    /// Begins to watch.
+    pub fn watch(client: &Client) -> Self {
+        let kind = ApiResource::erase::<Instrumentation>(&());
+        let api: Api<Head> = Api::all_with(client.clone(), &kind);
+        // Specifications are in the same pages, and may be large.
+        let config = watcher::Config::default().page_size(50);
+        Self::new(watcher(api, config).default_backoff().boxed(), "Instrumentation", |head| {
+            let ObjectMeta { namespace, name, creation_timestamp, generation, .. } = head.metadata;
+            let name = format!("{}/{}", namespace?, name?);
+            let generation = generation.unwrap_or_default();
+            let created = creation_timestamp.map(|time| time.0);
+            Some((name, InstrumentationHead { created, generation, status: head.status.unwrap_or_default() }))
+        })
+    }
+
+    /// Returns when each was created.
+    pub fn created(&self) -> HashMap<String, Timestamp> {
+        let known = self.objects.iter();
+        known.filter_map(|(name, head)| Some((name.clone(), head.created?))).collect()
+    }
+
+    /// Notes what was written to the status, before the watch tells it.
+    pub fn wrote(&mut self, name: &str, status: Value) {
+        if let Some(head) = self.objects.get_mut(name) {
+            head.status = status;
+        }
+    }
+}
+
+impl Namespaces {
+    /// Begins to watch.
+    pub fn watch(client: &Client) -> Self {
+        let kind = ApiResource::erase::<Namespace>(&());
+        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), &kind);
+        let events = watcher(api, watcher::Config::default()).default_backoff();
+        Self::new(events.boxed(), "Namespace", |namespace| {
+            Some((namespace.metadata.name?, namespace.metadata.labels.unwrap_or_default()))
+        })
+    }
+
+    /// Returns the labels of a namespace.
+    pub fn labels(&self, name: &str) -> &BTreeMap<String, String> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        self.objects.get(name).unwrap_or(&NONE)
+    }
+}
+
+impl<K, V> Watched<K, V> {
+    fn new(
+        events: BoxStream<'static, watcher::Result<Event<K>>>,
+        kind: &'static str,
+        reduce: fn(K) -> Option<(String, V)>,
+    ) -> Self {
+        Self { events, listing: HashMap::new(), objects: HashMap::new(), is_listed: false, kind, reduce }
+    }
+}
+
+impl Resource for Head {
+    type DynamicType = ApiResource;
+    type Scope = DynamicResourceScope;
+
+    fn kind(of: &ApiResource) -> Cow<'_, str> {
+        of.kind.as_str().into()
+    }
+
+    fn group(of: &ApiResource) -> Cow<'_, str> {
+        of.group.as_str().into()
+    }
+
+    fn version(of: &ApiResource) -> Cow<'_, str> {
+        of.version.as_str().into()
+    }
+
+    fn api_version(of: &ApiResource) -> Cow<'_, str> {
+        of.api_version.as_str().into()
+    }
+
+    fn plural(of: &ApiResource) -> Cow<'_, str> {
+        of.plural.as_str().into()
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,306 @@
+//! The running pods: their metadata by a watch, and once each their containers.
+//!
+//! ```text
+//! watch of metadata ──> unread pods ── many: a list in pages; few: one request each, paced ──> census
+//! ```
+//! After the start, and where a namespace begins to opt in, there are many. A watch of whole pods would cost the API
+//! server and this process many times as much for as long as it runs.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    time::Duration,
+};
+
+use futures::{
+    FutureExt, StreamExt,
+    future::BoxFuture,
+    stream::{BoxStream, FuturesUnordered},
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject},
+    core::PartialObjectMeta,
+    runtime::{WatchStreamExt, watcher, watcher::Event},
+};
+use serde_json::{Value, value::RawValue};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::raw;
+use otel_webhook_fleet::{
+    census::Census,
+    next::{Around, NextPod},
+    pod::RunningPod,
+};
+use otel_webhook_inject::{LABEL, STATUS, catalogue::Catalogue};
+
+/// The field selector of pods that have not ended.
+pub const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
+
+/// The interval of requests for single pods: 20 each second.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How many requests for single pods are in progress at most.
+const AT_ONCE: usize = 10;
+
+/// How long no pod is read after a failure.
+const REST: Duration = Duration::from_secs(10);
+
+/// If more pods are unread, they are listed.
+const MANY: usize = 50;
+
+/// The annotations of namespaces that opt in, by their names.
+type Asking = HashMap<Box<str>, Annotations>;
+
+type Annotations = Vec<(Box<str>, Box<str>)>;
+
+type Page = Result<Vec<Box<RawValue>>, kube::Error>;
+
+/// The running pods.
+pub struct Pods {
+    client: Client,
+    census: Census,
+    events: BoxStream<'static, watcher::Result<Event<PartialObjectMeta<DynamicObject>>>>,
+    /// The UIDs of a list of metadata in progress.
+    seen: Option<HashSet<Box<str>>>,
+    is_listed: bool,
+    /// Pods whose containers are to be read: namespace and name by the UID.
+    unread: BTreeMap<Box<str>, (String, String)>,
+    reads: FuturesUnordered<BoxFuture<'static, Read>>,
+    pace: Interval,
+    /// The list of whole pods in progress.
+    listing: Option<BoxStream<'static, Page>>,
+    /// Namespaces to list, since they opt in now.
+    namespaces: VecDeque<String>,
+    /// The annotations of namespaces that opt in.
+    asking: Asking,
+}
+
+/// The result of reading a pod.
+struct Read {
+    uid: Box<str>,
+    place: (String, String),
+    found: Result<Option<Value>, kube::Error>,
+}
+
+impl Pods {
+    /// Begins to watch.
+    pub fn watch(client: &Client) -> Self {
+        let config = watcher::Config::default().fields(RUNNING);
+        let heads: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), &kind());
+        let mut pace = interval(INTERVAL);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            client: client.clone(),
+            census: Census::default(),
+            events: watcher(heads, config).default_backoff().boxed(),
+            seen: None,
+            is_listed: false,
+            unread: BTreeMap::new(),
+            reads: FuturesUnordered::new(),
+            pace,
+            listing: None,
+            namespaces: VecDeque::new(),
+            asking: HashMap::new(),
+        }
+    }
+
+    /// Returns the pods that have an agent or opt in.
+    pub fn census(&self) -> &Census {
+        &self.census
+    }
+
+    /// Returns whether all pods are known, if only by their metadata.
+    pub fn is_listed(&self) -> bool {
+        self.is_listed
+    }
+
+    /// Returns whether all pods are known by their containers.
+    pub fn are_all_read(&self) -> bool {
+        self.is_listed && self.unread.is_empty() && self.reads.is_empty() && self.listing.is_none()
+    }
+
+    /// Waits for news of pods, or reads some. Returns whether something has changed.
+    pub async fn step(&mut self, around: &Around<'_>) -> bool {
+        self.begin_list();
+        let may_read =
+            self.is_listed && self.listing.is_none() && self.reads.len() < AT_ONCE && !self.unread.is_empty();
+        tokio::select! {
+            Some(event) = self.events.next() => self.take(event, around),
+            page = next_page(&mut self.listing), if self.listing.is_some() => self.take_page(page, around),
+            Some(read) = self.reads.next(), if !self.reads.is_empty() => self.take_read(read),
+            _ = self.pace.tick(), if may_read => {
+                self.read_one();
+                false
+            }
+        }
+    }
+
+    /// Notes the namespaces that opt in. Pods in those that did not before are read again.
+    pub fn follow_namespaces(&mut self, catalogue: &Catalogue) {
+        let asking: Asking = catalogue
+            .namespaces
+            .iter()
+            .filter(|(_, namespace)| !namespace.annotations.is_empty())
+            .map(|(name, namespace)| (name.as_ref().into(), namespace.annotations.clone()))
+            .collect();
+        let changed = asking.iter().filter(|(name, own)| self.asking.get(*name) != Some(own));
+        let changed: Vec<_> = changed.map(|(name, _)| name.to_string()).collect();
+        // Before the first list, nothing was left out because of a namespace.
+        if self.is_listed {
+            self.namespaces.extend(changed);
+        }
+        self.asking = asking;
+    }
+
+    fn begin_list(&mut self) {
+        if self.listing.is_some() || !self.is_listed {
+            return;
+        }
+        let namespace = if self.unread.len() > MANY {
+            self.namespaces.clear();
+            None
+        } else if let Some(namespace) = self.namespaces.pop_front() {
+            Some(namespace)
+        } else {
+            return;
+        };
+        tracing::debug!(unread = self.unread.len(), namespace, "listing pods");
+        self.listing = Some(raw::pods(self.client.clone(), namespace).boxed());
+    }
+
+    fn take(
+        &mut self,
+        event: watcher::Result<Event<PartialObjectMeta<DynamicObject>>>,
+        around: &Around<'_>,
+    ) -> bool {
+        match event {
+            Ok(Event::Init) => {
+                self.seen = Some(HashSet::new());
+                false
+            }
+            Ok(Event::InitApply(pod)) => {
+                if let (Some(seen), Some(uid)) = (&mut self.seen, &pod.metadata.uid) {
+                    seen.insert(uid.as_str().into());
+                }
+                self.put_metadata(pod, around)
+            }
+            Ok(Event::InitDone) => {
+                let seen = self.seen.take().unwrap_or_default();
+                self.census.keep(&seen);
+                self.unread.retain(|uid, _| seen.contains(uid));
+                self.is_listed = true;
+                true
+            }
+            Ok(Event::Apply(pod)) => self.put_metadata(pod, around),
+            Ok(Event::Delete(pod)) => self.forget(pod.metadata.uid.as_deref().unwrap_or_default()),
+            Err(error) => {
+                tracing::warn!(%error, "the watch of pods failed; retrying");
+                false
+            }
+        }
+    }
+
+    fn forget(&mut self, uid: &str) -> bool {
+        self.unread.remove(uid);
+        self.census.forget(uid)
+    }
+
+    fn put_metadata(&mut self, pod: PartialObjectMeta<DynamicObject>, around: &Around<'_>) -> bool {
+        let mut metadata = pod.metadata;
+        metadata.managed_fields = None;
+        let metadata = serde_json::to_value(metadata).expect("metadata is JSON");
+        let uid = metadata["uid"].as_str().unwrap_or_default();
+        let running = RunningPod::of_metadata(&metadata);
+        let Some(running) = running.filter(|running| is_of_interest(&metadata, running, around)) else {
+            return self.forget(uid);
+        };
+        let place = (running.workload.namespace.clone(), running.name.clone());
+        let is_changed = self.census.put(running);
+        if !self.census.is_read(uid) {
+            self.unread.insert(uid.into(), place);
+        }
+        is_changed
+    }
+
+    fn put_whole(&mut self, pod: &Value, around: Option<&Around<'_>>) -> bool {
+        let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
+        self.unread.remove(uid);
+        let running = RunningPod::read(pod);
+        let keep = |running: &RunningPod| {
+            around.is_none_or(|around| {
+                running.agents.as_ref().is_some_and(|agents| !agents.is_empty())
+                    || is_of_interest(&pod["metadata"], running, around)
+            })
+        };
+        match running.filter(keep) {
+            Some(running) => self.census.put(running),
+            None => self.census.forget(uid),
+        }
+    }
+
+    fn take_page(&mut self, page: Option<Page>, around: &Around<'_>) -> bool {
+        match page {
+            None => {
+                self.listing = None;
+                false
+            }
+            Some(Ok(items)) => {
+                let mut is_changed = false;
+                for item in items {
+                    match serde_json::from_str::<Value>(item.get()) {
+                        Ok(pod) => is_changed |= self.put_whole(&pod, Some(around)),
+                        Err(error) => tracing::warn!(%error, "a pod cannot be read"),
+                    }
+                }
+                is_changed
+            }
+            Some(Err(error)) => {
+                tracing::warn!(%error, "pods cannot be listed; those that are not read yet are read one by one");
+                self.listing = None;
+                false
+            }
+        }
+    }
+
+    fn read_one(&mut self) {
+        let Some((uid, place)) = self.unread.pop_first() else { return };
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &place.0, &kind());
+        let read = async move {
+            let found = api.get_opt(&place.1).await;
+            let found = found.map(|pod| pod.and_then(|pod| serde_json::to_value(pod).ok()));
+            Read { uid, place, found }
+        };
+        self.reads.push(read.boxed());
+    }
+
+    fn take_read(&mut self, read: Read) -> bool {
+        match read.found {
+            Ok(Some(pod)) if pod["metadata"]["uid"] == *read.uid => self.put_whole(&pod, None),
+            // Another one has its name; the watch tells of both.
+            Ok(_) => self.census.forget(&read.uid),
+            Err(error) => {
+                tracing::warn!(%error, "a pod cannot be read; it stays unconfirmed until a later attempt");
+                self.unread.insert(read.uid, read.place);
+                self.pace.reset_after(REST);
+                false
+            }
+        }
+    }
+}
+
+async fn next_page(listing: &mut Option<BoxStream<'static, Page>>) -> Option<Page> {
+    listing.as_mut()?.next().await
+}
+
+/// Returns whether a pod opts in, or looks injected by its metadata.
+fn is_of_interest(metadata: &Value, pod: &RunningPod, around: &Around<'_>) -> bool {
+    let is_stamped = metadata["annotations"][STATUS].is_string() || metadata["labels"][LABEL].is_string();
+    let next = || NextPod::of(&pod.shape, &pod.workload.namespace, around);
+    is_stamped || next().is_ok_and(|next| !next.languages.is_empty())
+}
+
+/// Untyped: the complete type of a pod would add half a megabyte to the program.
+fn kind() -> ApiResource {
+    ApiResource::erase::<Pod>(&())
+}

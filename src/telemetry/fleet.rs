@@ -1,0 +1,90 @@
+//! Metrics of the controller. None of them exists in a webhook server.
+
+use std::{collections::BTreeMap, sync::atomic::AtomicI64};
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{family::Family, gauge::Gauge},
+    registry::Registry,
+};
+
+use otel_webhook_fleet::{report::Report, state::State};
+use otel_webhook_inject::language::LANGUAGES;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PodLabels {
+    state: &'static str,
+    language: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WorkloadLabels {
+    state: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LeaseLabels {
+    lease: String,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct FleetMetrics {
+    pods: Family<PodLabels, Gauge<i64, AtomicI64>>,
+    workloads: Family<WorkloadLabels, Gauge<i64, AtomicI64>>,
+    leader: Family<LeaseLabels, Gauge<i64, AtomicI64>>,
+}
+
+impl FleetMetrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "otel_webhook_pods",
+            "Running pods by language and state; a pod with several languages is counted for each",
+            self.pods.clone(),
+        );
+        registry.register(
+            "otel_webhook_workloads",
+            "Workloads by the worst state of their pods",
+            self.workloads.clone(),
+        );
+        registry.register(
+            "otel_webhook_controller_leader",
+            "1 if this replica of the controller leads, 0 if it waits",
+            self.leader.clone(),
+        );
+    }
+
+    /// Sets the counts.
+    pub fn set(&self, report: &Report) {
+        let mut pods: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let mut workloads: BTreeMap<&str, usize> = BTreeMap::new();
+        for row in &report.workloads {
+            *workloads.entry(row.state.name()).or_default() += 1;
+            for language in &row.languages {
+                for state in State::ALL {
+                    *pods.entry((&language.language, state.name())).or_default() += language.pods.of(state);
+                }
+            }
+        }
+        let count =
+            |count: Option<&usize>| i64::try_from(count.copied().unwrap_or_default()).unwrap_or(i64::MAX);
+        for state in State::ALL.map(State::name) {
+            self.workloads.get_or_create(&WorkloadLabels { state }).set(count(workloads.get(state)));
+            for language in LANGUAGES.map(|language| language.name) {
+                let labels = PodLabels { state, language };
+                self.pods.get_or_create(&labels).set(count(pods.get(&(language, state))));
+            }
+        }
+    }
+
+    /// Removes the counts: another replica leads.
+    pub fn clear(&self) {
+        self.pods.clear();
+        self.workloads.clear();
+    }
+
+    /// Sets whether this replica leads.
+    pub fn set_leader(&self, lease: &str, leads: bool) {
+        self.leader.get_or_create(&LeaseLabels { lease: lease.to_owned() }).set(leads.into());
+    }
+}

@@ -1,0 +1,151 @@
+//! Day two: what runs without the present agents, as the controller tells it.
+
+use otel_webhook_testkit::{objects::items, until::until};
+use serde_json::{Value, json};
+
+use crate::{
+    audit,
+    cluster::{Cluster, LIMIT, java},
+    controller::{self, ACCOUNT, Controller, deployment},
+};
+
+const SHOP: &str = "fleet-shop";
+
+/// Pods that were created while the webhook was away are missed, those of a changed Instrumentation are stale, and
+/// nothing is written while nothing changes.
+pub fn missed_and_stale(_: &Cluster) {
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    cluster.apply(&deployment(SHOP, "injected", 3));
+    cluster.pods_of(SHOP, "app=injected", 3);
+    let stopped = cluster.webhook.stop();
+    cluster.apply(&deployment(SHOP, "missed", 100));
+    cluster.pods_of(SHOP, "app=missed", 100);
+    drop(stopped);
+
+    let controller = Controller::new(cluster);
+    controller.start();
+    let found = controller.expect(SHOP, "default", &json!({"matched": 103, "injected": 3, "missed": 100}));
+    let worst = json!([{"namespace": SHOP, "kind": "Deployment", "name": "missed", "stale": 0, "missed": 100,
+        "reason": "WebhookNotReached"}]);
+    assert_eq!(found["status"]["workloads"], worst);
+    assert_eq!(conditions(&found), [("Ready", "True", "Valid"), ("UpToDate", "False", "PodsOutdated")]);
+    let table = cluster.plane.kubectl(&["get", "otelinst", "--namespace", SHOP]).stdout;
+    let heads = ["MATCHED", "INJECTED", "STALE", "MISSED"];
+    assert!(heads.iter().all(|head| table.contains(head)) && table.contains("103"), "{table}");
+    events(cluster, "missed", "Missed");
+
+    cluster.instrumentation(SHOP, "default", &json!({"exporter": {"endpoint": "http://other:4317"}}));
+    let found = controller.expect(SHOP, "default", &json!({"matched": 103, "stale": 3, "missed": 100}));
+    assert_eq!(found["status"]["conditions"][0]["observedGeneration"], found["metadata"]["generation"]);
+    events(cluster, "injected", "Outdated");
+
+    let writes = || audit::count(cluster, ACCOUNT, "patch", "instrumentations");
+    let before = writes();
+    controller.stop();
+    controller.start();
+    until("all pods are confirmed", LIMIT, || {
+        let missed = controller.metric("otel_webhook_pods{state=\"missed\",language=\"java\"}");
+        (missed == Some(100)).then_some(())
+    });
+    controller.stop();
+    assert_eq!(writes(), before, "the status was as the next leader found it");
+    let (asked, granted) = (audit::asked(cluster, ACCOUNT), audit::granted(&controller::roles()));
+    let more: Vec<_> = asked.difference(&granted).collect();
+    assert!(more.is_empty(), "asked for but not granted: {more:?}");
+}
+
+/// Each kind of pod is in its state, by the status and by the metrics.
+pub fn each_state(_: &Cluster) {
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    let status = |pod: &Value| pod["metadata"]["annotations"]["otel-webhook/status"].clone();
+    let with = |name: &str, change: &dyn Fn(&mut Value)| {
+        let mut pod = java(name);
+        change(&mut pod);
+        pod
+    };
+    let injected = cluster.create(SHOP, &java("injected")).pod;
+    cluster.create(
+        SHOP,
+        &with("opted-out", &|pod| {
+            pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = json!("false");
+        }),
+    );
+    let stopped = cluster.webhook.stop();
+    // The annotations of an injected pod on one that is not: a stamp alone proves nothing.
+    cluster.create(
+        SHOP,
+        &with("copied", &|pod| {
+            pod["metadata"]["annotations"]["otel-webhook/status"] = status(&injected);
+        }),
+    );
+    cluster.create(
+        SHOP,
+        &with("skipped", &|pod| {
+            pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = json!("absent");
+        }),
+    );
+    // The operator's pod is ours without the stamp.
+    cluster.create(
+        SHOP,
+        &with("foreign", &|pod| {
+            pod["spec"]["containers"] = injected["spec"]["containers"].clone();
+            pod["spec"]["initContainers"] = injected["spec"]["initContainers"].clone();
+            pod["spec"]["volumes"] = injected["spec"]["volumes"].clone();
+        }),
+    );
+    // One of another version of the product.
+    cluster.create(
+        SHOP,
+        &with("later", &|pod| {
+            pod["spec"] = injected["spec"].clone();
+            let text = status(&injected).as_str().expect("a stamp").replace("v1:", "v2:");
+            pod["metadata"]["annotations"]["otel-webhook/status"] = json!(text);
+        }),
+    );
+    drop(stopped);
+
+    let controller = Controller::new(cluster);
+    controller.start();
+    let counts = json!({"matched": 4, "injected": 1, "missed": 1, "foreign": 1, "unconfirmed": 1});
+    controller.expect(SHOP, "default", &counts);
+    let metric =
+        |state: &str| controller.metric(&format!("otel_webhook_pods{{state=\"{state}\",language=\"java\"}}"));
+    let found = ["missed", "skipped", "foreign", "unconfirmed", "stale"].map(metric);
+    assert_eq!(found, [1, 1, 1, 1, 0].map(Some));
+
+    // The next leader waits until the Lease of the one that was killed has ended, and counts the same.
+    controller.kill();
+    controller.start();
+    assert_eq!(
+        controller.metric("otel_webhook_controller_leader{lease=\"otel-webhook-controller\"}"),
+        Some(1)
+    );
+    controller.expect(SHOP, "default", &counts);
+    controller.stop();
+}
+
+fn conditions(object: &Value) -> Vec<(&str, &str, &str)> {
+    items(&object["status"]["conditions"])
+        .map(|condition| {
+            let of = |field: &str| condition[field].as_str().unwrap_or_default();
+            (of("type"), of("status"), of("reason"))
+        })
+        .collect()
+}
+
+/// Waits for the Event on a Deployment. There is one.
+fn events(cluster: &Cluster, deployment: &str, reason: &str) {
+    let uid = cluster.get(SHOP, &["deployment", deployment])["metadata"]["uid"].clone();
+    let found = until(&format!("the Event {reason} on {deployment}"), LIMIT, || {
+        let list = cluster.get(SHOP, &["events.events.k8s.io"]);
+        let own = items(&list["items"])
+            .filter(|event| event["regarding"]["uid"] == uid && event["reason"] == reason);
+        let own: Vec<Value> = own.cloned().collect();
+        (!own.is_empty()).then_some(own)
+    });
+    assert_eq!(found.len(), 1, "{found:?}");
+    let note = found[0]["note"].as_str().expect("a note");
+    assert!(note.starts_with("java: "), "{note}");
+}

@@ -1,0 +1,133 @@
+//! `otel-webhook controller` as a process, with its own service account and nothing but its roles.
+
+use std::{cell::RefCell, path::PathBuf, process::Command};
+
+use otel_webhook_testkit::{
+    cluster::{control_plane::free_ports, program::Program},
+    until::until,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    admin,
+    cluster::{Cluster, LIMIT},
+    registration::{self, HOME},
+};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
+
+/// The name of the service account and of its roles.
+const NAME: &str = "otel-webhook-controller";
+
+/// The account as the API server calls it.
+pub const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook-controller";
+
+/// The kinds that the controller reads or changes, as `kubectl auth can-i` calls the last of them.
+const LAST_RULE: [&str; 2] = ["create", "events.events.k8s.io"];
+
+/// A controller, started or not. It ends when this is dropped.
+pub struct Controller<'c> {
+    cluster: &'c Cluster,
+    kubeconfig: PathBuf,
+    port: u16,
+    process: RefCell<Option<Program>>,
+}
+
+/// The roles of the service account.
+pub fn roles() -> Vec<Value> {
+    let rules: Vec<Value> =
+        otel_webhook::controller::rules().into_iter().chain(otel_webhook::store::watch::rules()).collect();
+    let lease = json!([{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]}]);
+    let api = "rbac.authorization.k8s.io";
+    let subject = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": HOME}]);
+    let v1 = format!("{api}/v1");
+    vec![
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": HOME}}),
+        json!({"apiVersion": v1, "kind": "ClusterRole", "metadata": {"name": NAME}, "rules": rules}),
+        json!({"apiVersion": v1, "kind": "ClusterRoleBinding", "metadata": {"name": NAME}, "subjects": subject,
+            "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": NAME}}),
+        json!({"apiVersion": v1, "kind": "Role", "metadata": {"name": NAME, "namespace": HOME}, "rules": lease}),
+        json!({"apiVersion": v1, "kind": "RoleBinding", "metadata": {"name": NAME, "namespace": HOME}, "subjects": subject,
+            "roleRef": {"apiGroup": api, "kind": "Role", "name": NAME}}),
+    ]
+}
+
+impl<'c> Controller<'c> {
+    /// One that is not started yet.
+    pub fn new(cluster: &'c Cluster) -> Self {
+        for role in roles() {
+            cluster.apply(&role);
+        }
+        until("the roles are in effect", LIMIT, || {
+            let can = [&["auth", "can-i"], &LAST_RULE[..], &["--all-namespaces", "--as", ACCOUNT]].concat();
+            cluster.plane.kubectl(&can).ok.then_some(())
+        });
+        let kubeconfig = registration::write_kubeconfig(&cluster.plane, HOME, NAME);
+        let [port] = free_ports();
+        Self { cluster, kubeconfig, port, process: RefCell::default() }
+    }
+
+    /// Starts it, and waits until it leads.
+    pub fn start(&self) {
+        let mut command = Command::new(PROGRAM);
+        command.args(["controller", "--admin-listen", &format!("127.0.0.1:{}", self.port)]);
+        command.args(["--lease-namespace", HOME, "--log-format", "json", "--log", "info,otel_webhook=debug"]);
+        command.env("KUBECONFIG", &self.kubeconfig);
+        let log = self.cluster.plane.dir().join("controller.log");
+        self.process.replace(Some(Program::run(command, log)));
+        until("the controller leads and has counted", LIMIT, || {
+            let mut process = self.process.borrow_mut();
+            let process = process.as_mut().expect("it was started");
+            assert!(!process.has_ended(), "{}", process.report());
+            self.metric("otel_webhook_workloads{state=\"injected\"}").map(drop)
+        });
+    }
+
+    /// Stops it by SIGTERM: it gives its Lease up.
+    pub fn stop(&self) {
+        if let Some(mut process) = self.process.take() {
+            process.stop();
+        }
+    }
+
+    /// Ends it by SIGKILL.
+    pub fn kill(&self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    /// The value of a metric, if it is shown.
+    pub fn metric(&self, name_and_labels: &str) -> Option<u64> {
+        let (_, text) = admin::get(self.port, "/metrics").filter(|(is_good, _)| *is_good)?;
+        let value = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '))?;
+        Some(value.parse().expect("a whole number"))
+    }
+
+    /// Waits until the status of an Instrumentation has these counts, of the states that are not zero.
+    pub fn expect(&self, namespace: &str, name: &str, counts: &Value) -> Value {
+        let mut last = Value::Null;
+        let found = otel_webhook_testkit::until::poll(LIMIT, || {
+            let object = self.cluster.get(namespace, &["otelinst", name]);
+            let mut pods = object["status"]["pods"].clone();
+            if let Some(pods) = pods.as_object_mut() {
+                pods.retain(|_, count| *count != 0);
+            }
+            last = pods;
+            (last == *counts).then_some(object)
+        });
+        found.unwrap_or_else(|| {
+            let report = self.process.borrow_mut().as_mut().map(Program::report).unwrap_or_default();
+            panic!("{namespace}/{name} has {last}, not {counts}\n{report}")
+        })
+    }
+}
+
+/// A Deployment whose pods opt in to Java.
+pub fn deployment(namespace: &str, name: &str, replicas: usize) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
+            "template": crate::cluster::template(name)},
+    })
+}
