@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run bench bench-create bench-load bench-scale faults fuzz lint generate
+.PHONY: test binary chart compare e2e e2e-install e2e-run bench bench-create bench-fleet bench-load bench-scale faults fuzz lint generate
 
 # What `tests/control-plane/build` has to build for the chart's installation.
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
@@ -27,7 +27,8 @@ chart:
 	OTEL_WEBHOOK_CHART_TOOLS=$$tools cargo test --test chart -- $(CASE)
 
 # Against a real API server, which is built from Go modules: needs Go, and says
-# so where it is missing. CASE is a part of the names of the cases to run.
+# so where it is missing. CASE is a part of the names of the cases to run. The webhook is the program of
+# OTEL_WEBHOOK_PROGRAM, if it is set, such as dist/otel-webhook.
 e2e:
 	control_plane=$$(tests/control-plane/build) && \
 	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test e2e -- $(CASE)
@@ -70,6 +71,14 @@ bench-create:
 	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane OTEL_WEBHOOK_BENCH_ROUNDS=$(ROUNDS) \
 	cargo bench --bench create --target $(TARGET)
 
+# The controller beside a real API server with FLEET pods, workloads and Instrumentations, 50000/5000/1000 where it is not
+# set.
+bench-fleet:
+	rustup target add $(TARGET)
+	control_plane=$$(tests/control-plane/build) && \
+	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane OTEL_WEBHOOK_BENCH_FLEET=$(FLEET) \
+	cargo bench --bench fleet --target $(TARGET)
+
 # Beside a real API server with thousands of objects: SCALE is namespaces,
 # Instrumentations and ReplicaSets, as in 2000/1000/5000; LIMIT_RANGES, such as
 # 2000, adds a LimitRange to so many of the namespaces.
@@ -93,7 +102,7 @@ fuzz:
 lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test compare --test e2e --test faults --test install --test run --bench create --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test compare --test e2e --test faults --test install --test run --bench create --bench fleet --bench load --bench scale -- -D warnings
 
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:

@@ -22,7 +22,12 @@ use serde_json::Value;
 
 use crate::admin;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
+/// The program under test: that of `OTEL_WEBHOOK_PROGRAM`, such as one that was built for a release, or the one that was
+/// built with the tests.
+fn program() -> PathBuf {
+    std::env::var_os("OTEL_WEBHOOK_PROGRAM")
+        .map_or_else(|| env!("CARGO_BIN_EXE_otel-webhook").into(), PathBuf::from)
+}
 
 /// Longer than a start or an end takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -177,7 +182,7 @@ impl Webhook {
         let lines = fs::read_to_string(&self.log).unwrap_or_default().lines().count();
         self.log_start.store(lines, SeqCst);
         let volume = locked(&self.volume);
-        let child = Command::new(PROGRAM)
+        let child = Command::new(program())
             .arg("serve")
             .args(["--listen", &format!("127.0.0.1:{}", self.port)])
             .args(["--admin-listen", &format!("127.0.0.1:{}", self.admin_port)])
