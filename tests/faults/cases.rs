@@ -12,13 +12,16 @@ use std::{
 };
 
 use otel_webhook_testkit::{
-    load::good::{Pace, Servers, Tally, Traffic},
+    load::{
+        good::{Pace, Servers, Tally, Traffic},
+        hostile,
+    },
     until::poll,
 };
 use serde_json::Value;
 
 use crate::{
-    connections, hostile,
+    connections,
     process::{LIMIT, Memory, Process, Start},
 };
 

@@ -7,7 +7,6 @@
 
 mod cases;
 mod connections;
-mod hostile;
 mod process;
 
 use std::{env, process::ExitCode};

@@ -4,6 +4,7 @@
 
 pub mod figures;
 pub mod good;
+pub mod hostile;
 pub mod limit_ranges;
 pub mod link;
 pub mod material;

@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::{io, io::Write, time::Duration};
 
-use otel_webhook_testkit::load::{good::answer, link, material, trust};
 use rustls::StreamOwned;
 use serde_json::{Value, json};
+
+use super::{good::answer, link, material, trust};
 
 const PREFIX: &str = "instrumentation.opentelemetry.io/";
 const LANGUAGES: [&str; 6] = ["java", "nodejs", "python", "dotnet", "sdk", "apache-httpd"];
