@@ -6,6 +6,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use futures::{StreamExt as _, stream};
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
+use otel_webhook_inject::Outcome;
 use otel_webhook_testkit::{
     cluster::control_plane::{ControlPlane, free_ports},
     known::Known,
@@ -25,7 +26,7 @@ use crate::{
     PROGRAM,
     client::Creator,
     hook,
-    ways::{WAYS, Way, Webhook},
+    ways::{Pods, WAYS, Way, Webhook},
 };
 
 /// Requests at the same time, while nothing is measured.
@@ -60,7 +61,9 @@ impl Cluster {
         let (folder, pair) = (tempfile::tempdir().expect("a folder"), pair());
         fs::write(folder.path().join(hook::CERTIFICATE), &pair.certificate_pem).expect("a writable folder");
         fs::write(folder.path().join(hook::KEY), &pair.key_pem).expect("a writable folder");
-        fs::write(folder.path().join(hook::PATCH), patch()).expect("a writable folder");
+        let [patch, whole] = patches();
+        fs::write(folder.path().join(hook::PATCH), patch).expect("a writable folder");
+        fs::write(folder.path().join(hook::WHOLE_PATCH), whole).expect("a writable folder");
         let mut command = Command::new(env::current_exe().expect("this program"));
         command.arg(hook::ARGUMENT).arg(folder.path());
         let hook = Server::start(command);
@@ -105,6 +108,7 @@ impl Cluster {
         let (server, path) = match way.webhook {
             Webhook::Hook => (&self.hook, hook::ALLOW),
             Webhook::Constant => (&self.hook, hook::CONSTANT),
+            Webhook::Whole => (&self.hook, hook::WHOLE),
             _ => (self.ours(), "/mutate-v1-pod"),
         };
         let ca = BASE64_STANDARD.encode(&self.pair.ca_pem);
@@ -122,7 +126,7 @@ impl Cluster {
     /// Waits until pods that opt in come as they have to, in the last namespace of each way. The API server
     /// learns of registrations by a watch, and the product of Instrumentations.
     async fn wait_until_used(&self) {
-        let (client, opted_in) = (Creator::new(&self.plane).await, pod(true));
+        let (client, opted_in) = (Creator::new(&self.plane).await, pod(Pods::OptIn));
         for way in &WAYS {
             let namespace = way.namespaces().pop().expect("a namespace");
             let before = client.reviews(&way.webhook_name()).await;
@@ -131,7 +135,7 @@ impl Cluster {
                 let is_reviewed = match way.webhook {
                     Webhook::None => true,
                     Webhook::Hook => client.reviews(&way.webhook_name()).await > before,
-                    Webhook::Constant | Webhook::Ours(_) => {
+                    Webhook::Constant | Webhook::Whole | Webhook::Ours(_) => {
                         created.as_ref().is_ok_and(|(pod, _)| is_injected(pod))
                     }
                 };
@@ -152,24 +156,45 @@ fn pair() -> SelfSigned {
     SelfSigned::generate(&DEFAULT_NAMES).expect("a pair")
 }
 
-/// The product's patch for the pod, as the API server sends it: with the token.
-fn patch() -> String {
-    let sent: Value = serde_json::from_slice(&pod(true)).expect("JSON");
+/// The product's patch for the pod, as the API server sends it: with the token; and one that replaces what it
+/// changes as a whole.
+fn patches() -> [String; 2] {
+    let (sent, outcome) = outcome();
+    let injected = patched(sent, &outcome);
+    let replace = |path: &str| json!({"op": "replace", "path": path, "value": injected.pointer(path)});
+    [
+        outcome.patch.text().to_owned(),
+        json!(["/metadata/labels", "/metadata/annotations", "/spec"].map(replace)).to_string(),
+    ]
+}
+
+fn patched(mut pod: Value, outcome: &Outcome) -> Value {
+    json_patch::patch(&mut pod, &outcome.patch.operations()).expect("it applies");
+    pod
+}
+
+/// The pod as the API server sends it, and what the product makes of it.
+fn outcome() -> (Value, Outcome) {
+    let sent: Value = serde_json::from_slice(&pod(Pods::OptIn)).expect("JSON");
     let suffix = hook::TOKEN_VOLUME.strip_prefix(service_account::TOKEN_VOLUME).expect("a volume of a token");
     let sent = service_account::mounted(&sent, suffix);
     let known =
         Known::of([&material::instrumentation_of("constant-00", "default", None)], &DefaultImages::default());
     let outcome = review(&known.catalogue, &known.owners, "constant-00", &sent);
-    outcome.patch.text().to_owned()
+    (sent, outcome)
 }
 
 /// The captured pod as a ReplicaSet's controller sends it: without what the API server added.
-pub fn pod(opts_in: bool) -> Vec<u8> {
+pub fn pod(kind: Pods) -> Vec<u8> {
     let mut pod = material::usual()["request"]["object"].take();
+    if kind == Pods::Injected {
+        let (sent, outcome) = outcome();
+        pod = patched(sent, &outcome);
+    }
     let metadata = pod["metadata"].as_object_mut().expect("metadata");
     metadata.remove("managedFields");
     metadata.remove("namespace");
-    if !opts_in {
+    if kind == Pods::Silent {
         let annotations = metadata["annotations"].as_object_mut().expect("annotations");
         annotations.retain(|key, _| !key.starts_with(ANNOTATION_PREFIX));
     }

@@ -25,10 +25,14 @@ pub const ALLOW: &str = "/allow";
 /// Where it is called for the patch of the file.
 pub const CONSTANT: &str = "/constant";
 
+/// Where it is called for the patch of the other file.
+pub const WHOLE: &str = "/whole";
+
 /// The names of the files in the folder.
 pub const CERTIFICATE: &str = "tls.crt";
 pub const KEY: &str = "tls.key";
 pub const PATCH: &str = "patch.json";
+pub const WHOLE_PATCH: &str = "whole.json";
 
 /// The name of the token's volume in the patch, which has another end in each pod.
 pub const TOKEN_VOLUME: &str = "kube-api-access-xxxxx";
@@ -50,10 +54,11 @@ struct Request<'r> {
 pub fn serve(folder: &Path) {
     let read = |file| fs::read_to_string(folder.join(file)).expect("a file of the certificate");
     let pair = SelfSigned { ca_pem: String::new(), certificate_pem: read(CERTIFICATE), key_pem: read(KEY) };
-    let patch: Arc<str> = read(PATCH).into();
+    let [patch, whole]: [Arc<str>; 2] = [PATCH, WHOLE_PATCH].map(|file| read(file).into());
     let router = Router::new()
         .route(ALLOW, post(async |body: Bytes| answer(&body, None)))
-        .route(CONSTANT, post(async move |body: Bytes| answer(&body, Some(&patched(&patch, &body)))));
+        .route(CONSTANT, post(async move |body: Bytes| answer(&body, Some(&patched(&patch, &body)))))
+        .route(WHOLE, post(async move |body: Bytes| answer(&body, Some(&patched(&whole, &body)))));
     stack::serve(router, &pair);
 }
 

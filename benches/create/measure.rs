@@ -92,7 +92,7 @@ async fn in_turns(cluster: &Cluster, mode: Mode, rounds: usize) -> Vec<Measured>
 
 /// Creates the pods of a turn, and deletes them when all is measured.
 async fn turn(cluster: &Cluster, way: &Way, mode: Mode, clients: &[Creator]) -> Turn {
-    let (pod, namespaces) = (pod(way.opts_in), way.namespaces());
+    let (pod, namespaces) = (pod(way.pods), way.namespaces());
     let processes = processes(cluster, way);
     let before = processes.map(|process| process.map(process::cpu));
     let started = Instant::now();
@@ -126,7 +126,7 @@ async fn turn(cluster: &Cluster, way: &Way, mode: Mode, clients: &[Creator]) -> 
 fn processes(cluster: &Cluster, way: &Way) -> [Option<u32>; 3] {
     let webhook = match way.webhook {
         Webhook::None => None,
-        Webhook::Hook | Webhook::Constant => Some(cluster.hook.id()),
+        Webhook::Hook | Webhook::Constant | Webhook::Whole => Some(cluster.hook.id()),
         Webhook::Ours(_) => Some(cluster.ours().id()),
     };
     [Some(cluster.plane.process("kube-apiserver")), Some(cluster.plane.process("etcd")), webhook]

@@ -7,7 +7,7 @@ use otel_webhook_testkit::load::figures::Figures;
 use crate::{
     client::Creator,
     cluster::{Cluster, is_injected, pod},
-    ways::{HOOK, NONE, OURS},
+    ways::{HOOK, NONE, OURS, Pods},
 };
 
 /// Restarts of each.
@@ -45,14 +45,14 @@ pub async fn all(figures: &mut Figures, cluster: &mut Cluster) {
 
 /// Waits until the API server takes pods: it is ready a little earlier. No webhook is called.
 async fn wait_until_usable(client: &Creator) {
-    while client.try_create(&namespace(NONE), &pod(true), true).await.is_err() {
+    while client.try_create(&namespace(NONE), &pod(Pods::OptIn), true).await.is_err() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 /// How long the creation of a pod takes, which has to be injected by the product.
 async fn created(client: &Creator, way: &str) -> Duration {
-    let (answer, took) = client.create(&namespace(way), &pod(true), true).await;
+    let (answer, took) = client.create(&namespace(way), &pod(Pods::OptIn), true).await;
     assert_eq!(is_injected(&answer), way == OURS, "{way}: {answer}");
     took
 }

@@ -14,10 +14,21 @@ pub struct Way {
     pub namespaces: usize,
     /// Instrumentations of each namespace; all but one select other pods.
     pub instrumentations: usize,
-    /// Whether the pods opt in.
-    pub opts_in: bool,
+    /// The pods.
+    pub pods: Pods,
     /// The key of the way without a webhook with which it is compared.
     pub base: &'static str,
+}
+
+/// The pods of a way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pods {
+    /// They opt in.
+    OptIn,
+    /// They do not.
+    Silent,
+    /// They are sent as the product would make them: what remains is the cost of a larger pod.
+    Injected,
 }
 
 /// The webhook of a way.
@@ -29,6 +40,8 @@ pub enum Webhook {
     Hook,
     /// The same with the product's patch, which it does not have to compute.
     Constant,
+    /// The same pod by the fewest operations: metadata and specification as a whole.
+    Whole,
     /// The product.
     Ours(Registration),
 }
@@ -57,7 +70,7 @@ const ONE: Way = Way {
     webhook: Webhook::None,
     namespaces: 1,
     instrumentations: 1,
-    opts_in: true,
+    pods: Pods::OptIn,
     base: NONE,
 };
 
@@ -66,18 +79,20 @@ const PRODUCT: Way =
     Way { name: "ours, IfNeeded", key: OURS, webhook: Webhook::Ours(Registration::IfNeeded), ..ONE };
 
 /// All of them.
-pub const WAYS: [Way; 10] = [
+pub const WAYS: [Way; 12] = [
     ONE,
+    Way { name: "no webhook, pod sent as injected", key: "sent-injected", pods: Pods::Injected, ..ONE },
     Way { name: "hook that allows everything", key: HOOK, webhook: Webhook::Hook, ..ONE },
     Way { name: "hook with a constant patch", key: CONSTANT, webhook: Webhook::Constant, ..ONE },
+    Way { name: "hook with a constant patch of the whole pod", key: "whole", webhook: Webhook::Whole, ..ONE },
     PRODUCT,
     Way { name: "ours, Never", key: "never", webhook: Webhook::Ours(Registration::Never), ..PRODUCT },
-    Way { name: "ours, pod does not opt in", key: "silent", opts_in: false, ..PRODUCT },
+    Way { name: "ours, pod does not opt in", key: "silent", pods: Pods::Silent, ..PRODUCT },
     Way {
         name: "ours, pod does not opt in, shape annotated",
         key: ANNOTATED,
         webhook: Webhook::Ours(Registration::Annotated),
-        opts_in: false,
+        pods: Pods::Silent,
         ..PRODUCT
     },
     Way {
