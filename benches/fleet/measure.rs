@@ -1,0 +1,172 @@
+//! What is measured, in the order of a controller's life.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use otel_webhook_testkit::{
+    cluster::control_plane::{ControlPlane, free_ports},
+    load::{
+        figures::Figures,
+        process::{self, Memory},
+    },
+};
+
+use crate::{
+    PROGRAM,
+    objects::{Fleet, MISSED_EVERY},
+};
+
+/// How long nothing happens.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// How long writes are counted after a change.
+const AFTER: Duration = Duration::from_secs(20);
+
+/// Longer than anything here takes.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// How often is looked whether something has come about.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A controller that runs until it is dropped.
+struct Controller {
+    child: Child,
+    admin: SocketAddr,
+}
+
+/// Everything.
+pub async fn all(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
+    let server = plane.process("kube-apiserver");
+    let before = process::cpu(server);
+    let started = Instant::now();
+    let controller = Controller::start(plane);
+    let missed = u64::try_from(fleet.scale.pods / MISSED_EVERY).expect("thousands");
+    wait(|| controller.pods("missed") == missed && controller.pods("unconfirmed") == 0);
+    figures.add("start until all pods are counted", "s", "≤ 30", &[started.elapsed().as_secs_f64()]);
+    figures.add("resident when they are counted", "MB", "", &[controller.memory().resident]);
+    while fleet.told().await < fleet.scale.instrumentations {
+        thread::sleep(PAUSE);
+    }
+    figures.add("start until every status is written", "s", "", &[started.elapsed().as_secs_f64()]);
+    let cpu = process::cpu(server).saturating_sub(before);
+    figures.add("CPU of the API server until then", "s", "", &[cpu.as_secs_f64()]);
+    figures.add(
+        "CPU of the controller until then",
+        "s",
+        "",
+        &[process::cpu(controller.child.id()).as_secs_f64()],
+    );
+    // Events are made at a pace; they are no idle requests.
+    let waiting = fleet.scale.workloads.min(500) as u64 / 2 + 20;
+    thread::sleep(Duration::from_secs(waiting));
+
+    idle(figures, plane, &controller);
+    change(figures, plane, fleet).await;
+    let memory = controller.memory();
+    figures.add("resident", "MB", "≤ 60", &[memory.resident]);
+    figures.add("resident at most", "MB", "", &[memory.peak]);
+}
+
+fn idle(figures: &mut Figures, plane: &ControlPlane, controller: &Controller) {
+    let (requests, cpu) = (requests(plane, ""), process::cpu(controller.child.id()));
+    let writes = status_writes(plane);
+    thread::sleep(IDLE);
+    let rate = count(requests_since(plane, requests)) / IDLE.as_secs_f64();
+    figures.add("requests while idle", "/s", "≤ 5", &[rate]);
+    figures.add("status writes in a minute while idle", "", "0", &[count(status_writes(plane) - writes)]);
+    let cpu = process::cpu(controller.child.id()).saturating_sub(cpu);
+    figures.add("CPU while idle", "% of a core", "", &[cpu.as_secs_f64() / IDLE.as_secs_f64() * 100.0]);
+}
+
+async fn change(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
+    let writes = status_writes(plane);
+    let started = Instant::now();
+    fleet.change("changed").await;
+    while fleet.stale().await == 0 {
+        assert!(started.elapsed() < LIMIT, "the change was not told");
+        thread::sleep(PAUSE);
+    }
+    figures.add(
+        "Instrumentation changed until its status says so",
+        "s",
+        "≤ 10",
+        &[started.elapsed().as_secs_f64()],
+    );
+    thread::sleep(AFTER);
+    figures.add("status writes after the change", "", "1", &[count(status_writes(plane) - writes)]);
+}
+
+fn count(number: usize) -> f64 {
+    f64::from(u32::try_from(number).expect("few"))
+}
+
+/// How many finished requests with this text the audit log has, but those of this program and of the API server itself.
+fn requests(plane: &ControlPlane, part: &str) -> usize {
+    let log = fs::read_to_string(plane.audit_log()).unwrap_or_default();
+    let is_one = |line: &&str| {
+        line.contains(part)
+            && line.contains("\"stage\":\"ResponseComplete\"")
+            && !line.contains("system:apiserver")
+    };
+    log.lines().filter(is_one).count()
+}
+
+fn requests_since(plane: &ControlPlane, before: usize) -> usize {
+    requests(plane, "") - before
+}
+
+fn status_writes(plane: &ControlPlane) -> usize {
+    requests(plane, "\"subresource\":\"status\"")
+}
+
+fn wait(mut is_so: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < LIMIT, "it does not come about");
+        thread::sleep(PAUSE);
+    }
+}
+
+impl Controller {
+    fn start(plane: &ControlPlane) -> Self {
+        let [port] = free_ports();
+        let admin = SocketAddr::from(([127, 0, 0, 1], port));
+        let mut command = Command::new(PROGRAM);
+        command.args(["controller", "--lease-namespace", "default", "--admin-listen", &admin.to_string()]);
+        command.env("KUBECONFIG", plane.kubeconfig()).stdin(Stdio::null()).stderr(Stdio::null());
+        Self { child: command.spawn().expect("it starts"), admin }
+    }
+
+    fn memory(&self) -> Memory {
+        process::memory(self.child.id())
+    }
+
+    /// The number of pods in a state, by its metrics.
+    fn pods(&self, state: &str) -> u64 {
+        let text = self.metrics().unwrap_or_default();
+        let prefix = format!("otel_webhook_pods{{state=\"{state}\",language=\"java\"}} ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&prefix));
+        value.map_or(u64::MAX, |value| value.parse().expect("a number"))
+    }
+
+    fn metrics(&self) -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(self.admin)?;
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
