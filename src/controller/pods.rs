@@ -40,6 +40,9 @@ pub const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
 /// The interval of requests for single pods: 20 each second.
 const INTERVAL: Duration = Duration::from_millis(50);
 
+/// The number of pods on a page of metadata, of which most is the record of who has set which field.
+const HEADS: u32 = 100;
+
 /// How many requests for single pods are in progress at most.
 const AT_ONCE: usize = 10;
 
@@ -86,7 +89,7 @@ struct Read {
 impl Pods {
     /// Begins to watch.
     pub fn watch(client: &Client) -> Self {
-        let config = watcher::Config::default().fields(RUNNING);
+        let config = watcher::Config::default().fields(RUNNING).page_size(HEADS);
         let heads: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), &kind());
         let mut pace = interval(INTERVAL);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);

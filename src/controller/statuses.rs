@@ -17,7 +17,7 @@ use super::{
 };
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::report::{InstrumentationRow, Report};
-use otel_webhook_inject::catalogue::Catalogue;
+use otel_webhook_inject::catalogue::{Catalogue, Stored};
 
 /// The minimum interval of writes to one Instrumentation.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -61,6 +61,9 @@ impl Statuses {
         for (key, head) in heads.objects() {
             let Some((namespace, name)) = key.split_once('/') else { continue };
             let stored = catalogue.namespace(namespace).and_then(|known| known.instrumentations.get(name));
+            if stored.is_some_and(|stored| is_another(stored, head.generation)) {
+                continue;
+            }
             let row = rows.get(key).copied().unwrap_or(&none);
             if let Some(status) = status::of(row, stored, head.generation, &head.status, now) {
                 let wanted = Wanted { namespace: namespace.to_owned(), name: name.to_owned(), status };
@@ -110,6 +113,12 @@ impl Statuses {
             self.pruned_until = None;
         }
     }
+}
+
+/// Returns whether the store has another generation than the watch of statuses. Soon they have the same; what is written
+/// before would be outdated at once, and the next write has to wait.
+fn is_another(stored: &Stored, generation: i64) -> bool {
+    matches!(stored, Stored::Ready(ready) if ready.generation.is_some_and(|known| known != generation))
 }
 
 /// Writes a status. Returns the one that is stored then.
