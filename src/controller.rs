@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ use heads::{Instrumentations, Namespaces};
 use otel_webhook_fleet::{
     count::{self, Known},
     next::Around,
-    report::Report,
+    report::{ClusterReport, Report},
 };
 use otel_webhook_inject::Settings;
 use pods::Pods;
@@ -66,8 +66,10 @@ pub struct Controller {
     pub configurations: Vec<String>,
     /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// The last report, for others to read.
-    pub report: Arc<ArcSwap<Report>>,
+    /// The last report, for others to read; none while another replica leads.
+    pub report: Arc<ArcSwapOption<ClusterReport>>,
+    /// The name of the cluster in reports.
+    pub cluster: String,
 }
 
 /// Returns the rules of a role for the controller, in addition to those of the store.
@@ -158,10 +160,20 @@ impl Leading {
                 self.statuses.take(&report, &self.instrumentations, &snapshot.catalogue);
                 self.events.take(&report);
             }
-            controller.report.store(Arc::new(report));
+            controller.report.store(Some(Arc::new(self.clustered(controller, report))));
         }
         self.statuses.write(&mut self.instrumentations).await;
         self.events.send().await;
+    }
+
+    fn clustered(&self, controller: &Controller, report: Report) -> ClusterReport {
+        let unread = "not all pods are read yet".to_owned();
+        ClusterReport {
+            cluster: controller.cluster.clone(),
+            taken: Timestamp::now(),
+            incomplete: self.first_pass.map(|_| unread).into_iter().collect(),
+            report,
+        }
     }
 
     fn count(&self, controller: &Controller, snapshot: &Snapshot) -> Report {

@@ -13,6 +13,7 @@
 //! - [`tls`]: the serving certificate, from files, self-managed or self-signed
 //! - [`server`]: the webhook port and the admin port: limits, health, metrics, shutdown
 //! - [`subject`], [`registration`]: names of objects, and the webhook configurations
+//! - [`page`]: the status page, as HTML
 //! - [`controller`]: the states of running pods, told to the cluster
 //! - [`cli`]: the command line, with one file for each subcommand
 //!
@@ -23,6 +24,7 @@ pub mod admission;
 pub mod cli;
 pub mod controller;
 pub mod manifest;
+pub mod page;
 pub mod registration;
 pub mod server;
 pub mod store;

@@ -24,6 +24,7 @@ mod refusal;
 mod review;
 mod router;
 mod shutdown;
+mod status_page;
 mod turn;
 
 pub use admin::admin_router;
@@ -35,3 +36,4 @@ pub use health::{Condition, Health};
 pub use listen::{ListenError, Listening};
 pub use router::{webhook_router, webhook_router_within};
 pub use shutdown::{Phases, Shutdown, TerminationSignals};
+pub use status_page::{ReadReport, page_router};

@@ -139,6 +139,7 @@ impl Controller {
         let admin = SocketAddr::from(([127, 0, 0, 1], port));
         let mut command = Command::new(PROGRAM);
         command.args(["controller", "--lease-namespace", "default", "--admin-listen", &admin.to_string()]);
+        command.args(["--page-listen", "off"]);
         command.env("KUBECONFIG", plane.kubeconfig()).stdin(Stdio::null()).stderr(Stdio::null());
         Self { child: command.spawn().expect("it starts"), admin }
     }

@@ -2,8 +2,9 @@
 
 use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use clap::Args;
+use jiff::Timestamp;
 use kube::Client;
 use kube_lease_manager::{LeaseManager, LeaseManagerBuilder};
 use tokio::sync::watch;
@@ -16,10 +17,14 @@ use super::{
 };
 use crate::{
     controller::Controller,
-    server::{Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router},
+    server::{
+        Condition, Health, Listening, ReadReport, Shutdown, TerminationSignals, Transport, admin_router,
+        page_router,
+    },
     store,
     telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics},
 };
+use otel_webhook_fleet::report::{ClusterReport, Report};
 
 /// How long a Lease is valid without being renewed, and how long before its end it is renewed, in seconds.
 const LEASE: (u64, u64) = (15, 5);
@@ -49,6 +54,22 @@ pub struct ControllerFlags {
         help_heading = "Controller"
     )]
     admin_listen: SocketAddr,
+
+    /// Listen address of the status page (HTTP), or "off". Everyone who reaches it sees the names of all workloads
+    /// that opt in
+    #[arg(long, env = "OTEL_WEBHOOK_PAGE_LISTEN", value_name = "ADDRESS|off", default_value = "127.0.0.1:8081",
+        value_parser = page_address, help_heading = "Controller")]
+    page_listen: PageAddress,
+
+    /// Name of the cluster on the status page
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_CLUSTER",
+        value_name = "NAME",
+        default_value = "this cluster",
+        help_heading = "Controller"
+    )]
+    cluster: String,
 
     /// Name of the webhook configurations; may be repeated
     #[arg(
@@ -90,6 +111,19 @@ pub struct ControllerFlags {
     injection: InjectionFlags,
 }
 
+/// Where the status page is; none if it is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PageAddress(Option<SocketAddr>);
+
+fn page_address(text: &str) -> Result<PageAddress, String> {
+    if text == "off" {
+        return Ok(PageAddress(None));
+    }
+    let address =
+        text.parse().map_err(|_| "expected an address with a port, such as 127.0.0.1:8081, or \"off\"")?;
+    Ok(PageAddress(Some(address)))
+}
+
 /// Runs the controller until it receives a signal.
 ///
 /// # Errors
@@ -117,6 +151,16 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     let router = admin_router(Arc::clone(&health), Arc::clone(&metrics));
     ports.spawn("the admin port", admin.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO));
 
+    let report = Arc::new(ArcSwapOption::empty());
+    if let PageAddress(Some(address)) = flags.page_listen {
+        let page = Listening::bind("page", address).map_err(Failure::failed)?;
+        let router = page_router(read_report(Arc::clone(&report), flags.cluster.clone()));
+        ports.spawn(
+            "the page's port",
+            page.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO),
+        );
+    }
+
     let writer = flags.injection.writer().counted(Arc::clone(&metrics));
     let controller = Controller {
         client: client.clone(),
@@ -124,7 +168,8 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         store: writer.store(),
         configurations: flags.webhook_configuration.clone(),
         metrics: Arc::clone(&metrics),
-        report: Arc::new(ArcSwap::default()),
+        report: Arc::clone(&report),
+        cluster: flags.cluster.clone(),
     };
     let (ready, is_ready) = watch::channel(false);
     let on_ready = move || note_ready(&listed, &ready);
@@ -156,6 +201,22 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         Some(lost) => Err(Failure::failed(lost)),
         None => Ok(ExitCode::SUCCESS),
     }
+}
+
+/// Returns the last report of a leader; of a replica that does not lead, an empty one that says so.
+fn read_report(report: Arc<ArcSwapOption<ClusterReport>>, cluster: String) -> ReadReport {
+    Arc::new(move || {
+        report.load_full().unwrap_or_else(|| {
+            Arc::new(ClusterReport {
+                cluster: cluster.clone(),
+                taken: Timestamp::now(),
+                incomplete: vec![
+                    "this replica of the controller does not lead, or has not counted yet".to_owned(),
+                ],
+                report: Report::default(),
+            })
+        })
+    })
 }
 
 fn note_ready(listed: &Condition, ready: &watch::Sender<bool>) {
@@ -213,9 +274,23 @@ async fn lead(
         tracing::info!(lease = name, "another replica leads");
         fleet.set_leader(&name, false);
         fleet.clear();
+        controller.report.store(None);
     }
     drop(holds);
     if let Ok(Err(error)) = upkeep.await {
         tracing::warn!(lease = name, %error, "the Lease cannot be given up");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_an_address_or_is_off() {
+        assert_eq!(page_address("off"), Ok(PageAddress(None)));
+        assert_eq!(page_address("[::]:80"), Ok(PageAddress(Some(SocketAddr::from(([0_u16; 8], 80))))));
+        let problem = page_address("localhost").expect_err("no port");
+        assert!(problem.contains("such as 127.0.0.1:8081, or \"off\""), "{problem}");
     }
 }

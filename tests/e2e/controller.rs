@@ -30,6 +30,7 @@ pub struct Controller<'c> {
     cluster: &'c Cluster,
     kubeconfig: PathBuf,
     port: u16,
+    page_port: u16,
     process: RefCell<Option<Program>>,
 }
 
@@ -63,8 +64,8 @@ impl<'c> Controller<'c> {
             cluster.plane.kubectl(&can).ok.then_some(())
         });
         let kubeconfig = registration::write_kubeconfig(&cluster.plane, HOME, NAME);
-        let [port] = free_ports();
-        Self { cluster, kubeconfig, port, process: RefCell::default() }
+        let [port, page_port] = free_ports();
+        Self { cluster, kubeconfig, port, page_port, process: RefCell::default() }
     }
 
     /// Starts it, and waits until it leads.
@@ -72,6 +73,7 @@ impl<'c> Controller<'c> {
         let mut command = Command::new(PROGRAM);
         command.args(["controller", "--admin-listen", &format!("127.0.0.1:{}", self.port)]);
         command.args(["--lease-namespace", HOME, "--log-format", "json", "--log", "info,otel_webhook=debug"]);
+        command.args(["--page-listen", &format!("127.0.0.1:{}", self.page_port)]);
         command.env("KUBECONFIG", &self.kubeconfig);
         let log = self.cluster.plane.dir().join("controller.log");
         self.process.replace(Some(Program::run(command, log)));
@@ -102,6 +104,13 @@ impl<'c> Controller<'c> {
         let (_, text) = admin::get(self.port, "/metrics").filter(|(is_good, _)| *is_good)?;
         let value = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '))?;
         Some(value.parse().expect("a whole number"))
+    }
+
+    /// The status page.
+    pub fn page(&self) -> String {
+        let (is_good, body) = admin::get(self.page_port, "/").expect("it answers");
+        assert!(is_good, "{body}");
+        body
     }
 
     /// Waits until the status of an Instrumentation has these counts, of the states that are not zero.

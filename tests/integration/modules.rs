@@ -20,15 +20,16 @@ const ROOTS: [&str; 7] = [
 ];
 
 /// Each module of the program and those of its others that it may use.
-const TABLE: [(&str, &[&str]); 10] = [
+const TABLE: [(&str, &[&str]); 11] = [
     ("manifest", &[]),
     ("telemetry", &[]),
     ("store", &["manifest", "telemetry"]),
     ("admission", &["store", "telemetry"]),
     ("tls", &["telemetry"]),
-    ("server", &["admission", "telemetry"]),
+    ("server", &["admission", "page", "telemetry"]),
     ("subject", &[]),
     ("registration", &["server", "subject"]),
+    ("page", &[]),
     ("controller", &["registration", "store", "telemetry"]),
     (
         "cli",

@@ -35,6 +35,9 @@ pub fn missed_and_stale(_: &Cluster) {
     assert!(heads.iter().all(|head| table.contains(head)) && table.contains("103"), "{table}");
     events(cluster, "missed", "Missed");
 
+    let page = controller.page();
+    assert!(page.contains("Deployment/missed") && page.contains("100 missed"), "{page}");
+
     cluster.instrumentation(SHOP, "default", &json!({"exporter": {"endpoint": "http://other:4317"}}));
     let found = controller.expect(SHOP, "default", &json!({"matched": 103, "stale": 3, "missed": 100}));
     assert_eq!(found["status"]["conditions"][0]["observedGeneration"], found["metadata"]["generation"]);
