@@ -29,13 +29,18 @@ impl Cause {
         Self { code, message: Cow::Borrowed(message) }
     }
 
+    /// Returns the reason for a state that depends on what the user may not read.
+    pub fn not_readable(why: &str) -> Self {
+        Self { code: "NotReadable", message: format!("not known, since {why}").into() }
+    }
+
     /// Finds the reason for a state.
     pub fn of(
         state: State,
         has: Has<'_>,
         next: Next<'_>,
         next_agent: Option<&NextAgent>,
-        circumstances: impl FnOnce() -> Circumstances,
+        circumstances: impl Fn() -> Circumstances,
     ) -> Self {
         match state {
             State::Injected => Self::NONE,
@@ -52,12 +57,17 @@ impl Cause {
                 "the hash in its annotation otel-webhook/status is missing or of another version of the webhook; \
                  whether it is up to date is not known",
             ),
-            State::Stale => Self::of_stale(has, next, next_agent),
-            State::Missed => {
-                let missed = Missed::of(&circumstances());
-                Self::new(missed.code(), missed.sentence())
+            // A restart would take the agent away instead of renewing it.
+            State::Stale if matches!(next, Next::Agent(_)) && !circumstances().is_selected => {
+                Self::of_missed(Missed::NotSelected)
             }
+            State::Stale => Self::of_stale(has, next, next_agent),
+            State::Missed => Self::of_missed(Missed::of(&circumstances())),
         }
+    }
+
+    fn of_missed(missed: Missed) -> Self {
+        Self::new(missed.code(), missed.sentence())
     }
 
     fn of_stale(has: Has<'_>, next: Next<'_>, next_agent: Option<&NextAgent>) -> Self {

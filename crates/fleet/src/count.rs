@@ -1,6 +1,7 @@
 //! Counts the pods of a census by their states.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt::Write,
 };
@@ -11,6 +12,7 @@ use otel_webhook_inject::language::LANGUAGES;
 use crate::{
     cause::{self, Cause},
     census::{Census, Group, Member},
+    doubts::{Doubts, NoDoubts},
     injected::By,
     next::{Around, NextAgent, NextPod},
     pod::Agent,
@@ -37,7 +39,13 @@ pub type IsSelected<'k> = dyn Fn(&str, &BTreeMap<String, String>, bool) -> bool 
 
 /// Counts all pods.
 pub fn report(census: &Census, known: &Known<'_>) -> Report {
-    let mut counting = Counting { known, workloads: BTreeMap::new(), instrumentations: BTreeMap::new() };
+    report_with(census, known, &NoDoubts)
+}
+
+/// Counts all pods where not everything is readable: the states that depend on the rest are unconfirmed.
+pub fn report_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Report {
+    let mut counting =
+        Counting { known, doubts, workloads: BTreeMap::new(), instrumentations: BTreeMap::new() };
     for group in census.groups() {
         counting.count(group);
     }
@@ -46,6 +54,7 @@ pub fn report(census: &Census, known: &Known<'_>) -> Report {
 
 struct Counting<'k> {
     known: &'k Known<'k>,
+    doubts: &'k dyn Doubts,
     workloads: BTreeMap<Workload, Tally>,
     instrumentations: BTreeMap<String, OfInstrumentation>,
 }
@@ -69,8 +78,13 @@ struct LanguageTally {
 #[derive(Default)]
 struct OfInstrumentation {
     pods: Counts,
-    outdated: BTreeMap<Workload, (Counts, &'static str)>,
+    /// The pods of each workload, with the worst state and the code of its reason.
+    outdated: BTreeMap<Workload, (Counts, Worst)>,
 }
+
+/// A state, and the code of its reason. The first code in the order of names stands for a state, so that the order
+/// in which pods are counted does not matter.
+type Worst = (State, Reverse<&'static str>);
 
 /// One language of one pod.
 struct Found {
@@ -82,7 +96,8 @@ struct Found {
 
 impl Counting<'_> {
     fn count(&mut self, group: &Group) {
-        let next = NextPod::of(&group.shape, &group.workload.namespace, &self.known.around);
+        let Group { shape, workload, .. } = group;
+        let next = NextPod::with_doubts(shape, &workload.namespace, &self.known.around, self.doubts);
         // What is stored by the API server can be read; if not, there is nothing to compare with.
         let next = next.unwrap_or_default();
         for member in &group.members {
@@ -97,26 +112,19 @@ impl Counting<'_> {
         if languages.is_empty() {
             return;
         }
-        let mut of_instrumentations: BTreeMap<String, (State, &'static str)> = BTreeMap::new();
+        let mut of_instrumentations: BTreeMap<String, Worst> = BTreeMap::new();
         let mut found = Vec::new();
         for language in LANGUAGES.iter().map(|row| row.name).filter(|name| languages.contains(name)) {
             let one = self.look(group, member, next, language);
             if let Some(name) = &one.instrumentation {
-                let worst = of_instrumentations.entry(name.clone()).or_insert((one.state, one.cause.code));
-                if one.state > worst.0 {
-                    *worst = (one.state, one.cause.code);
-                }
+                let own = (one.state, Reverse(one.cause.code));
+                let worst = of_instrumentations.entry(name.clone()).or_insert(own);
+                *worst = own.max(*worst);
             }
             found.push((language, one));
         }
-        for (name, (state, code)) in of_instrumentations {
-            let own = self.instrumentations.entry(name).or_default();
-            own.pods.add(state);
-            if state.is_outdated() {
-                let outdated =
-                    own.outdated.entry(group.workload.clone()).or_insert((Counts::default(), code));
-                outdated.0.add(state);
-            }
+        for (name, worst) in of_instrumentations {
+            self.instrumentations.entry(name).or_default().add(&group.workload, worst);
         }
         let tally = self.workloads.entry(group.workload.clone()).or_default();
         tally.pods += 1;
@@ -141,9 +149,11 @@ impl Counting<'_> {
                 Next::Agent(Origin { instrumentation: name, hash: &used.hash })
             }
             (Some(NextAgent::Skipped { code, .. }), _) => Next::Skipped(code),
+            _ if next.doubt(language).is_some() => Next::Unknown,
             _ => Next::Skipped(cause::NOT_ASKED),
         };
-        let state = State::of(has, next_state);
+        let (state, doubt) = self.compare(has, next_state);
+        let doubt = doubt.or_else(|| next.doubt(language).filter(|_| state == State::Unconfirmed));
         let asks_itself = next.own.contains(&language);
         let circumstances = || Circumstances {
             is_selected: (self.known.is_selected)(
@@ -155,13 +165,28 @@ impl Counting<'_> {
             instrumentation: next_name.as_ref().and_then(|name| self.known.created.get(name)).copied(),
             opts_in_itself: asks_itself,
         };
-        let cause = Cause::of(state, has, next_state, next_agent, circumstances);
+        let cause = match doubt {
+            Some(why) => Cause::not_readable(why),
+            None => Cause::of(state, has, next_state, next_agent, circumstances),
+        };
         let own = agent.and_then(|agent| agent.instrumentation.as_deref()).map(str::to_owned);
         Found {
             state,
             cause,
             instrumentation: next_name.or(own),
             image: agent.and_then(|agent| agent.image.as_deref()).map(str::to_owned),
+        }
+    }
+
+    /// Returns the state. Where the present configurations are not known, none is stale because of them: then the
+    /// reason is returned too.
+    fn compare(&self, has: Has<'_>, next: Next<'_>) -> (State, Option<&str>) {
+        let state = State::of(has, next);
+        match self.doubts.configurations() {
+            Some(why) if state == State::Stale && matches!(next, Next::Agent(_)) => {
+                (State::Unconfirmed, Some(why))
+            }
+            _ => (state, None),
         }
     }
 
@@ -177,6 +202,7 @@ fn name_of(next: &NextAgent) -> Option<String> {
     match next {
         NextAgent::Agent(used) => Some(used.name.to_string()),
         NextAgent::Skipped { instrumentation, .. } => instrumentation.as_ref().map(ToString::to_string),
+        NextAgent::Unknown(_) => None,
     }
 }
 
@@ -186,13 +212,19 @@ impl LanguageTally {
         if let Some(image) = found.image {
             *self.images.entry(image).or_default() += 1;
         }
-        let worst = self.worst.as_ref().map(|(state, _)| *state);
-        if worst.is_none_or(|worst| found.state > worst) {
-            self.worst = Some((found.state, found.cause));
-            self.since = Some(created);
-            self.instrumentation = found.instrumentation;
-        } else if worst == Some(found.state) {
+        let state = self.worst.as_ref().map(|(state, _)| *state);
+        if state == Some(found.state) {
             self.since = self.since.min(Some(created));
+        } else if state < Some(found.state) {
+            self.since = Some(created);
+        }
+        // The first reason in the order of names stands for a state; see `Worst`.
+        let order = |state, cause: &Cause| (state, Reverse((cause.code, cause.message.clone())));
+        let is_worst =
+            |(state, cause): &(State, Cause)| order(found.state, &found.cause) > order(*state, cause);
+        if self.worst.as_ref().is_none_or(is_worst) {
+            self.worst = Some((found.state, found.cause));
+            self.instrumentation = found.instrumentation;
         }
     }
 
@@ -225,13 +257,23 @@ impl Tally {
 }
 
 impl OfInstrumentation {
+    fn add(&mut self, workload: &Workload, (state, code): Worst) {
+        self.pods.add(state);
+        if state.is_outdated() {
+            let first = || (Counts::default(), (state, code));
+            let (counts, worst) = self.outdated.entry(workload.clone()).or_insert_with(first);
+            counts.add(state);
+            *worst = (*worst).max((state, code));
+        }
+    }
+
     fn row(self, name: &str) -> InstrumentationRow {
         let mut outdated: Vec<_> = self.outdated.into_iter().collect();
         // The sort keeps the order of names where numbers are equal.
-        outdated.sort_by_key(|(_, (counts, _))| std::cmp::Reverse(counts.matched));
+        outdated.sort_by_key(|(_, (counts, _))| Reverse(counts.matched));
         let more = outdated.len().saturating_sub(WORST);
         outdated.truncate(WORST);
-        let row = |(workload, (counts, code)): (Workload, (Counts, &str))| OutdatedWorkload {
+        let row = |(workload, (counts, (_, Reverse(code)))): (Workload, (Counts, Worst))| OutdatedWorkload {
             workload,
             stale: counts.stale,
             missed: counts.missed,

@@ -14,6 +14,7 @@
 mod cause;
 pub mod census;
 pub mod count;
+pub mod doubts;
 pub mod injected;
 pub mod next;
 pub mod pod;

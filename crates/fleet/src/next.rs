@@ -12,7 +12,10 @@ use otel_webhook_inject::{
     workload::{Lookup, OwnerQuery, Owners},
 };
 
-use crate::shape::Shape;
+use crate::{
+    doubts::{Doubts, NoDoubts, Separated},
+    shape::Shape,
+};
 
 /// What decisions depend on beside the pod.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,8 @@ pub enum NextAgent {
         /// The Instrumentation, if one was chosen.
         instrumentation: Option<ObjectName>,
     },
+    /// Not known, for this reason.
+    Unknown(String),
 }
 
 /// What a new pod would be.
@@ -44,6 +49,8 @@ pub enum NextAgent {
 pub struct NextPod {
     /// The languages that are opted in to.
     pub languages: BTreeMap<&'static str, NextAgent>,
+    /// Why it is unknown whether the other languages are opted in to; none if they are not.
+    pub others: Option<String>,
     /// The languages that the pod itself opts in to, and not its namespace.
     pub own: Vec<&'static str>,
     /// Its labels.
@@ -56,13 +63,39 @@ impl NextPod {
     /// # Errors
     /// If the pod cannot be read.
     pub fn of(shape: &Shape, namespace: &str, around: &Around<'_>) -> Result<Self, serde_json::Error> {
+        Self::with_doubts(shape, namespace, around, &NoDoubts)
+    }
+
+    /// Decides on a new pod where not everything is readable.
+    ///
+    /// # Errors
+    /// If the pod cannot be read.
+    pub fn with_doubts(
+        shape: &Shape,
+        namespace: &str,
+        around: &Around<'_>,
+        doubts: &dyn Doubts,
+    ) -> Result<Self, serde_json::Error> {
         let pod = shape.pod()?;
         let input = Input { pod: &pod, namespace, catalogue: around.catalogue, settings: around.settings };
-        let mut next = Self { own: own(&pod), labels: labels(&pod), ..Self::default() };
-        for finding in build(decide(input), &NoOwners).findings {
+        let findings = build(decide(input), &NoOwners).findings;
+        let Separated { certain, unknown, others } = doubts.separate(namespace, findings);
+        let mut next = Self { own: own(&pod), labels: labels(&pod), others, ..Self::default() };
+        for finding in certain {
             next.add(finding);
         }
+        let unknown = unknown.into_iter().map(|(language, why)| (language, NextAgent::Unknown(why)));
+        next.languages.extend(unknown);
         Ok(next)
+    }
+
+    /// Returns why it is unknown what a new pod would get of a language; none if it is known.
+    pub fn doubt(&self, language: &str) -> Option<&str> {
+        match self.languages.get(language) {
+            Some(NextAgent::Unknown(why)) => Some(why),
+            Some(_) => None,
+            None => self.others.as_deref(),
+        }
     }
 
     /// A language is injected if it is into one container at least; else the first reason stands for all.

@@ -25,7 +25,7 @@ pub struct ClusterReport {
     pub cluster: String,
     /// When the pods were read.
     pub taken: Timestamp,
-    /// What could not be read, as sentences.
+    /// What could not be read, and what else the report does not know, as sentences.
     pub incomplete: Vec<String>,
     /// The pods.
     #[serde(flatten)]
@@ -59,7 +59,7 @@ pub struct OutdatedWorkload {
     pub stale: usize,
     /// The number of its missed pods.
     pub missed: usize,
-    /// The code of the reason.
+    /// The code of the reason for the worst state.
     pub reason: String,
 }
 
@@ -118,7 +118,7 @@ pub struct Counts {
     pub skipped: usize,
     /// Injected by another injector.
     pub foreign: usize,
-    /// Not looked at yet, or with a hash of another version.
+    /// Not looked at yet, with a hash of another version, or dependent on what is not readable.
     pub unconfirmed: usize,
 }
 

@@ -3,6 +3,7 @@
 //! | has | a new pod would get | state |
 //! |---|---|---|
 //! | not read yet | anything | unconfirmed |
+//! | anything but that of another injector | not known, since it is not readable | unconfirmed |
 //! | an agent of another injector | anything | foreign |
 //! | our agent, hash of another version | anything | unconfirmed |
 //! | our agent | the same Instrumentation, same hash | injected |
@@ -43,6 +44,8 @@ pub enum Next<'p> {
     Agent(Origin<'p>),
     /// No agent, by this reason code.
     Skipped(&'p str),
+    /// Not known, since the user may not read what it depends on.
+    Unknown,
 }
 
 /// The state of one language in one pod.
@@ -55,7 +58,7 @@ pub enum State {
     Skipped,
     /// Another injector has injected it.
     Foreign,
-    /// It was not read yet, or its hash is of another version of the program.
+    /// It was not read yet, its hash is of another version of the program, or what a new pod would get is not known.
     Unconfirmed,
     /// It has the agent with another configuration than a new pod would get.
     Stale,
@@ -71,10 +74,10 @@ impl State {
     /// Compares what a pod has with what a new one would get.
     pub fn of(has: Has<'_>, next: Next<'_>) -> Self {
         match (has, next) {
-            (Has::Unread, _) => Self::Unconfirmed,
             (Has::Foreign, _) => Self::Foreign,
             (Has::Nothing, Next::Agent(_)) => Self::Missed,
             (Has::Nothing, Next::Skipped(_)) => Self::Skipped,
+            (Has::Unread, _) | (Has::Nothing, Next::Unknown) => Self::Unconfirmed,
             (Has::Agent(agent), next) => Self::of_agent(agent, next),
         }
     }
@@ -86,6 +89,7 @@ impl State {
         }
         match next {
             Next::Agent(next) if next == agent => Self::Injected,
+            Next::Unknown => Self::Unconfirmed,
             _ => Self::Stale,
         }
     }
@@ -162,7 +166,8 @@ impl Missed {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::NotSelected => {
-                "the selectors of the webhook configuration exclude the pod; change them or the pod's labels"
+                "no webhook configuration sends such pods to the webhook: its selectors exclude them, or it is not \
+                 installed; otel-webhook check says what to change"
             }
             Self::OlderThanInstrumentation => {
                 "the pod was created before the Instrumentation; restart the workload"
@@ -202,6 +207,9 @@ mod tests {
             (Has::Agent(NOW), none, State::Stale),
             (Has::Agent(unknown), Next::Agent(NOW), State::Unconfirmed),
             (Has::Agent(unknown), none, State::Unconfirmed),
+            (Has::Agent(NOW), Next::Unknown, State::Unconfirmed),
+            (Has::Nothing, Next::Unknown, State::Unconfirmed),
+            (Has::Foreign, Next::Unknown, State::Foreign),
         ] {
             assert_eq!(State::of(has, next), expected, "{has:?}, {next:?}");
         }

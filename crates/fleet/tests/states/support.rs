@@ -1,14 +1,31 @@
 //! A cluster with one Instrumentation, and pods in it.
 
+use std::collections::{BTreeMap, HashMap};
+
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
+use otel_webhook_fleet::{
+    census::Census,
+    count::{self, Known},
+    doubts::{Doubts, NoDoubts},
+    next,
+    pod::RunningPod,
+    report::{Report, WorkloadRow},
+    state::State,
+};
 use otel_webhook_inject::{
     Settings,
     catalogue::Catalogue,
-    language::{self, LanguageSet},
+    language::{self, LANGUAGES, LanguageSet},
     template::{Around, Workload},
 };
 use otel_webhook_testkit::known;
 use serde_json::{Value, json};
+
+/// An endpoint.
+pub const ENDPOINT: &str = "http://collector:4317";
+
+/// A language of a workload: its name, that of the workload, the state, and the code of the reason.
+pub type Row = (&'static str, String, State, Option<String>);
 
 /// An Instrumentation, and the settings of the webhook.
 pub struct Cluster {
@@ -66,4 +83,39 @@ pub fn pod(languages: &[&str]) -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop", "uid": "u",
         "creationTimestamp": "2026-11-01T00:00:00Z", "annotations": annotations},
         "spec": {"containers": containers}})
+}
+
+/// Returns the rows of all workloads.
+pub fn rows(report: &Report) -> Vec<Row> {
+    let language = |name: &str| LANGUAGES.iter().find(|row| row.name == name).expect("a language").name;
+    let of = |row: &WorkloadRow| {
+        let name = row.workload.name.clone();
+        let own = row.languages.iter();
+        own.map(|one| (language(&one.language), name.clone(), one.state, one.reason.clone()))
+            .collect::<Vec<_>>()
+    };
+    report.workloads.iter().flat_map(of).collect()
+}
+
+/// Counts pods.
+pub fn report(cluster: &Cluster, pods: impl Iterator<Item = RunningPod>) -> Report {
+    report_with(cluster, pods, true, &NoDoubts)
+}
+
+/// Counts pods that the registration selects or not, with what the user may read.
+pub fn report_with(
+    cluster: &Cluster,
+    pods: impl Iterator<Item = RunningPod>,
+    is_selected: bool,
+    doubts: &dyn Doubts,
+) -> Report {
+    let mut census = Census::default();
+    for pod in pods {
+        census.put(pod);
+    }
+    let created = HashMap::from([("shop/inst".to_owned(), "2026-01-01T00:00:00Z".parse().expect("a time"))]);
+    let catalogue = cluster.catalogue();
+    let around = next::Around { catalogue: &catalogue, settings: &cluster.settings };
+    let is_selected = |_: &str, _: &BTreeMap<String, String>, _| is_selected;
+    count::report_with(&census, &Known { around, created: &created, is_selected: &is_selected }, doubts)
 }

@@ -1,23 +1,14 @@
 //! States of pods that the crate of the decision has injected into.
 
-mod support;
-
-use std::collections::HashMap;
-
+use crate::support::{Cluster, ENDPOINT, Row, pod, report, rows};
 use otel_webhook_fleet::{
     census::Census,
-    count::{self, Known},
     injected::{self, By},
-    next::Around,
     pod::RunningPod,
-    report::{Report, WorkloadRow},
     state::State,
 };
 use otel_webhook_inject::language::LANGUAGES;
 use serde_json::{Value, json};
-use support::{Cluster, pod};
-
-const ENDPOINT: &str = "http://collector:4317";
 
 #[test]
 fn each_language_is_detected_with_and_without_the_stamp() {
@@ -52,27 +43,8 @@ fn a_copied_annotation_and_a_collector_are_not_agents() {
 }
 
 /// The state of each pod, by the language.
-fn states(cluster: &Cluster, pods: &[Value]) -> Vec<(&'static str, String, State, Option<String>)> {
-    let report = report(cluster, pods.iter().filter_map(RunningPod::read));
-    let language = |name: &str| LANGUAGES.iter().find(|row| row.name == name).expect("a language").name;
-    let of = |row: &WorkloadRow| {
-        let name = row.workload.name.clone();
-        let own = row.languages.iter();
-        own.map(|one| (language(&one.language), name.clone(), one.state, one.reason.clone()))
-            .collect::<Vec<_>>()
-    };
-    report.workloads.iter().flat_map(of).collect()
-}
-
-fn report(cluster: &Cluster, pods: impl Iterator<Item = RunningPod>) -> Report {
-    let mut census = Census::default();
-    for pod in pods {
-        census.put(pod);
-    }
-    let created = HashMap::from([("shop/inst".to_owned(), "2026-01-01T00:00:00Z".parse().expect("a time"))]);
-    let catalogue = cluster.catalogue();
-    let around = Around { catalogue: &catalogue, settings: &cluster.settings };
-    count::report(&census, &Known { around, created: &created, is_selected: &|_, _, _| true })
+fn states(cluster: &Cluster, pods: &[Value]) -> Vec<Row> {
+    rows(&report(cluster, pods.iter().filter_map(RunningPod::read)))
 }
 
 #[test]
@@ -144,48 +116,6 @@ fn states_that_are_not_a_matter_of_the_present_configuration() {
     let expected =
         expected.map(|(name, state, reason)| ("java", name.to_owned(), state, reason.map(str::to_owned)));
     assert_eq!(found, expected);
-}
-
-#[test]
-fn pods_are_counted_by_workload_and_by_instrumentation() {
-    let (before, now) = (Cluster::new(ENDPOINT), Cluster::new("http://other:4317"));
-    let of = |mut pod: Value, deployment: &str, number: usize| {
-        let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": format!("{deployment}-5d"),
-            "uid": deployment, "controller": true});
-        pod["metadata"]["name"] = json!(format!("{deployment}-5d-{number}"));
-        pod["metadata"]["uid"] = json!(format!("{deployment}-{number}"));
-        pod["metadata"]["labels"]["pod-template-hash"] = json!("5d");
-        pod["metadata"]["ownerReferences"] = json!([owner]);
-        pod
-    };
-    let two = ["java", "nodejs"];
-    let mut pods = Vec::new();
-    for number in 0..3 {
-        pods.push(of(before.injected(pod(&two)), "old", number));
-        pods.push(of(now.injected(pod(&two)), "new", number));
-    }
-    pods.push(of(pod(&two), "old", 3));
-    let unread = RunningPod::of_metadata(&of(pod(&two), "new", 3)["metadata"]).expect("a running pod");
-    let report = report(&now, pods.iter().filter_map(RunningPod::read).chain([unread]));
-
-    let [instrumentation] = &report.instrumentations[..] else { panic!("{report:?}") };
-    let counts = json!({"matched": 8, "injected": 3, "stale": 3, "missed": 1, "skipped": 0, "foreign": 0,
-        "unconfirmed": 1});
-    assert_eq!(json!(instrumentation.pods), counts, "once for both languages");
-    assert_eq!(
-        json!(instrumentation.workloads),
-        json!([{"namespace": "shop", "kind": "Deployment", "name": "old", "stale": 3, "missed": 1,
-            "reason": "ConfigurationChanged"}])
-    );
-    let rows: Vec<_> =
-        report.workloads.iter().map(|row| (&*row.workload.name, row.pods, row.state)).collect();
-    assert_eq!(rows, [("new", 4, State::Unconfirmed), ("old", 4, State::Missed)]);
-    assert_eq!(
-        report.workloads[1].command.as_deref(),
-        Some("kubectl rollout restart deployment/old -n shop")
-    );
-    assert_eq!(report.workloads[0].command, None);
-    assert_eq!(count::sentence(instrumentation.pods), "8 pods: 3 injected, 1 unconfirmed, 3 stale, 1 missed");
 }
 
 #[test]

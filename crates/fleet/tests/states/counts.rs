@@ -1,0 +1,168 @@
+//! How pods are counted, also for a user who may not read everything.
+
+use crate::support::{Cluster, ENDPOINT, pod, report, report_with, rows};
+use otel_webhook_fleet::{
+    count,
+    doubts::{Doubts, NoDoubts, Separated},
+    pod::RunningPod,
+    state::State,
+};
+use otel_webhook_inject::Finding;
+use serde_json::{Value, json};
+
+#[test]
+fn pods_are_counted_by_workload_and_by_instrumentation() {
+    let (before, now) = (Cluster::new(ENDPOINT), Cluster::new("http://other:4317"));
+    let of = |mut pod: Value, deployment: &str, number: usize| {
+        let owner = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": format!("{deployment}-5d"),
+            "uid": deployment, "controller": true});
+        pod["metadata"]["name"] = json!(format!("{deployment}-5d-{number}"));
+        pod["metadata"]["uid"] = json!(format!("{deployment}-{number}"));
+        pod["metadata"]["labels"]["pod-template-hash"] = json!("5d");
+        pod["metadata"]["ownerReferences"] = json!([owner]);
+        pod
+    };
+    let two = ["java", "nodejs"];
+    let mut pods = Vec::new();
+    for number in 0..3 {
+        pods.push(of(before.injected(pod(&two)), "old", number));
+        pods.push(of(now.injected(pod(&two)), "new", number));
+    }
+    pods.push(of(pod(&two), "old", 3));
+    let unread = RunningPod::of_metadata(&of(pod(&two), "new", 3)["metadata"]).expect("a running pod");
+    let report = report(&now, pods.iter().filter_map(RunningPod::read).chain([unread]));
+
+    let [instrumentation] = &report.instrumentations[..] else { panic!("{report:?}") };
+    let counts = json!({"matched": 8, "injected": 3, "stale": 3, "missed": 1, "skipped": 0, "foreign": 0,
+        "unconfirmed": 1});
+    assert_eq!(json!(instrumentation.pods), counts, "once for both languages");
+    assert_eq!(
+        json!(instrumentation.workloads),
+        json!([{"namespace": "shop", "kind": "Deployment", "name": "old", "stale": 3, "missed": 1,
+            "reason": "WebhookNotReached"}])
+    );
+    let rows: Vec<_> =
+        report.workloads.iter().map(|row| (&*row.workload.name, row.pods, row.state)).collect();
+    assert_eq!(rows, [("new", 4, State::Unconfirmed), ("old", 4, State::Missed)]);
+    assert_eq!(
+        report.workloads[1].command.as_deref(),
+        Some("kubectl rollout restart deployment/old -n shop")
+    );
+    assert_eq!(report.workloads[0].command, None);
+    assert_eq!(count::sentence(instrumentation.pods), "8 pods: 3 injected, 1 unconfirmed, 3 stale, 1 missed");
+}
+
+/// Nothing is readable but the Instrumentation of the pod.
+struct Unreadable {
+    /// Whether the result for Java depends on something else.
+    java: bool,
+    /// Whether the annotations of the namespace are not readable.
+    namespace: bool,
+}
+
+impl Doubts for Unreadable {
+    fn separate(&self, _: &str, mut findings: Vec<Finding>) -> Separated {
+        let why = || "it is hidden".to_owned();
+        let is_certain = |finding: &Finding| !(self.java && finding.language == "java");
+        let unknown = if findings.iter().all(is_certain) { Vec::new() } else { vec![("java", why())] };
+        findings.retain(is_certain);
+        Separated { certain: findings, unknown, others: self.namespace.then(why) }
+    }
+
+    fn configurations(&self) -> Option<&str> {
+        Some("the flags are hidden")
+    }
+}
+
+#[test]
+fn what_depends_on_something_unreadable_is_unconfirmed() {
+    let (before, now) = (Cluster::new(ENDPOINT), Cluster::new("http://other:4317"));
+    let named = |mut pod: Value, name: &str| {
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"]["uid"] = json!(name);
+        pod
+    };
+    let mut opted_out = named(before.injected(pod(&["nodejs"])), "f-by-namespace");
+    let inject = "instrumentation.opentelemetry.io/inject-nodejs";
+    opted_out["metadata"]["annotations"].as_object_mut().expect("some").remove(inject);
+    let pods = [
+        named(pod(&["java"]), "a-missed"),
+        named(now.injected(pod(&["java"])), "b-injected"),
+        named(before.injected(pod(&["java"])), "c-stale"),
+        named(before.injected(pod(&["nodejs"])), "d-stale"),
+        named(pod(&["nodejs"]), "e-missed"),
+        opted_out,
+    ];
+    let found = |java, namespace| {
+        let pods = pods.iter().filter_map(RunningPod::read);
+        let report = report_with(&now, pods, true, &Unreadable { java, namespace });
+        let rows = rows(&report).into_iter();
+        rows.map(|(_, name, state, reason)| (name, state, reason.unwrap_or_default())).collect::<Vec<_>>()
+    };
+    let all = |expected: [(&str, State, &str); 6]| {
+        expected.map(|(name, state, reason)| (name.to_owned(), state, reason.to_owned()))
+    };
+    let unconfirmed = State::Unconfirmed;
+    let (unread, missed) = ("NotReadable", "WebhookNotReached");
+    let flags_alone = [
+        ("a-missed", State::Missed, missed),
+        ("b-injected", State::Injected, ""),
+        ("c-stale", unconfirmed, unread),
+        ("d-stale", unconfirmed, unread),
+        ("e-missed", State::Missed, missed),
+        ("f-by-namespace", State::Stale, "NotOptedIn"),
+    ];
+    assert_eq!(found(false, false), all(flags_alone));
+    let more = [
+        ("a-missed", unconfirmed, unread),
+        ("b-injected", unconfirmed, unread),
+        ("c-stale", unconfirmed, unread),
+        ("d-stale", unconfirmed, unread),
+        ("e-missed", State::Missed, missed),
+        ("f-by-namespace", unconfirmed, unread),
+    ];
+    assert_eq!(found(true, true), all(more));
+}
+
+#[test]
+fn a_pod_that_would_not_reach_the_webhook_is_not_to_be_restarted() {
+    let (before, now) = (Cluster::new(ENDPOINT), Cluster::new("http://other:4317"));
+    for pod in [pod(&["java"]), before.injected(pod(&["java"]))] {
+        let pods = |is_selected| {
+            let mut pod = pod.clone();
+            pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet",
+                "name": "db", "uid": "db", "controller": true}]);
+            let running = RunningPod::read(&pod).into_iter();
+            report_with(&now, running, is_selected, &NoDoubts).workloads.remove(0)
+        };
+        assert!(pods(true).command.is_some());
+        let row = pods(false);
+        assert!(row.state.is_outdated(), "{row:?}");
+        assert_eq!((row.languages[0].reason.as_deref(), row.command), (Some("NotSelected"), None));
+    }
+}
+
+#[test]
+fn the_order_of_pods_does_not_matter() {
+    let (before, now) = (Cluster::new(ENDPOINT), Cluster::new("http://other:4317"));
+    let of = |mut pod: Value, name: &str| {
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"]["uid"] = json!(name);
+        pod["metadata"]["labels"] = json!({"controller-revision-hash": name});
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet",
+            "name": "db", "uid": "db", "controller": true}]);
+        pod
+    };
+    let mut young = of(pod(&["java"]), "db-2");
+    young["metadata"]["creationTimestamp"] = json!("2026-12-01T00:00:00Z");
+    let mut old = of(pod(&["java"]), "db-1");
+    old["metadata"]["creationTimestamp"] = json!("2025-12-01T00:00:00Z");
+    let mut pods = [of(before.injected(pod(&["java"])), "db-0"), old, young];
+    let forward = report(&now, pods.iter().filter_map(RunningPod::read));
+    pods.reverse();
+    assert_eq!(forward, report(&now, pods.iter().filter_map(RunningPod::read)));
+    let row = &forward.workloads[0].languages[0];
+    assert_eq!(row.reason.as_deref(), Some("OlderThanInstrumentation"), "the first of two reasons");
+    assert_eq!(row.since.map(|since| since.to_string()).as_deref(), Some("2025-12-01T00:00:00Z"));
+    assert_eq!(forward.instrumentations[0].workloads[0].reason, "OlderThanInstrumentation");
+}

@@ -1,0 +1,5 @@
+//! States of running pods, and how they are counted.
+
+mod counts;
+mod pods;
+mod support;
