@@ -24,6 +24,7 @@ mod output;
 mod parts;
 mod rbac;
 mod serve;
+mod status;
 mod stream;
 mod tls;
 mod validate;
@@ -74,6 +75,9 @@ enum Command {
     /// Check whether the webhook works in a cluster, and preview what it would change
     #[command(after_help = check::EXAMPLES)]
     Check(Box<check::CheckArgs>),
+    /// Show which running pods of a cluster are injected, stale or missed, why, and how to bring them up to date
+    #[command(after_help = status::EXAMPLES)]
+    Status(Box<status::StatusArgs>),
     /// Print the CustomResourceDefinition (CRD) of Instrumentation
     Crd {
         /// Output format
@@ -118,6 +122,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Certs(args) => certs::run(args),
         Command::Rbac(args) => rbac::run(args),
         Command::Check(args) => check::run(args),
+        Command::Status(args) => status::run(args),
         Command::Crd { output } => {
             let text = match output {
                 Format::Yaml => crd_yaml(),

@@ -39,8 +39,8 @@ use super::{
     cluster::{
         account::Account,
         facts::Facts,
-        known::Flags,
-        reader::{ClusterFlags, ClusterReader, NotTold},
+        flags::ClusterFlags,
+        reader::{ClusterReader, NotTold},
     },
     failure::Failure,
     flags::InjectionFlags,
@@ -165,7 +165,7 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     }
     let cluster = ClusterReader::connect(&args.cluster).await?;
     let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
-    let flags = Flags { injection: args.flags(&facts), unread: args.unread_flags(&facts) };
+    let flags = facts.flags(&args.injection, args.own_flags);
     let mut survey = survey::take(&cluster, args.namespace.as_deref(), flags).await;
     survey.is_registration_unread = !facts.is_registration_told;
     if let Some(name) = args.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
@@ -227,18 +227,6 @@ impl CheckArgs {
         let flags = facts.running.as_ref().and_then(|running| running.flags.as_ref().ok());
         let needs = permissions::needs(flags.and_then(|flags| flags.managed.as_ref()));
         permissions::results(account, &gather::answers(cluster, account, needs).await)
-    }
-
-    /// Returns the injection flags that the results are based on.
-    fn flags<'a>(&'a self, facts: &'a Facts) -> &'a InjectionFlags {
-        let running = facts.running.as_ref().filter(|_| !self.own_flags);
-        let found = running.and_then(|running| running.flags.as_ref().ok());
-        found.map_or(&self.injection, |flags| &flags.injection)
-    }
-
-    /// Returns why the webhook's flags are unknown, unless those of this command are to be used.
-    fn unread_flags(&self, facts: &Facts) -> Option<String> {
-        facts.unread_flags().filter(|_| !self.own_flags)
     }
 
     fn settings(&self, facts: &Facts) -> CheckResult {

@@ -1,8 +1,9 @@
-//! A cluster as `check` and `explain` see it: read once, with the permissions of the user.
+//! A cluster as `check`, `explain` and `status` see it: read once, with the permissions of the user.
 //!
 //! ```text
 //! reader ──> facts    webhook configurations, Services, the webhook's own pods and flags
 //!        └─> known    namespaces, Instrumentations, limits ──> the decision about a new pod
+//! facts + known ──> caveats   what the results do not know
 //! ```
 
 #![cfg_attr(
@@ -14,7 +15,9 @@
 )]
 
 pub mod account;
+pub mod caveats;
 pub mod facts;
+pub mod flags;
 pub mod known;
 pub mod object;
 pub mod owners;

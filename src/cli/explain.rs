@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    cluster::reader::{ClusterFlags, ClusterReader},
+    cluster::{flags::ClusterFlags, reader::ClusterReader},
     failure::Failure,
     flags::InjectionFlags,
     output::ReportFlags,

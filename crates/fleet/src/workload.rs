@@ -33,6 +33,15 @@ impl Workload {
         }
     }
 
+    /// Says what brings its pods up to date where no command does it.
+    pub fn by_hand(&self) -> &'static str {
+        match &*self.kind {
+            "Job" | "CronJob" => "pods of a run are not replaced; the next run gets new pods",
+            "Pod" => "it has no controller; delete it and create it again",
+            _ => "delete its pods one after another, so that their controller creates them again",
+        }
+    }
+
     /// Kind and name as kubectl takes them, such as `deployment/order`.
     pub fn argument(&self) -> String {
         format!("{}/{}", self.kind.to_lowercase(), self.name)

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::result::{CheckResult, Level};
-use crate::cli::{cluster::reader::ClusterFlags, failure::Failure, output::ReportFlags};
+use crate::cli::{cluster::flags::ClusterFlags, failure::Failure, output::ReportFlags};
 use otel_webhook_review::one_line;
 
 /// Writes the commands. While the webhook does not work, restarts would be in vain: then the failures are written to
@@ -23,11 +23,12 @@ pub fn write(
     if !failures.is_empty() {
         return Ok(ExitCode::from(1));
     }
-    report.write(ExitCode::SUCCESS, || commands(results, &cluster.kubectl()), || [])
+    report.write(ExitCode::SUCCESS, || commands(results, |command| cluster.complete(command)), || [])
 }
 
-/// Returns the commands of each object once, and comments about the pods that no command replaces.
-fn commands(results: &[CheckResult], kubectl: &str) -> String {
+/// Returns the commands of each object once, each with the flags of the cluster, and comments about the pods that no
+/// command replaces.
+fn commands(results: &[CheckResult], complete: impl Fn(&str) -> String) -> String {
     let mut done = Vec::new();
     let mut lines = Vec::new();
     for result in results.iter().filter(|result| result.code.is_of_running_pods()) {
@@ -38,7 +39,7 @@ fn commands(results: &[CheckResult], kubectl: &str) -> String {
         if let (true, Some(advice)) = (result.commands.is_empty(), &result.advice) {
             lines.push(one_line(format!("# {subject}: {advice}")));
         }
-        lines.extend(result.commands.iter().map(|command| command.replacen("kubectl", kubectl, 1)));
+        lines.extend(result.commands.iter().map(|command| complete(command)));
     }
     lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
 }
@@ -64,9 +65,9 @@ mod tests {
             about(Code::RunningOutdated, "paused", &[]),
             about(Code::RequestInVain, "other", &[]),
         ];
-        let expected = "kubectl --context 'it'\\''s' rollout restart deployment/a -n shop\n\
-                        kubectl --context 'it'\\''s' rollout status deployment/a -n shop\n\
+        let expected = "kubectl rollout restart deployment/a -n shop --context c\n\
+                        kubectl rollout status deployment/a -n shop --context c\n\
                         # Deployment shop/paused: do it by hand\n";
-        assert_eq!(commands(&results, "kubectl --context 'it'\\''s'"), expected);
+        assert_eq!(commands(&results, |command| format!("{command} --context c")), expected);
     }
 }

@@ -9,10 +9,14 @@ use k8s_openapi::api::{
 };
 
 use super::{
+    known::Flags,
     reader::{Asked, ClusterReader, NotTold},
     running::{self, Pod, Running},
 };
-use crate::registration::{Backend, Registration};
+use crate::{
+    cli::flags::InjectionFlags,
+    registration::{Backend, Registration},
+};
 
 /// The Service of a webhook, as the cluster has it.
 #[derive(Debug)]
@@ -86,6 +90,17 @@ impl Facts {
         let pods = cluster.list::<Pod>(Some(namespace), Some(&pairs.join(","))).await;
         let pods = self.told(pods);
         self.running = self.running.take().or_else(|| running::newest(&pods));
+    }
+
+    /// Returns the injection flags that results are based on: those of the webhook's pods, unless those of the
+    /// command are to be used or stand in for them.
+    pub fn flags<'f>(&'f self, own: &'f InjectionFlags, own_flags: bool) -> Flags<'f> {
+        let running = self.running.as_ref().filter(|_| !own_flags);
+        let found = running.and_then(|running| running.flags.as_ref().ok());
+        Flags {
+            injection: found.map_or(own, |flags| &flags.injection),
+            unread: self.unread_flags().filter(|_| !own_flags),
+        }
     }
 
     /// Returns why the webhook's flags are unknown; none if they are known, or if no webhook was found.

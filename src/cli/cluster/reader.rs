@@ -3,43 +3,30 @@
 //! A missing permission is a result too, so that the command continues.
 
 mod kinds;
-mod kubectl;
 
-use std::{net::IpAddr, path::PathBuf};
+use std::net::IpAddr;
 
-use clap::Args;
 use hyper_util::client::proxy::matcher::Matcher;
 use kube::{
     Api, Client, Config,
     api::{GetParams, ListParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
     core::{ApiResource, DynamicObject, Request, Resource, Status},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use super::flags::ClusterFlags;
 use crate::cli::failure::Failure;
 
 /// How many objects are read at a time.
 const PAGE: u32 = 250;
 
-/// Flags of the cluster and the user.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Cluster")]
-pub struct ClusterFlags {
-    /// Path of the kubeconfig; defaults to $KUBECONFIG, ~/.kube/config, or the service account of the pod
-    #[arg(long, env = "OTEL_WEBHOOK_KUBECONFIG", value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
-
-    /// Context of the kubeconfig; defaults to the current context
-    #[arg(long, env = "OTEL_WEBHOOK_CONTEXT", value_name = "NAME")]
-    context: Option<String>,
-}
-
 /// Reads objects of a cluster.
 #[derive(Clone)]
 pub struct ClusterReader {
     client: Client,
+    /// The context, or the address of the cluster if there is none.
+    pub name: String,
     /// The namespace of the context, or of the service account.
     pub namespace: String,
 }
@@ -92,7 +79,7 @@ impl ClusterReader {
             Err(kube::Error::Api(status)) if status.code == 403 => {}
             Err(problem) => return Err(unreachable(&format!("{url}: {}", Told(&problem)))),
         }
-        Ok(Self { client, namespace })
+        Ok(Self { client, name: flags.name().unwrap_or_else(|| url.to_string()), namespace })
     }
 
     /// Returns an object, if it exists.
@@ -226,20 +213,6 @@ pub enum Part {
     Whole,
     /// Only its metadata.
     Metadata,
-}
-
-impl ClusterFlags {
-    async fn config(&self) -> Result<Config, String> {
-        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        if let Some(file) = &self.kubeconfig {
-            let config = Kubeconfig::read_from(file).map_err(|error| error.to_string())?;
-            return Config::from_custom_kubeconfig(config, &options).await.map_err(|error| error.to_string());
-        }
-        if self.context.is_some() {
-            return Config::from_kubeconfig(&options).await.map_err(|error| error.to_string());
-        }
-        Config::infer().await.map_err(|error| error.to_string())
-    }
 }
 
 /// Returns whether the proxy comes from the environment and not from the kubeconfig.

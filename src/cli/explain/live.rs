@@ -13,12 +13,13 @@ use super::{
 };
 use crate::cli::{
     cluster::{
-        facts::{Facts, ServiceFacts},
-        known::{Flags, Known},
+        caveats::{caveats, not_readable},
+        facts::Facts,
+        known::Known,
         object::{labels, own_languages, text, typed},
         owners::{Owners, controller},
         pods::{self, RunningPod},
-        reader::{Asked, ClusterReader, NotTold, Part},
+        reader::{Asked, ClusterReader, Part},
     },
     failure::Failure,
     flags::InjectionFlags,
@@ -62,12 +63,7 @@ struct World {
 pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<Answer, Failure> {
     let namespace = &*question.namespace;
     let facts = Facts::gather(cluster, question.configurations).await;
-    let running = facts.running.as_ref().filter(|_| !question.own_flags);
-    let injection = running.and_then(|running| running.flags.as_ref().ok());
-    let flags = Flags {
-        injection: injection.map_or(question.injection, |flags| &flags.injection),
-        unread: facts.unread_flags().filter(|_| !question.own_flags),
-    };
+    let flags = facts.flags(question.injection, question.own_flags);
     let mut known = Known::list(cluster, Some(namespace), flags).await;
     if known.namespaces.is_empty() && !known.unread.namespaces {
         return Err(Failure::unreadable(format!("namespace \"{namespace}\" not found")));
@@ -103,27 +99,6 @@ async fn learn(cluster: &ClusterReader, known: &mut Known, namespace: &str, obje
     if !named.is_empty() {
         known.learn(cluster, named).await;
     }
-}
-
-/// Returns what is not known, or not working, for all workloads.
-fn caveats(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
-    let assumed = facts.why_assumed().filter(|_| !own_flags);
-    let assumed = assumed.map(|why| format!("{why}; the results are based on the flags of this command"));
-    let request = facts.not_told.first().filter(|_| !facts.is_registration_told);
-    let registration = request.map(|NotTold { question, .. }| {
-        format!("whether API servers send pods to the webhook is not readable by you ({question})")
-    });
-    let outages = facts.services.iter().filter_map(ServiceFacts::outage);
-    assumed
-        .into_iter()
-        .chain(registration)
-        .chain(outages)
-        .chain(known.not_told.iter().map(not_readable))
-        .collect()
-}
-
-fn not_readable(NotTold { question, problem }: &NotTold) -> String {
-    format!("not readable by you ({question}): {problem}")
 }
 
 /// Reads the running pods of a namespace.

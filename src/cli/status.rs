@@ -1,0 +1,145 @@
+//! `status`: which running pods are injected, stale or missed, why, and how to bring them up to date.
+//!
+//! ```text
+//! each cluster ── read once, pods in pages ──> census ── fleet::count ──> report ──> text or JSON
+//! ```
+
+mod read;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use jiff::Timestamp;
+
+use super::{
+    cluster::flags::{ClusterFlags, ClustersFlags},
+    failure::Failure,
+    flags::InjectionFlags,
+    output::ReportFlags,
+};
+use otel_webhook_fleet::report::{ClusterReport, Report};
+use read::Question;
+
+/// Flags of `status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Show only the pods of this namespace
+    #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster")]
+    namespace: Option<String>,
+
+    #[command(flatten)]
+    clusters: ClustersFlags,
+
+    /// Name of the webhook configurations; may be repeated; by default, they are found by the names of their
+    /// webhooks
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
+        value_name = "NAME",
+        value_delimiter = ',',
+        help_heading = "Cluster"
+    )]
+    webhook_configuration: Vec<String>,
+
+    #[command(flatten)]
+    report: ReportFlags,
+
+    /// Show only the workloads with stale or missed pods
+    #[arg(long, help_heading = "Output")]
+    outdated: bool,
+
+    /// Exit with status 1 if any pod is stale or missed
+    #[arg(long, help_heading = "Output")]
+    strict: bool,
+
+    /// Use the injection flags of this command instead of those of the webhook's pods
+    #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
+    own_flags: bool,
+
+    #[command(flatten)]
+    injection: InjectionFlags,
+}
+
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  Show the pods of the whole cluster:
+    otel-webhook status
+  Show what is to be restarted in a namespace:
+    otel-webhook status -n shop --outdated
+  Show several clusters, as one JSON object for each:
+    otel-webhook status --context staging,production -o json
+  Wait in a pipeline until all pods have the present configuration:
+    until otel-webhook status -n shop --strict; do sleep 10; done
+
+States, from the best to the worst:
+  injected     it has the agent, with the present configuration
+  skipped      it opts in and has no agent, and a new pod would not get one either
+  foreign      another injector, such as the operator, has injected it
+  unconfirmed  whether it is up to date is not known
+  stale        it has the agent, but a new pod would get another configuration or none
+  missed       it has no agent, and a new pod would get one
+
+Exit status: 0; 1 with --strict if any pod is stale or missed; 2 if a cluster cannot be reached or its pods are not
+readable by you.";
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// If the cluster cannot be read, or the report cannot be written.
+pub fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let (mut reports, is_all_read) = runtime.map_err(Failure::failed)?.block_on(read_all(args))?;
+    let is_outdated =
+        reports.iter().flat_map(|cluster| &cluster.report.workloads).any(|row| row.state.is_outdated());
+    if args.outdated {
+        for cluster in &mut reports {
+            cluster.report.workloads.retain(|row| row.state.is_outdated());
+        }
+    }
+    let code = match (is_all_read, args.strict && is_outdated) {
+        (false, _) => 2,
+        (true, is_bad) => u8::from(is_bad),
+    };
+    args.report.write(
+        ExitCode::from(code),
+        || text::text(&reports, args.outdated),
+        || reports.iter().map(|cluster| serde_json::json!(cluster)),
+    )
+}
+
+/// Reads the clusters one after another. Of several, one that cannot be read does not keep the others from being
+/// reported.
+async fn read_all(args: &StatusArgs) -> Result<(Vec<ClusterReport>, bool), Failure> {
+    let question = Question {
+        namespace: args.namespace.as_deref(),
+        configurations: &args.webhook_configuration,
+        injection: &args.injection,
+        own_flags: args.own_flags,
+    };
+    let clusters = args.clusters.each();
+    let is_alone = clusters.len() == 1;
+    let (mut reports, mut is_all_read) = (Vec::new(), true);
+    for cluster in &clusters {
+        match read::read(cluster, &question).await {
+            Ok(report) => reports.push(report),
+            Err(failure) if is_alone => return Err(failure),
+            Err(failure) => {
+                is_all_read = false;
+                reports.push(unread(cluster, &failure));
+            }
+        }
+    }
+    Ok((reports, is_all_read))
+}
+
+/// Returns the report of a cluster that cannot be read.
+fn unread(cluster: &ClusterFlags, failure: &Failure) -> ClusterReport {
+    ClusterReport {
+        cluster: cluster.name().unwrap_or_default(),
+        taken: Timestamp::now(),
+        incomplete: vec![failure.to_string()],
+        report: Report::default(),
+    }
+}

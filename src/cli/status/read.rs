@@ -1,0 +1,144 @@
+//! Reads a cluster, and counts its pods.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, HashMap},
+};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::ApiResource;
+
+use crate::cli::{
+    cluster::{
+        caveats::{caveats, not_readable},
+        facts::Facts,
+        flags::ClusterFlags,
+        known::Known,
+        reader::{ClusterReader, Part},
+        unread::{Unread, Unsure},
+    },
+    failure::Failure,
+    flags::InjectionFlags,
+};
+use otel_webhook_fleet::{
+    census::Census,
+    count,
+    doubts::{Doubts, Separated},
+    next::Around,
+    pod::RunningPod,
+    report::{ClusterReport, Report},
+};
+use otel_webhook_inject::Finding;
+
+/// What is read, and with which flags.
+pub struct Question<'q> {
+    /// The namespace; none for all.
+    pub namespace: Option<&'q str>,
+    /// Names of the webhook configurations.
+    pub configurations: &'q [String],
+    /// The injection flags of the command.
+    pub injection: &'q InjectionFlags,
+    /// Whether they are used instead of the webhook's.
+    pub own_flags: bool,
+}
+
+/// Reads a cluster with the permissions of the user.
+///
+/// # Errors
+/// If it cannot be reached, the namespace does not exist, or the pods are not readable.
+pub async fn read(flags: &ClusterFlags, question: &Question<'_>) -> Result<ClusterReport, Failure> {
+    let Question { namespace: scope, configurations, injection, own_flags } = *question;
+    let cluster = ClusterReader::connect(flags).await?;
+    let facts = Facts::gather(&cluster, configurations).await;
+    let mut known = Known::list(&cluster, scope, facts.flags(injection, own_flags)).await;
+    if let Some(name) = scope.filter(|_| known.namespaces.is_empty() && !known.unread.namespaces) {
+        return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
+    }
+    let taken = Timestamp::now();
+    let census = pods(&cluster, scope).await?;
+    let (mut report, named) = count(&census, &facts, &known);
+    // Pods may name Instrumentations of namespaces that were not listed yet.
+    if !named.is_empty() && known.learn(&cluster, named).await {
+        (report, _) = count(&census, &facts, &known);
+    }
+    for row in &mut report.workloads {
+        row.command = row.command.as_ref().map(|command| flags.complete(command));
+    }
+    let incomplete = incomplete(&facts, &known, own_flags);
+    Ok(ClusterReport { cluster: cluster.name, taken, incomplete, report })
+}
+
+/// Lists the pods. Each is reduced as its page arrives.
+async fn pods(cluster: &ClusterReader, scope: Option<&str>) -> Result<Census, Failure> {
+    let mut census = Census::default();
+    let take = |pod| {
+        if let Some(pod) = RunningPod::read(&pod) {
+            census.put(pod);
+        }
+    };
+    let told = cluster.each(&ApiResource::erase::<Pod>(&()), scope, Part::Whole, take).await;
+    told.map_err(|not_told| {
+        let advice = if scope.is_none() { "; --namespace reads those of one namespace" } else { "" };
+        Failure::unreadable(format!("{}{advice}", not_readable(&not_told)))
+    })?;
+    Ok(census)
+}
+
+/// Counts the pods. Returns the namespaces, too, that have Instrumentations which pods name and which were not listed.
+fn count(census: &Census, facts: &Facts, known: &Known) -> (Report, BTreeSet<String>) {
+    let created = created(known);
+    let is_selected = |namespace: &str, labels: &BTreeMap<String, String>, asks_itself: bool| {
+        let Some(namespace) = known.namespaces.get(namespace).filter(|_| facts.is_registration_told) else {
+            return true;
+        };
+        facts.registration.pods().any(|hook| hook.selects(namespace, labels, asks_itself))
+    };
+    let around = Around { catalogue: &known.snapshot.catalogue, settings: &known.settings };
+    let doubts = NotReadable { unread: &known.unread, named: RefCell::default() };
+    let known = count::Known { around, created: &created, is_selected: &is_selected };
+    let report = count::report_with(census, &known, &doubts);
+    (report, doubts.named.into_inner())
+}
+
+/// Returns when each Instrumentation was created.
+fn created(known: &Known) -> HashMap<String, Timestamp> {
+    let instrumentations = known.instrumentations.iter();
+    let created = instrumentations.filter_map(|((namespace, name), object)| {
+        let created = object["metadata"]["creationTimestamp"].as_str()?.parse().ok()?;
+        Some((format!("{namespace}/{name}"), created))
+    });
+    created.collect()
+}
+
+/// Returns what the report does not know.
+fn incomplete(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
+    let mut incomplete = caveats(facts, known, own_flags);
+    if facts.is_registration_told && facts.registration.pods().next().is_none() {
+        let names = facts.registration.names.join(", ");
+        incomplete.push(format!("no webhook of {names} selects new pods: pods are not injected"));
+    }
+    incomplete
+}
+
+/// What the user may not read, and what has to be listed to know more.
+struct NotReadable<'u> {
+    unread: &'u Unread,
+    /// The namespaces with Instrumentations that pods name and that were not listed.
+    named: RefCell<BTreeSet<String>>,
+}
+
+impl Doubts for NotReadable<'_> {
+    fn separate(&self, namespace: &str, findings: Vec<Finding>) -> Separated {
+        let (certain, unsure) = self.unread.divide(namespace, findings);
+        let named = unsure.iter().filter_map(Unsure::instrumentations_of).map(str::to_owned);
+        self.named.borrow_mut().extend(named);
+        let unknown = unsure.iter().map(|one| (one.language, one.missing.to_string())).collect();
+        let others = self.unread.annotations(namespace).map(|missing| missing.to_string());
+        Separated { certain, unknown, others }
+    }
+
+    fn configurations(&self) -> Option<&str> {
+        self.unread.flags.as_deref()
+    }
+}

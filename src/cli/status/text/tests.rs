@@ -1,0 +1,147 @@
+use super::*;
+use otel_webhook_fleet::{report::Report, workload::Workload};
+
+fn at(text: &str) -> Timestamp {
+    text.parse().expect("a time")
+}
+
+fn counts(states: &[(State, usize)]) -> Counts {
+    let mut counts = Counts::default();
+    for (state, count) in states {
+        (0..*count).for_each(|_| counts.add(*state));
+    }
+    counts
+}
+
+fn language(name: &str, states: &[(State, usize)], reason: Option<(&str, &str)>) -> LanguageRow {
+    LanguageRow {
+        language: name.to_owned(),
+        pods: counts(states),
+        state: states.iter().map(|(state, _)| *state).max().expect("a pod"),
+        reason: reason.map(|(code, _)| code.to_owned()),
+        message: reason.map(|(_, message)| message.to_owned()),
+        instrumentation: Some("shop/default".to_owned()),
+        images: BTreeMap::new(),
+        since: Some(at("2026-11-01T00:00:00Z")),
+    }
+}
+
+fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>, command: Option<&str>) -> WorkloadRow {
+    let state = languages.iter().map(|row| row.state).max().expect("a language");
+    let command = command.map(str::to_owned);
+    WorkloadRow { workload: Workload::new(kind, "shop", name), pods: 3, state, languages, command }
+}
+
+fn cluster(workloads: Vec<WorkloadRow>) -> ClusterReport {
+    ClusterReport {
+        cluster: "staging".to_owned(),
+        taken: at("2026-11-13T00:00:00Z"),
+        incomplete: Vec::new(),
+        report: Report { instrumentations: Vec::new(), workloads },
+    }
+}
+
+const CHANGED: (&str, &str) = ("ConfigurationChanged", "it has changed since");
+const SKIPPED: (&str, &str) = ("InstrumentationNotFound", "not\nfound");
+
+#[test]
+fn the_tables_are_followed_by_reasons_and_commands() {
+    let mut java = language("java", &[(State::Stale, 2), (State::Injected, 1)], Some(CHANGED));
+    java.images = ["registry.example.com/java:2.29.0", "mirror.example.com/java:2.29.0", "java:2.30.0"]
+        .map(|image| (image.to_owned(), 1))
+        .into();
+    let go = language("go", &[(State::Skipped, 3)], Some(SKIPPED));
+    let mut report = cluster(vec![
+        workload(
+            "Deployment",
+            "order",
+            vec![java, go],
+            Some("kubectl rollout restart deployment/order -n shop"),
+        ),
+        workload(
+            "Job",
+            "report",
+            vec![language("java", &[(State::Missed, 1)], Some(("Unknown", "why")))],
+            None,
+        ),
+        workload("StatefulSet", "db", vec![language("java", &[(State::Injected, 3)], None)], None),
+    ]);
+    report.incomplete = vec!["not readable by you (list limitranges)".to_owned()];
+    let pods = counts(&[(State::Injected, 4), (State::Stale, 2), (State::Missed, 1)]);
+    let row = InstrumentationRow {
+        namespace: "shop".to_owned(),
+        name: "default".to_owned(),
+        pods,
+        ..Default::default()
+    };
+    report.report.instrumentations = vec![row];
+    let expected = "\
+warning: not readable by you (list limitranges)
+
+NAMESPACE  NAME     MATCHED  INJECTED  STALE  MISSED  SKIPPED  FOREIGN  UNCONFIRMED
+shop       default  7        4         2      1       0        0        0
+
+NAMESPACE  WORKLOAD          LANGUAGE  STATE     PODS                    AGENT                   REASON                   SINCE
+shop       deployment/order  java      stale     3: 2 stale, 1 injected  2.29.0 (2), 2.30.0 (1)  ConfigurationChanged     12d ago
+shop       deployment/order  go        skipped   3                       -                       InstrumentationNotFound  12d ago
+shop       job/report        java      missed    1                       -                       Unknown                  12d ago
+shop       statefulset/db    java      injected  3                       -                       -                        12d ago
+
+Reasons:
+  ConfigurationChanged: it has changed since (Deployment shop/order)
+  InstrumentationNotFound: not\\nfound (Deployment shop/order)
+  Unknown: why (Job shop/report)
+
+To bring stale and missed pods up to date:
+  kubectl rollout restart deployment/order -n shop
+  # Job shop/report: pods of a run are not replaced; the next run gets new pods
+";
+    assert_eq!(text(&[report], false), expected);
+}
+
+#[test]
+fn several_clusters_have_headings() {
+    let missed = language("java", &[(State::Missed, 1)], Some(("NotSelected", "excluded")));
+    let both = [cluster(Vec::new()), cluster(vec![workload("Deployment", "order", vec![missed], None)])];
+    let text = text(&both, true);
+    let headings = text.lines().filter(|line| *line == "Cluster staging").count();
+    assert_eq!(headings, 2, "{text}");
+    assert!(text.contains("\nNo workload has stale or missed pods.\n"), "{text}");
+    let comment = "  # Deployment shop/order: first let the webhook receive its pods; see NotSelected\n";
+    assert!(text.ends_with(comment), "{text}");
+    let nothing = super::text(&both[..1], false);
+    assert_eq!(nothing, "No running pod opts in or has an agent.\n");
+}
+
+#[test]
+fn each_reason_names_the_first_workloads() {
+    let of = |number: usize| {
+        let row = language("java", &[(State::Stale, 1)], Some(CHANGED));
+        workload("Deployment", &format!("a{number}"), vec![row.clone(), row], Some("restart"))
+    };
+    let lines = reasons(&(0..5).map(of).collect::<Vec<_>>());
+    let expected = "  ConfigurationChanged: it has changed since (Deployment shop/a0, Deployment shop/a1, \
+                    Deployment shop/a2 and 2 more)";
+    assert_eq!(lines, ["Reasons:", expected]);
+    let other = |number: usize| {
+        let message = number.to_string();
+        workload("Pod", "p", vec![language("java", &[(State::Skipped, 1)], Some(("Code", &message)))], None)
+    };
+    let lines = reasons(&(0..60).map(other).collect::<Vec<_>>());
+    assert_eq!(lines.len(), 1 + MOST_REASONS + 1);
+    assert_eq!(lines.last().map(String::as_str), Some("  … and 10 more; -o json has all"));
+}
+
+#[test]
+fn ages_have_one_unit() {
+    let now = at("2026-11-13T00:00:00Z");
+    for (since, expected) in [
+        ("2026-11-13T00:00:01Z", "0s"),
+        ("2026-11-12T23:58:01Z", "119s"),
+        ("2026-11-12T22:00:01Z", "119m"),
+        ("2026-11-11T00:00:01Z", "47h"),
+        ("2026-11-11T00:00:00Z", "2d"),
+    ] {
+        assert_eq!(age(at(since), now), expected);
+    }
+}
