@@ -10,7 +10,6 @@ mod text;
 use std::process::ExitCode;
 
 use clap::Args;
-use jiff::Timestamp;
 
 use super::{
     cluster::flags::{ClusterFlags, ClustersFlags},
@@ -138,7 +137,7 @@ async fn read_all(args: &StatusArgs) -> Result<(Vec<ClusterReport>, bool), Failu
 fn unread(cluster: &ClusterFlags, failure: &Failure) -> ClusterReport {
     ClusterReport {
         cluster: cluster.name().unwrap_or_default(),
-        taken: Timestamp::now(),
+        taken: read::now(),
         incomplete: vec![failure.to_string()],
         report: Report::default(),
     }

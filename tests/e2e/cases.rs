@@ -32,6 +32,7 @@ mod reinvocation;
 mod resources;
 mod reviews;
 mod selection;
+mod status;
 mod tenants;
 mod tokens;
 mod workloads;
@@ -86,6 +87,7 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("each_language_is_injected_as_the_contract_says", languages::each),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
+    ("status_has_each_state_with_its_reason", status::each_state),
     ("explain_equals_the_dry_run_for_every_example", explain::examples),
     ("explain_knows_each_kind_and_its_pods", explain::kinds),
     ("a_developer_is_told_nothing_wrong", explain::developer),

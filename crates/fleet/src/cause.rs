@@ -99,3 +99,51 @@ impl Cause {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Origin;
+    use jiff::Timestamp;
+
+    const DOCUMENT: &str = include_str!("../../../docs/day-two.md");
+
+    fn of(state: State, has: Has<'_>, next: Next<'_>, is_selected: bool) -> &'static str {
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let known =
+            Circumstances { is_selected, created: at(2), instrumentation: Some(at(1)), opts_in_itself: true };
+        Cause::of(state, has, next, None, || known).code
+    }
+
+    #[test]
+    fn each_state_and_each_reason_is_documented() {
+        let agent = |instrumentation| Origin { instrumentation, hash: "v1:00000001" };
+        let other = Origin { hash: "v1:00000002", ..agent("shop/a") };
+        let (has, next) = (Has::Agent(agent("shop/a")), Next::Agent(other));
+        let missed = [
+            Missed::NotSelected,
+            Missed::OlderThanInstrumentation,
+            Missed::WebhookNotReached,
+            Missed::Unknown,
+        ];
+        let found = [
+            (of(State::Stale, has, next, true), "ConfigurationChanged"),
+            (of(State::Stale, has, Next::Agent(agent("shop/b")), true), "OtherInstrumentation"),
+            (of(State::Stale, has, next, false), "NotSelected"),
+            (of(State::Stale, has, Next::Skipped(""), false), "NotOptedIn"),
+            (of(State::Foreign, Has::Foreign, next, true), "OtherInjector"),
+            (of(State::Unconfirmed, has, next, true), "UnknownHash"),
+            (of(State::Unconfirmed, Has::Unread, next, true), "NotRead"),
+            (of(State::Missed, Has::Nothing, next, true), "WebhookNotReached"),
+            (Cause::not_readable("").code, "NotReadable"),
+        ];
+        for (code, expected) in found {
+            assert_eq!(code, expected);
+        }
+        let codes = found.iter().map(|(code, _)| *code).chain(missed.map(Missed::code));
+        let names = State::ALL.iter().map(|state| state.name());
+        for name in codes.chain(names) {
+            assert!(DOCUMENT.contains(&format!("\n| `{name}` |")), "{name} is not in docs/day-two.md");
+        }
+    }
+}

@@ -82,8 +82,7 @@ struct OfInstrumentation {
     outdated: BTreeMap<Workload, (Counts, Worst)>,
 }
 
-/// A state, and the code of its reason. The first code in the order of names stands for a state, so that the order
-/// in which pods are counted does not matter.
+/// A state, and the code of its reason; see [`order`].
 type Worst = (State, Reverse<&'static str>);
 
 /// One language of one pod.
@@ -206,6 +205,12 @@ fn name_of(next: &NextAgent) -> Option<String> {
     }
 }
 
+/// Orders what is found of pods by how bad it is. The first of equally bad ones in the order of names stands for all,
+/// so that the order of pods does not matter.
+fn order<'f>(state: State, cause: &'f Cause, instrumentation: Option<&'f str>) -> impl Ord + 'f {
+    (state, Reverse((cause.code, &*cause.message)), instrumentation.map(Reverse))
+}
+
 impl LanguageTally {
     fn add(&mut self, found: Found, created: Timestamp) {
         self.pods.add(found.state);
@@ -218,11 +223,11 @@ impl LanguageTally {
         } else if state < Some(found.state) {
             self.since = Some(created);
         }
-        // The first reason in the order of names stands for a state; see `Worst`.
-        let order = |state, cause: &Cause| (state, Reverse((cause.code, cause.message.clone())));
-        let is_worst =
-            |(state, cause): &(State, Cause)| order(found.state, &found.cause) > order(*state, cause);
-        if self.worst.as_ref().is_none_or(is_worst) {
+        let is_worst = self.worst.as_ref().is_none_or(|(state, cause)| {
+            let known = order(*state, cause, self.instrumentation.as_deref());
+            order(found.state, &found.cause, found.instrumentation.as_deref()) > known
+        });
+        if is_worst {
             self.worst = Some((found.state, found.cause));
             self.instrumentation = found.instrumentation;
         }

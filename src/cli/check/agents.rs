@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use otel_webhook_fleet::injected;
+use otel_webhook_fleet::{
+    injected,
+    state::{Has, Next, Origin, State},
+};
 use otel_webhook_inject::{
-    Outcome, STATUS,
-    compiled::Freshness,
-    image,
+    Outcome, STATUS, image,
     language::{LANGUAGES, Language},
 };
 
@@ -17,6 +18,8 @@ pub struct Agent {
     pub language: &'static str,
     /// The image of the agent; empty for a language without one.
     pub image: String,
+    /// `namespace/name` of the Instrumentation; empty if the pod has no stamp.
+    pub instrumentation: String,
     /// The hash of the configuration; empty if the pod has no stamp.
     pub hash: String,
 }
@@ -27,8 +30,13 @@ pub fn of_pod(pod: &Value) -> Vec<Agent> {
     let agents = injected::languages(pod).into_iter().map(|(language, _)| {
         let entry =
             stamp.iter().find(|entry| entry["language"] == language && entry["outcome"] == "Injected");
-        let hash = entry.and_then(|entry| entry["hash"].as_str()).unwrap_or_default().to_owned();
-        Agent { language, image: image_of(pod, language), hash }
+        let said = |field: &str| entry.and_then(|entry| entry[field].as_str()).unwrap_or_default().to_owned();
+        Agent {
+            language,
+            image: image_of(pod, language),
+            instrumentation: said("instrumentation"),
+            hash: said("hash"),
+        }
     });
     agents.collect()
 }
@@ -44,8 +52,13 @@ pub fn of_next(pod: &Value, outcome: &Outcome) -> Vec<Agent> {
     // The operations are made for this pod. Without them, the images stay unknown.
     let _ = json_patch::patch(&mut next, &outcome.patch.operations());
     let agent = |language: &&'static Language| {
-        let hash = injected(language)?.hash.to_string();
-        Some(Agent { language: language.name, image: image_of(&next, language.name), hash })
+        let used = injected(language)?;
+        Some(Agent {
+            language: language.name,
+            image: image_of(&next, language.name),
+            instrumentation: used.name.to_string(),
+            hash: used.hash.to_string(),
+        })
     };
     LANGUAGES.iter().filter_map(agent).collect()
 }
@@ -62,19 +75,26 @@ pub fn skipped(pod: &Value) -> Vec<(&'static str, String)> {
 }
 
 impl Agent {
-    /// Returns whether a pod with this agent was injected in another way than new pods are.
+    /// Returns whether a pod with this agent was injected in another way than new pods are; `next` is none if new pods
+    /// get no agent of the language.
     ///
-    /// The hash is of the whole configuration, and is not changed by webhooks that change the registries of images.
-    /// Pods without a comparable hash, such as the operator's, are compared by the version of the image.
-    pub fn is_outdated(&self, next: &Self) -> bool {
-        match Freshness::of(&self.hash, &next.hash) {
-            Freshness::Current => false,
-            Freshness::Stale => true,
-            Freshness::Unknown => {
-                let versions = image::version(&self.image).zip(image::version(&next.image));
-                versions.is_some_and(|(now, next)| now != next)
+    /// The state is that of `status`: the hash is of the whole configuration, and is not changed by webhooks that
+    /// change the registries of images. Pods without a comparable hash, such as the operator's, are compared by the
+    /// version of the image.
+    pub fn is_outdated(&self, next: Option<&Self>) -> bool {
+        let next_state = next.map_or(Next::Skipped(""), |next| Next::Agent(next.origin()));
+        match State::of(Has::Agent(self.origin()), next_state) {
+            State::Injected => false,
+            State::Stale => true,
+            _ => {
+                let next = next.and_then(|next| image::version(&next.image));
+                image::version(&self.image).zip(next).is_some_and(|(now, next)| now != next)
             }
         }
+    }
+
+    fn origin(&self) -> Origin<'_> {
+        Origin { instrumentation: &self.instrumentation, hash: &self.hash }
     }
 
     /// Returns the version of the image, or the whole image if it has none.

@@ -55,7 +55,7 @@ pub async fn read(flags: &ClusterFlags, question: &Question<'_>) -> Result<Clust
     if let Some(name) = scope.filter(|_| known.namespaces.is_empty() && !known.unread.namespaces) {
         return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
     }
-    let taken = Timestamp::now();
+    let taken = now();
     let census = pods(&cluster, scope).await?;
     let (mut report, named) = count(&census, &facts, &known);
     // Pods may name Instrumentations of namespaces that were not listed yet.
@@ -67,6 +67,12 @@ pub async fn read(flags: &ClusterFlags, question: &Question<'_>) -> Result<Clust
     }
     let incomplete = incomplete(&facts, &known, own_flags);
     Ok(ClusterReport { cluster: cluster.name, taken, incomplete, report })
+}
+
+/// Returns the time in whole seconds, like all times of Kubernetes.
+pub fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
 /// Lists the pods. Each is reduced as its page arrives.

@@ -68,7 +68,12 @@ fn each_change_has_a_name() {
 
 #[test]
 fn an_object_has_all_fields() {
-    let agent = |image: &str| Agent { language: "java", image: image.to_owned(), hash: String::new() };
+    let agent = |image: &str| Agent {
+        language: "java",
+        image: image.to_owned(),
+        instrumentation: String::new(),
+        hash: String::new(),
+    };
     let changed = seen("Deployment", "shop", "order").pods(2).has("java", 1).asks("java", Reason::Injected);
     let changed = changed.agent(agent("java:2"), &[(agent("java:1"), 1)]);
     let survey = changed.warned().asks("go", none()).differs(&[21]).collector().survey();

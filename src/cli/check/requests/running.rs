@@ -4,11 +4,12 @@ use super::{
     super::{
         agents::Agent,
         result::{CheckResult, Code},
-        survey::Surveyed,
+        survey::{Next, Surveyed},
     },
     remedy,
     workload::injected,
 };
+use otel_webhook_inject::{Finding, language::LANGUAGES, reason::Reason};
 
 /// Kinds of workloads with short-lived pods.
 const SHORT_LIVED: [&str; 2] = ["Job", "CronJob"];
@@ -67,13 +68,21 @@ fn then(workload: &Surveyed, language: &str, lacking: usize) -> Vec<(String, usi
 /// Returns the result for pods with another version or configuration of an agent than new pods get.
 pub fn outdated(workload: &Surveyed) -> Option<CheckResult> {
     let mut said = Vec::new();
-    for next in &workload.agents {
-        let own = workload.pods.agents.iter().filter(|(agent, _)| agent.language == next.language);
+    for language in LANGUAGES.iter().map(|row| row.name) {
+        let next = workload.agents.iter().find(|agent| agent.language == language);
+        if next.is_none() && !is_none_certain(workload) {
+            continue;
+        }
+        let own = workload.pods.agents.iter().filter(|(agent, _)| agent.language == language);
         let outdated: Vec<(&Agent, usize)> =
             own.filter(|(agent, _)| agent.is_outdated(next)).map(|(agent, count)| (agent, *count)).collect();
         let count: usize = outdated.iter().map(|(_, count)| count).sum();
         if count > 0 {
-            said.push(format!("{count} of {} pods {}", workload.pods.count, difference(&outdated, next)));
+            let of = format!("{count} of {} pods", workload.pods.count);
+            said.push(match next {
+                Some(next) => format!("{of} {}", difference(&outdated, next)),
+                None => format!("{of} run with {language}; new pods get none"),
+            });
         }
     }
     if said.is_empty() {
@@ -83,11 +92,31 @@ pub fn outdated(workload: &Surveyed) -> Option<CheckResult> {
     Some(remedy::renew(result, workload))
 }
 
+/// Returns whether new pods certainly get no agent of the other languages. Of an injected pod that shows the template
+/// of its workload this is not known.
+fn is_none_certain(workload: &Surveyed) -> bool {
+    let Next::Decided(findings) = &workload.next else { return false };
+    let shows_itself = |finding: &Finding| matches!(finding.reason, Reason::AlreadyInjected { .. });
+    workload.unsure.is_empty() && !findings.iter().any(shows_itself)
+}
+
 fn difference(outdated: &[(&Agent, usize)], next: &Agent) -> String {
     let mut versions: Vec<_> = outdated.iter().map(|(agent, _)| agent.version()).collect();
     versions.sort_unstable();
     versions.dedup();
     versions.retain(|version| *version != next.version());
+    let mut others: Vec<_> = outdated.iter().map(|(agent, _)| &*agent.instrumentation).collect();
+    others.sort_unstable();
+    others.dedup();
+    others.retain(|name| !name.is_empty() && *name != next.instrumentation);
+    if versions.is_empty() && !others.is_empty() {
+        return format!(
+            "were injected with {} by {}; new pods use {}",
+            next.language,
+            others.join(" and "),
+            next.instrumentation
+        );
+    }
     if versions.is_empty() {
         return format!(
             "were injected with {} as its Instrumentation was configured before; new pods get the present \
@@ -97,3 +126,6 @@ fn difference(outdated: &[(&Agent, usize)], next: &Agent) -> String {
     }
     format!("run with {} {}; new pods get {}", next.language, versions.join(" and "), next.version())
 }
+
+#[cfg(test)]
+mod tests;

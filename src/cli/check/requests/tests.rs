@@ -162,6 +162,7 @@ fn agents_of_another_version_or_configuration_are_reported() {
     let agent = |version: &str, hash: &str| Agent {
         language: "java",
         image: format!("registry/java:{version}"),
+        instrumentation: "shop/default".to_owned(),
         hash: hash.to_owned(),
     };
     let (next, before) = (agent("2.9.0", "v1:0000000b"), agent("2.4.0", "v1:0000000a"));

@@ -1,0 +1,251 @@
+//! `otel-webhook status`: pods in each state, with the reasons that it gives, and what `check` says of them.
+
+use std::{collections::BTreeMap, fs};
+
+use jiff::Timestamp;
+use otel_webhook_testkit::{cluster::created::Created, until::until};
+use serde_json::{Value, json};
+
+use super::check::{Checked, check, run_as};
+use crate::cluster::{Cluster, LIMIT, asking, java, template};
+use crate::registration;
+
+const NAMESPACE: &str = "day-two";
+
+/// The registration of the cluster's own webhook. Other cases have some beside it.
+const FLAGS: [&str; 3] = ["--own-flags", "--webhook-configuration", "otel-webhook"];
+
+pub fn each_state(cluster: &Cluster) {
+    cluster.instrumented_namespace(NAMESPACE);
+    after_the_second_of_the_instrumentation(cluster);
+    let forged = forged(cluster);
+    let stopped = cluster.webhook.stop();
+    cluster.apply(&deployment("missed", &template("missed")));
+    cluster.pods_of(NAMESPACE, "app=missed", 2);
+    cluster.create(NAMESPACE, &forged);
+    drop(stopped);
+
+    cluster.apply(&deployment("order", &two_languages("order")));
+    assert!(cluster.pods_of(NAMESPACE, "app=order", 2).iter().all(Created::is_injected));
+    cluster.create(NAMESPACE, &by_the_operator());
+    cluster.create(NAMESPACE, &asking("out", &[("inject-java", "false")]));
+    cluster.create(NAMESPACE, &asking("silent", &[]));
+    cluster.create(NAMESPACE, &asking("without", &[("inject-java", "nothing")]));
+
+    let expected = [
+        ("missed java", "missed", "WebhookNotReached"),
+        ("order java", "injected", ""),
+        ("order nodejs", "injected", ""),
+        ("by-the-operator java", "foreign", "OtherInjector"),
+        ("forged java", "missed", "WebhookNotReached"),
+        ("without java", "skipped", "InstrumentationNotFound"),
+    ];
+    assert_eq!(states(&status(cluster, &[]).found[0]), all(&expected));
+    agrees_with_check(cluster);
+
+    let endpoint = json!({"exporter": {"endpoint": "http://elsewhere:4317"}});
+    cluster.instrumentation(NAMESPACE, "default", &endpoint);
+    let mut stale = expected;
+    stale[1] = ("order java", "stale", "ConfigurationChanged");
+    stale[2] = ("order nodejs", "stale", "ConfigurationChanged");
+    let changed = status(cluster, &["--strict"]);
+    assert_eq!((states(&changed.found[0]), changed.code), (all(&stale), Some(1)), "{changed:?}");
+    let [instrumentation] = &changed.found[0]["instrumentations"].as_array().expect("a list")[..] else {
+        panic!("{changed:?}")
+    };
+    let counts = json!({"matched": 6, "injected": 0, "stale": 2, "missed": 3, "skipped": 0, "foreign": 1,
+        "unconfirmed": 0});
+    assert_eq!(instrumentation["pods"], counts, "{instrumentation}");
+    assert_eq!(changed.found[0]["incomplete"], json!([]));
+    agrees_with_check(cluster);
+
+    commands_work(cluster, &changed);
+    not_selected(cluster);
+    contexts(cluster);
+    tenant(cluster);
+}
+
+/// Times of creation are whole seconds: within one their order is not known.
+fn after_the_second_of_the_instrumentation(cluster: &Cluster) {
+    let stored = cluster.get(NAMESPACE, &["instrumentations.opentelemetry.io", "default"]);
+    let created = stored["metadata"]["creationTimestamp"].as_str().expect("a time");
+    let created: Timestamp = created.parse().expect("a time");
+    until("the second of the Instrumentation is over", LIMIT, || {
+        (Timestamp::now().as_second() > created.as_second()).then_some(())
+    });
+}
+
+fn deployment(name: &str, template: &Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template}})
+}
+
+/// A template with two containers, one for each language.
+fn two_languages(name: &str) -> Value {
+    let mut template = template(name);
+    let annotations = template["metadata"]["annotations"].as_object_mut().expect("annotations");
+    for (key, value) in
+        [("java-container-names", "app"), ("inject-nodejs", "true"), ("nodejs-container-names", "web")]
+    {
+        annotations.insert(format!("instrumentation.opentelemetry.io/{key}"), value.into());
+    }
+    let web = json!({"name": "web", "image": "registry.example.com/web:1.0"});
+    template["spec"]["containers"].as_array_mut().expect("containers").push(web);
+    template
+}
+
+/// A pod such as the operator makes: with the agent, and without the annotations of this webhook.
+fn by_the_operator() -> Value {
+    let mut pod = java("by-the-operator");
+    let agent = "opentelemetry-auto-instrumentation-java";
+    pod["spec"]["volumes"] = json!([{"name": agent, "emptyDir": {}}]);
+    pod["spec"]["initContainers"] = json!([{"name": agent, "image": "registry.example.com/java:1.0",
+        "volumeMounts": [{"name": agent, "mountPath": "/agent"}]}]);
+    pod["spec"]["containers"][0]["volumeMounts"] = json!([{"name": agent, "mountPath": "/agent"}]);
+    pod
+}
+
+/// A pod with the stamp of another one.
+fn forged(cluster: &Cluster) -> Value {
+    let mut pod = java("forged");
+    pod["metadata"]["annotations"]["otel-webhook/status"] =
+        cluster.dry_run(NAMESPACE, &java("stamped")).status().into();
+    pod
+}
+
+fn status(cluster: &Cluster, more: &[&str]) -> Checked {
+    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
+    run_as("status", kubeconfig, &[&["-n", NAMESPACE], &FLAGS[..], more].concat())
+}
+
+/// The state and the reason of each language, by the workload.
+fn states(report: &Value) -> BTreeMap<String, (String, String)> {
+    let mut states = BTreeMap::new();
+    for workload in report["workloads"].as_array().expect("workloads") {
+        for row in workload["languages"].as_array().expect("languages") {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let name = format!("{} {}", text(&workload["name"]), text(&row["language"]));
+            states.insert(name, (text(&row["state"]), text(&row["reason"])));
+        }
+    }
+    states
+}
+
+fn all(expected: &[(&str, &str, &str)]) -> BTreeMap<String, (String, String)> {
+    let row = |(name, state, reason): &(&str, &str, &str)| {
+        ((*name).to_owned(), ((*state).to_owned(), (*reason).to_owned()))
+    };
+    expected.iter().map(row).collect()
+}
+
+/// A workload has missed pods if and only if `check` finds pods without an agent, and so for stale pods.
+fn agrees_with_check(cluster: &Cluster) {
+    let status = status(cluster, &[]);
+    let checked = check(&cluster.plane, &[&["-n", NAMESPACE], &FLAGS[..]].concat());
+    for workload in status.found[0]["workloads"].as_array().expect("workloads") {
+        let name = &workload["name"];
+        for (state, code) in [("missed", "RunningWithout"), ("stale", "RunningOutdated")] {
+            let rows = workload["languages"].as_array().expect("languages");
+            let is_counted = rows.iter().any(|row| row["pods"][state] != 0);
+            let is_found = |one: &Value| one["code"] == code && &one["object"]["name"] == name;
+            assert_eq!(
+                is_counted,
+                checked.found.iter().any(is_found),
+                "{name} {state}: {workload} {checked:?}"
+            );
+        }
+    }
+}
+
+/// The commands are those of the workloads to restart, and kubectl accepts them.
+fn commands_work(cluster: &Cluster, changed: &Checked) {
+    let outdated = status(cluster, &["--outdated"]);
+    let names = |report: &Value| states(report).into_keys().collect::<Vec<_>>();
+    let expected = ["forged java", "missed java", "order java", "order nodejs"];
+    assert_eq!((names(&outdated.found[0]), outdated.code), (expected.map(str::to_owned).to_vec(), Some(0)));
+    let workloads = changed.found[0]["workloads"].as_array().expect("workloads");
+    let commands: Vec<_> = workloads.iter().filter_map(|row| row["command"].as_str()).collect();
+    assert_eq!(commands.len(), 2, "{commands:?}");
+    for (command, name) in commands.iter().zip(["missed", "order"]) {
+        assert!(command.starts_with(&format!("kubectl rollout restart deployment/{name} -n day-two ")));
+        let words: Vec<_> = command.split(' ').skip(1).collect();
+        let ran = cluster.plane.kubectl(&words);
+        assert!(ran.ok, "{command}: {}", ran.stderr);
+    }
+}
+
+/// A namespace that the registration excludes.
+fn not_selected(cluster: &Cluster) {
+    let name = "day-two-excluded";
+    cluster.create("kube-system", &asking(name, &[("inject-java", "day-two/default")]));
+    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
+    let found = run_as("status", kubeconfig, &[&["-n", "kube-system"], &FLAGS[..]].concat());
+    let expected = ("missed".to_owned(), "NotSelected".to_owned());
+    assert_eq!(states(&found.found[0])["day-two-excluded java"], expected, "{found:?}");
+    let delete = ["delete", "pod", name, "-n", "kube-system", "--grace-period=0", "--force"];
+    assert!(cluster.plane.kubectl(&delete).ok);
+}
+
+/// A report for each context. One that cannot be reached does not hide the others.
+fn contexts(cluster: &Cluster) {
+    let mut config: Value =
+        serde_json::from_str(&fs::read_to_string(cluster.plane.kubeconfig()).expect("a kubeconfig"))
+            .expect("JSON");
+    let context = config["contexts"][0]["context"].clone();
+    let [port] = otel_webhook_testkit::cluster::control_plane::free_ports();
+    let away = json!({"name": "away", "cluster": {"server": format!("https://127.0.0.1:{port}")}});
+    config["clusters"].as_array_mut().expect("clusters").push(away);
+    let user = context["user"].clone();
+    config["contexts"] = json!([{"name": "one", "context": context}, {"name": "two", "context": context},
+        {"name": "gone", "context": {"cluster": "away", "user": user}}]);
+    let path = cluster.plane.dir().join("contexts.kubeconfig");
+    fs::write(&path, config.to_string()).expect("the scratch folder is writable");
+    let of = |contexts: &str| {
+        let flags = ["-n", NAMESPACE, "--context", contexts];
+        run_as("status", path.to_str().expect("UTF-8"), &[&flags[..], &FLAGS[..]].concat())
+    };
+    let both = of("one,two");
+    let names: Vec<_> = both.found.iter().filter_map(|report| report["cluster"].as_str()).collect();
+    assert_eq!((names, both.code), (vec!["one", "two"], Some(0)), "{both:?}");
+    assert_eq!(states(&both.found[0]), states(&both.found[1]));
+    let command = both.found[1]["workloads"].to_string();
+    assert!(command.contains(" -n day-two --kubeconfig ") && command.contains(" --context two"), "{command}");
+
+    let partly = of("one,gone");
+    assert_eq!(partly.code, Some(2), "{partly:?}");
+    let [one, gone] = &partly.found[..] else { panic!("{partly:?}") };
+    assert_eq!(one["incomplete"], json!([]));
+    let why = gone["incomplete"][0].as_str().expect("a sentence");
+    assert!(why.starts_with("cannot connect to a cluster: "), "{why}");
+    let gone = of("gone");
+    assert!(gone.code == Some(2) && gone.found.is_empty(), "{gone:?}");
+    assert!(gone.err.contains("cannot connect to a cluster"), "{gone:?}");
+}
+
+/// A user who may read the pods of the namespace and little else is told what is not known, and nothing wrong.
+fn tenant(cluster: &Cluster) {
+    cluster.apply(&json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "tenant", "namespace": NAMESPACE},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": NAMESPACE}],
+    }));
+    let kubeconfig = registration::write_kubeconfig(&cluster.plane, NAMESPACE, "default");
+    let kubeconfig = kubeconfig.to_str().expect("UTF-8");
+    let seen = until("the role is in effect", LIMIT, || {
+        let seen = run_as("status", kubeconfig, &["-n", NAMESPACE]);
+        (seen.code == Some(0)).then_some(seen)
+    });
+    let incomplete = seen.found[0]["incomplete"].to_string();
+    assert!(incomplete.contains("the webhook's flags are not readable by you"), "{incomplete}");
+    let states = states(&seen.found[0]);
+    let unconfirmed = ("unconfirmed".to_owned(), "NotReadable".to_owned());
+    assert_eq!(states["order java"], unconfirmed, "{states:?}");
+    assert_eq!(states["by-the-operator java"].0, "foreign");
+    assert!(states.values().all(|(state, _)| state != "stale"), "{states:?}");
+
+    let everywhere = run_as("status", kubeconfig, &[]);
+    assert_eq!(everywhere.code, Some(2), "{everywhere:?}");
+    let advice = "; --namespace reads those of one namespace";
+    assert!(everywhere.err.contains("(list pods)") && everywhere.err.contains(advice), "{everywhere:?}");
+}
