@@ -3,6 +3,7 @@
 use otel_webhook_testkit::{objects::items, until::until};
 use serde_json::{Value, json};
 
+use super::status;
 use crate::{
     audit,
     cluster::{Cluster, LIMIT, java},
@@ -41,6 +42,7 @@ pub fn missed_and_stale(_: &Cluster) {
     cluster.instrumentation(SHOP, "default", &json!({"exporter": {"endpoint": "http://other:4317"}}));
     let found = controller.expect(SHOP, "default", &json!({"matched": 103, "stale": 3, "missed": 100}));
     assert_eq!(found["status"]["conditions"][0]["observedGeneration"], found["metadata"]["generation"]);
+    status::agrees_with_controller(cluster, &found);
     events(cluster, "injected", "Outdated");
 
     let writes = || audit::count(cluster, ACCOUNT, "patch", "instrumentations");
@@ -112,7 +114,7 @@ pub fn each_state(_: &Cluster) {
     let controller = Controller::new(cluster);
     controller.start();
     let counts = json!({"matched": 4, "injected": 1, "missed": 1, "foreign": 1, "unconfirmed": 1});
-    controller.expect(SHOP, "default", &counts);
+    status::agrees_with_controller(cluster, &controller.expect(SHOP, "default", &counts));
     let metric =
         |state: &str| controller.metric(&format!("otel_webhook_pods{{state=\"{state}\",language=\"java\"}}"));
     let found = ["missed", "skipped", "foreign", "unconfirmed", "stale"].map(metric);

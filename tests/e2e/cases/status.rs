@@ -118,6 +118,19 @@ fn status(cluster: &Cluster, more: &[&str]) -> Checked {
     run_as("status", kubeconfig, &[&["-n", NAMESPACE], &FLAGS[..], more].concat())
 }
 
+/// The command counts the pods of an Instrumentation as the controller has written it into the object.
+pub fn agrees_with_controller(cluster: &Cluster, instrumentation: &Value) {
+    let text = |field: &str| instrumentation["metadata"][field].as_str().expect("a name");
+    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
+    let seen = run_as("status", kubeconfig, &[&["-n", text("namespace")], &FLAGS[..]].concat());
+    let rows = seen.found[0]["instrumentations"].as_array().expect("Instrumentations");
+    let row = rows.iter().find(|row| row["name"] == text("name")).expect("the Instrumentation");
+    for (state, count) in row["pods"].as_object().expect("counts") {
+        let written = instrumentation["status"]["pods"][state].as_u64();
+        assert_eq!(count.as_u64(), Some(written.unwrap_or_default()), "{state}: {row} {instrumentation}");
+    }
+}
+
 /// The state and the reason of each language, by the workload.
 fn states(report: &Value) -> BTreeMap<String, (String, String)> {
     let mut states = BTreeMap::new();
