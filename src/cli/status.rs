@@ -7,7 +7,7 @@
 mod read;
 mod text;
 
-use std::process::ExitCode;
+use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::Args;
 
@@ -17,6 +17,7 @@ use super::{
     flags::InjectionFlags,
     output::ReportFlags,
 };
+use crate::page;
 use otel_webhook_fleet::report::{ClusterReport, Report};
 use read::Question;
 
@@ -48,6 +49,10 @@ pub struct StatusArgs {
     #[arg(long, help_heading = "Output")]
     outdated: bool,
 
+    /// Write a page to this file as well: one HTML file that needs nothing else, with filters
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+
     /// Exit with status 1 if any pod is stale or missed
     #[arg(long, help_heading = "Output")]
     strict: bool,
@@ -69,6 +74,8 @@ Examples:
     otel-webhook status -n shop --outdated
   Show several clusters, as one JSON object for each:
     otel-webhook status --context staging,production -o json
+  Write a page about two clusters:
+    otel-webhook status --context staging,production --html status.html
   Wait in a pipeline until all pods have the present configuration:
     until otel-webhook status -n shop --strict; do sleep 10; done
 
@@ -101,6 +108,10 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
         (false, _) => 2,
         (true, is_bad) => u8::from(is_bad),
     };
+    if let Some(file) = &args.html {
+        fs::write(file, page::page(&reports))
+            .map_err(|error| Failure::failed(format!("--html {}: {error}", file.display())))?;
+    }
     args.report.write(
         ExitCode::from(code),
         || text::text(&reports, args.outdated),

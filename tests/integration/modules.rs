@@ -37,6 +37,7 @@ const TABLE: [(&str, &[&str]); 11] = [
             "admission",
             "controller",
             "manifest",
+            "page",
             "registration",
             "server",
             "store",
