@@ -52,6 +52,10 @@ fn mend_node(schema: &mut Value) {
     if is_quantity || node.contains_key("x-kubernetes-int-or-string") {
         return mend_quantity(node);
     }
+    if node.get("minimum").and_then(Value::as_f64) == Some(0.0) {
+        // Of an unsigned number. Written as 0.0 it would come back from helm as 0.
+        node.insert("minimum".into(), json!(0));
+    }
     for key in ["properties", "additionalProperties", "items"] {
         match node.get_mut(key) {
             Some(Value::Object(members)) if key == "properties" => {
