@@ -84,7 +84,7 @@ enum Command {
         #[arg(short, long, value_enum, default_value_t = Format::Yaml, help_heading = "Output")]
         output: Format,
     },
-    /// Print the service account and the RBAC roles that the server needs
+    /// Print the service accounts and the RBAC roles that the webhook and the controller need
     #[command(after_help = rbac::EXAMPLES)]
     Rbac(rbac::RbacArgs),
     /// Create a CA and a serving certificate as files

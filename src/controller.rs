@@ -84,6 +84,15 @@ pub fn rules() -> Vec<Value> {
     ]
 }
 
+/// Returns the rules of a Role in the namespace of the Lease. The name `LEASE` is a placeholder.
+pub fn lease_rules() -> [Value; 2] {
+    let rule = |verbs: &[&str]| json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs});
+    let mut named = rule(&["get", "patch"]);
+    named["resourceNames"] = json!(["LEASE"]);
+    // A request that creates an object has no name by which it could be restricted.
+    [rule(&["create"]), named]
+}
+
 impl Controller {
     /// Counts and tells, until it is dropped. To be called when this replica leads, and the store is listed.
     pub async fn lead(&self) {

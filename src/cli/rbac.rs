@@ -1,4 +1,4 @@
-//! `rbac`: prints the roles that the server needs. Each rule is next to the code that sends the requests.
+//! `rbac`: prints the roles that the server and the controller need. Each rule is next to the code that sends the requests.
 
 use std::{
     io::{self, Write},
@@ -14,6 +14,7 @@ use super::{
     output::finish,
 };
 use crate::{
+    controller,
     manifest::{self, Style},
     store::{cluster, watch},
     tls::managed,
@@ -42,7 +43,17 @@ pub struct RbacArgs {
         requires = "tls_managed", value_parser = dns_name)]
     webhook_configuration: Vec<String>,
 
-    /// Print only this list of rules; without --tls-managed it contains the placeholders CONFIGURATION and SECRET
+    /// Print the roles of `controller` as well; its service account has the name with the suffix -controller
+    #[arg(long, env = "OTEL_WEBHOOK_CONTROLLER")]
+    controller: bool,
+
+    /// Lease of `controller --lease`
+    #[arg(long, env = "OTEL_WEBHOOK_LEASE", value_name = "NAME", default_value = "otel-webhook-controller",
+        requires = "controller", value_parser = dns_name)]
+    lease: String,
+
+    /// Print only this list of rules; without --tls-managed it contains the placeholders CONFIGURATION and SECRET,
+    /// and without --controller the placeholder LEASE
     #[arg(long, env = "OTEL_WEBHOOK_RULES", value_enum, value_name = "LIST")]
     rules: Option<Rules>,
 }
@@ -56,6 +67,10 @@ enum Rules {
     ManagedCluster,
     /// Of the Role for managed certificates, in the webhook's namespace
     ManagedNamespace,
+    /// Of the cluster role of the controller
+    Controller,
+    /// Of the Role of the controller, in the namespace of its Lease
+    ControllerNamespace,
 }
 
 /// Examples for `--help`.
@@ -65,6 +80,8 @@ Examples:
     otel-webhook rbac | kubectl apply --server-side -f -
   Print them for a self-managed certificate:
     otel-webhook rbac --tls-managed otel-webhook-certificates --webhook-configuration otel-webhook
+  Create them for the webhook and the controller:
+    otel-webhook rbac --controller | kubectl apply --server-side -f -
   Print the rules only, for your own role:
     otel-webhook rbac --rules cluster";
 
@@ -89,42 +106,52 @@ impl RbacArgs {
             Rules::Cluster => merged(watch::rules().into_iter().chain(cluster::rules())),
             Rules::ManagedCluster => managed::cluster_rules().into(),
             Rules::ManagedNamespace => managed::namespace_rules().into(),
+            Rules::Controller => merged(watch::rules().into_iter().chain(controller::rules())),
+            Rules::ControllerNamespace => controller::lease_rules().into(),
         };
-        if let Some(secret) = &self.tls_managed {
-            for rule in &mut list {
-                match rule["resourceNames"][0].as_str() {
-                    Some("CONFIGURATION") => rule["resourceNames"] = json!(self.webhook_configuration),
-                    Some("SECRET") => rule["resourceNames"] = json!([secret]),
-                    _ => {}
-                }
+        for rule in &mut list {
+            match (rule["resourceNames"][0].as_str(), &self.tls_managed) {
+                (Some("CONFIGURATION"), Some(_)) => rule["resourceNames"] = json!(self.webhook_configuration),
+                (Some("SECRET"), Some(secret)) => rule["resourceNames"] = json!([secret]),
+                (Some("LEASE"), _) if self.controller => rule["resourceNames"] = json!([self.lease]),
+                _ => {}
             }
         }
         list.into()
     }
 
     fn documents(&self) -> Vec<Value> {
-        let (name, namespace) = (&self.name, &self.namespace);
-        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
-            "metadata": {"name": name, "namespace": namespace}});
-        let mut documents = vec![account];
-        documents.extend(self.role(name, None, Rules::Cluster));
+        let (account, namespace) = (&self.name, &self.namespace);
+        let mut documents = vec![self.account(account)];
+        documents.extend(self.role(account, account, None, Rules::Cluster));
         if self.tls_managed.is_some() {
-            let name = format!("{name}-certificates");
-            documents.extend(self.role(&name, None, Rules::ManagedCluster));
-            documents.extend(self.role(&name, Some(namespace), Rules::ManagedNamespace));
+            let name = format!("{account}-certificates");
+            documents.extend(self.role(account, &name, None, Rules::ManagedCluster));
+            documents.extend(self.role(account, &name, Some(namespace), Rules::ManagedNamespace));
+        }
+        if self.controller {
+            let account = &format!("{account}-controller");
+            documents.push(self.account(account));
+            documents.extend(self.role(account, account, None, Rules::Controller));
+            documents.extend(self.role(account, account, Some(namespace), Rules::ControllerNamespace));
         }
         documents
     }
 
-    /// Returns a Role or a `ClusterRole`, and its binding to the service account.
-    fn role(&self, name: &str, namespace: Option<&str>, rules: Rules) -> [Value; 2] {
+    fn account(&self, name: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": name, "namespace": self.namespace}})
+    }
+
+    /// Returns a Role or a `ClusterRole`, and its binding to a service account.
+    fn role(&self, account: &str, name: &str, namespace: Option<&str>, rules: Rules) -> [Value; 2] {
         let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
         let mut metadata = json!({"name": name});
         if let Some(namespace) = namespace {
             metadata["namespace"] = namespace.into();
         }
         let api_version = "rbac.authorization.k8s.io/v1";
-        let account = json!({"kind": "ServiceAccount", "name": self.name, "namespace": self.namespace});
+        let account = json!({"kind": "ServiceAccount", "name": account, "namespace": self.namespace});
         [
             json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "rules": self.list(rules)}),
             json!({
@@ -171,6 +198,8 @@ mod tests {
             namespace: "monitoring".to_owned(),
             tls_managed: managed.then(|| "certificates".to_owned()),
             webhook_configuration: vec!["one".to_owned(), "two".to_owned()],
+            controller: managed,
+            lease: "leader".to_owned(),
             rules: None,
         }
     }
@@ -191,6 +220,26 @@ mod tests {
         }
     }
 
+    /// It changes no workload, and no Instrumentation but its status.
+    #[test]
+    fn the_controller_writes_statuses_events_and_its_lease() {
+        let mut written = Vec::new();
+        for rules in [Rules::Controller, Rules::ControllerNamespace] {
+            for rule in args(true).list(rules).as_array().expect("a list") {
+                let verbs = rule["verbs"].as_array().expect("verbs").iter();
+                let writes = verbs.filter(|verb| !["get", "list", "watch"].iter().any(|read| verb == read));
+                written.extend(writes.map(|verb| (verb.clone(), rule["resources"].clone())));
+            }
+        }
+        let expected = [
+            ("patch", "instrumentations/status"),
+            ("create", "events"),
+            ("create", "leases"),
+            ("patch", "leases"),
+        ];
+        assert_eq!(written, expected.map(|(verb, resource)| (json!(verb), json!([resource]))));
+    }
+
     #[test]
     fn placeholders_are_replaced_by_known_names() {
         let configurations = |args: &RbacArgs| args.list(Rules::ManagedCluster)[0]["resourceNames"].clone();
@@ -199,6 +248,9 @@ mod tests {
         let secret = |args: &RbacArgs| args.list(Rules::ManagedNamespace)[0]["resourceNames"].clone();
         assert_eq!(secret(&args(true)), json!(["certificates"]));
         assert_eq!(secret(&args(false)), json!(["SECRET"]));
+        let lease = |args: &RbacArgs| args.list(Rules::ControllerNamespace)[1]["resourceNames"].clone();
+        assert_eq!(lease(&args(true)), json!(["leader"]));
+        assert_eq!(lease(&args(false)), json!(["LEASE"]));
     }
 
     #[test]
@@ -223,6 +275,16 @@ mod tests {
         let files = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"];
         assert_eq!(kinds(&args(false)), files);
         let managed = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
-        assert_eq!(kinds(&args(true)), [&files[..], &managed].concat());
+        let controller = [&["ServiceAccount"], &managed[..]].concat();
+        assert_eq!(kinds(&args(true)), [&files[..], &managed, &controller].concat());
+        let documents = args(true).documents();
+        let (webhook, controller) = documents.split_at(files.len() + managed.len());
+        for (documents, account) in [(webhook, "otel-webhook"), (controller, "otel-webhook-controller")] {
+            let subjects = documents.iter().filter_map(|document| document["subjects"][0]["name"].as_str());
+            assert!(
+                subjects.clone().count() > 1 && subjects.clone().all(|name| name == account),
+                "{documents:?}"
+            );
+        }
     }
 }

@@ -38,7 +38,8 @@ pub struct Controller<'c> {
 pub fn roles() -> Vec<Value> {
     let rules: Vec<Value> =
         otel_webhook::controller::rules().into_iter().chain(otel_webhook::store::watch::rules()).collect();
-    let lease = json!([{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create", "patch"]}]);
+    let mut lease = otel_webhook::controller::lease_rules();
+    lease[1]["resourceNames"] = json!([NAME]);
     let api = "rbac.authorization.k8s.io";
     let subject = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": HOME}]);
     let v1 = format!("{api}/v1");
