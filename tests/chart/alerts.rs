@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
-use crate::helm::{NAMESPACE, objects_of, objects_with, repository, services, the, tool, values};
+use crate::helm::{
+    NAMESPACE, objects_of, objects_with, of_component, repository, services, the, tool, values,
+};
 use crate::monitoring::dashboard_queries;
 
 /// The rules of a rendered `PrometheusRule`, as a file for Prometheus.
@@ -34,13 +36,17 @@ fn cases() -> Vec<Value> {
     let text = fs::read_to_string(repository("tests/chart/alerts.yaml")).expect("cases");
     let objects = objects_with(&[]);
     let [_, metrics] = services(&objects);
-    let service = metrics["metadata"]["name"].as_str().expect("a name");
-    let scraped = format!("namespace=\"{NAMESPACE}\",service=\"{service}\"");
+    let controller = of_component(&objects, "Service", "controller")[0];
+    let scraped = |service: &Value| {
+        let name = service["metadata"]["name"].as_str().expect("a name");
+        format!("namespace=\"{NAMESPACE}\",service=\"{name}\"")
+    };
+    let (scraped, of_controller) = (scraped(metrics), scraped(controller));
     let mut cases: Vec<Value> = serde_saphyr::from_str(&text).expect("YAML");
     for case in &mut cases {
         let series = case["series"].as_object().expect("series").clone();
-        let series: Map<_, _> =
-            series.into_iter().map(|(name, values)| (name.replace("SCRAPED", &scraped), values)).collect();
+        let named = |name: String| name.replace("SCRAPED", &scraped).replace("CONTROLLER", &of_controller);
+        let series: Map<_, _> = series.into_iter().map(|(name, values)| (named(name), values)).collect();
         case["series"] = series.into();
     }
     cases

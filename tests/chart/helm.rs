@@ -105,13 +105,38 @@ pub fn the<'o>(objects: &'o [Value], kind: &str) -> &'o Value {
     found[0]
 }
 
-/// The Service that the API server calls, and that of the metrics.
+/// The label that tells components apart.
+const COMPONENT: &str = "app.kubernetes.io/component";
+
+/// The objects of a kind that select the pods of a component.
+pub fn of_component<'o>(objects: &'o [Value], kind: &str, component: &str) -> Vec<&'o Value> {
+    let selects = |object: &&Value| selector(object)[COMPONENT] == component;
+    of_kind(objects, kind).into_iter().filter(selects).collect()
+}
+
+/// The labels by which an object selects pods.
+pub fn selector(object: &Value) -> &Value {
+    let places = ["/spec/selector/matchLabels", "/spec/podSelector/matchLabels", "/spec/selector"];
+    places.iter().find_map(|place| object.pointer(place)).unwrap_or(&Value::Null)
+}
+
+/// The Deployment of a component.
+pub fn deployment<'o>(objects: &'o [Value], component: &str) -> &'o Value {
+    let found = of_component(objects, "Deployment", component);
+    assert_eq!(found.len(), 1, "{component}");
+    found[0]
+}
+
+/// The specification of the webhook's pods.
+pub fn server(objects: &[Value]) -> &Value {
+    &deployment(objects, "webhook")["spec"]["template"]["spec"]
+}
+
+/// The Service that the API server calls, and that of the webhook's metrics.
 pub fn services(objects: &[Value]) -> [&Value; 2] {
-    let services = of_kind(objects, "Service");
+    let services = of_component(objects, "Service", "webhook");
     let of = |component| {
-        let has = |service: &&&Value| {
-            service["metadata"]["labels"]["app.kubernetes.io/component"].as_str() == Some(component)
-        };
+        let has = |service: &&&Value| service["metadata"]["labels"][COMPONENT].as_str() == Some(component);
         *services.iter().find(has).expect(component)
     };
     assert_eq!(services.len(), 2);
@@ -120,6 +145,11 @@ pub fn services(objects: &[Value]) -> [&Value; 2] {
 
 /// The arguments of the server.
 pub fn args(objects: &[Value]) -> Vec<String> {
-    let args = &the(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]["args"];
+    args_of(objects, "webhook")
+}
+
+/// The arguments of a component.
+pub fn args_of(objects: &[Value], component: &str) -> Vec<String> {
+    let args = &deployment(objects, component)["spec"]["template"]["spec"]["containers"][0]["args"];
     serde_json::from_value(args.clone()).expect("arguments")
 }

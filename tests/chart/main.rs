@@ -6,6 +6,7 @@
 
 mod alerts;
 mod certs;
+mod controller;
 mod helm;
 mod kustomize;
 mod matrix;

@@ -1,9 +1,12 @@
 //! The other objects, and what stays when the release goes.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::helm::{
-    HELMS, NAMESPACE, chart, matrix, objects_of, objects_with, of_kind, run, services, the, tool, values,
+    HELMS, NAMESPACE, chart, matrix, objects_of, objects_with, of_kind, run, server, services, the, tool,
+    values,
 };
 
 #[test]
@@ -61,7 +64,7 @@ fn the_built_in_roles_cover_instrumentations() {
     }
     let others = |objects: &[Value]| of_kind(objects, "ClusterRole").len() - aggregated(objects).len();
     let off = objects_with(&["rbac.aggregateRoles=false"]);
-    assert_eq!((aggregated(&off).len(), others(&off)), (0, 2));
+    assert_eq!((aggregated(&off).len(), others(&off)), (0, 3));
     assert!(aggregated(&objects_with(&["rbac.create=false"])).is_empty());
 }
 
@@ -194,7 +197,7 @@ fn cert_manager_makes_a_chain_or_asks_an_issuer() {
     assert!(of_kind(objects, "Issuer").is_empty());
     let serving = the(objects, "Certificate");
     assert_eq!(serving["spec"]["issuerRef"]["kind"], "ClusterIssuer");
-    let volume = &the(objects, "Deployment")["spec"]["template"]["spec"]["volumes"][0];
+    let volume = &server(objects)["volumes"][0];
     assert_eq!(volume["secret"]["secretName"], serving["spec"]["secretName"]);
 }
 
@@ -223,13 +226,14 @@ fn a_long_name_is_cut_where_kubernetes_would_refuse_it() {
         let mut command = std::process::Command::new(tool(helm));
         let text = run(command.args(["template", release]).arg(chart())).expect("rendered");
         let objects = crate::helm::objects(&text);
-        let [name, metrics] =
-            services(&objects).map(|service| service["metadata"]["name"].as_str().expect("a name"));
-        for name in [name, metrics] {
-            assert!(name.len() <= 63 && !name.ends_with('-'), "{name}");
-        }
-        assert_ne!(name, metrics);
+        let names: BTreeSet<_> = of_kind(&objects, "Service")
+            .into_iter()
+            .map(|service| service["metadata"]["name"].as_str().expect("a name"))
+            .collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+        assert!(names.iter().all(|name| name.len() <= 63 && !name.ends_with('-')), "{names:?}");
+        let name = &services(&objects)[0]["metadata"]["name"];
         let target = &the(&objects, "MutatingWebhookConfiguration")["webhooks"][0]["clientConfig"]["service"];
-        assert_eq!(target["name"], name);
+        assert_eq!(&target["name"], name);
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use otel_webhook::telemetry::{Metrics, ReviewOutcome};
+use otel_webhook_fleet::{report::Report, state::State};
 use otel_webhook_inject::reason::Reason;
 use regex::Regex;
 use serde_json::Value;
@@ -23,6 +24,8 @@ fn scrape() -> String {
     metrics.managed.expect();
     metrics.managed.set_ca_expiry("otel-webhook/certificates", 0);
     metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "one", Some(true));
+    metrics.fleet.set(&Report::default());
+    metrics.fleet.set_leader("otel-webhook-controller", true);
     metrics.encode()
 }
 
@@ -83,6 +86,11 @@ fn labels_and_outcomes_are_those_of_the_program() {
                 // Given by the ServiceMonitor.
                 "namespace" | "service" => {}
                 "name" => every_webhook_matches(&found[2]),
+                "state" => {
+                    for state in found[2].split('|') {
+                        assert!(State::ALL.iter().any(|known| known.name() == state), "{state}");
+                    }
+                }
                 "endpoint" => assert_eq!(&found[2], "/mutate-v1-pod"),
                 "outcome" => {
                     for code in found[2].split('|') {
@@ -186,7 +194,7 @@ fn alerts_can_be_chosen_and_labelled() {
     );
 
     let chosen = alerts(objects_of(&values("everything")));
-    let left_out = ["OtelWebhookNotTrusted", "OtelWebhookNoReviews"];
+    let left_out = ["OtelWebhookNotTrusted", "OtelWebhookNoReviews", "OtelWebhookPodsOutdated"];
     let mut expected: Vec<_> =
         names.into_iter().filter(|name| !left_out.contains(&name.as_str().expect("a name"))).collect();
     expected.push("Own".into());
@@ -197,6 +205,29 @@ fn alerts_can_be_chosen_and_labelled() {
         assert_eq!(rule["labels"], serde_json::json!({"severity": "page", "team": "platform"}));
         assert!(!rule["expr"].as_str().expect("a query").contains("namespace="), "{rule}");
     }
+}
+
+/// The Service is what tells the two apart: a webhook that is not scraped is absent, whatever the controller does.
+#[test]
+fn alerts_about_the_controller_ask_for_its_metrics_and_go_with_it() {
+    let of_controller = ["_controller_leader", "otel_webhook_pods"];
+    let rules = |set: &[&str]| {
+        let objects = objects_with(&[&["prometheusRule.enabled=true"], set].concat());
+        let rules = the(&objects, "PrometheusRule")["spec"]["groups"][0]["rules"].clone();
+        let queries = rules.as_array().expect("rules").iter().map(|rule| rule["expr"].clone());
+        queries.map(|query| query.as_str().expect("a query").to_owned()).collect::<Vec<_>>()
+    };
+    let queries = rules(&[]);
+    for query in queries.iter().filter(|query| !query.contains(OF_API_SERVERS)) {
+        let is_of_controller = of_controller.iter().any(|metric| query.contains(metric));
+        let service = if is_of_controller { "controller" } else { "metrics" };
+        let service = format!("service=\"agents-otel-webhook-{service}\"");
+        assert!(query.contains(&service), "{query}");
+    }
+    let without = rules(&["controller.enabled=false"]);
+    assert_eq!(without.len() + 3, queries.len(), "{without:?}");
+    let chosen = the(objects_of(&values("everything")), "PrometheusRule").to_string();
+    assert!(chosen.contains(r#"otel_webhook_controller_leader{job=\"controller\"}"#), "{chosen}");
 }
 
 #[test]

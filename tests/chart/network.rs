@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::helm::{objects_of, objects_with, of_kind, the, values};
+use crate::helm::{objects_of, objects_with, of_component, of_kind, the, values};
 
 fn policy(objects: &[Value]) -> &Value {
-    &the(objects, "NetworkPolicy")["spec"]
+    &of_component(objects, "NetworkPolicy", "webhook")[0]["spec"]
 }
 
 #[test]
@@ -41,4 +41,17 @@ fn peers_and_egress_are_restricted_if_they_are_given() {
     assert_eq!(policy["ingress"][1]["from"], json!([monitoring]));
     assert_eq!(policy["egress"][1], json!({"ports": [{"protocol": "TCP", "port": 6443}], "to": [cidr]}));
     assert_eq!(policy["egress"][2], json!({"ports": [{"protocol": "TCP", "port": 8443}]}));
+}
+
+/// It receives no reviews, and needs the same outgoing connections.
+#[test]
+fn the_controller_is_reached_for_health_and_metrics_alone() {
+    let objects = objects_of(&values("host-network"));
+    let [controller] = of_component(objects, "NetworkPolicy", "controller")[..] else { panic!("one policy") };
+    let (controller, webhook) = (&controller["spec"], policy(objects));
+    assert_eq!(controller["ingress"], json!([webhook["ingress"][1]]));
+    assert_eq!(
+        (&controller["egress"], &controller["policyTypes"]),
+        (&webhook["egress"], &webhook["policyTypes"])
+    );
 }

@@ -4,9 +4,9 @@ use clap::{CommandFactory as _, Parser as _};
 use otel_webhook::cli::Cli;
 use serde_json::{Value, json};
 
-use crate::helm::{args, matrix, objects_of, of_kind, services, the, values};
+use crate::helm::{args, deployment, matrix, objects_of, of_kind, selector, server, services, the, values};
 
-/// The pods that a release makes: those of the Deployment, that of `helm test`, and that of the Job.
+/// The pods that a release makes: those of the Deployments, that of `helm test`, and that of the Job.
 fn pod_specs(objects: &[Value]) -> Vec<&Value> {
     let templates = of_kind(objects, "Deployment").into_iter().chain(of_kind(objects, "Job"));
     let specs = templates.map(|object| &object["spec"]["template"]["spec"]);
@@ -41,7 +41,7 @@ fn pods_are_restricted() {
             assert_eq!(container, &expected);
             assert_eq!(
                 spec["hostNetwork"] == true,
-                file == values("host-network") && !spec["affinity"].is_null()
+                file == values("host-network") && spec["containers"][0]["name"] == "webhook"
             );
         }
     }
@@ -57,41 +57,35 @@ fn no_service_gets_among_the_flags() {
     }
 }
 
-/// Whoever chooses pods by label chooses these, and neither the pod of `helm test` nor any others.
+/// Whoever chooses pods by label chooses those of one component, and no others, such as the pod of `helm test`.
 #[test]
-fn selectors_choose_the_pods_of_the_deployment_alone() {
+fn selectors_choose_the_pods_of_one_component_alone() {
     for file in matrix() {
         let objects = objects_of(&file);
-        let deployment = the(objects, "Deployment");
-        let pods = &deployment["spec"]["template"]["metadata"]["labels"];
-        let others: Vec<_> = of_kind(objects, "Job").iter().map(|job| &job["spec"]["template"]).collect();
-        let others = others.into_iter().chain([the(objects, "Pod")]);
-        let others: Vec<_> = others.map(|pod| &pod["metadata"]["labels"]).collect();
-        let own = deployment["spec"]["selector"]["matchLabels"].clone();
-        let of_services = services(objects).map(|service| service["spec"]["selector"].clone());
-        let mut selectors = [vec![own.clone()], of_services.to_vec()].concat();
-        for (kind, pointer) in [
-            ("PodDisruptionBudget", "/spec/selector/matchLabels"),
-            ("NetworkPolicy", "/spec/podSelector/matchLabels"),
-        ] {
-            selectors.extend(
-                of_kind(objects, kind).iter().map(|found| found.pointer(pointer).cloned().expect(kind)),
-            );
+        let labels = |pod: &Value| pod["metadata"]["labels"].clone();
+        let deployments = of_kind(objects, "Deployment");
+        let mut pods: Vec<_> =
+            deployments.iter().map(|deployment| labels(&deployment["spec"]["template"])).collect();
+        pods.extend(of_kind(objects, "Job").iter().map(|job| labels(&job["spec"]["template"])));
+        pods.push(labels(the(objects, "Pod")));
+        for (own, deployment) in deployments.into_iter().enumerate() {
+            let selector = selector(deployment);
+            let chosen: Vec<_> = (0..pods.len()).filter(|pod| matches(selector, &pods[*pod])).collect();
+            assert_eq!(chosen, [own], "{}: {selector} of {pods:?}", file.display());
         }
-        for selector in selectors {
-            assert_eq!(selector, own, "{}", file.display());
-            assert!(matches(&selector, pods), "{}: {pods}", file.display());
-            assert!(
-                !others.iter().any(|labels| matches(&selector, labels)),
-                "{}: {others:?}",
-                file.display()
-            );
+        for kind in ["Service", "PodDisruptionBudget", "NetworkPolicy"] {
+            for object in of_kind(objects, kind) {
+                let mut deployments = of_kind(objects, "Deployment").into_iter();
+                let is_one = deployments.any(|deployment| selector(deployment) == selector(object));
+                assert!(is_one, "{}: {object}", file.display());
+            }
         }
         for monitor in of_kind(objects, "ServiceMonitor") {
-            let selector = &monitor["spec"]["selector"]["matchLabels"];
-            let [webhook, metrics] = services(objects).map(|service| &service["metadata"]["labels"]);
-            assert!(matches(selector, metrics), "{metrics}");
-            assert!(!matches(selector, webhook), "{webhook}");
+            let selected = of_kind(objects, "Service")
+                .into_iter()
+                .filter(|service| matches(selector(monitor), &service["metadata"]["labels"]));
+            let ports: Vec<_> = selected.map(|service| &service["spec"]["ports"][0]["name"]).collect();
+            assert_eq!(ports, ["metrics", "metrics"], "of the webhook and of the controller");
         }
     }
 }
@@ -105,7 +99,7 @@ fn matches(selector: &Value, labels: &Value) -> bool {
 fn ports_are_the_same_everywhere() {
     for file in matrix() {
         let objects = objects_of(&file);
-        let container = &the(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0];
+        let container = &server(objects)["containers"][0];
         for (name, flag) in [("webhook", "--listen"), ("admin", "--admin-listen")] {
             let ports = container["ports"].as_array().expect("ports");
             let port = ports.iter().find(|port| port["name"] == name).expect(name);
@@ -132,8 +126,7 @@ fn the_kubelet_waits_longer_than_the_program() {
             let given = args.iter().find_map(|arg| arg.strip_prefix(flag)).expect(flag);
             given.parse::<i64>().expect("seconds")
         };
-        let grace =
-            the(objects, "Deployment")["spec"]["template"]["spec"]["terminationGracePeriodSeconds"].as_i64();
+        let grace = server(objects)["terminationGracePeriodSeconds"].as_i64();
         let needed = seconds("--shutdown-delay=") + seconds("--shutdown-grace=");
         assert!(grace > Some(needed), "{}: {grace:?}", file.display());
     }
@@ -154,12 +147,15 @@ fn the_image_is_that_of_the_registry_and_of_the_digest() {
 
 /// The token is mounted where it is used; the others ask the API server nothing.
 #[test]
-fn only_the_server_has_a_token() {
+fn only_the_server_and_the_controller_have_a_token() {
     let objects = objects_of(&values("everything"));
-    assert_eq!(the(objects, "ServiceAccount")["automountServiceAccountToken"], false);
-    let tokens: Vec<_> =
-        pod_specs(objects).iter().map(|spec| spec["automountServiceAccountToken"].clone()).collect();
-    assert_eq!(tokens, [true, false, false]);
+    let accounts = of_kind(objects, "ServiceAccount");
+    assert!(accounts.iter().all(|account| account["automountServiceAccountToken"] == false), "{accounts:?}");
+    for spec in pod_specs(objects) {
+        let container = &spec["containers"][0]["name"];
+        let asks = ["webhook", "controller"].iter().any(|name| container == name);
+        assert_eq!(spec["automountServiceAccountToken"], asks, "{container}");
+    }
 }
 
 /// `helm test` trusts what the API server is told to trust, and gets no key.
@@ -214,6 +210,6 @@ fn pods_on_the_network_of_their_node_are_replaced_one_after_the_other() {
         ),
         ("everything", json!({"type": "Recreate"})),
     ] {
-        assert_eq!(the(objects_of(&values(file)), "Deployment")["spec"]["strategy"], expected, "{file}");
+        assert_eq!(deployment(objects_of(&values(file)), "webhook")["spec"]["strategy"], expected, "{file}");
     }
 }

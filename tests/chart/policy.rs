@@ -1,5 +1,6 @@
 //! The policy that keeps the webhook's `ServiceAccount` to `caBundle`; `tests/install` tries it on an API server.
 
+use otel_webhook_testkit::objects::items;
 use serde_json::{Value, json};
 
 use crate::helm::{
@@ -18,9 +19,10 @@ fn count(objects: &[Value]) -> [usize; 2] {
 fn the_policy_is_where_the_webhook_may_change_configurations() {
     for file in matrix() {
         let objects = objects_of(&file);
-        let may_patch = of_kind(objects, "ClusterRole")
-            .iter()
-            .any(|role| role["rules"].to_string().contains("admissionregistration"));
+        let rules = of_kind(objects, "ClusterRole").into_iter().flat_map(|role| items(&role["rules"]));
+        let may_patch = rules
+            .filter(|rule| rule["apiGroups"] == json!(["admissionregistration.k8s.io"]))
+            .any(|rule| items(&rule["verbs"]).any(|verb| verb == "patch"));
         assert_eq!(count(objects), [usize::from(may_patch); 2], "{}", file.display());
     }
     assert_eq!(count(&objects_with(&["rbac.admissionPolicy=false"])), [0, 0]);

@@ -86,6 +86,18 @@ const REFUSED: &[(&[&str], &[&str])] = &[
     (&["podDisruptionBudget.maxUnavailable=half"], &["/podDisruptionBudget/maxUnavailable"]),
     (&["extraArgs={serve}"], &["/extraArgs/0", "--"]),
     (&["extraEnv[0].value=1"], &["/extraEnv/0", "missing property 'name'"]),
+    (&["controller.enabled=no"], &["/controller/enabled", "want boolean"]),
+    (&["admin.port=8081"], &["controller.pagePort and admin.port are both 8081"]),
+    (&["controller.hostNetwork=true"], &["/controller", "'hostNetwork' not allowed"]),
+    (&["controller.extraArgs={controller}"], &["/controller/extraArgs/0", "--"]),
+    (
+        &["controller.podDisruptionBudget.minAvailable=half"],
+        &["/controller/podDisruptionBudget/minAvailable"],
+    ),
+    (
+        &["prometheusRule.podsOutdatedFor=week"],
+        &["/prometheusRule/podsOutdatedFor", "does not match pattern"],
+    ),
     (&["prometheusRule.disabled={Watchdog}"], &["/prometheusRule/disabled/0", "OtelWebhookAbsent"]),
     (&["logs.format=xml"], &["/logs/format", "'json', 'text'"]),
     (&["commonLabels.team=1"], &["/commonLabels/team", "want string"]),

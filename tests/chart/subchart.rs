@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::helm::{HELMS, chart, objects, of_kind, run, the, tool};
+use crate::helm::{HELMS, chart, deployment, objects, of_kind, run, tool};
 
 const PARENT: &str = r#"
 apiVersion: v2
@@ -35,7 +35,7 @@ fn a_parent_hands_down_what_it_likes_and_is_held_to_the_schema() {
     for helm in HELMS {
         let rendered = template(helm, parent.path(), &[]).expect("rendered");
         let rendered = objects(&rendered);
-        let deployment = the(&rendered, "Deployment");
+        let deployment = deployment(&rendered, "webhook");
         assert_eq!(deployment["spec"]["replicas"], 4);
         let image = deployment["spec"]["template"]["spec"]["containers"][0]["image"].as_str();
         assert!(image.is_some_and(|image| image.starts_with("mirror.example.com/")), "{image:?}");

@@ -15,9 +15,10 @@ fn read(name: &str) -> String {
 const HANDED_DOWN: [&str; 4] = ["enabled", "tags", "global.imageRegistry", "global.imagePullSecrets"];
 
 /// Values whose fields are Kubernetes', or the chart's own by default alone.
-const WHOLE: [&str; 16] = [
+const WHOLE: [&str; 17] = [
     "certificates.certManager.issuerRef",
     "certificates.certManager.privateKey",
+    "controller.resources",
     "dashboard.labels",
     "defaultInstrumentation.spec",
     "dnsConfig",

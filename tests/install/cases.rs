@@ -2,6 +2,7 @@
 //! own and takes it away again.
 
 mod cert_manager;
+mod controller;
 mod crd;
 mod default_instrumentation;
 mod files;
@@ -20,6 +21,7 @@ use crate::pod::Ports;
 pub const ALL: Group<Cluster> = &[
     ("helm3_installs_upgrades_rolls_back_and_uninstalls", managed::helm3),
     ("helm4_installs_upgrades_rolls_back_and_uninstalls", managed::helm4),
+    ("the_controller_leads_and_tells_what_runs", controller::tells),
     ("a_test_of_the_release_asks_the_webhook", managed::tested),
     ("the_webhooks_account_changes_the_bundle_and_nothing_else", managed::bundle_alone),
     ("own_certificates_are_used_as_they_are", files::own),

@@ -7,8 +7,8 @@
 //!  cases ────────────────> Pod (the program, with what the Deployment of the chart says)
 //! ```
 //! kwok's pods are ready without running anything; one process beside the API
-//! server stands for them, with the arguments, the environment, the Secrets and
-//! the service account of the chart's own Deployment.
+//! server stands for those of a Deployment, with the arguments, the environment,
+//! the Secrets and the service account that the chart gives it.
 
 mod cases;
 mod cert_manager;

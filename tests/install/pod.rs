@@ -99,9 +99,9 @@ impl<'c> Pod<'c> {
 
     /// Waits for its readiness probe.
     pub fn until_ready(&mut self) {
-        until("the webhook is ready", LIMIT, || {
+        until(&format!("{} is ready", self.deployment), LIMIT, || {
             let program = self.program.as_mut().expect("it was started");
-            assert!(!program.has_ended(), "the webhook ended\n{}", program.report());
+            assert!(!program.has_ended(), "it ended\n{}", program.report());
             let probe = &self.template()["spec"]["containers"][0]["readinessProbe"]["httpGet"];
             let path = probe["path"].as_str().expect("a path").to_owned();
             self.get(&path).then_some(())
@@ -124,11 +124,16 @@ impl<'c> Pod<'c> {
 
     /// The container's arguments, with the addresses and the folders of this machine.
     pub fn arguments(&self, container: &Value) -> Vec<String> {
-        let addresses = [("--listen", self.ports.webhook), ("--admin-listen", self.ports.admin)];
+        let ports =
+            [("webhook", "--listen", self.ports.webhook), ("admin", "--admin-listen", self.ports.admin)];
+        // The controller has no port for reviews.
+        let has = |port: &str| items(&container["ports"]).any(|own| name(own) == port);
+        let addresses = ports.into_iter().filter(|(port, ..)| has(port)).map(|(_, flag, port)| (flag, port));
+        let addresses: Vec<_> = addresses.collect();
         let mut arguments = Vec::new();
         for argument in items(&container["args"]) {
             let mut argument = argument.as_str().expect("text").to_owned();
-            for (flag, port) in addresses {
+            for (flag, port) in &addresses {
                 if argument.starts_with(&format!("{flag}=")) {
                     argument = format!("{flag}=127.0.0.1:{port}");
                 }
@@ -138,6 +143,11 @@ impl<'c> Pod<'c> {
                 argument = argument.replace(path, &folder);
             }
             arguments.push(self.expanded(container, &argument));
+        }
+        assert!(!addresses.is_empty(), "{container}");
+        if arguments[0] == "controller" {
+            // Pods have addresses of their own, and these processes do not.
+            arguments.push("--page-listen=off".to_owned());
         }
         for (flag, _) in addresses {
             let there = arguments.iter().any(|argument| argument.starts_with(flag));

@@ -17,10 +17,27 @@
 {{- printf "%s-metrics" (include "otel-webhook.fullname" . | trunc 55 | trimSuffix "-") -}}
 {{- end -}}
 
+{{/*
+The objects of the controller, its Lease included. A name of a Service has at
+most 63 characters.
+*/}}
+{{- define "otel-webhook.controllerName" -}}
+{{- printf "%s-controller" (include "otel-webhook.fullname" . | trunc 52 | trimSuffix "-") -}}
+{{- end -}}
+
+{{/* The labels that select the pods of a component: `webhook`, `controller` or `review`. */}}
+{{- define "otel-webhook.componentLabels" -}}
+app.kubernetes.io/name: {{ include "otel-webhook.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
 {{- define "otel-webhook.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "otel-webhook.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/component: webhook
+{{- include "otel-webhook.componentLabels" (dict "root" . "component" "webhook") -}}
+{{- end -}}
+
+{{- define "otel-webhook.controllerLabels" -}}
+{{- include "otel-webhook.componentLabels" (dict "root" . "component" "controller") -}}
 {{- end -}}
 
 {{/* The labels of an object, as lines of its metadata. The chart's override `own`, which override the common ones. */}}
@@ -49,11 +66,75 @@ none. `own` override the common ones.
 {{- end -}}
 
 {{- define "otel-webhook.serviceAccountName" -}}
-{{- if .Values.serviceAccount.create -}}
-{{- default (include "otel-webhook.fullname" .) .Values.serviceAccount.name -}}
-{{- else -}}
-{{- default "default" .Values.serviceAccount.name -}}
+{{- with .Values.serviceAccount -}}
+{{- default (ternary (include "otel-webhook.fullname" $) "default" .create) .name -}}
 {{- end -}}
+{{- end -}}
+
+{{- define "otel-webhook.controllerAccountName" -}}
+{{- with .Values.controller.serviceAccount -}}
+{{- default (ternary (include "otel-webhook.controllerName" $) "default" .create) .name -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A ServiceAccount `name` with the annotations `annotations`. */}}
+{{- define "otel-webhook.serviceAccount" -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  {{- include "otel-webhook.labels" (dict "root" .root) }}
+  {{- include "otel-webhook.annotations" (dict "root" .root "own" .annotations) }}
+# The pods mount the token themselves.
+automountServiceAccountToken: false
+{{- end -}}
+
+{{/* A PodDisruptionBudget `name` for the pods of a component, with the values `own`. */}}
+{{- define "otel-webhook.podDisruptionBudget" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  {{- include "otel-webhook.labels" (dict "root" .root) }}
+  {{- include "otel-webhook.annotations" (dict "root" .root) }}
+spec:
+  {{- if kindIs "invalid" .own.minAvailable }}
+  maxUnavailable: {{ .own.maxUnavailable }}
+  {{- else }}
+  minAvailable: {{ .own.minAvailable }}
+  {{- end }}
+  # A pod that is not ready may always be evicted.
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "otel-webhook.componentLabels" . | nindent 6 }}
+{{- end -}}
+
+{{/* A Service `name` for the metrics of a component. */}}
+{{- define "otel-webhook.metricsService" -}}
+{{- $values := .root.Values -}}
+apiVersion: v1
+kind: Service
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  {{- include "otel-webhook.labels" (dict "root" .root "own" (merge (dict "app.kubernetes.io/component" "metrics") $values.metricsService.labels)) }}
+  {{- include "otel-webhook.annotations" (dict "root" .root "own" $values.metricsService.annotations) }}
+spec:
+  type: ClusterIP
+  {{- with $values.service.ipFamilyPolicy }}
+  ipFamilyPolicy: {{ . }}
+  {{- end }}
+  selector:
+    {{- include "otel-webhook.componentLabels" . | nindent 4 }}
+  ports:
+    - name: metrics
+      port: {{ $values.metricsService.port }}
+      targetPort: admin
+      protocol: TCP
+      appProtocol: http
 {{- end -}}
 
 {{- define "otel-webhook.image" -}}

@@ -1,7 +1,6 @@
 {{/* Arguments of the server. */}}
 {{- define "otel-webhook.args" -}}
 {{- include "otel-webhook.checkNetwork" . -}}
-{{- $injection := .Values.injection -}}
 - serve
 - --listen=[::]:{{ .Values.webhook.port }}
 - --admin-listen=[::]:{{ .Values.admin.port }}
@@ -10,6 +9,39 @@
 - --log-format={{ .Values.logs.format }}
 - {{ printf "--log=%s" .Values.logs.level | quote }}
 {{ include "otel-webhook.certificateArgs" . }}
+{{ include "otel-webhook.injectionArgs" . }}
+{{- if .Values.injection.previewWarnings }}
+- --preview-warnings
+{{- end }}
+- --max-review-memory={{ int .Values.webhook.maxReviewMemory }}
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Arguments of the controller. */}}
+{{- define "otel-webhook.controllerArgs" -}}
+{{- $name := include "otel-webhook.controllerName" . -}}
+{{- if eq (int .Values.controller.pagePort) (int .Values.admin.port) -}}
+{{- fail (printf "controller.pagePort and admin.port are both %d; set different ports" (int .Values.admin.port)) -}}
+{{- end -}}
+- controller
+- --admin-listen=[::]:{{ .Values.admin.port }}
+- --page-listen=127.0.0.1:{{ .Values.controller.pagePort }}
+- --webhook-configuration={{ include "otel-webhook.registrationName" . }}
+- --lease={{ $name }}
+- --lease-namespace={{ .Release.Namespace }}
+- --log-format={{ .Values.logs.format }}
+- {{ printf "--log=%s" .Values.logs.level | quote }}
+{{ include "otel-webhook.injectionArgs" . }}
+{{- range .Values.controller.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Arguments that decide what is injected. The controller decides as the webhook does, so both have the same. */}}
+{{- define "otel-webhook.injectionArgs" -}}
+{{- $injection := .Values.injection -}}
 - --languages={{ join "," $injection.languages }}
 - --stamp={{ $injection.stamp }}
 {{- if not (kindIs "invalid" $injection.safeToEvict) }}
@@ -18,9 +50,6 @@
 - --init-resources={{ $injection.initResources }}
 - --cross-namespace={{ $injection.crossNamespace }}
 - --init-containers-privileged={{ $injection.initContainersPrivileged }}
-{{- if $injection.previewWarnings }}
-- --preview-warnings
-{{- end }}
 {{- with include "otel-webhook.defaultInstrumentation" . }}
 - --default-instrumentation={{ . }}
 {{- end }}
@@ -39,10 +68,6 @@
 - --max-pod-size={{ $injection.maxPodSize }}
 - --max-instrumentation-size={{ $injection.maxInstrumentationSize }}
 - --max-instrumentations-total={{ $injection.maxInstrumentationsTotal }}
-- --max-review-memory={{ int .Values.webhook.maxReviewMemory }}
-{{- range .Values.extraArgs }}
-- {{ . | quote }}
-{{- end }}
 {{- end -}}
 
 {{/* The default Instrumentation as namespace/name, or nothing. */}}
@@ -59,21 +84,24 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Labels of the pods. The selector labels override the others: with another value the Deployment would not select its pods. */}}
+{{/*
+Labels of the pods of a component; `own` are its values. The selector labels override
+the others: with another value the Deployment would not select its pods.
+*/}}
 {{- define "otel-webhook.podLabels" -}}
-{{- $own := include "otel-webhook.selectorLabels" . | fromYaml -}}
-{{- toYaml (merge $own .Values.podLabels .Values.commonLabels) -}}
+{{- $labels := include "otel-webhook.componentLabels" . | fromYaml -}}
+{{- toYaml (merge $labels .own.podLabels .root.Values.commonLabels) -}}
 {{- end -}}
 
-{{/* Update strategy. With hostNetwork two pods cannot use the ports of one node. */}}
+{{/* Update strategy. With `hostNetwork` two pods cannot use the ports of one node. */}}
 {{- define "otel-webhook.strategy" -}}
-{{- if .Values.strategy -}}
-{{- toYaml .Values.strategy -}}
+{{- if .root.Values.strategy -}}
+{{- toYaml .root.Values.strategy -}}
 {{- else -}}
 type: RollingUpdate
 rollingUpdate:
-  maxSurge: {{ ternary 0 1 .Values.hostNetwork }}
-  maxUnavailable: {{ ternary 1 0 .Values.hostNetwork }}
+  maxSurge: {{ ternary 0 1 .hostNetwork }}
+  maxUnavailable: {{ ternary 1 0 .hostNetwork }}
 {{- end -}}
 {{- end -}}
 
@@ -100,8 +128,8 @@ rollingUpdate:
 {{- end -}}
 
 {{- define "otel-webhook.affinity" -}}
-{{- if .Values.affinity -}}
-{{- toYaml .Values.affinity -}}
+{{- if .root.Values.affinity -}}
+{{- toYaml .root.Values.affinity -}}
 {{- else -}}
 podAntiAffinity:
   preferredDuringSchedulingIgnoredDuringExecution:
@@ -110,14 +138,14 @@ podAntiAffinity:
         topologyKey: kubernetes.io/hostname
         labelSelector:
           matchLabels:
-            {{- include "otel-webhook.selectorLabels" . | nindent 12 }}
+            {{- include "otel-webhook.componentLabels" . | nindent 12 }}
 {{- end -}}
 {{- end -}}
 
-{{/* Topology spread constraints; without a selector among the pods of this release and of one revision. */}}
+{{/* Topology spread constraints; without a selector among the pods of this component and of one revision. */}}
 {{- define "otel-webhook.topologySpreadConstraints" -}}
-{{- $selector := dict "matchLabels" (include "otel-webhook.selectorLabels" . | fromYaml) -}}
-{{- range .Values.topologySpreadConstraints }}
+{{- $selector := dict "matchLabels" (include "otel-webhook.componentLabels" . | fromYaml) -}}
+{{- range .root.Values.topologySpreadConstraints }}
 {{- $own := dict -}}
 {{- if not (hasKey . "labelSelector") -}}
 {{- $own = dict "labelSelector" $selector "matchLabelKeys" (list "pod-template-hash") -}}

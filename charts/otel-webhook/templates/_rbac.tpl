@@ -9,7 +9,7 @@ metadata:
   {{- include "otel-webhook.annotations" (dict "root" .root) }}
 {{- end -}}
 
-{{/* A role and its binding to the ServiceAccount; `rules` is a file of rules, with the names filled in. */}}
+{{/* A role and its binding to the ServiceAccount `account`; `rules` is a file of rules, with the names filled in. */}}
 {{- define "otel-webhook.role" -}}
 {{- $kind := ternary "Role" "ClusterRole" .namespaced -}}
 apiVersion: rbac.authorization.k8s.io/v1
@@ -27,6 +27,6 @@ roleRef:
   name: {{ .name }}
 subjects:
   - kind: ServiceAccount
-    name: {{ include "otel-webhook.serviceAccountName" .root }}
+    name: {{ .account }}
     namespace: {{ .root.Release.Namespace }}
 {{- end -}}

@@ -6,9 +6,7 @@
 
 {{/* Labels of pods that send a review. They differ from the selector labels of the webhook. */}}
 {{- define "otel-webhook.reviewLabels" -}}
-app.kubernetes.io/name: {{ include "otel-webhook.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/component: review
+{{- include "otel-webhook.componentLabels" (dict "root" . "component" "review") -}}
 {{- end -}}
 
 {{/*

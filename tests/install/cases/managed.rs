@@ -67,6 +67,9 @@ fn goes_round(cluster: &Cluster, program: &'static str) {
     {
         assert!(!left(kind, "otel-webhook"), "{kind} is still there");
     }
+    for kind in ["clusterrole", "role", "deployment", "service", "poddisruptionbudget"] {
+        assert!(!left(kind, "otel-webhook-controller"), "{kind} of the controller is still there");
+    }
     assert!(left("crd", "instrumentations.opentelemetry.io"), "the CRD is kept, as the values say");
     assert!(
         cluster.find_in(&apps, "instrumentation", "default").is_some(),

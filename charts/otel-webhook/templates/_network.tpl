@@ -1,0 +1,74 @@
+{{/* The ingress rule for health and metrics. */}}
+{{- define "otel-webhook.adminIngress" -}}
+- ports:
+    - protocol: TCP
+      port: admin
+  {{- with .Values.networkPolicy.adminFrom }}
+  from:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
+
+{{/* The egress rules: DNS and the API server. */}}
+{{- define "otel-webhook.egress" -}}
+{{- with .Values.networkPolicy.egress -}}
+- ports:
+    - protocol: UDP
+      port: 53
+    - protocol: TCP
+      port: 53
+- ports:
+    {{- range .apiServerPorts }}
+    - protocol: TCP
+      port: {{ . }}
+    {{- end }}
+  {{- with .apiServerTo }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- with .extra }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{/* A NetworkPolicy `name` for the pods of a component, with the ingress rules `ingress`. */}}
+{{- define "otel-webhook.networkPolicy" -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  {{- include "otel-webhook.labels" (dict "root" .root) }}
+  {{- include "otel-webhook.annotations" (dict "root" .root) }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "otel-webhook.componentLabels" . | nindent 6 }}
+  policyTypes:
+    - Ingress
+    {{- if .root.Values.networkPolicy.egress.enabled }}
+    - Egress
+    {{- end }}
+  ingress:
+    {{- .ingress | nindent 4 }}
+  {{- if .root.Values.networkPolicy.egress.enabled }}
+  egress:
+    {{- include "otel-webhook.egress" .root | nindent 4 }}
+  {{- end }}
+{{- end -}}
+
+{{/* The ingress rule for reviews. */}}
+{{- define "otel-webhook.webhookIngress" -}}
+- ports:
+    - protocol: TCP
+      port: webhook
+  {{- with .Values.networkPolicy.webhookFrom }}
+  from:
+    {{- toYaml . | nindent 4 }}
+    # The pods of helm test and of the Job, which send one review and end.
+    - podSelector:
+        matchLabels:
+          {{- include "otel-webhook.reviewLabels" $ | nindent 10 }}
+  {{- end }}
+{{- end -}}

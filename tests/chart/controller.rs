@@ -1,0 +1,183 @@
+//! The controller: a Deployment of its own, which has the webhook's settings and not its rights.
+
+use std::collections::BTreeSet;
+
+use otel_webhook_testkit::objects::items;
+use serde_json::{Value, json};
+
+use crate::helm::{
+    NAMESPACE, RELEASE, args_of, deployment, matrix, objects_of, objects_with, of_component, of_kind,
+    selector, server, values,
+};
+
+/// What the controller decides by is what the webhook decides by, whatever the values are.
+#[test]
+fn both_have_the_same_injection_flags() {
+    for file in matrix().into_iter().filter(|file| *file != values("least")) {
+        let objects = objects_of(&file);
+        let injection = |component: &str, last: &str| {
+            let args = args_of(objects, component);
+            let at = |flag: &str| args.iter().position(|arg| arg.starts_with(flag)).expect("a flag");
+            args[at("--languages=")..=at(last)].to_vec()
+        };
+        let last = "--max-instrumentations-total=";
+        let given = injection("controller", last);
+        assert_eq!(given, injection("webhook", last), "{}", file.display());
+        assert!(given.len() > 6, "{given:?}");
+    }
+}
+
+#[test]
+fn it_reads_the_registration_of_the_release_and_leads_by_a_lease_of_its_own() {
+    for (file, registration, name) in [
+        ("default", format!("{RELEASE}-otel-webhook"), format!("{RELEASE}-otel-webhook-controller")),
+        ("issuer", "a-otel-webhook".to_owned(), format!("{RELEASE}-otel-webhook-controller")),
+        ("everything", RELEASE.to_owned(), format!("{RELEASE}-controller")),
+    ] {
+        let objects = objects_of(&values(file));
+        let args = args_of(objects, "controller");
+        for expected in [
+            format!("--webhook-configuration={registration}"),
+            format!("--lease={name}"),
+            format!("--lease-namespace={NAMESPACE}"),
+        ] {
+            assert!(args.contains(&expected), "{file}: {expected}: {args:?}");
+        }
+        let role = named(objects, "Role", &name);
+        let leases = items(&role["rules"]).map(|rule| (rule["verbs"].clone(), rule["resourceNames"].clone()));
+        let expected = [(json!(["create"]), Value::Null), (json!(["get", "patch"]), json!([name]))];
+        assert_eq!(leases.collect::<Vec<_>>(), expected, "{file}");
+    }
+}
+
+/// The webhook faces the network, so it must not get what the controller may do.
+#[test]
+fn its_rights_are_bound_to_its_own_account() {
+    for (file, account) in [
+        ("default", format!("{RELEASE}-otel-webhook-controller")),
+        ("everything", "teller".to_owned()),
+        ("files", "default".to_owned()),
+    ] {
+        let objects = objects_of(&values(file));
+        let spec = &deployment(objects, "controller")["spec"]["template"]["spec"];
+        assert_eq!(spec["serviceAccountName"], account, "{file}");
+        assert_ne!(spec["serviceAccountName"], server(objects)["serviceAccountName"], "{file}");
+        let subject = json!([{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}]);
+        for kind in ["ClusterRoleBinding", "RoleBinding"] {
+            let bindings = of_kind(objects, kind);
+            let (own, others): (Vec<_>, Vec<_>) = bindings.into_iter().partition(|one| {
+                one["roleRef"]["name"].as_str().is_some_and(|name| name.ends_with("-controller"))
+            });
+            assert_eq!(own.len(), 1, "{file}: {kind}");
+            assert_eq!(own[0]["subjects"], subject, "{file}: {kind}");
+            assert!(others.iter().all(|one| one["subjects"] != subject), "{file}: {others:?}");
+        }
+    }
+    let made = |file: &str| {
+        let accounts = of_kind(objects_of(&values(file)), "ServiceAccount").into_iter();
+        accounts.filter_map(|account| account["metadata"]["name"].as_str()).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(made("everything"), BTreeSet::from(["runner", "teller"]));
+    assert_eq!(made("files"), BTreeSet::from([&*format!("{RELEASE}-otel-webhook")]));
+}
+
+/// The rules are those beside the code, without the right to change a workload or a pod.
+#[test]
+fn it_may_write_statuses_events_and_its_lease() {
+    let objects = objects_of(&values("default"));
+    let name = format!("{RELEASE}-otel-webhook-controller");
+    let mut written = BTreeSet::new();
+    for kind in ["ClusterRole", "Role"] {
+        for rule in items(&named(objects, kind, &name)["rules"]) {
+            let writes = |verb: &&Value| !["get", "list", "watch"].iter().any(|read| *verb == read);
+            if items(&rule["verbs"]).any(|verb| writes(&verb)) {
+                written.insert(rule["resources"][0].as_str().expect("a resource"));
+            }
+        }
+    }
+    assert_eq!(written, BTreeSet::from(["events", "instrumentations/status", "leases"]));
+}
+
+#[test]
+fn its_own_values_are_used_and_the_others_are_the_webhooks() {
+    let objects = objects_of(&values("everything"));
+    let controller = deployment(objects, "controller");
+    assert_eq!(controller["spec"]["replicas"], 3);
+    assert_eq!(controller["metadata"]["annotations"]["reloader"], "false");
+    let pod = &controller["spec"]["template"];
+    assert_eq!(pod["metadata"]["annotations"]["sidecar.istio.io/inject"], "true");
+    assert_eq!(pod["metadata"]["labels"]["mesh"], "on");
+    assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/component"], "controller");
+    let (spec, server) = (&pod["spec"], server(objects));
+    for field in [
+        "securityContext",
+        "imagePullSecrets",
+        "nodeSelector",
+        "tolerations",
+        "priorityClassName",
+        "runtimeClassName",
+        "dnsPolicy",
+        "dnsConfig",
+        "affinity",
+    ] {
+        assert!(!spec[field].is_null() && spec[field] == server[field], "{field}: {spec}");
+    }
+    let (container, served) = (&spec["containers"][0], &server["containers"][0]);
+    for field in ["image", "imagePullPolicy", "securityContext", "livenessProbe", "readinessProbe"] {
+        assert!(!container[field].is_null() && container[field] == served[field], "{field}: {container}");
+    }
+    assert_eq!(container["resources"]["requests"]["cpu"], "20m");
+    assert_eq!(container["env"], json!([{"name": "HTTPS_PROXY", "value": "http://proxy.example.com:3128"}]));
+    assert_eq!(args_of(objects, "controller").last().map(String::as_str), Some("--log=trace"));
+    let [budget] = of_component(objects, "PodDisruptionBudget", "controller")[..] else {
+        panic!("one budget")
+    };
+    assert_eq!(budget["spec"]["minAvailable"], 1);
+}
+
+/// Where the API server has to reach the webhook on the network of its node, the controller needs no port of it.
+#[test]
+fn its_pods_are_spread_among_themselves_and_keep_off_the_network_of_the_node() {
+    let objects = objects_of(&values("host-network"));
+    let controller = deployment(objects, "controller");
+    let spec = &controller["spec"]["template"]["spec"];
+    assert!(spec["hostNetwork"].is_null() && spec["dnsPolicy"].is_null(), "{spec}");
+    assert_eq!(controller["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"], 0);
+    let own = selector(controller);
+    let preferred =
+        &spec["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0];
+    assert_eq!(&preferred["podAffinityTerm"]["labelSelector"]["matchLabels"], own);
+    assert_eq!(&spec["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"], own);
+}
+
+/// It names workloads of all namespaces, and asks nobody who they are.
+#[test]
+fn the_page_is_on_loopback_alone() {
+    for (file, port) in [("default", 8081), ("everything", 8090)] {
+        let objects = objects_of(&values(file));
+        let listens = format!("--page-listen=127.0.0.1:{port}");
+        assert!(args_of(objects, "controller").contains(&listens), "{file}: {listens}");
+        let container = &deployment(objects, "controller")["spec"]["template"]["spec"]["containers"][0];
+        let ports = items(&container["ports"]).map(|port| port["name"].clone());
+        assert_eq!(ports.collect::<Vec<_>>(), ["admin"], "{file}");
+    }
+}
+
+#[test]
+fn there_is_nothing_of_it_where_it_is_off() {
+    let objects = objects_with(&["controller.enabled=false", "networkPolicy.enabled=true"]);
+    let names = objects.iter().filter_map(|object| object["metadata"]["name"].as_str());
+    let left: Vec<_> = names.filter(|name| name.ends_with("-controller")).collect();
+    assert!(left.is_empty(), "{left:?}");
+    let on = objects_with(&["networkPolicy.enabled=true"]);
+    assert_eq!(
+        on.len(),
+        objects.len() + 9,
+        "Deployment, account, roles with bindings, Service, budget, policy"
+    );
+}
+
+fn named<'o>(objects: &'o [Value], kind: &str, name: &str) -> &'o Value {
+    let found = of_kind(objects, kind).into_iter().find(|object| object["metadata"]["name"] == name);
+    found.unwrap_or_else(|| panic!("no {kind} {name}"))
+}
