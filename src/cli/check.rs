@@ -15,6 +15,7 @@
 mod access;
 mod agents;
 mod certificate;
+mod controller;
 mod crd;
 mod differences;
 mod fix;
@@ -200,6 +201,18 @@ fn report(args: &CheckArgs, results: &[CheckResult]) -> Result<ExitCode, Failure
     args.report.write(code, || result::text(results), || results.iter().map(CheckResult::object))
 }
 
+/// Returns the results about the controller. None if its pods could not be listed.
+async fn of_controller(cluster: &ClusterReader, facts: &Facts) -> Vec<CheckResult> {
+    match &facts.controller {
+        Some(running) => {
+            let needs = controller::needs(running);
+            controller::results(running, &gather::answers(cluster, &running.account, needs).await)
+        }
+        None if facts.not_told.is_empty() && !facts.services.is_empty() => vec![controller::none()],
+        None => Vec::new(),
+    }
+}
+
 impl CheckArgs {
     /// Returns the results about the installation itself.
     async fn of_installation(&self, cluster: &ClusterReader, facts: &Facts) -> Vec<CheckResult> {
@@ -215,6 +228,7 @@ impl CheckArgs {
         results.extend(certificate::results(&facts.registration.ours, &shown, Timestamp::now()));
         if !facts.registration.ours.is_empty() {
             results.extend(self.permissions(cluster, facts).await);
+            results.extend(of_controller(cluster, facts).await);
         }
         results
     }

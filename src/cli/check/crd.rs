@@ -31,7 +31,11 @@ pub fn results(served: Option<&Value>) -> Vec<CheckResult> {
     let mut results = vec![about(if pruned.is_empty() {
         CheckResult::new(Code::CrdCurrent, "has every field of this version")
     } else {
-        let problem = format!("is of another version, and drops these fields: {}", pruned.join(", "));
+        let mut problem = format!("is of another version, and drops these fields: {}", pruned.join(", "));
+        if pruned.iter().any(|path| path.starts_with("status")) {
+            problem
+                .push_str("; without its status, an Instrumentation does not show what the controller found");
+        }
         CheckResult::new(Code::CrdPrunesFields, problem)
             .advise(format!("everything else works; to use these fields, {APPLY}"))
     })];
@@ -150,6 +154,16 @@ mod tests {
         let named = "drops these fields: spec.env[].valueFrom.fileKeyRef, spec.priority, spec.selector;";
         assert!(line.contains(named), "{line}");
         assert!(line.contains("otel-webhook crd | kubectl apply"), "{line}");
+    }
+
+    #[test]
+    fn a_crd_that_drops_the_status_of_the_controller_is_reported() {
+        let mut old = stored();
+        let schema = &mut old["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+        schema["properties"]["status"]["properties"] = json!({"conditions": {"type": "array"}});
+        let (code, line) = &codes(Some(&old))[0];
+        assert_eq!(*code, Code::CrdPrunesFields);
+        assert!(line.contains("status.pods") && line.contains("what the controller found"), "{line}");
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub fn needs(managed: Option<&ManagedNames>) -> Vec<Need> {
 
 impl Need {
     /// Returns the permissions of a rule; `names` replace the placeholder in it.
-    fn of_rule(rule: &Value, names: &[String], namespace: Option<&str>) -> Vec<Self> {
+    pub fn of_rule(rule: &Value, names: &[String], namespace: Option<&str>) -> Vec<Self> {
         let list = |field: &str| {
             let items = rule[field].as_array().into_iter().flatten();
             items.filter_map(|item| item.as_str().map(str::to_owned)).collect::<Vec<_>>()
@@ -142,15 +142,22 @@ pub fn results(account: &Account, answers: &Asked<Vec<NeedReview>>) -> Vec<Check
             return vec![about(CheckResult::new(Code::PermissionsNotChecked, message).advise(advice))];
         }
     };
-    let missing: Vec<_> = answers.iter().filter(|answer| !answer.missing.is_empty()).collect();
+    let missing =
+        missing(account, answers, Code::PermissionMissing, "install the roles that otel-webhook rbac prints");
     if missing.is_empty() {
         let message = "has all permissions that it needs";
         return vec![about(CheckResult::new(Code::PermissionsSuffice, message))];
     }
-    let said = missing.into_iter().map(|NeedReview { need, missing }| {
+    missing
+}
+
+/// Returns a result for each permission that the account lacks.
+pub fn missing(account: &Account, answers: &[NeedReview], code: Code, advice: &str) -> Vec<CheckResult> {
+    let missing = answers.iter().filter(|answer| !answer.missing.is_empty());
+    let said = missing.map(|NeedReview { need, missing }| {
         let message = format!("may not {} {need}", missing.join(", "));
-        let advice = "install the roles that otel-webhook rbac prints";
-        about(CheckResult::new(Code::PermissionMissing, message).advise(advice))
+        let about = Subject::new("ServiceAccount", &account.namespace, &account.name);
+        CheckResult::new(code, message).advise(advice).about(about)
     });
     said.collect()
 }

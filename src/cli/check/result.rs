@@ -127,6 +127,14 @@ codes! {
     PermissionMissing: "permissions" Failure;
     /// The permissions could not be checked.
     PermissionsNotChecked: "permissions" Warning;
+    /// A replica of the controller is ready.
+    ControllerReady: "controller" Ok;
+    /// There is no pod of the controller.
+    NoController: "controller" Ok;
+    /// No replica of the controller is ready.
+    ControllerNotReady: "controller" Warning;
+    /// The service account of the controller lacks a permission.
+    ControllerPermissionMissing: "controller" Warning;
     /// No other webhook injects.
     NoOtherInjector: "injectors" Ok;
     /// Another webhook injects, in other namespaces.

@@ -11,7 +11,7 @@ use k8s_openapi::api::{
 use super::{
     known::Flags,
     reader::{Asked, ClusterReader, NotTold},
-    running::{self, Pod, Running},
+    running::{self, CONTROLLER_LABEL, Pod, Running, RunningController},
 };
 use crate::{
     cli::flags::InjectionFlags,
@@ -44,6 +44,8 @@ pub struct Facts {
     pub services: Vec<ServiceFacts>,
     /// A pod of the webhook.
     pub running: Option<Running>,
+    /// The controller in the namespace of the webhook.
+    pub controller: Option<RunningController>,
     /// The requests that failed.
     pub not_told: Vec<NotTold>,
 }
@@ -71,6 +73,10 @@ impl Facts {
             let of_service = format!("kubernetes.io/service-name={name}");
             let slices = cluster.list::<EndpointSlice>(Some(&namespace), Some(&of_service)).await;
             facts.find_pods(cluster, &namespace, &service).await;
+            if facts.controller.is_none() {
+                let pods = cluster.list::<Pod>(Some(&namespace), Some(CONTROLLER_LABEL)).await;
+                facts.controller = running::controller(&facts.told(pods));
+            }
             facts.services.push(ServiceFacts { namespace, name, ports, service, slices });
         }
         facts

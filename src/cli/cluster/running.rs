@@ -2,6 +2,7 @@
 //!
 //! The decisions of the webhook depend on its flags, so `check` and `explain` use the same flags.
 
+mod controller;
 mod pod;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, builder::Resettable};
@@ -9,6 +10,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, builder::Resettable};
 use super::account::{Account, ManagedNames};
 use crate::cli::{flags::InjectionFlags, serve::ServeFlags};
 use crate::subject::Subject;
+pub use controller::{LABEL as CONTROLLER_LABEL, RunningController, controller};
 pub use pod::Pod;
 use pod::{Container, PodSpec};
 
@@ -41,11 +43,10 @@ pub fn newest(pods: &[Pod]) -> Option<Running> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let namespace = text(&pod.metadata.namespace);
     let spec = pod.spec.as_ref()?;
-    let account = spec.service_account_name.clone().unwrap_or_else(|| "default".to_owned());
     Some(Running {
         pod: Subject::new("Pod", &namespace, &text(&pod.metadata.name)),
         flags: flags(spec, &namespace),
-        account: Account { namespace, name: account },
+        account: spec.account(&namespace),
     })
 }
 
@@ -53,7 +54,7 @@ fn flags(spec: &PodSpec, own_namespace: &str) -> Result<ServingFlags, String> {
     let serves = |container: &&Container| words(container).any(|word| word == "serve");
     let mut containers = spec.containers.iter();
     let container = containers.find(serves).ok_or("no container has the argument serve")?;
-    let matches = parse(container)?;
+    let matches = parse::<ServeFlags>(container, "serve")?;
     let injection = InjectionFlags::from_arg_matches(&matches).map_err(|error| error.to_string())?;
     let managed = given(&matches, "tls_managed").pop().map(|secret| ManagedNames {
         namespace: given(&matches, "namespace").pop().unwrap_or_else(|| own_namespace.to_owned()),
@@ -76,18 +77,18 @@ fn words(container: &Container) -> impl Iterator<Item = &String> {
     container.command.iter().chain(&container.args)
 }
 
-/// Parses the arguments of a container with its environment, as `serve` does.
-fn parse(container: &Container) -> Result<ArgMatches, String> {
-    let serve = ServeFlags::augment_args(Command::new("serve"));
-    let arguments: Vec<&String> = words(container).skip_while(|word| *word != "serve").collect();
+/// Parses the arguments of a container with its environment, as the subcommand does.
+fn parse<F: Args>(container: &Container, subcommand: &'static str) -> Result<ArgMatches, String> {
+    let flags = F::augment_args(Command::new(subcommand));
+    let arguments: Vec<&String> = words(container).skip_while(|word| *word != subcommand).collect();
     let mut line: Vec<String> = Vec::new();
-    for argument in serve.get_arguments() {
+    for argument in flags.get_arguments() {
         line.extend(by_environment(argument, container, &arguments));
     }
     line.extend(arguments.into_iter().skip(1).cloned());
     // The environment of this process does not apply.
-    let serve = serve.mut_args(|argument| argument.env(Resettable::Reset)).no_binary_name(true);
-    serve.try_get_matches_from(line).map_err(|error| first_line(&error))
+    let flags = flags.mut_args(|argument| argument.env(Resettable::Reset)).no_binary_name(true);
+    flags.try_get_matches_from(line).map_err(|error| first_line(&error))
 }
 
 /// Returns a flag of the container's environment, unless the arguments set it.

@@ -1,6 +1,7 @@
 //! `otel-webhook check` in a cluster: an installation as it should be, each way
 //! that it can be broken, and what a preview says of pods that run.
 
+mod controller;
 mod examples;
 mod home;
 
@@ -93,6 +94,7 @@ pub fn each_way_to_be_broken(_: &Cluster) {
         "CertificateTrusted",
         "CertificateTrusted",
         "PermissionsSuffice",
+        "NoController",
         "NoOtherInjector",
         "SettingsFound",
         "RunningWithout",
@@ -114,6 +116,7 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     registration_and_backends(&plane, &home);
     certificates(&plane, &home);
     rights(&plane);
+    controller::states(&plane);
     requests(&plane);
     crd(&plane);
 }

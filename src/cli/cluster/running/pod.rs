@@ -12,6 +12,25 @@ pub struct Pod {
     pub metadata: ObjectMeta,
     /// Its specification.
     pub spec: Option<PodSpec>,
+    /// Its status.
+    pub status: Option<PodStatus>,
+}
+
+/// The status of a pod.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PodStatus {
+    /// Its conditions.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+}
+
+/// A condition of a pod.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Condition {
+    /// Its type.
+    pub r#type: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
 }
 
 /// The specification of a pod.

@@ -1,0 +1,117 @@
+//! Checks whether a controller runs, and whether its service account has the permissions that it needs.
+
+use super::{
+    permissions::{Need, NeedReview, missing},
+    result::{CheckResult, Code},
+};
+use crate::{
+    cli::cluster::{
+        reader::{Asked, NotTold},
+        running::RunningController,
+    },
+    controller,
+    store::watch,
+};
+
+/// Returns the permissions that the controller needs, from the rules next to its code. Those of its Lease are left
+/// out if its name is unknown.
+pub fn needs(running: &RunningController) -> Vec<Need> {
+    let of_cluster = watch::rules().into_iter().chain(controller::rules());
+    let mut needs: Vec<Need> = of_cluster.flat_map(|rule| Need::of_rule(&rule, &[], None)).collect();
+    if let Ok((namespace, lease)) = &running.lease {
+        let lease = std::slice::from_ref(lease);
+        let rules = controller::lease_rules();
+        needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, lease, Some(namespace))));
+    }
+    needs
+}
+
+/// Returns the result that no controller was found.
+pub fn none() -> CheckResult {
+    let message = "no pod of the controller found; without one, pods that run without an agent are reported by this \
+                   command only";
+    CheckResult::new(Code::NoController, message)
+}
+
+/// Returns the results for a controller.
+pub fn results(running: &RunningController, answers: &Asked<Vec<NeedReview>>) -> Vec<CheckResult> {
+    let RunningController { pods, ready, .. } = running;
+    let mut results = vec![if *ready > 0 {
+        CheckResult::new(Code::ControllerReady, format!("{ready} of {pods} pods of the controller are ready"))
+    } else {
+        let message = format!("none of {pods} pods of the controller is ready: it reports nothing");
+        let advice = "check its pods and their logs: kubectl get pods, kubectl logs";
+        CheckResult::new(Code::ControllerNotReady, message).advise(advice)
+    }];
+    match answers {
+        Ok(answers) => {
+            let advice = "install the roles that otel-webhook rbac --controller prints";
+            results.extend(missing(&running.account, answers, Code::ControllerPermissionMissing, advice));
+        }
+        Err(NotTold { problem, .. }) => {
+            let message = format!("the permissions of the controller could not be checked: {problem}");
+            results.push(CheckResult::new(Code::PermissionsNotChecked, message));
+        }
+    }
+    results
+        .into_iter()
+        .map(|result| if result.subject.is_some() { result } else { result.about(running.pod.clone()) })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cli::cluster::account::Account, subject::Subject};
+
+    fn running(ready: usize) -> RunningController {
+        RunningController {
+            pod: Subject::new("Pod", "home", "controller-0"),
+            account: Account::parse("home/controller").expect("valid"),
+            pods: 2,
+            ready,
+            lease: Ok(("home".to_owned(), "leader".to_owned())),
+        }
+    }
+
+    fn lines(ready: usize, answers: Asked<Vec<NeedReview>>) -> Vec<String> {
+        results(&running(ready), &answers).iter().map(CheckResult::line).collect()
+    }
+
+    #[test]
+    fn a_controller_that_is_not_ready_is_a_warning() {
+        let ready = lines(1, Ok(Vec::new()));
+        assert_eq!(
+            ready,
+            ["ok       controller    Pod home/controller-0: 1 of 2 pods of the controller are ready"]
+        );
+        let [line] = &lines(0, Ok(Vec::new()))[..] else { panic!("one result") };
+        assert!(line.starts_with("warning  controller    Pod home/controller-0: none of 2 pods"), "{line}");
+    }
+
+    #[test]
+    fn its_permissions_are_those_of_its_rules_and_of_its_lease() {
+        let needs = needs(&running(1));
+        let said: Vec<_> = needs.iter().map(|need| format!("{} {need}", need.verbs.join(","))).collect();
+        for expected in [
+            "get,list,watch pods",
+            "patch instrumentations/status.opentelemetry.io",
+            "create leases.coordination.k8s.io in namespace home",
+            "get,patch leases.coordination.k8s.io leader in namespace home",
+        ] {
+            assert!(said.iter().any(|said| said == expected), "{expected}: {said:?}");
+        }
+        let missing = needs.into_iter().map(|need| NeedReview { missing: need.verbs.clone(), need });
+        let missing: Vec<_> = missing.filter(|review| review.need.resource == "pods").collect();
+        let lines = lines(1, Ok(missing));
+        let expected = "warning  controller    ServiceAccount home/controller: may not get, list, watch pods; install \
+                        the roles that otel-webhook rbac --controller prints";
+        assert_eq!(lines[1], expected);
+    }
+
+    #[test]
+    fn unchecked_permissions_are_said_to_be() {
+        let not_told = NotTold { question: String::new(), problem: "forbidden".to_owned() };
+        assert!(lines(1, Err(not_told))[1].contains("could not be checked: forbidden"));
+    }
+}
