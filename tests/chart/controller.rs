@@ -122,9 +122,9 @@ fn its_own_values_are_used_and_the_others_are_the_webhooks() {
     ] {
         assert!(!spec[field].is_null() && spec[field] == server[field], "{field}: {spec}");
     }
-    let (container, served) = (&spec["containers"][0], &server["containers"][0]);
+    let (container, theirs) = (&spec["containers"][0], &server["containers"][0]);
     for field in ["image", "imagePullPolicy", "securityContext", "livenessProbe", "readinessProbe"] {
-        assert!(!container[field].is_null() && container[field] == served[field], "{field}: {container}");
+        assert!(!container[field].is_null() && container[field] == theirs[field], "{field}: {container}");
     }
     assert_eq!(container["resources"]["requests"]["cpu"], "20m");
     assert_eq!(container["env"], json!([{"name": "HTTPS_PROXY", "value": "http://proxy.example.com:3128"}]));

@@ -34,24 +34,15 @@ pub struct Controller<'c> {
     process: RefCell<Option<Program>>,
 }
 
-/// The roles of the service account.
+/// The roles of the service account, as the program prints them.
 pub fn roles() -> Vec<Value> {
-    let rules: Vec<Value> =
-        otel_webhook::controller::rules().into_iter().chain(otel_webhook::store::watch::rules()).collect();
-    let mut lease = otel_webhook::controller::lease_rules();
-    lease[1]["resourceNames"] = json!([NAME]);
-    let api = "rbac.authorization.k8s.io";
-    let subject = json!([{"kind": "ServiceAccount", "name": NAME, "namespace": HOME}]);
-    let v1 = format!("{api}/v1");
-    vec![
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": HOME}}),
-        json!({"apiVersion": v1, "kind": "ClusterRole", "metadata": {"name": NAME}, "rules": rules}),
-        json!({"apiVersion": v1, "kind": "ClusterRoleBinding", "metadata": {"name": NAME}, "subjects": subject,
-            "roleRef": {"apiGroup": api, "kind": "ClusterRole", "name": NAME}}),
-        json!({"apiVersion": v1, "kind": "Role", "metadata": {"name": NAME, "namespace": HOME}, "rules": lease}),
-        json!({"apiVersion": v1, "kind": "RoleBinding", "metadata": {"name": NAME, "namespace": HOME}, "subjects": subject,
-            "roleRef": {"apiGroup": api, "kind": "Role", "name": NAME}}),
-    ]
+    let output =
+        Command::new(PROGRAM).args(["rbac", "--controller"]).output().expect("the program can be started");
+    assert!(output.status.success(), "{output:?}");
+    let text = str::from_utf8(&output.stdout).expect("text");
+    let mut roles: Vec<Value> = serde_saphyr::from_multiple(text).expect("YAML");
+    roles.retain(|role| role["metadata"]["name"] == NAME);
+    roles
 }
 
 impl<'c> Controller<'c> {
