@@ -1,55 +1,132 @@
 "use strict";
-// Filters and sorts rows that are there already: without this script, the page shows all of them.
-const table = document.getElementById("workloads");
-const body = table.tBodies[0];
-const rows = Array.from(body.rows, (row) => ({
+// Filters and sorts the rows of the document, and copies commands. The rows are in the document already,
+// and text is only ever set by textContent, so that nothing of a cluster can become markup here.
+
+const collator = new Intl.Collator("en", { numeric: true });
+const element = (id) => document.getElementById(id);
+// What a cell is sorted by, where its text would not do.
+const order = (row, column) => row.cells[column].dataset.order ?? row.cells[column].textContent;
+// What a cell is filtered by: pods of one row may have several states.
+const valuesOf = (cell) => cell.dataset.values?.split(" ") ?? [cell.textContent];
+
+function makeButton(label) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = label;
+  return button;
+}
+
+function sort(table, header) {
+  const descending = header.ariaSort === "ascending";
+  for (const other of header.parentElement.cells) other.removeAttribute("aria-sort");
+  header.ariaSort = descending ? "descending" : "ascending";
+  const column = header.cellIndex;
+  const keyed = Array.from(table.tBodies[0].rows, (row) => [order(row, column), row]);
+  keyed.sort(([a], [b]) => (descending ? collator.compare(b, a) : collator.compare(a, b)));
+  table.tBodies[0].append(...keyed.map(([, row]) => row));
+}
+
+for (const table of document.querySelectorAll("table.sortable")) {
+  for (const header of table.tHead.rows[0].cells) {
+    const button = makeButton(header.textContent);
+    button.addEventListener("click", () => sort(table, header));
+    header.replaceChildren(button);
+  }
+}
+
+function filters(form, table) {
+  const columns = new Map();
+  for (const header of table.tHead.rows[0].cells) {
+    if (header.dataset.column) columns.set(header.dataset.column, header.cellIndex);
+  }
+  // Read once: the text of a few thousand rows is searched at each key.
+  const rows = Array.from(table.tBodies[0].rows, (row) => ({
     row,
-    text: row.textContent.toLowerCase(),
-    states: row.dataset.states.split(" "),
-}));
-const form = document.getElementById("filters");
-const shown = document.getElementById("shown");
+    text: Array.from(row.cells, (cell) => cell.textContent.toLowerCase()).join(" "),
+    values: (name) => valuesOf(row.cells[columns.get(name)]),
+    command: row.querySelector(".command"),
+  }));
+  const chosen = () =>
+    Array.from(columns.keys(), (name) => [name, form.elements.namedItem(name)?.value])
+      .filter(([, value]) => value)
+      .map(([name, value]) => [name, name === "state" ? value.split(" ") : [value]]);
+  const visible = () => rows.filter(({ row }) => !row.hidden);
 
-function matches({ row, text, states }) {
-    const { search, state, namespace, language, cluster } = form.elements;
-    const isState = state.value === "outdated"
-        ? states.includes("stale") || states.includes("missed")
-        : !state.value || states.includes(state.value);
-    return isState
-        && text.includes(search.value.trim().toLowerCase())
-        && (!namespace.value || row.dataset.namespace === namespace.value)
-        && (!language.value || row.dataset.language === language.value)
-        && (!cluster || !cluster.value || row.dataset.cluster === cluster.value);
-}
-
-function filter() {
-    let count = 0;
-    for (const one of rows) {
-        one.row.hidden = !matches(one);
-        count += one.row.hidden ? 0 : 1;
+  function apply() {
+    const words = form.elements.text.value.toLowerCase().split(/\s+/);
+    const wanted = chosen();
+    for (const { row, text, values } of rows) {
+      const hidden = !(
+        words.every((word) => text.includes(word)) &&
+        wanted.every(([name, some]) => values(name).some((value) => some.includes(value)))
+      );
+      // Elements that stay as they are cost the browser nothing.
+      if (row.hidden !== hidden) row.hidden = hidden;
     }
-    shown.textContent = `${count} of ${rows.length} rows`;
-}
+    const count = visible().length.toLocaleString("en");
+    element("shown").value = `${count} of ${rows.length.toLocaleString("en")} rows shown`;
+  }
 
-function sort(header) {
-    const isAscending = header.getAttribute("aria-sort") !== "ascending";
-    for (const other of header.parentElement.cells) {
-        other.removeAttribute("aria-sort");
+  // The address keeps the filters, so that a view can be linked and reloaded.
+  function remember() {
+    const kept = [...new FormData(form)].filter(([, value]) => value);
+    history.replaceState(null, "", "#" + new URLSearchParams(kept));
+  }
+
+  function recall() {
+    for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+      const control = form.elements.namedItem(name);
+      if (control) control.value = value;
     }
-    header.setAttribute("aria-sort", isAscending ? "ascending" : "descending");
-    const key = ({ row }) => {
-        const cell = row.cells[header.cellIndex];
-        return cell.dataset.sort ?? cell.textContent;
-    };
-    const compare = new Intl.Collator(undefined, { numeric: true }).compare;
-    rows.sort((one, other) => (isAscending ? 1 : -1) * compare(key(one), key(other)));
-    body.append(...rows.map(({ row }) => row));
+    apply();
+  }
+
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", () => (apply(), remember()));
+  // Fields have their first values only after the event.
+  form.addEventListener("reset", () => setTimeout(() => (apply(), remember())));
+  addEventListener("hashchange", recall);
+  form.hidden = false;
+  recall();
+  return { rows, visible };
 }
 
-for (const button of table.tHead.querySelectorAll("button")) {
-    button.addEventListener("click", () => sort(button.closest("th")));
+async function copy(text, said) {
+  try {
+    await navigator.clipboard.writeText(text);
+    said.textContent = `Copied: ${text.split("\n").join("; ")}`;
+  } catch {
+    // No permission, or an address that is neither https nor of this machine.
+    const shown = document.createElement("code");
+    shown.textContent = text;
+    said.replaceChildren("Copy the selected text: ", shown);
+    getSelection().selectAllChildren(shown);
+  }
 }
-form.addEventListener("input", filter);
-form.addEventListener("submit", (event) => event.preventDefault());
-form.hidden = false;
-filter();
+
+function copying({ rows, visible }, table) {
+  const said = element("said");
+  for (const { row, command } of rows) {
+    if (!command) continue;
+    const button = makeButton("Copy");
+    button.className = "copy";
+    button.ariaLabel = `Copy ${command.textContent}`;
+    command.after(button);
+  }
+  table.addEventListener("click", ({ target }) => {
+    const button = target.closest(".copy");
+    if (button) copy(button.previousElementSibling.textContent, said);
+  });
+  element("copy-all").addEventListener("click", () => {
+    // Languages of one workload have the same command.
+    const commands = new Set(visible().flatMap(({ command }) => command?.textContent ?? []));
+    if (commands.size) copy([...commands].join("\n"), said);
+    else said.textContent = "No row that is shown has a command.";
+  });
+}
+
+const form = element("filters");
+if (form) {
+  const table = element("rows");
+  copying(filters(form, table), table);
+}

@@ -69,10 +69,8 @@ mod tests {
     async fn the_page_has_its_headers_once() {
         let (status, headers, body) = get_page("/").await;
         assert_eq!(status, StatusCode::OK);
-        assert!(
-            body.starts_with("<!DOCTYPE html>") && body.contains("here, 2026-11-23 12:00:00 UTC"),
-            "{body}"
-        );
+        assert!(body.starts_with("<!DOCTYPE html>"), "{body}");
+        assert!(body.contains(">here<") && body.contains(">2026-11-23 12:00<"), "{body}");
         for (name, value) in page::headers() {
             let own: Vec<_> =
                 headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value).collect();

@@ -1,0 +1,176 @@
+//! The rows of the page's tables, as text.
+
+use jiff::Timestamp;
+
+use otel_webhook_fleet::{
+    report::{ClusterReport, LanguageRow, OutdatedWorkload, WorkloadRow},
+    state::State,
+    workload::Workload,
+};
+use otel_webhook_inject::line::one_line;
+
+/// The states, from the worst to the best.
+pub const STATES: [State; 6] =
+    [State::Missed, State::Stale, State::Unconfirmed, State::Foreign, State::Skipped, State::Injected];
+
+/// A cluster with the number of its workloads by state.
+pub struct ClusterRow {
+    pub name: String,
+    pub taken: Timestamp,
+    pub pods: usize,
+    pub workloads: usize,
+    pub by_state: [usize; 6],
+}
+
+/// A language of a workload.
+pub struct Row {
+    pub cluster: String,
+    pub namespace: String,
+    pub workload: String,
+    pub language: String,
+    pub state: State,
+    /// The place of the state in [`STATES`].
+    pub order: usize,
+    /// The states of its pods, separated by spaces.
+    pub states: String,
+    /// The number of pods.
+    pub matched: usize,
+    /// The number of pods in each state.
+    pub pods: String,
+    pub images: Vec<String>,
+    pub code: Option<String>,
+    pub message: String,
+    pub since: Option<Timestamp>,
+    pub command: Option<String>,
+    /// What to do where no command does it.
+    pub advice: Option<&'static str>,
+}
+
+/// An Instrumentation.
+pub struct InstrumentationRow {
+    pub cluster: String,
+    pub namespace: String,
+    pub name: String,
+    pub matched: usize,
+    pub by_state: [usize; 6],
+    pub outdated: Vec<String>,
+    pub more: usize,
+}
+
+impl ClusterRow {
+    /// Counts the workloads of a cluster.
+    pub fn of(cluster: &ClusterReport) -> Self {
+        let workloads = &cluster.report.workloads;
+        let with = |state| workloads.iter().filter(|row| row.state == state).count();
+        Self {
+            name: one_line(&*cluster.cluster),
+            taken: cluster.taken,
+            pods: workloads.iter().map(|row| row.pods).sum(),
+            workloads: workloads.len(),
+            by_state: STATES.map(with),
+        }
+    }
+}
+
+impl InstrumentationRow {
+    /// Returns the rows of a cluster.
+    pub fn of(cluster: &ClusterReport) -> impl Iterator<Item = Self> {
+        cluster.report.instrumentations.iter().map(|row| Self {
+            cluster: one_line(&*cluster.cluster),
+            namespace: one_line(&*row.namespace),
+            name: one_line(&*row.name),
+            matched: row.pods.matched,
+            by_state: STATES.map(|state| row.pods.of(state)),
+            outdated: row.workloads.iter().map(outdated).collect(),
+            more: row.more,
+        })
+    }
+}
+
+fn outdated(row: &OutdatedWorkload) -> String {
+    let counts = [(row.missed, State::Missed), (row.stale, State::Stale)];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<_> = counts.map(|(count, state)| format!("{count} {}", state.name())).collect();
+    one_line(format!("{} in {}: {}", name(&row.workload), row.workload.namespace, counts.join(", ")))
+}
+
+/// Returns a row for each language of the workloads, the worst state first, else in the order of the reports.
+pub fn of(clusters: &[ClusterReport]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for cluster in clusters {
+        for workload in &cluster.report.workloads {
+            rows.extend(workload.languages.iter().map(|language| row(&cluster.cluster, workload, language)));
+        }
+    }
+    rows.sort_by_key(|row| row.order);
+    rows
+}
+
+fn row(cluster: &str, of: &WorkloadRow, language: &LanguageRow) -> Row {
+    let (command, advice) = to_do(of, language);
+    Row {
+        cluster: one_line(cluster),
+        namespace: one_line(&*of.workload.namespace),
+        workload: one_line(name(&of.workload)),
+        language: one_line(&*language.language),
+        state: language.state,
+        order: STATES.iter().position(|state| *state == language.state).expect("all states are listed"),
+        states: states(language),
+        matched: language.pods.matched,
+        pods: pods(language),
+        images: images(language),
+        code: language.reason.as_deref().map(one_line),
+        message: language.message.as_deref().map(one_line).unwrap_or_default(),
+        since: language.since,
+        command: command.map(one_line),
+        advice,
+    }
+}
+
+/// Returns the command that brings a language up to date, or what else does. The command is that of the workload, which
+/// may be there because of another language.
+fn to_do<'r>(of: &'r WorkloadRow, language: &LanguageRow) -> (Option<&'r str>, Option<&'static str>) {
+    if !language.state.is_outdated() {
+        return (None, None);
+    }
+    if language.reason.as_deref() == Some("NotSelected") {
+        return (None, Some("let the webhook receive its pods: otel-webhook check names the selector"));
+    }
+    match &of.command {
+        Some(command) => (Some(command), None),
+        None => (None, Some(of.workload.by_hand())),
+    }
+}
+
+fn name(workload: &Workload) -> String {
+    format!("{}/{}", workload.kind, workload.name)
+}
+
+fn states(row: &LanguageRow) -> String {
+    let there = STATES.into_iter().filter(|state| row.pods.of(*state) > 0);
+    there.map(State::name).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the number of pods in each state, the worst first.
+fn pods(row: &LanguageRow) -> String {
+    let counted = STATES.map(|state| (row.pods.of(state), state.name()));
+    let counted = counted.iter().filter(|(count, _)| *count > 0);
+    counted.map(|(count, state)| format!("{count} {state}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the images of the agents, with the number of pods if there are several.
+fn images(row: &LanguageRow) -> Vec<String> {
+    let is_one = row.images.len() == 1;
+    let line = |(image, count): (&String, &usize)| {
+        one_line(if is_one { image.clone() } else { format!("{image} ({count})") })
+    };
+    row.images.iter().map(line).collect()
+}
+
+/// Returns what is not known, with the cluster.
+pub fn incomplete(clusters: &[ClusterReport]) -> Vec<(String, String)> {
+    let of_cluster = |cluster: &ClusterReport| -> Vec<_> {
+        cluster.incomplete.iter().map(|why| (one_line(&*cluster.cluster), one_line(&**why))).collect()
+    };
+    clusters.iter().flat_map(of_cluster).collect()
+}
