@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run bench bench-create bench-fleet bench-load bench-scale faults fuzz lint generate
+.PHONY: test binary chart compare e2e e2e-install e2e-run page page-pictures bench bench-create bench-fleet bench-load bench-scale faults fuzz lint generate
 
 # What `tests/control-plane/build` has to build for the chart's installation.
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
@@ -44,6 +44,16 @@ e2e-install:
 e2e-run:
 	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then $(MAKE) binary && \
 	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- $(CASE); fi
+
+# The status page in a headless Chromium, of Debian's packages, which are unpacked without root.
+# Where they cannot be had this fails, unless OTEL_WEBHOOK_ALLOW_NO_CHROMIUM is set.
+page:
+	home=$$(tests/page/prepare) && if [ -n "$$home" ]; then \
+	OTEL_WEBHOOK_PAGE=$$home cargo test --test page -- $(CASE); fi
+
+# The same, and writes the pictures in docs/images.
+page-pictures:
+	OTEL_WEBHOOK_PICTURES=1 $(MAKE) page CASE=light_or_dark
 
 # Whether the program decides as another one does: OLD is the path of that one,
 # and NEW that of a program to take in place of the one that is built here.
@@ -102,7 +112,7 @@ fuzz:
 lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test compare --test e2e --test faults --test install --test run --bench create --bench fleet --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test compare --test e2e --test faults --test install --test page --test run --bench create --bench fleet --bench load --bench scale -- -D warnings
 
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:

@@ -1,0 +1,16 @@
+//! The status page in a real browser. `make page` runs it.
+//!
+//! ```text
+//! reports (sample.rs) ──> otel_webhook::page ──> file or server ──> headless Chromium (browser.rs)
+//! ```
+//!
+//! What the page says of a cluster is tested beside `src/page.rs`; here is what takes a browser. It is
+//! made by `tests/page/prepare`.
+
+mod accessible;
+mod browser;
+mod filters;
+mod hostile;
+mod pictures;
+mod sample;
+mod shown;

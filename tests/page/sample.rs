@@ -1,0 +1,157 @@
+//! Reports to show.
+
+use std::collections::BTreeMap;
+
+use otel_webhook_fleet::{
+    report::{ClusterReport, Counts, InstrumentationRow, LanguageRow, OutdatedWorkload, Report, WorkloadRow},
+    state::State,
+    workload::Workload,
+};
+
+const IMAGES: &str = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-";
+
+/// A language of a workload: the state, how many pods have it, the code and the sentence of the reason.
+pub type Told<'t> = (&'t str, State, usize, &'t str, &'t str);
+
+fn counts(all: &[(State, usize)]) -> Counts {
+    let mut counts = Counts::default();
+    for (state, number) in all {
+        (0..*number).for_each(|_| counts.add(*state));
+    }
+    counts
+}
+
+fn language(&(language, state, number, code, message): &Told<'_>, current: usize) -> LanguageRow {
+    let has_agent = matches!(state, State::Injected | State::Stale | State::Foreign | State::Unconfirmed);
+    let image = |version: &str| format!("{IMAGES}{language}:{version}");
+    let mut images = BTreeMap::new();
+    if has_agent {
+        images.insert(image("2.30.0"), number);
+    }
+    if current > 0 && state != State::Injected {
+        images.insert(image("2.31.0"), current);
+    }
+    LanguageRow {
+        language: language.to_owned(),
+        pods: counts(&[(state, number), (State::Injected, current)]),
+        state,
+        reason: (!code.is_empty()).then(|| code.to_owned()),
+        message: (!message.is_empty()).then(|| message.to_owned()),
+        instrumentation: Some("shop/default".to_owned()),
+        images,
+        since: Some("2026-06-30T08:15:00Z".parse().expect("a time")),
+    }
+}
+
+/// A workload with so many pods of each language that are up to date, beside the others.
+pub fn workload(kind: &str, namespace: &str, name: &str, told: &[Told<'_>], current: usize) -> WorkloadRow {
+    let workload = Workload::new(kind, namespace, name);
+    let languages: Vec<_> = told.iter().map(|told| language(told, current)).collect();
+    let state = languages.iter().map(|row| row.state).max().expect("a language");
+    let command = state.is_outdated().then(|| workload.restart_command()).flatten();
+    WorkloadRow { workload, pods: told[0].2 + current, state, languages, command }
+}
+
+/// A report about workloads.
+pub fn cluster(name: &str, workloads: Vec<WorkloadRow>) -> ClusterReport {
+    ClusterReport {
+        cluster: name.to_owned(),
+        taken: "2026-07-20T10:00:00Z".parse().expect("a time"),
+        incomplete: Vec::new(),
+        report: Report { instrumentations: Vec::new(), workloads },
+    }
+}
+
+const CHANGED: &str =
+    "the configuration of the Instrumentation, or an image of the installation, has changed since";
+const NOT_REACHED: &str =
+    "the webhook was not called or did not answer in time when the pod was created; restart the workload";
+const FOREIGN: &str =
+    "another injector, such as the operator, or this webhook without --stamp, has injected it";
+const NOT_FOUND: &str = r#"Instrumentation "shop/defualt" not found; its namespace has: default"#;
+const UNKNOWN_HASH: &str = "the hash in its annotation otel-webhook/status is missing or of another version of the webhook; \
+     whether it is up to date is not known";
+const NOT_SELECTED: &str =
+    "the selectors of the webhook configuration exclude the pod; change them or the pod's labels";
+
+/// Two clusters with workloads in every state.
+pub fn two_clusters() -> [ClusterReport; 2] {
+    let stale = |language| -> Told<'_> { (language, State::Stale, 2, "ConfigurationChanged", CHANGED) };
+    let missed = |language| -> Told<'_> { (language, State::Missed, 3, "WebhookNotReached", NOT_REACHED) };
+    let mut production = cluster(
+        "production",
+        vec![
+            workload("Deployment", "shop", "cart", &[missed("java")], 0),
+            workload("Deployment", "shop", "order", &[stale("java"), stale("nodejs")], 2),
+            workload(
+                "StatefulSet",
+                "shop",
+                "ledger",
+                &[("java", State::Foreign, 1, "OtherInjector", FOREIGN)],
+                0,
+            ),
+            workload(
+                "Deployment",
+                "shop",
+                "web",
+                &[("nodejs", State::Skipped, 1, "InstrumentationNotFound", NOT_FOUND)],
+                0,
+            ),
+            workload("Deployment", "billing", "invoice", &[("python", State::Injected, 4, "", "")], 0),
+            workload(
+                "DaemonSet",
+                "billing",
+                "audit",
+                &[("dotnet", State::Unconfirmed, 5, "UnknownHash", UNKNOWN_HASH)],
+                0,
+            ),
+        ],
+    );
+    production.report.instrumentations = vec![InstrumentationRow {
+        namespace: "shop".to_owned(),
+        name: "default".to_owned(),
+        pods: counts(&[(State::Missed, 3), (State::Stale, 2), (State::Injected, 2), (State::Foreign, 1)]),
+        workloads: vec![OutdatedWorkload {
+            workload: Workload::new("Deployment", "shop", "cart"),
+            stale: 0,
+            missed: 3,
+            reason: "WebhookNotReached".to_owned(),
+        }],
+        more: 1,
+    }];
+    let mut staging = cluster(
+        "staging",
+        vec![
+            workload(
+                "Deployment",
+                "shop",
+                "cart",
+                &[("java", State::Missed, 1, "NotSelected", NOT_SELECTED)],
+                0,
+            ),
+            workload("Job", "billing", "report", &[stale("python")], 0),
+        ],
+    );
+    staging.incomplete = vec!["limitranges are not readable by you".to_owned()];
+    let mut both = [production, staging];
+    for cluster in &mut both {
+        let commands = cluster.report.workloads.iter_mut().filter_map(|row| row.command.as_mut());
+        commands.for_each(|command| *command = format!("{command} --context {}", cluster.cluster));
+    }
+    both
+}
+
+/// So many workloads: each tenth is missed, each fifth else is stale.
+pub fn large(number: usize) -> ClusterReport {
+    let one = |index: usize| {
+        let (state, code) = match index % 10 {
+            0 => (State::Missed, "WebhookNotReached"),
+            5 => (State::Stale, "ConfigurationChanged"),
+            _ => (State::Injected, ""),
+        };
+        let namespace = format!("team-{}", index % 50);
+        let name = format!("service-{index}");
+        workload("Deployment", &namespace, &name, &[("java", state, 2, code, "a reason")], 0)
+    };
+    cluster("large", (0..number).map(one).collect())
+}

@@ -1,0 +1,103 @@
+//! What is shown, what is fetched, and what the browser complains of.
+
+use std::net::TcpListener;
+
+use otel_webhook::page::{headers, page};
+use serde_json::json;
+
+use crate::{browser::Browser, sample};
+
+/// Serves a page on an address of this machine, with the headers of the program.
+fn serve(html: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("tokio wants it so");
+    let address = listener.local_addr().expect("an address");
+    let router = axum::Router::new().fallback(async move || (headers(), html.clone()));
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
+            axum::serve(listener, router).await.expect("a server");
+        });
+    });
+    format!("http://{address}/")
+}
+
+/// Uses everything that the page can do.
+fn use_it(browser: &mut Browser) {
+    browser.set("text", "cart");
+    for selector in ["th button", ".copy", "#copy-all", "[type=reset]"] {
+        browser.click(selector);
+    }
+}
+
+#[test]
+fn a_file_fetches_nothing_and_the_browser_has_no_complaint() {
+    let mut browser = Browser::start();
+    let url = browser.open_file(&page(&sample::two_clusters()));
+    use_it(&mut browser);
+    assert_eq!(browser.complaints(), [""; 0]);
+    // The icon is an empty `data:` address, so that no browser asks for one.
+    let fetched: Vec<_> = browser.requests().into_iter().filter(|url| !url.starts_with("data:")).collect();
+    assert_eq!(fetched, [url]);
+}
+
+#[test]
+fn served_with_its_headers_it_fetches_nothing_and_the_browser_has_no_complaint() {
+    let mut browser = Browser::start();
+    let url = serve(page(&sample::two_clusters()));
+    browser.visit(&url);
+    use_it(&mut browser);
+    assert_eq!(browser.complaints(), [""; 0]);
+    let fetched: Vec<_> = browser.requests().into_iter().filter(|url| !url.starts_with("data:")).collect();
+    assert_eq!(fetched, [url]);
+}
+
+#[test]
+fn what_the_policy_forbids_is_not_done_and_reported() {
+    let html = page(&sample::two_clusters());
+    let forbidden = "<script>document.title = 'changed'</script><p style='color: red'></p>\
+                     <img src='http://127.0.0.1:9/x' onerror=\"document.title = 'changed'\">\
+                     <form action='http://127.0.0.1:9/'></form></main>";
+    let mut browser = Browser::open(&html.replace("</main>", forbidden));
+    let complaints = browser.complaints().concat();
+    for directive in ["script-src", "style-src", "img-src"] {
+        assert!(complaints.contains(directive), "{directive} is not in {complaints}");
+    }
+    assert_eq!(browser.evaluate("document.title"), "otel-webhook: running pods and their agents");
+    let parsed =
+        browser.evaluate("try { document.body.innerHTML = '<b>'; 'parsed' } catch (error) { error.name }");
+    assert_eq!(parsed, "TypeError", "text is never parsed as markup");
+    let blocked = browser.blocked();
+    assert_eq!(blocked, ["http://127.0.0.1:9/x"], "it was never sent");
+}
+
+#[test]
+fn without_scripts_the_rows_are_a_table() {
+    let mut browser = Browser::start();
+    browser.send("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
+    browser.open_file(&page(&sample::two_clusters()));
+    // What a reader gets: the accessibility tree has what is visible alone.
+    let tree = browser.send("Accessibility.getFullAXTree", &json!({}));
+    let nodes = tree["nodes"].as_array().expect("nodes");
+    let seen = nodes.iter().filter(|node| node["ignored"] == json!(false));
+    let names: Vec<_> =
+        seen.map(|node| (node["role"]["value"].as_str(), node["name"]["value"].as_str())).collect();
+    let has = |role, name| names.contains(&(Some(role), Some(name)));
+    assert!(has("rowheader", "Deployment/order"), "{names:?}");
+    assert!(
+        has("StaticText", "kubectl rollout restart deployment/cart -n shop --context production"),
+        "{names:?}"
+    );
+    let controls = ["searchbox", "combobox", "button"];
+    let dead = names.iter().filter(|(role, _)| role.is_some_and(|role| controls.contains(&role)));
+    assert_eq!(dead.count(), 0, "nothing is offered that does not work: {names:?}");
+}
+
+#[test]
+fn a_cluster_with_nothing_to_show_is_shown() {
+    let mut browser = Browser::open(&page(&[sample::cluster("empty", Vec::new())]));
+    assert_eq!(browser.complaints(), [""; 0]);
+    let text = browser.evaluate("document.body.innerText");
+    assert!(text.as_str().expect("text").contains("No running pod opts in or has an agent."), "{text}");
+}
