@@ -21,6 +21,7 @@ mod differences;
 mod fix;
 mod gather;
 mod injectors;
+mod level;
 mod permissions;
 mod preview;
 mod registration;

@@ -6,30 +6,9 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+pub use super::level::Level;
 use crate::subject::Subject;
 use otel_webhook_review::one_line;
-
-/// The severity of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// No problem.
-    Ok,
-    /// A problem, or something that could not be checked.
-    Warning,
-    /// Injection does not work.
-    Failure,
-}
-
-impl Level {
-    /// Returns the name in reports.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Failure => "failure",
-        }
-    }
-}
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident: $check:literal $level:ident;)*) => {

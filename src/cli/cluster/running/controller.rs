@@ -1,9 +1,8 @@
 //! The controller, found by its pods.
 
 use super::{
-    Pod, given, parse,
-    pod::{Container, PodSpec},
-    words,
+    flags::{given, parse, words},
+    pod::{Container, Pod},
 };
 use crate::{
     cli::{cluster::account::Account, controller::ControllerFlags},
@@ -67,14 +66,6 @@ fn lease(container: &Container, own_namespace: &str) -> Result<(String, String),
     let namespace = given(&matches, "lease_namespace").pop().unwrap_or_else(|| own_namespace.to_owned());
     let name = given(&matches, "lease").pop().unwrap_or_default();
     Ok((namespace, name))
-}
-
-impl PodSpec {
-    /// Returns the service account of the pod.
-    pub fn account(&self, namespace: &str) -> Account {
-        let name = self.service_account_name.clone().unwrap_or_else(|| "default".to_owned());
-        Account { namespace: namespace.to_owned(), name }
-    }
 }
 
 #[cfg(test)]

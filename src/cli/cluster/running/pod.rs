@@ -4,6 +4,8 @@ use k8s_openapi::{api::core::v1, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::Resource;
 use serde::Deserialize;
 
+use crate::cli::cluster::account::Account;
+
 /// A pod.
 #[derive(Clone, Debug, Deserialize, Resource)]
 #[resource(inherit = v1::Pod)]
@@ -44,6 +46,14 @@ pub struct PodSpec {
     /// Its volumes.
     #[serde(default)]
     pub volumes: Vec<Volume>,
+}
+
+impl PodSpec {
+    /// Returns the service account of the pod.
+    pub fn account(&self, namespace: &str) -> Account {
+        let name = self.service_account_name.clone().unwrap_or_else(|| "default".to_owned());
+        Account { namespace: namespace.to_owned(), name }
+    }
 }
 
 /// A container.
