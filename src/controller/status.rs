@@ -157,7 +157,7 @@ mod tests {
     fn ready_is_a_matter_of_the_specification_alone() {
         for (spec, status, reason, message) in [
             (json!({}), "True", "Valid", "the specification can be used"),
-            (json!({"sampler": {"type": 7}}), "False", "Invalid", "spec.sampler.type"),
+            (json!({"sampler": {"type": 7}}), "False", "Invalid", "invalid type: integer `7`"),
         ] {
             let status_of = of(&row(0, 5), Some(&stored(&spec)), 4, &Value::Null, at(0)).expect("a status");
             let ready = condition(&status_of, "Ready");
