@@ -21,6 +21,7 @@ mod limits;
 mod names;
 mod objects;
 mod output;
+mod pace;
 mod parts;
 mod rbac;
 mod serve;

@@ -93,6 +93,24 @@ pub fn lease_rules() -> [Value; 2] {
     [rule(&["create"]), named]
 }
 
+/// Returns the rules of a role for restarts, in addition to [`rules`].
+pub fn restart_rules() -> [Value; 2] {
+    let workloads = ["deployments", "statefulsets", "daemonsets"];
+    [
+        json!({"apiGroups": ["apps"], "resources": workloads, "verbs": ["get", "list", "watch", "patch"]}),
+        json!({"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}),
+    ]
+}
+
+/// Returns the rules of a Role for the ConfigMap of restarts. The name `CONFIGMAP` is a placeholder.
+pub fn ledger_rules() -> [Value; 2] {
+    let rule = |verbs: &[&str]| json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs});
+    let mut named = rule(&["get", "update"]);
+    named["resourceNames"] = json!(["CONFIGMAP"]);
+    // A request that creates an object has no name by which it could be restricted.
+    [rule(&["create"]), named]
+}
+
 impl Controller {
     /// Counts and tells, until it is dropped. To be called when this replica leads, and the store is listed.
     pub async fn lead(&self) {

@@ -13,6 +13,7 @@ use super::{
     failure::Failure,
     flags::InjectionFlags,
     names::{dns_name, label},
+    pace::PaceFlags,
     parts::Parts,
 };
 use crate::{
@@ -93,6 +94,16 @@ pub struct ControllerFlags {
         help_heading = "Controller")]
     lease_namespace: Option<String>,
 
+    /// Restart workloads that consent by the annotation otel-webhook/restart and whose pods are stale or missed.
+    /// Needs more permissions: `otel-webhook rbac --controller --restarts`
+    #[arg(long, env = "OTEL_WEBHOOK_RESTARTS", help_heading = "Controller")]
+    restarts: bool,
+
+    /// ConfigMap that remembers restarts, in the namespace of the Lease
+    #[arg(long, env = "OTEL_WEBHOOK_RESTARTS_CONFIG_MAP", value_name = "NAME",
+        default_value = "otel-webhook-restarts", value_parser = dns_name, help_heading = "Controller")]
+    restarts_config_map: String,
+
     /// Format of log lines
     #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
     log_format: LogFormat,
@@ -106,6 +117,9 @@ pub struct ControllerFlags {
         help_heading = "Logs"
     )]
     log: String,
+
+    #[command(flatten)]
+    pace: PaceFlags,
 
     #[command(flatten)]
     injection: InjectionFlags,

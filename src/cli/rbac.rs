@@ -52,8 +52,17 @@ pub struct RbacArgs {
         requires = "controller", value_parser = dns_name)]
     lease: String,
 
+    /// Let the controller restart workloads that consent, as `controller --restarts` does
+    #[arg(long, env = "OTEL_WEBHOOK_RESTARTS", requires = "controller")]
+    restarts: bool,
+
+    /// ConfigMap of `controller --restarts-config-map`
+    #[arg(long, env = "OTEL_WEBHOOK_RESTARTS_CONFIG_MAP", value_name = "NAME", requires = "restarts",
+        default_value = "otel-webhook-restarts", value_parser = dns_name)]
+    restarts_config_map: String,
+
     /// Print only this list of rules; without --tls-managed it contains the placeholders CONFIGURATION and SECRET,
-    /// and without --controller the placeholder LEASE
+    /// without --controller the placeholder LEASE, and without --restarts the placeholder CONFIGMAP
     #[arg(long, env = "OTEL_WEBHOOK_RULES", value_enum, value_name = "LIST")]
     rules: Option<Rules>,
 }
@@ -71,6 +80,10 @@ enum Rules {
     Controller,
     /// Of the Role of the controller, in the namespace of its Lease
     ControllerNamespace,
+    /// Of the additional cluster role of a controller that restarts workloads
+    ControllerRestarts,
+    /// Of the additional Role for it, in the namespace of its Lease
+    ControllerRestartsNamespace,
 }
 
 /// Examples for `--help`.
@@ -82,6 +95,8 @@ Examples:
     otel-webhook rbac --tls-managed otel-webhook-certificates --webhook-configuration otel-webhook
   Create them for the webhook and the controller:
     otel-webhook rbac --controller | kubectl apply --server-side -f -
+  Let the controller restart workloads that consent:
+    otel-webhook rbac --controller --restarts | kubectl apply --server-side -f -
   Print the rules only, for your own role:
     otel-webhook rbac --rules cluster";
 
@@ -108,12 +123,17 @@ impl RbacArgs {
             Rules::ManagedNamespace => managed::namespace_rules().into(),
             Rules::Controller => merged(watch::rules().into_iter().chain(controller::rules())),
             Rules::ControllerNamespace => controller::lease_rules().into(),
+            Rules::ControllerRestarts => controller::restart_rules().into(),
+            Rules::ControllerRestartsNamespace => controller::ledger_rules().into(),
         };
         for rule in &mut list {
             match (rule["resourceNames"][0].as_str(), &self.tls_managed) {
                 (Some("CONFIGURATION"), Some(_)) => rule["resourceNames"] = json!(self.webhook_configuration),
                 (Some("SECRET"), Some(secret)) => rule["resourceNames"] = json!([secret]),
                 (Some("LEASE"), _) if self.controller => rule["resourceNames"] = json!([self.lease]),
+                (Some("CONFIGMAP"), _) if self.restarts => {
+                    rule["resourceNames"] = json!([self.restarts_config_map]);
+                }
                 _ => {}
             }
         }
@@ -134,6 +154,16 @@ impl RbacArgs {
             documents.push(self.account(account));
             documents.extend(self.role(account, account, None, Rules::Controller));
             documents.extend(self.role(account, account, Some(namespace), Rules::ControllerNamespace));
+            if self.restarts {
+                let name = &format!("{account}-restarts");
+                documents.extend(self.role(account, name, None, Rules::ControllerRestarts));
+                documents.extend(self.role(
+                    account,
+                    name,
+                    Some(namespace),
+                    Rules::ControllerRestartsNamespace,
+                ));
+            }
         }
         documents
     }
@@ -200,6 +230,8 @@ mod tests {
             webhook_configuration: vec!["one".to_owned(), "two".to_owned()],
             controller: managed,
             lease: "leader".to_owned(),
+            restarts: managed,
+            restarts_config_map: "ledger".to_owned(),
             rules: None,
         }
     }
@@ -220,17 +252,10 @@ mod tests {
         }
     }
 
-    /// It changes no workload, and no Instrumentation but its status.
+    /// Without restarts it changes no workload, and no Instrumentation but its status.
     #[test]
     fn the_controller_writes_statuses_events_and_its_lease() {
-        let mut written = Vec::new();
-        for rules in [Rules::Controller, Rules::ControllerNamespace] {
-            for rule in args(true).list(rules).as_array().expect("a list") {
-                let verbs = rule["verbs"].as_array().expect("verbs").iter();
-                let writes = verbs.filter(|verb| !["get", "list", "watch"].iter().any(|read| verb == read));
-                written.extend(writes.map(|verb| (verb.clone(), rule["resources"].clone())));
-            }
-        }
+        let written = written(&[Rules::Controller, Rules::ControllerNamespace]);
         let expected = [
             ("patch", "instrumentations/status"),
             ("create", "events"),
@@ -238,6 +263,31 @@ mod tests {
             ("patch", "leases"),
         ];
         assert_eq!(written, expected.map(|(verb, resource)| (json!(verb), json!([resource]))));
+    }
+
+    #[test]
+    fn restarts_patch_workloads_evict_pods_and_keep_one_config_map() {
+        let written = written(&[Rules::ControllerRestarts, Rules::ControllerRestartsNamespace]);
+        let expected = [
+            ("patch", json!(["deployments", "statefulsets", "daemonsets"])),
+            ("create", json!(["pods/eviction"])),
+            ("create", json!(["configmaps"])),
+            ("update", json!(["configmaps"])),
+        ];
+        assert_eq!(written, expected.map(|(verb, resources)| (json!(verb), resources)));
+    }
+
+    /// Returns the verbs that change something, with the resources.
+    fn written(lists: &[Rules]) -> Vec<(Value, Value)> {
+        let mut written = Vec::new();
+        for rules in lists {
+            for rule in args(true).list(*rules).as_array().expect("a list") {
+                let verbs = rule["verbs"].as_array().expect("verbs").iter();
+                let writes = verbs.filter(|verb| !["get", "list", "watch"].iter().any(|read| verb == read));
+                written.extend(writes.map(|verb| (verb.clone(), rule["resources"].clone())));
+            }
+        }
+        written
     }
 
     #[test]
@@ -251,6 +301,9 @@ mod tests {
         let lease = |args: &RbacArgs| args.list(Rules::ControllerNamespace)[1]["resourceNames"].clone();
         assert_eq!(lease(&args(true)), json!(["leader"]));
         assert_eq!(lease(&args(false)), json!(["LEASE"]));
+        let ledger = |args: &RbacArgs| args.list(Rules::ControllerRestartsNamespace)[1]["resourceNames"].clone();
+        assert_eq!(ledger(&args(true)), json!(["ledger"]));
+        assert_eq!(ledger(&args(false)), json!(["CONFIGMAP"]));
     }
 
     #[test]
@@ -275,7 +328,7 @@ mod tests {
         let files = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"];
         assert_eq!(kinds(&args(false)), files);
         let managed = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
-        let controller = [&["ServiceAccount"], &managed[..]].concat();
+        let controller = [&["ServiceAccount"], &managed[..], &managed].concat();
         assert_eq!(kinds(&args(true)), [&files[..], &managed, &controller].concat());
         let documents = args(true).documents();
         let (webhook, controller) = documents.split_at(files.len() + managed.len());
