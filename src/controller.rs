@@ -209,6 +209,6 @@ impl Leading {
             self.selection.selects(self.namespaces.labels(namespace), labels, asks_itself)
         };
         let around = controller.around(snapshot);
-        count::report(self.pods.census(), &Known { around, created: &created, is_selected: &is_selected })
+        count::count(self.pods.census(), &Known { around, created: &created, is_selected: &is_selected })
     }
 }

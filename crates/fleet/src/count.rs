@@ -1,5 +1,8 @@
 //! Counts the pods of a census by their states.
 
+mod outdated;
+mod tally;
+
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -16,10 +19,14 @@ use crate::{
     injected::By,
     next::{Around, NextAgent, NextPod},
     pod::Agent,
-    report::{Counts, InstrumentationRow, LanguageRow, OutdatedWorkload, Report, WorkloadRow},
+    report::{Counts, InstrumentationRow, OutdatedWorkload, Report},
     state::{Circumstances, Has, Next, Origin, State},
     workload::Workload,
 };
+use outdated::NewAgents;
+use tally::{Found, Tally};
+
+pub use outdated::{OldPod, WorkloadPods};
 
 /// How many workloads of an Instrumentation are named.
 const WORST: usize = 10;
@@ -37,19 +44,28 @@ pub struct Known<'k> {
 /// Whether a new pod is sent to the webhook: by its namespace, its labels, and whether it opts in itself.
 pub type IsSelected<'k> = dyn Fn(&str, &BTreeMap<String, String>, bool) -> bool + 'k;
 
+/// What was counted.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// What is told.
+    pub report: Report,
+    /// What restarts need of the workloads of the report, in their order.
+    pub pods: Vec<WorkloadPods>,
+}
+
 /// Counts all pods.
-pub fn report(census: &Census, known: &Known<'_>) -> Report {
-    report_with(census, known, &NoDoubts)
+pub fn count(census: &Census, known: &Known<'_>) -> Counted {
+    count_with(census, known, &NoDoubts)
 }
 
 /// Counts all pods where not everything is readable: the states that depend on the rest are unconfirmed.
-pub fn report_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Report {
+pub fn count_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Counted {
     let mut counting =
         Counting { known, doubts, workloads: BTreeMap::new(), instrumentations: BTreeMap::new() };
     for group in census.groups() {
         counting.count(group);
     }
-    counting.report()
+    counting.counted()
 }
 
 struct Counting<'k> {
@@ -57,22 +73,6 @@ struct Counting<'k> {
     doubts: &'k dyn Doubts,
     workloads: BTreeMap<Workload, Tally>,
     instrumentations: BTreeMap<String, OfInstrumentation>,
-}
-
-/// A workload as it is counted.
-#[derive(Default)]
-struct Tally {
-    pods: usize,
-    languages: BTreeMap<&'static str, LanguageTally>,
-}
-
-#[derive(Default)]
-struct LanguageTally {
-    pods: Counts,
-    worst: Option<(State, Cause)>,
-    since: Option<Timestamp>,
-    instrumentation: Option<String>,
-    images: BTreeMap<String, usize>,
 }
 
 #[derive(Default)]
@@ -85,26 +85,19 @@ struct OfInstrumentation {
 /// A state, and the code of its reason; see [`order`].
 type Worst = (State, Reverse<&'static str>);
 
-/// One language of one pod.
-struct Found {
-    state: State,
-    cause: Cause,
-    instrumentation: Option<String>,
-    image: Option<String>,
-}
-
 impl Counting<'_> {
     fn count(&mut self, group: &Group) {
         let Group { shape, workload, .. } = group;
         let next = NextPod::with_doubts(shape, &workload.namespace, &self.known.around, self.doubts);
         // What is stored by the API server can be read; if not, there is nothing to compare with.
         let next = next.unwrap_or_default();
+        let new = outdated::agents(&next);
         for member in &group.members {
-            self.count_member(group, member, &next);
+            self.count_member(group, member, &next, &new);
         }
     }
 
-    fn count_member(&mut self, group: &Group, member: &Member, next: &NextPod) {
+    fn count_member(&mut self, group: &Group, member: &Member, next: &NextPod, new: &NewAgents) {
         let agents = group.agents_of(member);
         let has = agents.unwrap_or_default().iter().map(|agent| agent.language);
         let languages: BTreeSet<&str> = has.chain(next.languages.keys().copied()).collect();
@@ -125,11 +118,7 @@ impl Counting<'_> {
         for (name, worst) in of_instrumentations {
             self.instrumentations.entry(name).or_default().add(&group.workload, worst);
         }
-        let tally = self.workloads.entry(group.workload.clone()).or_default();
-        tally.pods += 1;
-        for (language, one) in found {
-            tally.languages.entry(language).or_default().add(one, member.created);
-        }
+        self.workloads.entry(group.workload.clone()).or_default().add(member, found, new);
     }
 
     fn look(&self, group: &Group, member: &Member, next: &NextPod, language: &'static str) -> Found {
@@ -189,10 +178,10 @@ impl Counting<'_> {
         }
     }
 
-    fn report(self) -> Report {
+    fn counted(self) -> Counted {
         let instrumentations = self.instrumentations.into_iter().map(|(name, own)| own.row(&name));
-        let workloads = self.workloads.into_iter().map(|(workload, tally)| tally.row(workload));
-        Report { instrumentations: instrumentations.collect(), workloads: workloads.collect() }
+        let (workloads, pods) = self.workloads.into_iter().map(|(workload, tally)| tally.rows(workload)).unzip();
+        Counted { report: Report { instrumentations: instrumentations.collect(), workloads }, pods }
     }
 }
 
@@ -202,62 +191,6 @@ fn name_of(next: &NextAgent) -> Option<String> {
         NextAgent::Agent(used) => Some(used.name.to_string()),
         NextAgent::Skipped { instrumentation, .. } => instrumentation.as_ref().map(ToString::to_string),
         NextAgent::Unknown(_) => None,
-    }
-}
-
-/// Orders what is found of pods by how bad it is. The first of equally bad ones in the order of names stands for all,
-/// so that the order of pods does not matter.
-fn order<'f>(state: State, cause: &'f Cause, instrumentation: Option<&'f str>) -> impl Ord + 'f {
-    (state, Reverse((cause.code, &*cause.message)), instrumentation.map(Reverse))
-}
-
-impl LanguageTally {
-    fn add(&mut self, found: Found, created: Timestamp) {
-        self.pods.add(found.state);
-        if let Some(image) = found.image {
-            *self.images.entry(image).or_default() += 1;
-        }
-        let state = self.worst.as_ref().map(|(state, _)| *state);
-        if state == Some(found.state) {
-            self.since = self.since.min(Some(created));
-        } else if state < Some(found.state) {
-            self.since = Some(created);
-        }
-        let is_worst = self.worst.as_ref().is_none_or(|(state, cause)| {
-            let known = order(*state, cause, self.instrumentation.as_deref());
-            order(found.state, &found.cause, found.instrumentation.as_deref()) > known
-        });
-        if is_worst {
-            self.worst = Some((found.state, found.cause));
-            self.instrumentation = found.instrumentation;
-        }
-    }
-
-    fn row(self, language: &str) -> LanguageRow {
-        let (state, cause) = self.worst.unwrap_or((State::Injected, Cause::NONE));
-        LanguageRow {
-            language: language.to_owned(),
-            pods: self.pods,
-            state,
-            reason: (!cause.code.is_empty()).then(|| cause.code.to_owned()),
-            message: (!cause.message.is_empty()).then(|| cause.message.into_owned()),
-            instrumentation: self.instrumentation,
-            images: self.images,
-            since: self.since,
-        }
-    }
-}
-
-impl Tally {
-    fn row(mut self, workload: Workload) -> WorkloadRow {
-        let mut of = |language: &'static str| Some(self.languages.remove(language)?.row(language));
-        let languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
-        let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);
-        // A restart brings nothing to pods that the webhook is not called for.
-        let helps =
-            |row: &LanguageRow| row.state.is_outdated() && row.reason.as_deref() != Some("NotSelected");
-        let command = languages.iter().any(helps).then(|| workload.restart_command()).flatten();
-        WorkloadRow { workload, pods: self.pods, state, languages, command }
     }
 }
 

@@ -78,6 +78,19 @@ pub struct WorkloadRow {
     pub languages: Vec<LanguageRow>,
     /// A command that brings it up to date; `None` if nothing has to be done, or no command does it.
     pub command: Option<String>,
+    /// What becomes of it by restarts; `None` if it is up to date, or where restarts are not planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<RestartRow>,
+}
+
+/// Whether a workload is restarted, and why not.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RestartRow {
+    /// A code, such as `Restarting`, `WaitsForCanary` or `NoConsent`.
+    pub code: String,
+    /// A sentence.
+    pub message: String,
 }
 
 /// A language of a workload.

@@ -12,12 +12,14 @@
 //! it has received; both together let another leader neither repeat nor forget a restart.
 
 mod change;
+mod failing;
 mod flights;
 mod judge;
 mod ledger;
 mod pace;
 mod plan;
 mod planning;
+mod rollout;
 mod seen;
 #[cfg(test)]
 mod simulation;
@@ -27,10 +29,12 @@ mod tests;
 mod verdict;
 
 pub use change::{Change, Consent, InvalidConsent, annotations};
+pub use failing::failing;
 pub use ledger::{Flight, Ledger, Stop, Wave};
 pub use pace::Pace;
 pub use plan::{Plan, Progress, plan};
 pub use planning::World;
-pub use seen::{FailingPod, Fit, Health, Instrumentation, OldPod, Seen};
+pub use rollout::{Around, Progress as RolloutProgress, Rollout};
+pub use seen::{FailingPod, Fit, Health, Instrumentation, Seen};
 pub use step::Step;
 pub use verdict::{Left, Verdict, Wait};

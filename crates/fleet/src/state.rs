@@ -153,7 +153,7 @@ impl Missed {
     }
 
     /// The code in tables, Events and JSON.
-    pub fn code(self) -> &'static str {
+    pub const fn code(self) -> &'static str {
         match self {
             Self::NotSelected => "NotSelected",
             Self::OlderThanInstrumentation => "OlderThanInstrumentation",

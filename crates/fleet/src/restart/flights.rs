@@ -6,9 +6,10 @@ use super::{
     change::Consent,
     ledger::{Flight, Ledger, Stop},
     pace::Pace,
-    seen::{Fit, Health, OldPod, Seen},
+    seen::{Fit, Health, Seen},
     step::{LEAST_AVAILABLE, Step},
 };
+use crate::count::OldPod;
 
 /// How long the API server's own copy may take to show what was written.
 const VISIBLE: SignedDuration = SignedDuration::from_mins(1);
@@ -130,7 +131,7 @@ impl Follow<'_> {
         if is_same && self.seen.outdated.iter().any(is_new) {
             return self.stop(flight, "its new pods did not get the configuration".to_owned());
         }
-        let is_proof = self.seen.outdated.is_empty();
+        let is_proof = is_same && self.seen.outdated.is_empty() && self.seen.unconfirmed == 0;
         if let Some(wave) = self.ledger.wave_of(&flight.change) {
             wave.is_proven |= is_proof;
             wave.failed.remove(&flight.workload);

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::change::{Change, Consent, InvalidConsent};
-use crate::workload::Workload;
+use crate::{count::OldPod, workload::Workload};
 
 /// An Instrumentation, as far as restarts need it.
 #[derive(Clone, Debug)]
@@ -45,17 +45,6 @@ pub struct Seen {
     pub refused: Option<String>,
     /// The change in its own annotation.
     pub record: Option<Change>,
-}
-
-/// A pod that a restart would replace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OldPod {
-    /// Its name.
-    pub name: String,
-    /// Its UID: an eviction must not reach its successor of the same name.
-    pub uid: String,
-    /// When it was created.
-    pub created: Timestamp,
 }
 
 /// Whether a workload can be restarted by its pod template.

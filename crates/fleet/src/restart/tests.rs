@@ -1,7 +1,7 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::*;
-use crate::workload::Workload;
+use crate::{count::OldPod, workload::Workload};
 
 const OLD: &str = "v1:00000001";
 const NEW: &str = "v1:00000002";

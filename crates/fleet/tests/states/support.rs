@@ -117,5 +117,6 @@ pub fn report_with(
     let catalogue = cluster.catalogue();
     let around = next::Around { catalogue: &catalogue, settings: &cluster.settings };
     let is_selected = |_: &str, _: &BTreeMap<String, String>, _| is_selected;
-    count::report_with(&census, &Known { around, created: &created, is_selected: &is_selected }, doubts)
+    let known = Known { around, created: &created, is_selected: &is_selected };
+    count::count_with(&census, &known, doubts).report
 }

@@ -6,7 +6,8 @@ use jiff::SignedDuration;
 
 use super::time;
 use crate::{
-    restart::{Change, Consent, FailingPod, Fit, Health, OldPod, Seen},
+    count::OldPod,
+    restart::{Change, Consent, FailingPod, Fit, Health, Seen},
     workload::Workload,
 };
 

@@ -1,0 +1,126 @@
+//! Workloads and their languages, as their pods are counted.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use jiff::Timestamp;
+use otel_webhook_inject::language::LANGUAGES;
+
+use super::outdated::{NewAgents, Replaceable, WorkloadPods};
+use crate::{
+    cause::Cause,
+    census::Member,
+    report::{Counts, LanguageRow, WorkloadRow},
+    state::{Missed, State},
+    workload::Workload,
+};
+
+/// The code of pods that a restart does not help.
+const NOT_SELECTED: &str = Missed::NotSelected.code();
+
+/// One language of one pod.
+pub(super) struct Found {
+    pub(super) state: State,
+    pub(super) cause: Cause,
+    pub(super) instrumentation: Option<String>,
+    pub(super) image: Option<String>,
+}
+
+/// A workload as it is counted.
+#[derive(Default)]
+pub(super) struct Tally {
+    pods: usize,
+    languages: BTreeMap<&'static str, LanguageTally>,
+    replaceable: Replaceable,
+}
+
+#[derive(Default)]
+struct LanguageTally {
+    pods: Counts,
+    worst: Option<(State, Cause)>,
+    since: Option<Timestamp>,
+    instrumentation: Option<String>,
+    images: BTreeMap<String, usize>,
+}
+
+/// Orders what is found of pods by how bad it is. The first of equally bad ones in the order of names stands for all,
+/// so that the order of pods does not matter.
+fn order<'f>(state: State, cause: &'f Cause, instrumentation: Option<&'f str>) -> impl Ord + 'f {
+    (state, Reverse((cause.code, &*cause.message)), instrumentation.map(Reverse))
+}
+
+impl LanguageTally {
+    fn add(&mut self, found: Found, created: Timestamp) {
+        self.pods.add(found.state);
+        if let Some(image) = found.image {
+            *self.images.entry(image).or_default() += 1;
+        }
+        let state = self.worst.as_ref().map(|(state, _)| *state);
+        if state == Some(found.state) {
+            self.since = self.since.min(Some(created));
+        } else if state < Some(found.state) {
+            self.since = Some(created);
+        }
+        let is_worst = self.worst.as_ref().is_none_or(|(state, cause)| {
+            let known = order(*state, cause, self.instrumentation.as_deref());
+            order(found.state, &found.cause, found.instrumentation.as_deref()) > known
+        });
+        if is_worst {
+            self.worst = Some((found.state, found.cause));
+            self.instrumentation = found.instrumentation;
+        }
+    }
+
+    fn row(self, language: &str) -> LanguageRow {
+        let (state, cause) = self.worst.unwrap_or((State::Injected, Cause::NONE));
+        LanguageRow {
+            language: language.to_owned(),
+            pods: self.pods,
+            state,
+            reason: (!cause.code.is_empty()).then(|| cause.code.to_owned()),
+            message: (!cause.message.is_empty()).then(|| cause.message.into_owned()),
+            instrumentation: self.instrumentation,
+            images: self.images,
+            since: self.since,
+        }
+    }
+}
+
+impl Tally {
+    /// Counts a pod with what was found of its languages. `agents` are those of a new pod.
+    pub(super) fn add(&mut self, member: &Member, found: Vec<(&'static str, Found)>, agents: &NewAgents) {
+        self.pods += 1;
+        let outdated = found.iter().filter(|(_, one)| one.is_replaceable());
+        let outdated: Vec<_> = outdated.map(|(language, _)| *language).collect();
+        let is_unconfirmed = found.iter().any(|(_, one)| one.state == State::Unconfirmed);
+        self.replaceable.add(member, &outdated, is_unconfirmed, agents);
+        for (language, one) in found {
+            self.languages.entry(language).or_default().add(one, member.created);
+        }
+    }
+
+    /// Returns what is told of the workload, and what restarts need of it.
+    pub(super) fn rows(self, workload: Workload) -> (WorkloadRow, WorkloadPods) {
+        let pods = self.replaceable.of(workload.clone());
+        (row(self.pods, self.languages, workload), pods)
+    }
+}
+
+impl Found {
+    /// Whether a restart brings it up to date. Pods that the webhook is not called for stay as they are.
+    fn is_replaceable(&self) -> bool {
+        self.state.is_outdated() && self.cause.code != NOT_SELECTED
+    }
+}
+
+fn row(
+    pods: usize,
+    mut languages: BTreeMap<&'static str, LanguageTally>,
+    workload: Workload,
+) -> WorkloadRow {
+    let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
+    let languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
+    let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);
+    let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason.as_deref() != Some(NOT_SELECTED);
+    let command = languages.iter().any(helps).then(|| workload.restart_command()).flatten();
+    WorkloadRow { workload, pods, state, languages, command, restart: None }
+}
