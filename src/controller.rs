@@ -5,7 +5,8 @@
 //!                └── once a second, if something has changed ──> report
 //!                       ├──> status of Instrumentations
 //!                       ├──> Events on workloads
-//!                       └──> metrics
+//!                       ├──> metrics
+//!                       └──> restarts, where they are enabled
 //! ```
 //!
 //! One replica leads, by a Lease; the others keep the store and wait. All state is in the cluster or found again by
@@ -15,9 +16,11 @@ mod events;
 mod heads;
 mod pods;
 mod raw;
+mod restarts;
 mod selection;
 mod status;
 mod statuses;
+mod workloads;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -38,14 +41,17 @@ use crate::{
 use events::Events;
 use heads::{Instrumentations, Namespaces};
 use otel_webhook_fleet::{
-    count::{self, Known},
+    count::{self, Counted, Known, WorkloadPods},
     next::Around,
     report::{ClusterReport, Report},
 };
 use otel_webhook_inject::Settings;
 use pods::Pods;
+use restarts::Restarts;
 use selection::Selection;
-use statuses::Statuses;
+use statuses::{Statuses, is_another};
+
+pub use restarts::RestartSettings;
 
 /// How long changes are collected before pods are counted again. Counting 50,000 takes a tenth of it.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -70,6 +76,8 @@ pub struct Controller {
     pub report: Arc<ArcSwapOption<ClusterReport>>,
     /// The name of the cluster in reports.
     pub cluster: String,
+    /// How workloads are restarted; none if they are not.
+    pub restarts: Option<RestartSettings>,
 }
 
 /// Returns the rules of a role for the controller, in addition to those of the store.
@@ -124,6 +132,7 @@ impl Controller {
                 is_changed = leading.pods.step(&around) => leading.is_dirty |= is_changed,
                 is_changed = leading.instrumentations.step() => leading.is_dirty |= is_changed,
                 is_changed = leading.namespaces.step() => leading.is_dirty |= is_changed,
+                () = workloads(&mut leading.restarts) => {}
                 _ = tick.tick() => leading.tell(self, &snapshot).await,
             }
         }
@@ -131,6 +140,14 @@ impl Controller {
 
     fn around<'s>(&'s self, snapshot: &'s Snapshot) -> Around<'s> {
         Around { catalogue: &snapshot.catalogue, settings: &self.settings }
+    }
+}
+
+/// Follows the workloads, if they are restarted.
+async fn workloads(restarts: &mut Option<Restarts>) {
+    match restarts {
+        Some(restarts) => restarts.watch().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -142,6 +159,9 @@ struct Leading {
     selection: Selection,
     statuses: Statuses,
     events: Events,
+    restarts: Option<Restarts>,
+    /// The pods of workloads, as they were counted last.
+    counted: Vec<WorkloadPods>,
     snapshot: Arc<Snapshot>,
     is_dirty: bool,
     /// Until when the first pass may take; none once it is over.
@@ -158,6 +178,8 @@ impl Leading {
             selection: Selection::new(client.clone(), controller.configurations.clone()),
             statuses: Statuses::new(client.clone()),
             events: Events::new(client.clone()),
+            restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, settings)),
+            counted: Vec::new(),
             snapshot: Arc::default(),
             is_dirty: true,
             first_pass: Some(Instant::now() + FIRST_PASS),
@@ -181,29 +203,60 @@ impl Leading {
             self.first_pass.filter(|until| !self.pods.are_all_read() && Instant::now() < *until);
         let is_told = self.first_pass.is_none();
         if std::mem::take(&mut self.is_dirty) || (was_first && is_told) {
-            let report = self.count(controller, snapshot);
+            let Counted { mut report, pods } = self.count(controller, snapshot);
+            self.counted = pods;
             controller.metrics.fleet.set(&report);
+            if let Some(restarts) = &self.restarts {
+                restarts.tell(&mut report);
+            }
             if is_told {
-                self.statuses.take(&report, &self.instrumentations, &snapshot.catalogue);
+                let none = HashMap::new();
+                let restarts = self.restarts.as_ref().map_or(&none, Restarts::progress);
+                self.statuses.take(&report, &self.instrumentations, &snapshot.catalogue, restarts);
                 self.events.take(&report);
             }
             controller.report.store(Some(Arc::new(self.clustered(controller, report))));
+        }
+        if is_told {
+            self.restart(controller, snapshot).await;
         }
         self.statuses.write(&mut self.instrumentations).await;
         self.events.send().await;
     }
 
+    /// Restarts what is due, by the pods as they were just counted.
+    async fn restart(&mut self, controller: &Controller, snapshot: &Snapshot) {
+        let Some(restarts) = &mut self.restarts else { return };
+        // What a new pod would get comes from the store. Until both watches tell of the same generation, a change could
+        // be taken for the one before it.
+        let is_behind = self.instrumentations.objects().iter().any(|(key, head)| {
+            let (namespace, name) = key.split_once('/').unwrap_or_default();
+            let known = snapshot.catalogue.namespace(namespace);
+            let stored = known.and_then(|known| known.instrumentations.get(name));
+            stored.is_none_or(|stored| is_another(stored, head.generation))
+        });
+        if is_behind {
+            return;
+        }
+        let metrics = &controller.metrics.restarts;
+        self.is_dirty |= restarts
+            .step(&self.counted, self.instrumentations.objects(), self.namespaces.objects(), metrics)
+            .await;
+        self.events.tell(restarts.news());
+    }
+
     fn clustered(&self, controller: &Controller, report: Report) -> ClusterReport {
         let unread = "not all pods are read yet".to_owned();
+        let problem = self.restarts.as_ref().and_then(Restarts::problem);
         ClusterReport {
             cluster: controller.cluster.clone(),
             taken: Timestamp::now(),
-            incomplete: self.first_pass.map(|_| unread).into_iter().collect(),
+            incomplete: self.first_pass.map(|_| unread).into_iter().chain(problem).collect(),
             report,
         }
     }
 
-    fn count(&self, controller: &Controller, snapshot: &Snapshot) -> Report {
+    fn count(&self, controller: &Controller, snapshot: &Snapshot) -> Counted {
         let created: HashMap<String, Timestamp> = self.instrumentations.created();
         let is_selected = |namespace: &str, labels: &BTreeMap<String, String>, asks_itself: bool| {
             self.selection.selects(self.namespaces.labels(namespace), labels, asks_itself)

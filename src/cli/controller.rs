@@ -17,7 +17,7 @@ use super::{
     parts::Parts,
 };
 use crate::{
-    controller::Controller,
+    controller::{Controller, RestartSettings},
     server::{
         Condition, Health, Listening, ReadReport, Shutdown, TerminationSignals, Transport, admin_router,
         page_router,
@@ -184,7 +184,11 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         metrics: Arc::clone(&metrics),
         report: Arc::clone(&report),
         cluster: flags.cluster.clone(),
+        restarts: flags.restarts(&client),
     };
+    if controller.restarts.is_some() {
+        metrics.restarts.begin();
+    }
     let (ready, is_ready) = watch::channel(false);
     let on_ready = move || note_ready(&listed, &ready);
     background.spawn("the store", store::watch::follow(client.clone(), writer, on_ready));
@@ -239,8 +243,21 @@ fn note_ready(listed: &Condition, ready: &watch::Sender<bool>) {
 }
 
 impl ControllerFlags {
+    fn restarts(&self, client: &Client) -> Option<RestartSettings> {
+        self.restarts.then(|| RestartSettings {
+            pace: self.pace.pace(),
+            namespace: self.namespace(client),
+            config_map: self.restarts_config_map.clone(),
+        })
+    }
+
+    /// Returns the namespace of the Lease.
+    fn namespace(&self, client: &Client) -> String {
+        self.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned())
+    }
+
     async fn lease(&self, client: Client) -> Result<LeaseManager, Failure> {
-        let namespace = self.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
+        let namespace = self.namespace(&client);
         let identity = std::env::var("HOSTNAME").unwrap_or_else(|_| "otel-webhook".to_owned());
         let identity = format!("{identity}-{}", std::process::id());
         let lease = LeaseManagerBuilder::new(client, &self.lease)
@@ -288,6 +305,7 @@ async fn lead(
         tracing::info!(lease = name, "another replica leads");
         fleet.set_leader(&name, false);
         fleet.clear();
+        controller.metrics.restarts.clear();
         controller.report.store(None);
     }
     drop(holds);

@@ -9,11 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 use k8s_openapi::{
-    api::{
-        apps::v1::{DaemonSet, Deployment, StatefulSet},
-        core::v1::ObjectReference,
-        events::v1::Event,
-    },
+    api::{core::v1::ObjectReference, events::v1::Event},
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 use kube::{
@@ -21,7 +17,7 @@ use kube::{
     api::{ApiResource, DynamicObject, PostParams},
 };
 
-use super::status::MANAGER;
+use super::{restarts::News, status::MANAGER, workloads::resource};
 use otel_webhook_fleet::{
     report::{LanguageRow, Report, WorkloadRow},
     state::State,
@@ -68,6 +64,12 @@ impl Events {
         self.known = known;
     }
 
+    /// Notes what restarts tell.
+    pub fn tell(&mut self, news: Vec<News>) {
+        let told = news.into_iter().map(|News { workload, reason, note }| Told { workload, reason, note });
+        self.waiting.extend(told);
+    }
+
     /// Makes some.
     pub async fn send(&mut self) {
         for _ in 0..EACH_SECOND {
@@ -92,16 +94,6 @@ impl Events {
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
             made => made.map(drop),
         }
-    }
-}
-
-/// Returns the kind of a workload that can be read. Of others, such as Jobs, no Events are made.
-fn resource(kind: &str) -> Option<ApiResource> {
-    match kind {
-        "Deployment" => Some(ApiResource::erase::<Deployment>(&())),
-        "StatefulSet" => Some(ApiResource::erase::<StatefulSet>(&())),
-        "DaemonSet" => Some(ApiResource::erase::<DaemonSet>(&())),
-        _ => None,
     }
 }
 
@@ -152,6 +144,7 @@ fn event(told: &Told, kind: &ApiResource, uid: String, now: Timestamp) -> Event 
     let mut name: String = workload.name.chars().take(200).collect();
     name.truncate(name.trim_end_matches(['.', '-']).len());
     let note: String = told.note.chars().take(LONGEST).collect();
+    let is_restart = ["Restarted", "RestartStopped"].contains(&told.reason);
     Event {
         metadata: ObjectMeta {
             name: Some(format!("{name}.{:016x}", hasher.finish())),
@@ -161,7 +154,7 @@ fn event(told: &Told, kind: &ApiResource, uid: String, now: Timestamp) -> Event 
         event_time: Some(MicroTime(now)),
         type_: Some(if told.reason == "Restarted" { "Normal" } else { "Warning" }.to_owned()),
         reason: Some(told.reason.to_owned()),
-        action: Some("Compare".to_owned()),
+        action: Some(if is_restart { "Restart" } else { "Compare" }.to_owned()),
         note: Some(note),
         reporting_controller: Some(MANAGER.to_owned()),
         reporting_instance: Some(MANAGER.to_owned()),

@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use otel_webhook_api::Instrumentation;
+use otel_webhook_fleet::restart::annotations;
 
 /// An Instrumentation without its specification.
 #[derive(Clone, Debug, Deserialize)]
@@ -44,15 +45,29 @@ pub struct InstrumentationHead {
     pub created: Option<Timestamp>,
     /// Its generation.
     pub generation: i64,
+    /// Its UID.
+    pub uid: String,
+    /// Its annotation about restarts.
+    pub consent: Option<String>,
+    /// Its annotation that resumes restarts.
+    pub resume: Option<String>,
     /// Its status.
     pub status: Value,
+}
+
+/// A namespace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NamespaceHead {
+    labels: BTreeMap<String, String>,
+    /// Its annotation about restarts.
+    pub consent: Option<String>,
 }
 
 /// The Instrumentations, by `namespace/name`.
 pub type Instrumentations = Watched<Head, InstrumentationHead>;
 
-/// The labels of namespaces, by their names.
-pub type Namespaces = Watched<PartialObjectMeta<DynamicObject>, BTreeMap<String, String>>;
+/// The namespaces, by their names.
+pub type Namespaces = Watched<PartialObjectMeta<DynamicObject>, NamespaceHead>;
 
 impl<K: Clone + Send + 'static, V: PartialEq> Watched<K, V> {
     /// Returns whether all objects are known.
@@ -110,11 +125,18 @@ impl Instrumentations {
         // Specifications are in the same pages, and may be large.
         let config = watcher::Config::default().page_size(50);
         Self::new(watcher(api, config).default_backoff().boxed(), "Instrumentation", |head| {
-            let ObjectMeta { namespace, name, creation_timestamp, generation, .. } = head.metadata;
-            let name = format!("{}/{}", namespace?, name?);
-            let generation = generation.unwrap_or_default();
-            let created = creation_timestamp.map(|time| time.0);
-            Some((name, InstrumentationHead { created, generation, status: head.status.unwrap_or_default() }))
+            let ObjectMeta { namespace, name, uid, annotations, creation_timestamp, generation, .. } =
+                head.metadata;
+            let mut set = annotations.unwrap_or_default();
+            let known = InstrumentationHead {
+                created: creation_timestamp.map(|time| time.0),
+                generation: generation.unwrap_or_default(),
+                uid: uid.unwrap_or_default(),
+                consent: set.remove(annotations::RESTART),
+                resume: set.remove(annotations::RESUME),
+                status: head.status.unwrap_or_default(),
+            };
+            Some((format!("{}/{}", namespace?, name?), known))
         })
     }
 
@@ -139,19 +161,22 @@ impl Namespaces {
         let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), &kind);
         let events = watcher(api, watcher::Config::default()).default_backoff();
         Self::new(events.boxed(), "Namespace", |namespace| {
-            Some((namespace.metadata.name?, namespace.metadata.labels.unwrap_or_default()))
+            let ObjectMeta { name, labels, annotations, .. } = namespace.metadata;
+            let consent = annotations.unwrap_or_default().remove(annotations::RESTART);
+            Some((name?, NamespaceHead { labels: labels.unwrap_or_default(), consent }))
         })
     }
 
     /// Returns the labels of a namespace.
     pub fn labels(&self, name: &str) -> &BTreeMap<String, String> {
         static NONE: BTreeMap<String, String> = BTreeMap::new();
-        self.objects.get(name).unwrap_or(&NONE)
+        self.objects.get(name).map_or(&NONE, |namespace| &namespace.labels)
     }
 }
 
 impl<K, V> Watched<K, V> {
-    fn new(
+    /// Returns the objects of a watch, each reduced when it arrives to its name and what is kept.
+    pub fn new(
         events: BoxStream<'static, watcher::Result<Event<K>>>,
         kind: &'static str,
         reduce: fn(K) -> Option<(String, V)>,

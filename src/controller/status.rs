@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use otel_webhook_fleet::{
     count::sentence,
     report::{Counts, InstrumentationRow},
+    restart::{Progress, annotations},
 };
 use otel_webhook_inject::catalogue::Stored;
 
@@ -19,27 +20,41 @@ pub const MANAGER: &str = "otel-webhook-controller";
 /// The types of the conditions.
 const READY: &str = "Ready";
 const UP_TO_DATE: &str = "UpToDate";
+const IN_PROGRESS: &str = "RestartInProgress";
+const STOPPED: &str = "RestartStopped";
+const OWN: [&str; 4] = [READY, UP_TO_DATE, IN_PROGRESS, STOPPED];
+
+/// What a status tells.
+#[derive(Clone, Copy)]
+pub struct Told<'t> {
+    /// The pods.
+    pub row: &'t InstrumentationRow,
+    /// The Instrumentation as the webhook knows it.
+    pub stored: Option<&'t Stored>,
+    /// How far restarts are; `None` if there are none.
+    pub restart: Option<&'t Progress>,
+}
 
 /// Returns the status that an Instrumentation has to have; none if `before` is that already.
-///
-/// `stored` is the Instrumentation as the webhook knows it.
-pub fn of(
-    row: &InstrumentationRow,
-    stored: Option<&Stored>,
-    generation: i64,
-    before: &Value,
-    now: Timestamp,
-) -> Option<Value> {
-    let conditions = [ready(stored), up_to_date(row.pods)];
+pub fn of(told: Told<'_>, generation: i64, before: &Value, now: Timestamp) -> Option<Value> {
+    let Told { row, stored, restart } = told;
+    let restarts = restart.map(|progress| [in_progress(progress), stopped(progress)]);
+    let conditions = [ready(stored), up_to_date(row.pods)].into_iter().chain(restarts.into_iter().flatten());
     let conditions = conditions.map(|condition| condition.at(generation, before, now));
     let kept = before["conditions"].as_array().into_iter().flatten();
-    let is_own =
-        |condition: &&Value| [READY, UP_TO_DATE].contains(&condition["type"].as_str().unwrap_or_default());
+    let is_own = |condition: &&Value| OWN.contains(&condition["type"].as_str().unwrap_or_default());
     let others = kept.filter(|condition| !is_own(condition)).cloned();
     let status = json!({
         "pods": row.pods,
         "workloads": row.workloads,
         "more": row.more,
+        // Without restarts it is removed.
+        "restart": restart.map(|progress| json!({
+            "hash": progress.config,
+            "done": progress.done,
+            "total": progress.total,
+            "stoppedBy": progress.stop.as_ref().map(ToString::to_string),
+        })),
         "conditions": others.chain(conditions).collect::<Vec<_>>(),
     });
     let is_same = status.as_object().into_iter().flatten().all(|(field, value)| before[field] == *value);
@@ -91,6 +106,37 @@ fn up_to_date(pods: Counts) -> Condition {
     Condition { kind: UP_TO_DATE, status, reason, message: sentence(pods) }
 }
 
+fn in_progress(progress: &Progress) -> Condition {
+    let Progress { done, total, stop, .. } = progress;
+    let (status, reason) = match stop {
+        Some(_) => ("False", "RestartStopped"),
+        None if done < total => ("True", "WorkloadsOutdated"),
+        None => ("False", "WorkloadsRestarted"),
+    };
+    Condition { kind: IN_PROGRESS, status, reason, message: format!("{done} of {total} workloads restarted") }
+}
+
+fn stopped(progress: &Progress) -> Condition {
+    match &progress.stop {
+        Some(stop) => Condition {
+            kind: STOPPED,
+            status: "True",
+            reason: "PodsFail",
+            message: format!(
+                "{stop}; restarts go on after the next change of the specification, or with another value of the \
+                 annotation {}",
+                annotations::RESUME
+            ),
+        },
+        None => Condition {
+            kind: STOPPED,
+            status: "False",
+            reason: "NotStopped",
+            message: "restarted workloads are healthy".to_owned(),
+        },
+    }
+}
+
 impl Condition {
     /// Returns the condition. The time of its last transition is kept unless its status changes.
     fn at(self, generation: i64, before: &Value, now: Timestamp) -> Value {
@@ -114,64 +160,4 @@ fn seconds(time: Timestamp) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use otel_webhook_api::defaults::DefaultImages;
-    use otel_webhook_inject::{compiled::Shared, object};
-
-    use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).expect("a time")
-    }
-
-    fn row(injected: usize, stale: usize) -> InstrumentationRow {
-        let pods = Counts { matched: injected + stale, injected, stale, ..Counts::default() };
-        InstrumentationRow { pods, ..InstrumentationRow::default() }
-    }
-
-    fn stored(spec: &Value) -> Stored {
-        let object = json!({"metadata": {"namespace": "shop", "name": "inst"}, "spec": spec});
-        object::instrumentation(&object, &DefaultImages::default(), &mut Shared::default())
-    }
-
-    fn condition<'s>(status: &'s Value, kind: &str) -> &'s Value {
-        let all = status["conditions"].as_array().expect("conditions");
-        all.iter().find(|condition| condition["type"] == kind).expect("the condition")
-    }
-
-    #[test]
-    fn nothing_is_written_while_nothing_changes() {
-        let valid = stored(&json!({}));
-        let first = of(&row(3, 0), Some(&valid), 1, &Value::Null, at(0)).expect("a first status");
-        assert_eq!(first["lastUpdated"], "1970-01-01T00:00:00Z");
-        assert_eq!(of(&row(3, 0), Some(&valid), 1, &first, at(60)), None);
-        let second = of(&row(2, 1), Some(&valid), 1, &first, at(60)).expect("another status");
-        assert_eq!(second["lastUpdated"], "1970-01-01T00:01:00Z");
-        assert_eq!(condition(&second, "UpToDate")["status"], "False");
-        assert_eq!(condition(&second, "UpToDate")["message"], "3 pods: 2 injected, 1 stale");
-        assert_eq!(condition(&second, "UpToDate")["lastTransitionTime"], "1970-01-01T00:01:00Z");
-        assert_eq!(condition(&second, "Ready")["lastTransitionTime"], "1970-01-01T00:00:00Z");
-    }
-
-    #[test]
-    fn ready_is_a_matter_of_the_specification_alone() {
-        for (spec, status, reason, message) in [
-            (json!({}), "True", "Valid", "the specification can be used"),
-            (json!({"sampler": {"type": 7}}), "False", "Invalid", "invalid type: integer `7`"),
-        ] {
-            let status_of = of(&row(0, 5), Some(&stored(&spec)), 4, &Value::Null, at(0)).expect("a status");
-            let ready = condition(&status_of, "Ready");
-            assert_eq!((&ready["status"], &ready["reason"]), (&json!(status), &json!(reason)), "{ready}");
-            assert!(ready["message"].as_str().expect("text").contains(message), "{ready}");
-            assert_eq!(ready["observedGeneration"], 4);
-        }
-    }
-
-    #[test]
-    fn conditions_and_fields_of_others_stay() {
-        let before = json!({"upgradeBlockedVersions": {"java": "1"}, "conditions": [{"type": "Theirs", "status": "True"}]});
-        let status = of(&row(1, 0), None, 1, &before, at(0)).expect("a status");
-        assert_eq!(status["conditions"][0], before["conditions"][0]);
-        assert!(status.get("upgradeBlockedVersions").is_none(), "not in the patch, so not changed: {status}");
-    }
-}
+mod tests;

@@ -13,10 +13,13 @@ use tokio::time::Instant;
 
 use super::{
     heads::Instrumentations,
-    status::{self, MANAGER},
+    status::{self, MANAGER, Told},
 };
 use otel_webhook_api::Instrumentation;
-use otel_webhook_fleet::report::{InstrumentationRow, Report};
+use otel_webhook_fleet::{
+    report::{InstrumentationRow, Report},
+    restart::Progress,
+};
 use otel_webhook_inject::catalogue::{Catalogue, Stored};
 
 /// The minimum interval of writes to one Instrumentation.
@@ -51,7 +54,14 @@ impl Statuses {
     }
 
     /// Notes what differs from the report.
-    pub fn take(&mut self, report: &Report, heads: &Instrumentations, catalogue: &Catalogue) {
+    /// `restarts` says how far those of each Instrumentation are, by its UID.
+    pub fn take(
+        &mut self,
+        report: &Report,
+        heads: &Instrumentations,
+        catalogue: &Catalogue,
+        restarts: &HashMap<String, Progress>,
+    ) {
         let rows = report.instrumentations.iter().map(|row| (format!("{}/{}", row.namespace, row.name), row));
         let rows: HashMap<String, &InstrumentationRow> = rows.collect();
         let none = InstrumentationRow::default();
@@ -65,7 +75,8 @@ impl Statuses {
                 continue;
             }
             let row = rows.get(key).copied().unwrap_or(&none);
-            if let Some(status) = status::of(row, stored, head.generation, &head.status, now) {
+            let told = Told { row, stored, restart: restarts.get(&head.uid) };
+            if let Some(status) = status::of(told, head.generation, &head.status, now) {
                 let wanted = Wanted { namespace: namespace.to_owned(), name: name.to_owned(), status };
                 self.wanted.insert(key.clone(), wanted);
             }
@@ -117,7 +128,7 @@ impl Statuses {
 
 /// Returns whether the store has another generation than the watch of statuses. Soon they have the same; what is written
 /// before would be outdated at once, and the next write has to wait.
-fn is_another(stored: &Stored, generation: i64) -> bool {
+pub fn is_another(stored: &Stored, generation: i64) -> bool {
     matches!(stored, Stored::Ready(ready) if ready.generation.is_some_and(|known| known != generation))
 }
 

@@ -32,7 +32,7 @@ fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>) -> WorkloadRow 
     let workload = Workload::new(kind, "shop", name);
     let state = languages.iter().map(|row| row.state).max().expect("a language");
     let command = workload.restart_command();
-    WorkloadRow { workload, pods: 2, state, languages, command }
+    WorkloadRow { workload, pods: 2, state, languages, command, restart: None }
 }
 
 fn cluster(name: &str, workloads: Vec<WorkloadRow>) -> ClusterReport {

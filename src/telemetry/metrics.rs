@@ -17,6 +17,7 @@ use super::fleet::FleetMetrics;
 use super::log::Logging;
 use super::managed::ManagedMetrics;
 use super::process::{DroppedLines, ProcessCollector};
+use super::restarts::RestartMetrics;
 
 /// Seconds. A decision takes tens of microseconds; reviews above a millisecond waited for a lookup.
 const REVIEW_BUCKETS: [f64; 14] = [
@@ -112,6 +113,8 @@ pub struct Metrics {
     pub managed: ManagedMetrics,
     /// Metrics of the controller.
     pub fleet: FleetMetrics,
+    /// Restarts of workloads.
+    pub restarts: RestartMetrics,
 }
 
 impl Default for Metrics {
@@ -141,12 +144,14 @@ impl Metrics {
             connections: ConnectionMetrics::default(),
             managed: ManagedMetrics::default(),
             fleet: FleetMetrics::default(),
+            restarts: RestartMetrics::default(),
         };
         metrics.register_reviews();
         metrics.register_state();
         metrics.connections.register(&mut metrics.registry);
         metrics.managed.register(&mut metrics.registry);
         metrics.fleet.register(&mut metrics.registry);
+        metrics.restarts.register(&mut metrics.registry);
         metrics.register_process();
         metrics
     }

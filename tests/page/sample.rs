@@ -49,7 +49,7 @@ pub fn workload(kind: &str, namespace: &str, name: &str, told: &[Told<'_>], curr
     let languages: Vec<_> = told.iter().map(|told| language(told, current)).collect();
     let state = languages.iter().map(|row| row.state).max().expect("a language");
     let command = state.is_outdated().then(|| workload.restart_command()).flatten();
-    WorkloadRow { workload, pods: told[0].2 + current, state, languages, command }
+    WorkloadRow { workload, pods: told[0].2 + current, state, languages, command, restart: None }
 }
 
 /// A report about workloads.

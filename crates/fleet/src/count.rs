@@ -180,7 +180,8 @@ impl Counting<'_> {
 
     fn counted(self) -> Counted {
         let instrumentations = self.instrumentations.into_iter().map(|(name, own)| own.row(&name));
-        let (workloads, pods) = self.workloads.into_iter().map(|(workload, tally)| tally.rows(workload)).unzip();
+        let (workloads, pods) =
+            self.workloads.into_iter().map(|(workload, tally)| tally.rows(workload)).unzip();
         Counted { report: Report { instrumentations: instrumentations.collect(), workloads }, pods }
     }
 }

@@ -23,11 +23,11 @@ use crate::cli::{
 };
 use otel_webhook_fleet::{
     census::Census,
-    count,
+    count::{self, Counted},
     doubts::{Doubts, Separated},
     next::Around,
     pod::RunningPod,
-    report::{ClusterReport, Report},
+    report::ClusterReport,
 };
 use otel_webhook_inject::Finding;
 
@@ -57,11 +57,12 @@ pub async fn read(flags: &ClusterFlags, question: &Question<'_>) -> Result<Clust
     }
     let taken = now();
     let census = pods(&cluster, scope).await?;
-    let (mut report, named) = count(&census, &facts, &known);
+    let (mut counted, named) = count(&census, &facts, &known);
     // Pods may name Instrumentations of namespaces that were not listed yet.
     if !named.is_empty() && known.learn(&cluster, named).await {
-        (report, _) = count(&census, &facts, &known);
+        (counted, _) = count(&census, &facts, &known);
     }
+    let Counted { mut report, .. } = counted;
     for row in &mut report.workloads {
         row.command = row.command.as_ref().map(|command| flags.complete(command));
     }
@@ -92,7 +93,7 @@ async fn pods(cluster: &ClusterReader, scope: Option<&str>) -> Result<Census, Fa
 }
 
 /// Counts the pods. Returns the namespaces, too, that have Instrumentations which pods name and which were not listed.
-fn count(census: &Census, facts: &Facts, known: &Known) -> (Report, BTreeSet<String>) {
+fn count(census: &Census, facts: &Facts, known: &Known) -> (Counted, BTreeSet<String>) {
     let created = created(known);
     let is_selected = |namespace: &str, labels: &BTreeMap<String, String>, asks_itself: bool| {
         let Some(namespace) = known.namespaces.get(namespace).filter(|_| facts.is_registration_told) else {
@@ -103,8 +104,8 @@ fn count(census: &Census, facts: &Facts, known: &Known) -> (Report, BTreeSet<Str
     let around = Around { catalogue: &known.snapshot.catalogue, settings: &known.settings };
     let doubts = NotReadable { unread: &known.unread, named: RefCell::default() };
     let known = count::Known { around, created: &created, is_selected: &is_selected };
-    let report = count::report_with(census, &known, &doubts);
-    (report, doubts.named.into_inner())
+    let counted = count::count_with(census, &known, &doubts);
+    (counted, doubts.named.into_inner())
 }
 
 /// Returns when each Instrumentation was created.

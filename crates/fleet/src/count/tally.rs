@@ -112,11 +112,7 @@ impl Found {
     }
 }
 
-fn row(
-    pods: usize,
-    mut languages: BTreeMap<&'static str, LanguageTally>,
-    workload: Workload,
-) -> WorkloadRow {
+fn row(pods: usize, mut languages: BTreeMap<&'static str, LanguageTally>, workload: Workload) -> WorkloadRow {
     let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
     let languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
     let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);

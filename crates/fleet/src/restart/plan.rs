@@ -1,6 +1,6 @@
 //! The plan: which restarts begin now.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -29,6 +29,8 @@ pub struct Plan {
 /// How far the restarts of an Instrumentation are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
+    /// A configuration that workloads have received: the first in order, if several languages are injected.
+    pub config: Option<String>,
     /// The number of workloads that were restarted and are no longer observed.
     pub done: usize,
     /// The number of those, and of all that are observed or still to be restarted.
@@ -74,7 +76,10 @@ impl Plan {
             seen.instrumentation.as_deref() == Some(instrumentation) && matches!(verdict, Verdict::Waits(_))
         });
         let all = wave.count();
+        let configs = wave.received.values().flat_map(BTreeMap::values).flatten();
+        let begun = other.iter().map(|flight| &flight.change.config);
         Some(Progress {
+            config: configs.chain(begun).min().cloned(),
             done: all.saturating_sub(received.len()),
             total: all + other.len() + waits.count(),
             stop: wave.stop.clone(),

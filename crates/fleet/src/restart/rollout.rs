@@ -134,7 +134,8 @@ impl Progress {
         let status = &object["status"];
         let count = |field: &str| status[field].as_i64().unwrap_or(0);
         let desired = object["spec"]["replicas"].as_i64().unwrap_or(1);
-        let is_observed = count("observedGeneration") >= object["metadata"]["generation"].as_i64().unwrap_or(0);
+        let is_observed =
+            count("observedGeneration") >= object["metadata"]["generation"].as_i64().unwrap_or(0);
         if kind == "DaemonSet" {
             let desired = count("desiredNumberScheduled");
             return Self {

@@ -41,7 +41,7 @@ pub struct Seen {
     pub available: usize,
     /// When its newest pod was created.
     pub newest: Option<Timestamp>,
-    /// Why the API server refused the last eviction, such as for a `PodDisruptionBudget`.
+    /// Why the API server refused the last step, such as an eviction for a `PodDisruptionBudget`.
     pub refused: Option<String>,
     /// The change in its own annotation.
     pub record: Option<Change>,

@@ -87,7 +87,7 @@ fn an_instrumentation_settles_then_a_canary_is_observed_then_the_others_follow()
     let others = planned(183, 2, &workloads, &mut ledger);
     assert_eq!(code(&others), ["WaitsForOthers", "UpToDate", "Starts", "Starts", "Starts"]);
     let progress = others.progress(&workloads, "uid").expect("restarts");
-    assert_eq!(progress, Progress { done: 1, total: 5, stop: None });
+    assert_eq!(progress, Progress { config: Some(NEW.to_owned()), done: 1, total: 5, stop: None });
 }
 
 /// The code of a verdict, what leads to it, and a part of its sentence.
@@ -131,7 +131,7 @@ fn what_cannot_or_may_not_be_restarted_has_a_verdict() {
         (
             "WaitsForRollout",
             &|seen| seen.health = Health::Progressing { since: at(0), min_ready: SignedDuration::ZERO },
-            "its own rollout is in progress",
+            "its last rollout is in progress, or not all of its pods are available",
         ),
         (
             "TooFewAvailable",

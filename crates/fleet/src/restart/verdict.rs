@@ -18,7 +18,7 @@ pub enum Verdict {
     Restarting {
         /// Since when.
         since: Timestamp,
-        /// Why its next pod cannot be evicted now.
+        /// Why the API server refused its last step, such as for a `PodDisruptionBudget`.
         refused: Option<String>,
     },
     /// It is restarted later.
@@ -127,7 +127,7 @@ impl fmt::Display for Verdict {
         match self {
             Self::UpToDate => write!(f, "up to date"),
             Self::Starts => write!(f, "is restarted now"),
-            Self::Restarting { refused: Some(refused), .. } => write!(f, "no pod is evicted now: {refused}"),
+            Self::Restarting { refused: Some(refused), .. } => write!(f, "not possible now: {refused}"),
             Self::Restarting { since, .. } => write!(f, "restarted at {since:.0}, and observed"),
             Self::Waits(wait) => write!(f, "waits: {wait}"),
             Self::Left(left) => write!(f, "not restarted: {left}"),
@@ -141,7 +141,9 @@ impl fmt::Display for Wait {
             Self::Unconfirmed(count) => write!(f, "{count} pods are unconfirmed"),
             Self::Settles(until) => write!(f, "the Instrumentation was changed; until {until:.0}"),
             Self::Canary(canary) => write!(f, "{canary} is restarted first, and observed"),
-            Self::Rollout => write!(f, "its own rollout is in progress"),
+            Self::Rollout => {
+                write!(f, "its last rollout is in progress, or not all of its pods are available")
+            }
             Self::AtOnce => write!(f, "as many workloads as allowed are being restarted"),
             Self::Namespace => write!(f, "as many workloads of the namespace as allowed are being restarted"),
             Self::Rate => write!(f, "as many restarts as allowed began within a minute"),

@@ -29,7 +29,8 @@ fn language(name: &str, states: &[(State, usize)], reason: Option<(&str, &str)>)
 fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>, command: Option<&str>) -> WorkloadRow {
     let state = languages.iter().map(|row| row.state).max().expect("a language");
     let command = command.map(str::to_owned);
-    WorkloadRow { workload: Workload::new(kind, "shop", name), pods: 3, state, languages, command }
+    let workload = Workload::new(kind, "shop", name);
+    WorkloadRow { workload, pods: 3, state, languages, command, restart: None }
 }
 
 fn cluster(workloads: Vec<WorkloadRow>) -> ClusterReport {

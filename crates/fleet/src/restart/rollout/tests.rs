@@ -3,7 +3,8 @@ use serde_json::json;
 use super::*;
 
 fn read(kind: &str, spec: &Value, status: &Value) -> Rollout {
-    let object = json!({"metadata": {"generation": 2, "resourceVersion": "7"}, "spec": spec, "status": status});
+    let object =
+        json!({"metadata": {"generation": 2, "resourceVersion": "7"}, "spec": spec, "status": status});
     Rollout::read(kind, &object).expect("a kind that is restarted")
 }
 

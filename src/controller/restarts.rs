@@ -1,0 +1,297 @@
+//! Restarts of workloads that consent: carries out what the crate `fleet` plans.
+//!
+//! ```text
+//! watches of workloads + counted pods ──> seen ──> plan ──> ledger written ──> patches and evictions
+//! ```
+//!
+//! A step is taken only after the ledger that contains it is stored. Whoever leads next finds in the ledger and in the
+//! records of workloads what was done; see docs/adr/0013-restarts.md.
+
+mod health;
+mod memory;
+mod steps;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use jiff::Timestamp;
+use kube::Client;
+
+use super::{
+    heads::{InstrumentationHead, NamespaceHead},
+    workloads::Workloads,
+};
+use crate::telemetry::{RestartMetrics, RestartResult};
+use health::Healths;
+use memory::Memory;
+use otel_webhook_fleet::{
+    count::WorkloadPods,
+    report::{Report, RestartRow},
+    restart::{
+        Around, Consent, Health, Instrumentation, Ledger, Pace, Plan, Progress, Seen, Step, Verdict, World,
+        plan,
+    },
+    workload::Workload,
+};
+use steps::Taken;
+
+/// How workloads are restarted.
+#[derive(Clone, Debug)]
+pub struct RestartSettings {
+    /// How fast.
+    pub pace: Pace,
+    /// The namespace of the ConfigMap that remembers restarts.
+    pub namespace: String,
+    /// Its name.
+    pub config_map: String,
+}
+
+/// The restarts of a leader.
+pub struct Restarts {
+    client: Client,
+    pace: Pace,
+    workloads: Workloads,
+    memory: Memory,
+    healths: Healths,
+    /// Why the last step for a workload was refused.
+    refused: HashMap<Workload, String>,
+    /// What the last plan says of workloads that are not up to date.
+    verdicts: BTreeMap<Workload, Verdict>,
+    /// How far the restarts of each Instrumentation are, by its UID.
+    progress: HashMap<String, Progress>,
+    news: Vec<News>,
+}
+
+/// Something that an Event tells.
+pub struct News {
+    /// The workload.
+    pub workload: Workload,
+    /// The reason of the Event.
+    pub reason: &'static str,
+    /// Its note.
+    pub note: String,
+}
+
+impl Restarts {
+    /// Begins to watch workloads.
+    pub fn new(client: &Client, settings: &RestartSettings) -> Self {
+        Self {
+            client: client.clone(),
+            pace: settings.pace.clone(),
+            workloads: Workloads::watch(client),
+            memory: Memory::new(client.clone(), &settings.namespace, &settings.config_map),
+            healths: Healths::new(client.clone()),
+            refused: HashMap::new(),
+            verdicts: BTreeMap::new(),
+            progress: HashMap::new(),
+            news: Vec::new(),
+        }
+    }
+
+    /// Waits for news of workloads.
+    pub async fn watch(&mut self) {
+        self.workloads.step().await;
+    }
+
+    /// Writes what the last plan says into a report.
+    pub fn tell(&self, report: &mut Report) {
+        for row in &mut report.workloads {
+            row.restart = self
+                .verdicts
+                .get(&row.workload)
+                .map(|verdict| RestartRow { code: verdict.code().to_owned(), message: verdict.to_string() });
+        }
+    }
+
+    /// Returns how far the restarts of each Instrumentation are, by its UID.
+    pub fn progress(&self) -> &HashMap<String, Progress> {
+        &self.progress
+    }
+
+    /// Returns why nothing is planned, if that is so.
+    pub fn problem(&self) -> Option<String> {
+        let unlisted = || "workloads are not listed yet, so nothing is restarted".to_owned();
+        let unread = self.memory.problem().map(str::to_owned);
+        unread.or_else(|| (!self.workloads.are_listed()).then(unlisted))
+    }
+
+    /// Returns what Events are to tell.
+    pub fn news(&mut self) -> Vec<News> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Plans, and takes the steps. Returns whether something changed that is told.
+    pub async fn step(
+        &mut self,
+        pods: &[WorkloadPods],
+        instrumentations: &HashMap<String, InstrumentationHead>,
+        namespaces: &HashMap<String, NamespaceHead>,
+        metrics: &RestartMetrics,
+    ) -> bool {
+        if !self.workloads.are_listed() {
+            return false;
+        }
+        let Some(ledger) = self.memory.ledger().await.cloned() else { return false };
+        let now = Timestamp::now();
+        let workloads = self.see(pods, &ledger, instrumentations, namespaces, now).await;
+        let known = reduced(instrumentations);
+        let planned =
+            plan(World { now, instrumentations: &known, workloads: &workloads }, &self.pace, &ledger);
+        let is_changed = self.note(&planned, &workloads, &known);
+        let is_same = planned.ledger.flights == ledger.flights && planned.ledger.waves == ledger.waves;
+        if is_same && planned.steps.is_empty() {
+            return is_changed;
+        }
+        if self.memory.write(planned.ledger.clone()).await {
+            self.compare(&ledger, &planned.ledger, metrics);
+            for step in planned.steps {
+                self.take(step, metrics).await;
+            }
+        }
+        is_changed
+    }
+
+    /// Puts together what is known of each workload that has pods or is being restarted.
+    async fn see(
+        &mut self,
+        pods: &[WorkloadPods],
+        ledger: &Ledger,
+        instrumentations: &HashMap<String, InstrumentationHead>,
+        namespaces: &HashMap<String, NamespaceHead>,
+        now: Timestamp,
+    ) -> Vec<Seen> {
+        let restarted = ledger.flights.iter().map(|flight| &flight.workload);
+        let restarted: Vec<_> =
+            restarted.filter_map(|workload| Some((workload, self.workloads.get(workload)?))).collect();
+        self.healths.follow(&restarted, now).await;
+        let counted: HashSet<_> = pods.iter().map(|pods| &pods.workload).collect();
+        // A workload whose only pod is being replaced has none for a moment.
+        let empty = restarted.iter().filter(|(workload, _)| !counted.contains(workload));
+        let empty = empty.map(|(workload, _)| Seen::without_pods((*workload).clone()));
+        let one = |pods: WorkloadPods| {
+            let namespace = pods.workload.namespace.clone();
+            let head = pods.instrumentation.as_ref().and_then(|name| {
+                let is_own = name.split('/').next() == Some(&namespace);
+                let head = instrumentations.get(name)?;
+                Some((&*head.uid, head.consent.as_deref().filter(|_| is_own)))
+            });
+            let consent = namespaces.get(&namespace).and_then(|known| known.consent.as_deref());
+            let around = Around { namespace: consent, instrumentation: head };
+            let rollout = self.workloads.get(&pods.workload);
+            let health =
+                rollout.map_or(Health::Healthy, |rollout| self.healths.of(&pods.workload, rollout, now));
+            let refused = self.refused.get(&pods.workload).cloned();
+            Seen::of(pods, rollout, around, health, refused)
+        };
+        pods.iter().cloned().chain(empty).map(one).collect()
+    }
+
+    /// Keeps what is told of a plan. Returns whether it is something new.
+    fn note(&mut self, planned: &Plan, workloads: &[Seen], known: &[Instrumentation]) -> bool {
+        let verdicts = workloads.iter().zip(&planned.verdicts);
+        let verdicts = verdicts.filter(|(_, verdict)| **verdict != Verdict::UpToDate);
+        let verdicts: BTreeMap<_, _> =
+            verdicts.map(|(seen, verdict)| (seen.workload.clone(), verdict.clone())).collect();
+        let progress = known.iter().filter_map(|one| {
+            let progress = planned.progress(workloads, &one.uid)?;
+            Some((one.uid.clone(), progress))
+        });
+        let progress: HashMap<_, _> = progress.collect();
+        let is_changed = verdicts != self.verdicts || progress != self.progress;
+        (self.verdicts, self.progress) = (verdicts, progress);
+        let flying: HashSet<_> = planned.ledger.flights.iter().map(|flight| &flight.workload).collect();
+        self.refused.retain(|workload, _| flying.contains(workload));
+        is_changed
+    }
+
+    /// Tells which restarts have begun, ended or stopped.
+    fn compare(&mut self, before: &Ledger, after: &Ledger, metrics: &RestartMetrics) {
+        for flight in &after.flights {
+            let is_new = !before.flights.iter().any(|known| known.workload == flight.workload);
+            if is_new && flight.method == Consent::Evict {
+                metrics.count(RestartResult::Begun);
+                let note = format!("its pods are evicted one by one, for {}", flight.change.config);
+                self.news.push(News { workload: flight.workload.clone(), reason: "Restarted", note });
+            }
+        }
+        let is_over = |workload: &Workload| !after.flights.iter().any(|flight| flight.workload == *workload);
+        for flight in before.flights.iter().filter(|flight| is_over(&flight.workload)) {
+            let wave = after.waves.get(&flight.change.instrumentation);
+            if wave.is_some_and(|wave| !wave.failed.contains(&flight.workload)) {
+                metrics.count(RestartResult::Done);
+            }
+        }
+        for (uid, wave) in &after.waves {
+            let was_stopped = before.waves.get(uid).is_some_and(|wave| wave.stop.is_some());
+            if let Some(stop) = wave.stop.as_ref().filter(|_| !was_stopped) {
+                metrics.count(RestartResult::Stopped);
+                let note = format!("{}; no other workload of its Instrumentation is restarted", stop.reason);
+                self.news.push(News { workload: stop.workload.clone(), reason: "RestartStopped", note });
+                tracing::warn!(
+                    workload = stop.workload.to_string(),
+                    reason = stop.reason,
+                    "restarts stopped"
+                );
+            }
+        }
+        metrics.set_stopped(after.waves.values().filter(|wave| wave.stop.is_some()).count());
+    }
+
+    async fn take(&mut self, step: Step, metrics: &RestartMetrics) {
+        match step {
+            Step::Rollout { workload, change } => {
+                let Some(version) = self.workloads.get(&workload).map(|known| known.resource_version.clone())
+                else {
+                    return;
+                };
+                match steps::roll_out(&self.client, &workload, &change, &version).await {
+                    Ok(Taken::Done) => {
+                        if let Some(ledger) = self.memory.ledger().await {
+                            ledger.written(&workload);
+                        }
+                        self.refused.remove(&workload);
+                        metrics.count(RestartResult::Begun);
+                        tracing::info!(workload = workload.to_string(), config = change.config, "restarted");
+                        let note = format!("its template was annotated, for {}", change.config);
+                        self.news.push(News { workload, reason: "Restarted", note });
+                    }
+                    // The next plan tries again.
+                    Ok(Taken::Changed | Taken::Refused(_)) => {}
+                    Err(error) => {
+                        metrics.count(RestartResult::Failed);
+                        tracing::warn!(workload = workload.to_string(), %error, "the workload cannot be restarted");
+                        self.refused.insert(workload, error.to_string());
+                    }
+                }
+            }
+            Step::Evict { workload, pod, uid } => {
+                match steps::evict(&self.client, &workload.namespace, &pod, &uid).await {
+                    Ok(Taken::Done) => {
+                        metrics.count(RestartResult::Evicted);
+                        self.refused.remove(&workload);
+                        tracing::info!(workload = workload.to_string(), pod, "evicted");
+                    }
+                    Ok(Taken::Changed) => {}
+                    Ok(Taken::Refused(why)) => {
+                        metrics.count(RestartResult::Refused);
+                        self.refused.insert(workload, why);
+                    }
+                    Err(error) => {
+                        metrics.count(RestartResult::Failed);
+                        tracing::warn!(workload = workload.to_string(), pod, %error, "the pod cannot be evicted");
+                        self.refused.insert(workload, error.to_string());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the Instrumentations as plans need them.
+fn reduced(heads: &HashMap<String, InstrumentationHead>) -> Vec<Instrumentation> {
+    let of = heads.values().map(|head| Instrumentation {
+        uid: head.uid.clone(),
+        generation: head.generation,
+        resume: head.resume.clone(),
+    });
+    of.collect()
+}

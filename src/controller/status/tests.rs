@@ -1,0 +1,100 @@
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::{compiled::Shared, object};
+
+use super::*;
+use otel_webhook_fleet::{restart::Stop, workload::Workload};
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).expect("a time")
+}
+
+fn row(injected: usize, stale: usize) -> InstrumentationRow {
+    let pods = Counts { matched: injected + stale, injected, stale, ..Counts::default() };
+    InstrumentationRow { pods, ..InstrumentationRow::default() }
+}
+
+fn told<'t>(row: &'t InstrumentationRow, stored: Option<&'t Stored>) -> Told<'t> {
+    Told { row, stored, restart: None }
+}
+
+fn stored(spec: &Value) -> Stored {
+    let object = json!({"metadata": {"namespace": "shop", "name": "inst"}, "spec": spec});
+    object::instrumentation(&object, &DefaultImages::default(), &mut Shared::default())
+}
+
+fn condition<'s>(status: &'s Value, kind: &str) -> &'s Value {
+    let all = status["conditions"].as_array().expect("conditions");
+    all.iter().find(|condition| condition["type"] == kind).expect("the condition")
+}
+
+#[test]
+fn nothing_is_written_while_nothing_changes() {
+    let valid = stored(&json!({}));
+    let first = of(told(&row(3, 0), Some(&valid)), 1, &Value::Null, at(0)).expect("a first status");
+    assert_eq!(first["lastUpdated"], "1970-01-01T00:00:00Z");
+    assert_eq!(of(told(&row(3, 0), Some(&valid)), 1, &first, at(60)), None);
+    let second = of(told(&row(2, 1), Some(&valid)), 1, &first, at(60)).expect("another status");
+    assert_eq!(second["lastUpdated"], "1970-01-01T00:01:00Z");
+    assert_eq!(condition(&second, "UpToDate")["status"], "False");
+    assert_eq!(condition(&second, "UpToDate")["message"], "3 pods: 2 injected, 1 stale");
+    assert_eq!(condition(&second, "UpToDate")["lastTransitionTime"], "1970-01-01T00:01:00Z");
+    assert_eq!(condition(&second, "Ready")["lastTransitionTime"], "1970-01-01T00:00:00Z");
+}
+
+#[test]
+fn ready_is_a_matter_of_the_specification_alone() {
+    for (spec, status, reason, message) in [
+        (json!({}), "True", "Valid", "the specification can be used"),
+        (json!({"sampler": {"type": 7}}), "False", "Invalid", "invalid type: integer `7`"),
+    ] {
+        let status_of = of(told(&row(0, 5), Some(&stored(&spec))), 4, &Value::Null, at(0)).expect("a status");
+        let ready = condition(&status_of, "Ready");
+        assert_eq!((&ready["status"], &ready["reason"]), (&json!(status), &json!(reason)), "{ready}");
+        assert!(ready["message"].as_str().expect("text").contains(message), "{ready}");
+        assert_eq!(ready["observedGeneration"], 4);
+    }
+}
+
+#[test]
+fn conditions_and_fields_of_others_stay() {
+    let before = json!({"upgradeBlockedVersions": {"java": "1"}, "conditions": [{"type": "Theirs", "status": "True"}]});
+    let status = of(told(&row(1, 0), None), 1, &before, at(0)).expect("a status");
+    assert_eq!(status["conditions"][0], before["conditions"][0]);
+    assert!(status.get("upgradeBlockedVersions").is_none(), "not in the patch, so not changed: {status}");
+}
+
+#[test]
+fn restarts_are_told_while_there_are_any() {
+    let valid = stored(&json!({}));
+    let progress = |done, stop| Progress { config: Some("java=v1:0".to_owned()), done, total: 3, stop };
+    let stop = Stop {
+        workload: Workload::new("Deployment", "shop", "order"),
+        reason: "pod order-1 cannot start: CrashLoopBackOff".to_owned(),
+        at: at(0),
+    };
+    let mut before = Value::Null;
+    for (progress, in_progress, stopped) in [
+        (progress(1, None), ["True", "WorkloadsOutdated"], ["False", "NotStopped"]),
+        (progress(2, Some(stop)), ["False", "RestartStopped"], ["True", "PodsFail"]),
+        (progress(3, None), ["False", "WorkloadsRestarted"], ["False", "NotStopped"]),
+    ] {
+        let row = row(3, 0);
+        let told = Told { restart: Some(&progress), ..told(&row, Some(&valid)) };
+        let status = of(told, 1, &before, at(0)).expect("another status");
+        for (kind, expected) in [("RestartInProgress", in_progress), ("RestartStopped", stopped)] {
+            let condition = condition(&status, kind);
+            let found = ["status", "reason"].map(|field| condition[field].as_str().expect("text"));
+            assert_eq!(found, expected, "{condition}");
+        }
+        assert_eq!(status["restart"]["done"], progress.done);
+        let message = condition(&status, "RestartStopped")["message"].as_str().expect("text");
+        let begin = "Deployment shop/order: pod order-1 cannot start: CrashLoopBackOff; restarts go on after";
+        assert_eq!(message.starts_with(begin), progress.stop.is_some(), "{message}");
+        assert_eq!(of(told, 1, &status, at(9)), None);
+        before = status;
+    }
+    let row = row(3, 0);
+    let without = of(told(&row, Some(&valid)), 1, &before, at(0)).expect("another status");
+    assert!(without["restart"].is_null(), "a merge patch removes it: {without}");
+    assert_eq!(without["conditions"].as_array().map(Vec::len), Some(2), "{without}");
+}
