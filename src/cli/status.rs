@@ -4,6 +4,7 @@
 //! each cluster ── read once, pods in pages ──> census ── fleet::count ──> report ──> text or JSON
 //! ```
 
+mod plan;
 mod read;
 mod text;
 
@@ -49,6 +50,10 @@ pub struct StatusArgs {
     #[arg(long, help_heading = "Output")]
     outdated: bool,
 
+    /// Say which workloads a controller with --restarts would restart, when, and why not the others
+    #[arg(long, help_heading = "Output")]
+    plan: bool,
+
     /// Write a page to this file as well: one HTML file that needs nothing else, with filters
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
@@ -76,6 +81,8 @@ Examples:
     otel-webhook status --context staging,production -o json
   Write a page about two clusters:
     otel-webhook status --context staging,production --html status.html
+  Show what would be restarted by consent, when, and why not the rest:
+    otel-webhook status --plan
   Wait in a pipeline until all pods have the present configuration:
     until otel-webhook status -n shop --strict; do sleep 10; done
 
@@ -127,6 +134,7 @@ async fn read_all(args: &StatusArgs) -> Result<(Vec<ClusterReport>, bool), Failu
         configurations: &args.webhook_configuration,
         injection: &args.injection,
         own_flags: args.own_flags,
+        plan: args.plan,
     };
     let clusters = args.clusters.each();
     let is_alone = clusters.len() == 1;

@@ -95,10 +95,7 @@ impl Restarts {
     /// Writes what the last plan says into a report.
     pub fn tell(&self, report: &mut Report) {
         for row in &mut report.workloads {
-            row.restart = self
-                .verdicts
-                .get(&row.workload)
-                .map(|verdict| RestartRow { code: verdict.code().to_owned(), message: verdict.to_string() });
+            row.restart = self.verdicts.get(&row.workload).map(RestartRow::of);
         }
     }
 

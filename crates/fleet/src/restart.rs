@@ -30,7 +30,7 @@ mod verdict;
 
 pub use change::{Change, Consent, InvalidConsent, annotations};
 pub use failing::failing;
-pub use ledger::{Flight, Ledger, Stop, Wave};
+pub use ledger::{Flight, LEDGER_KEY, Ledger, Stop, Wave};
 pub use pace::Pace;
 pub use plan::{Plan, Progress, plan};
 pub use planning::World;

@@ -23,6 +23,13 @@ pub fn needs(running: &RunningController) -> Vec<Need> {
         let rules = controller::lease_rules();
         needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, lease, Some(namespace))));
     }
+    if let Ok(Some(restarts)) = &running.restarts {
+        let rules = controller::restart_rules();
+        needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, &[], None)));
+        let (rules, name) = (controller::ledger_rules(), std::slice::from_ref(&restarts.config_map));
+        let namespace = Some(&*restarts.namespace);
+        needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, name, namespace)));
+    }
     needs
 }
 
@@ -45,7 +52,10 @@ pub fn results(running: &RunningController, answers: &Asked<Vec<NeedReview>>) ->
     }];
     match answers {
         Ok(answers) => {
-            let advice = "install the roles that otel-webhook rbac --controller prints";
+            let advice = match running.restarts {
+                Ok(Some(_)) => "install the roles that otel-webhook rbac --controller --restarts prints",
+                _ => "install the roles that otel-webhook rbac --controller prints",
+            };
             results.extend(missing(&running.account, answers, Code::ControllerPermissionMissing, advice));
         }
         Err(NotTold { problem, .. }) => {
@@ -62,7 +72,11 @@ pub fn results(running: &RunningController, answers: &Asked<Vec<NeedReview>>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cli::cluster::account::Account, subject::Subject};
+    use crate::{
+        cli::cluster::{account::Account, running::RestartFlags},
+        subject::Subject,
+    };
+    use otel_webhook_fleet::restart::Pace;
 
     fn running(ready: usize) -> RunningController {
         RunningController {
@@ -71,6 +85,7 @@ mod tests {
             pods: 2,
             ready,
             lease: Ok(("home".to_owned(), "leader".to_owned())),
+            restarts: Ok(None),
         }
     }
 
@@ -107,6 +122,30 @@ mod tests {
         let expected = "warning  controller    ServiceAccount home/controller: may not get, list, watch pods; install \
                         the roles that otel-webhook rbac --controller prints";
         assert_eq!(lines[1], expected);
+    }
+
+    #[test]
+    fn restarts_need_more_permissions() {
+        let restarts = RestartFlags {
+            pace: Pace::default(),
+            namespace: "home".to_owned(),
+            config_map: "ledger".to_owned(),
+        };
+        let restarting = RunningController { restarts: Ok(Some(restarts)), ..running(1) };
+        let needs = needs(&restarting);
+        let said: Vec<_> = needs.iter().map(|need| format!("{} {need}", need.verbs.join(","))).collect();
+        for expected in [
+            "get,list,watch,patch deployments.apps",
+            "create pods/eviction",
+            "create configmaps in namespace home",
+            "get,update configmaps ledger in namespace home",
+        ] {
+            assert!(said.iter().any(|said| said == expected), "{expected}: {said:?}");
+        }
+        let missing = needs.into_iter().map(|need| NeedReview { missing: need.verbs.clone(), need });
+        let missing: Vec<_> = missing.filter(|review| review.need.resource == "pods/eviction").collect();
+        let lines: Vec<_> = results(&restarting, &Ok(missing)).iter().map(CheckResult::line).collect();
+        assert!(lines[1].contains("rbac --controller --restarts prints"), "{lines:?}");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::{
     store::{Snapshot, Writer, owners::OwnerBook},
 };
 use otel_webhook_api::Instrumentation;
+use otel_webhook_fleet::restart::annotations::RESTART;
 use otel_webhook_inject::{
     Outcome, Settings,
     limits::LimitKind,
@@ -43,6 +44,8 @@ pub struct Known {
     pub book: OwnerBook,
     /// Labels of each namespace.
     pub namespaces: BTreeMap<String, Labels>,
+    /// The annotations of namespaces about restarts.
+    pub consents: BTreeMap<String, String>,
     /// Namespaces that opt in to the operator's collector sidecar.
     pub collectors: BTreeSet<String>,
     /// Annotations and labels of namespaces that have no effect.
@@ -83,6 +86,7 @@ impl Known {
             instrumentations: HashMap::new(),
             book: OwnerBook::default(),
             namespaces: BTreeMap::new(),
+            consents: BTreeMap::new(),
             collectors: BTreeSet::new(),
             mistakes: Vec::new(),
             unread: Unread { flags: flags.unread, default, ..Unread::default() },
@@ -104,6 +108,9 @@ impl Known {
             if namespace["metadata"]["annotations"][COLLECTOR].as_str().is_some_and(|value| value != "false")
             {
                 self.collectors.insert(name.clone());
+            }
+            if let Some(consent) = namespace["metadata"]["annotations"][RESTART].as_str() {
+                self.consents.insert(name.clone(), consent.to_owned());
             }
             let subject = Subject::new("Namespace", "", &name);
             let mistakes = mistakes::of(&namespace, "v1", "Namespace").into_iter();

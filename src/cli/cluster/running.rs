@@ -11,7 +11,7 @@ use clap::{ArgMatches, FromArgMatches};
 use super::account::{Account, ManagedNames};
 use crate::cli::{flags::InjectionFlags, serve::ServeFlags};
 use crate::subject::Subject;
-pub use controller::{LABEL as CONTROLLER_LABEL, RunningController, controller};
+pub use controller::{LABEL as CONTROLLER_LABEL, RestartFlags, RunningController, controller};
 use flags::{given, parse, words};
 pub use pod::Pod;
 use pod::{Container, PodSpec};

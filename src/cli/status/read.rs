@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::ApiResource;
 
+use super::plan;
 use crate::cli::{
     cluster::{
         caveats::{caveats, not_readable},
@@ -41,6 +42,8 @@ pub struct Question<'q> {
     pub injection: &'q InjectionFlags,
     /// Whether they are used instead of the webhook's.
     pub own_flags: bool,
+    /// Whether restarts are planned.
+    pub plan: bool,
 }
 
 /// Reads a cluster with the permissions of the user.
@@ -48,7 +51,7 @@ pub struct Question<'q> {
 /// # Errors
 /// If it cannot be reached, the namespace does not exist, or the pods are not readable.
 pub async fn read(flags: &ClusterFlags, question: &Question<'_>) -> Result<ClusterReport, Failure> {
-    let Question { namespace: scope, configurations, injection, own_flags } = *question;
+    let Question { namespace: scope, configurations, injection, own_flags, plan: is_planned } = *question;
     let cluster = ClusterReader::connect(flags).await?;
     let facts = Facts::gather(&cluster, configurations).await;
     let mut known = Known::list(&cluster, scope, facts.flags(injection, own_flags)).await;
@@ -62,11 +65,14 @@ pub async fn read(flags: &ClusterFlags, question: &Question<'_>) -> Result<Clust
     if !named.is_empty() && known.learn(&cluster, named).await {
         (counted, _) = count(&census, &facts, &known);
     }
-    let Counted { mut report, .. } = counted;
+    let Counted { mut report, pods } = counted;
     for row in &mut report.workloads {
         row.command = row.command.as_ref().map(|command| flags.complete(command));
     }
-    let incomplete = incomplete(&facts, &known, own_flags);
+    let mut incomplete = incomplete(&facts, &known, own_flags);
+    if is_planned {
+        incomplete.extend(plan::write(&cluster, scope, &facts, &known, pods, &mut report).await);
+    }
     Ok(ClusterReport { cluster: cluster.name, taken, incomplete, report })
 }
 

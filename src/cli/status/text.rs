@@ -24,6 +24,8 @@ const OF_INSTRUMENTATIONS: [&str; 9] =
 const OF_WORKLOADS: [&str; 8] =
     ["NAMESPACE", "WORKLOAD", "LANGUAGE", "STATE", "PODS", "AGENT", "REASON", "SINCE"];
 
+const OF_RESTARTS: [&str; 4] = ["NAMESPACE", "WORKLOAD", "RESTART", "WHY"];
+
 /// Returns the report of all clusters; `is_outdated_only` is whether it has only workloads with stale or missed pods.
 pub fn text(reports: &[ClusterReport], is_outdated_only: bool) -> String {
     let is_one = reports.len() == 1;
@@ -58,6 +60,10 @@ fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>>
         sections.push(table(OF_WORKLOADS, rows));
     }
     sections.push(reasons(&report.workloads));
+    let restarts: Vec<_> = report.workloads.iter().filter_map(restart).collect();
+    if !restarts.is_empty() {
+        sections.push(table(OF_RESTARTS, restarts));
+    }
     sections.push(commands(&report.workloads));
     sections.retain(|lines| !lines.is_empty());
     sections
@@ -93,6 +99,12 @@ fn rows(row: &WorkloadRow, taken: Timestamp) -> impl Iterator<Item = [String; 8]
             language.since.map_or_else(none, |since| format!("{} ago", age(since, taken))),
         ]
     })
+}
+
+fn restart(row: &WorkloadRow) -> Option<[String; 4]> {
+    let restart = row.restart.as_ref()?;
+    let workload = row.workload.argument();
+    Some([row.workload.namespace.clone(), workload, restart.code.clone(), restart.message.clone()])
 }
 
 /// Returns the number of pods, and how many have which state if they differ, the worst first.

@@ -7,10 +7,7 @@ use kube::{Api, Client, api::PostParams};
 use tokio::time::Instant;
 
 use crate::controller::status::MANAGER;
-use otel_webhook_fleet::restart::Ledger;
-
-/// The key in the ConfigMap.
-const KEY: &str = "ledger.json";
+use otel_webhook_fleet::restart::{LEDGER_KEY, Ledger};
 
 /// How long nothing is tried after a failure.
 const REST: Duration = Duration::from_secs(10);
@@ -64,7 +61,7 @@ impl Memory {
                 resource_version: version.clone(),
                 ..ObjectMeta::default()
             },
-            data: Some(BTreeMap::from([(KEY.to_owned(), ledger.write())])),
+            data: Some(BTreeMap::from([(LEDGER_KEY.to_owned(), ledger.write())])),
             ..ConfigMap::default()
         };
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
@@ -103,12 +100,12 @@ impl Memory {
         })?;
         let Some(found) = found else { return Ok((Ledger::default(), None)) };
         let version = found.metadata.resource_version;
-        let Some(text) = found.data.unwrap_or_default().remove(KEY) else {
+        let Some(text) = found.data.unwrap_or_default().remove(LEDGER_KEY) else {
             return Ok((Ledger::default(), version));
         };
         let ledger = Ledger::read(&text).map_err(|error| {
             format!(
-                "{KEY} in the ConfigMap {name} is not a ledger of restarts, so nothing is restarted until the \
+                "{LEDGER_KEY} in the ConfigMap {name} is not a ledger of restarts, so nothing is restarted until the \
                  ConfigMap is deleted: {error}"
             )
         })?;

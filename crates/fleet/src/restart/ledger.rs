@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::change::{Change, Consent};
 use crate::workload::Workload;
 
+/// The key of the ledger in its ConfigMap.
+pub const LEDGER_KEY: &str = "ledger.json";
+
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
 /// The memory of restarts.

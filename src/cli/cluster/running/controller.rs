@@ -1,13 +1,16 @@
 //! The controller, found by its pods.
 
+use clap::FromArgMatches;
+
 use super::{
     flags::{given, parse, words},
     pod::{Container, Pod},
 };
 use crate::{
-    cli::{cluster::account::Account, controller::ControllerFlags},
+    cli::{cluster::account::Account, controller::ControllerFlags, pace::PaceFlags},
     subject::Subject,
 };
+use otel_webhook_fleet::restart::Pace;
 
 /// The label by which the chart tells its components apart.
 pub const LABEL: &str = "app.kubernetes.io/component=controller";
@@ -28,6 +31,19 @@ pub struct RunningController {
     pub ready: usize,
     /// Namespace and name of the Lease, or why they cannot be read.
     pub lease: Result<(String, String), String>,
+    /// Its flags of restarts, if it restarts workloads, or why they cannot be read.
+    pub restarts: Result<Option<RestartFlags>, String>,
+}
+
+/// How a controller restarts workloads.
+#[derive(Debug)]
+pub struct RestartFlags {
+    /// How fast.
+    pub pace: Pace,
+    /// The namespace of the ConfigMap that remembers restarts.
+    pub namespace: String,
+    /// Its name.
+    pub config_map: String,
 }
 
 /// Reads the pods of the controller, if there are any. Other programs have components of the same name.
@@ -45,6 +61,7 @@ pub fn controller(pods: &[Pod]) -> Option<RunningController> {
         pods: own.len(),
         ready: own.iter().filter(|pod| is_ready(pod)).count(),
         lease: lease(container, &namespace),
+        restarts: restarts(container, &namespace),
     })
 }
 
@@ -66,6 +83,17 @@ fn lease(container: &Container, own_namespace: &str) -> Result<(String, String),
     let namespace = given(&matches, "lease_namespace").pop().unwrap_or_else(|| own_namespace.to_owned());
     let name = given(&matches, "lease").pop().unwrap_or_default();
     Ok((namespace, name))
+}
+
+fn restarts(container: &Container, own_namespace: &str) -> Result<Option<RestartFlags>, String> {
+    let matches = parse::<ControllerFlags>(container, COMMAND)?;
+    let flags = PaceFlags::from_arg_matches(&matches).map_err(|error| error.to_string())?;
+    let one = |id: &str| given(&matches, id).pop();
+    Ok(matches.get_flag("restarts").then(|| RestartFlags {
+        pace: flags.pace(),
+        namespace: one("lease_namespace").unwrap_or_else(|| own_namespace.to_owned()),
+        config_map: one("restarts_config_map").unwrap_or_default(),
+    }))
 }
 
 #[cfg(test)]
@@ -102,6 +130,19 @@ mod tests {
         let mut going = pod("b", "True");
         going.metadata.deletion_timestamp = Some(from_value(json!("2026-01-01T00:00:00Z")).expect("a time"));
         assert!(controller(&[other, going]).is_none());
+    }
+
+    #[test]
+    fn the_flags_of_restarts_are_those_of_the_pod() {
+        let mut restarting = pod("a", "True");
+        let args = &mut restarting.spec.as_mut().expect("a spec").containers[0].args;
+        args.extend(["--restarts", "--restart-at-once=7"].map(str::to_owned));
+        let found = controller(&[restarting]).expect("a controller").restarts.expect("readable");
+        let found = found.expect("it restarts workloads");
+        assert_eq!((found.pace.at_once, found.pace.per_minute), (7, 10));
+        assert_eq!([&*found.namespace, &found.config_map], ["otel-webhook", "otel-webhook-restarts"]);
+        let without = controller(&[pod("a", "True")]).expect("a controller").restarts;
+        assert!(without.expect("readable").is_none());
     }
 
     #[test]

@@ -1,5 +1,8 @@
 use super::*;
-use otel_webhook_fleet::{report::Report, workload::Workload};
+use otel_webhook_fleet::{
+    report::{Report, RestartRow},
+    workload::Workload,
+};
 
 fn at(text: &str) -> Timestamp {
     text.parse().expect("a time")
@@ -145,4 +148,17 @@ fn ages_have_one_unit() {
     ] {
         assert_eq!(age(at(since), now), expected);
     }
+}
+
+#[test]
+fn a_plan_has_a_table_of_its_own() {
+    let stale = language("java", &[(State::Stale, 2)], Some(CHANGED));
+    let mut planned = workload("Deployment", "order", vec![stale], None);
+    planned.restart =
+        Some(RestartRow { code: "NoConsent".to_owned(), message: "not restarted: no consent".to_owned() });
+    let current = workload("Deployment", "web", vec![language("java", &[(State::Injected, 2)], None)], None);
+    let text = text(&[cluster(vec![planned, current])], false);
+    let expected = "\nNAMESPACE  WORKLOAD          RESTART    WHY\n\
+                    shop       deployment/order  NoConsent  not restarted: no consent\n";
+    assert!(text.contains(expected), "{text}");
 }
