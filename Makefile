@@ -2,7 +2,8 @@
 
 .PHONY: test binary chart compare e2e e2e-install e2e-run page page-pictures bench bench-create bench-fleet bench-load bench-scale faults fuzz lint generate
 
-# What `tests/control-plane/build` has to build for the chart's installation.
+# What `tests/control-plane/build` has to build for the end-to-end tests, and for the chart's installation.
+E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
 
 # What the program in the image is built for: the machine's own processor, or
@@ -30,7 +31,7 @@ chart:
 # so where it is missing. CASE is a part of the names of the cases to run. The webhook is the program of
 # OTEL_WEBHOOK_PROGRAM, if it is set, such as dist/otel-webhook.
 e2e:
-	control_plane=$$(tests/control-plane/build) && \
+	control_plane=$$(tests/control-plane/build $(E2E_TOOLS)) && \
 	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test e2e -- $(CASE)
 
 # The chart, by helm 3 and 4, with cert-manager and without it, on the same.

@@ -20,6 +20,7 @@ mod restarts;
 mod selection;
 mod status;
 mod statuses;
+mod unwatched;
 mod workloads;
 
 use std::{
@@ -35,6 +36,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::{
+    scope::Scope,
     store::{Snapshot, Store},
     telemetry::Metrics,
 };
@@ -50,6 +52,7 @@ use pods::Pods;
 use restarts::Restarts;
 use selection::Selection;
 use statuses::{Statuses, is_another};
+use unwatched::Unwatched;
 
 pub use restarts::RestartSettings;
 
@@ -78,6 +81,8 @@ pub struct Controller {
     pub cluster: String,
     /// How workloads are restarted; none if they are not.
     pub restarts: Option<RestartSettings>,
+    /// The namespaces that are watched.
+    pub scope: Scope,
 }
 
 /// Returns the rules of a role for the controller, in addition to those of the store.
@@ -170,15 +175,15 @@ struct Leading {
 
 impl Leading {
     fn of(controller: &Controller) -> Self {
-        let client = &controller.client;
+        let Controller { client, scope, .. } = controller;
         Self {
-            pods: Pods::watch(client),
-            instrumentations: Instrumentations::watch(client),
-            namespaces: Namespaces::watch(client),
+            pods: Pods::watch(client, scope),
+            instrumentations: Instrumentations::watch(client, scope),
+            namespaces: Namespaces::watch(client, scope),
             selection: Selection::new(client.clone(), controller.configurations.clone()),
             statuses: Statuses::new(client.clone()),
             events: Events::new(client.clone()),
-            restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, settings)),
+            restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, scope, settings)),
             counted: Vec::new(),
             snapshot: Arc::default(),
             is_dirty: true,
@@ -262,6 +267,8 @@ impl Leading {
             self.selection.selects(self.namespaces.labels(namespace), labels, asks_itself)
         };
         let around = controller.around(snapshot);
-        count::count(self.pods.census(), &Known { around, created: &created, is_selected: &is_selected })
+        let known = Known { around, created: &created, is_selected: &is_selected };
+        let unwatched = Unwatched::of(&controller.scope, &controller.settings);
+        count::count_with(self.pods.census(), &known, &unwatched)
     }
 }

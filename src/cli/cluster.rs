@@ -24,4 +24,3 @@ pub mod owners;
 pub mod pods;
 pub mod reader;
 pub mod running;
-pub mod unread;

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     controller::{Controller, RestartSettings},
+    scope::Scope,
     server::{
         Condition, Health, Listening, ReadReport, Shutdown, TerminationSignals, Transport, admin_router,
         page_router,
@@ -71,6 +72,12 @@ pub struct ControllerFlags {
         help_heading = "Controller"
     )]
     cluster: String,
+
+    /// Namespaces whose pods and Instrumentations are watched; by default all. For a service account without
+    /// permissions in all namespaces: `otel-webhook rbac --controller --namespaces`
+    #[arg(long, env = "OTEL_WEBHOOK_NAMESPACES", value_name = "LIST", value_delimiter = ',', value_parser = label,
+        help_heading = "Controller")]
+    namespaces: Vec<String>,
 
     /// Name of the webhook configurations; may be repeated
     #[arg(
@@ -185,13 +192,15 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         report: Arc::clone(&report),
         cluster: flags.cluster.clone(),
         restarts: flags.restarts(&client),
+        scope: Scope::of(&flags.namespaces),
     };
     if controller.restarts.is_some() {
         metrics.restarts.begin();
     }
     let (ready, is_ready) = watch::channel(false);
     let on_ready = move || note_ready(&listed, &ready);
-    background.spawn("the store", store::watch::follow(client.clone(), writer, on_ready));
+    background
+        .spawn("the store", store::watch::follow(client.clone(), controller.scope.clone(), writer, on_ready));
     let lease = flags.lease(client).await?;
     background
         .spawn("the controller", lead(controller, lease, flags.lease.clone(), is_ready, shutdown.stopping()));

@@ -61,6 +61,11 @@ pub struct RbacArgs {
         default_value = "otel-webhook-restarts", value_parser = dns_name)]
     restarts_config_map: String,
 
+    /// Namespaces of `controller --namespaces`: print Roles in these in place of a ClusterRole
+    #[arg(long, env = "OTEL_WEBHOOK_NAMESPACES", value_name = "LIST", value_delimiter = ',',
+        requires = "controller", value_parser = label)]
+    namespaces: Vec<String>,
+
     /// Print only this list of rules; without --tls-managed it contains the placeholders CONFIGURATION and SECRET,
     /// without --controller the placeholder LEASE, and without --restarts the placeholder CONFIGMAP
     #[arg(long, env = "OTEL_WEBHOOK_RULES", value_enum, value_name = "LIST")]
@@ -97,6 +102,8 @@ Examples:
     otel-webhook rbac --controller | kubectl apply --server-side -f -
   Let the controller restart workloads that consent:
     otel-webhook rbac --controller --restarts | kubectl apply --server-side -f -
+  Let the controller watch two namespaces only:
+    otel-webhook rbac --controller --namespaces shop,billing | kubectl apply --server-side -f -
   Print the rules only, for your own role:
     otel-webhook rbac --rules cluster";
 
@@ -143,29 +150,53 @@ impl RbacArgs {
     fn documents(&self) -> Vec<Value> {
         let (account, namespace) = (&self.name, &self.namespace);
         let mut documents = vec![self.account(account)];
-        documents.extend(self.role(account, account, None, Rules::Cluster));
+        documents.extend(self.role(account, account, None, &self.list(Rules::Cluster)));
         if self.tls_managed.is_some() {
             let name = format!("{account}-certificates");
-            documents.extend(self.role(account, &name, None, Rules::ManagedCluster));
-            documents.extend(self.role(account, &name, Some(namespace), Rules::ManagedNamespace));
+            documents.extend(self.role(account, &name, None, &self.list(Rules::ManagedCluster)));
+            documents.extend(self.role(account, &name, Some(namespace), &self.list(Rules::ManagedNamespace)));
         }
         if self.controller {
             let account = &format!("{account}-controller");
             documents.push(self.account(account));
-            documents.extend(self.role(account, account, None, Rules::Controller));
-            documents.extend(self.role(account, account, Some(namespace), Rules::ControllerNamespace));
+            documents.extend(self.scoped(account, account, Rules::Controller));
+            let rules = self.list(Rules::ControllerNamespace);
+            documents.extend(self.role(account, account, Some(namespace), &rules));
             if self.restarts {
                 let name = &format!("{account}-restarts");
-                documents.extend(self.role(account, name, None, Rules::ControllerRestarts));
-                documents.extend(self.role(
-                    account,
-                    name,
-                    Some(namespace),
-                    Rules::ControllerRestartsNamespace,
-                ));
+                documents.extend(self.scoped(account, name, Rules::ControllerRestarts));
+                let rules = self.list(Rules::ControllerRestartsNamespace);
+                documents.extend(self.role(account, name, Some(namespace), &rules));
             }
         }
         documents
+    }
+
+    /// Returns roles for all namespaces, or for those of --namespaces.
+    fn scoped(&self, account: &str, name: &str, rules: Rules) -> Vec<Value> {
+        let rules = self.list(rules);
+        if self.namespaces.is_empty() {
+            return self.role(account, name, None, &rules).into();
+        }
+        let (mut cluster, mut inside) = (Vec::new(), Vec::new());
+        for mut rule in rules.as_array().cloned().unwrap_or_default() {
+            if rule["resources"] == json!(["namespaces"]) {
+                rule["resourceNames"] = json!(self.namespaces);
+                cluster.push(rule);
+            } else if rule["resources"] == json!(["mutatingwebhookconfigurations"]) {
+                cluster.push(rule);
+            } else {
+                inside.push(rule);
+            }
+        }
+        let inside = Value::from(inside);
+        let own = self.namespaces.iter();
+        let mut roles: Vec<_> =
+            own.flat_map(|namespace| self.role(account, name, Some(namespace), &inside)).collect();
+        if !cluster.is_empty() {
+            roles.extend(self.role(account, name, None, &cluster.into()));
+        }
+        roles
     }
 
     fn account(&self, name: &str) -> Value {
@@ -174,7 +205,7 @@ impl RbacArgs {
     }
 
     /// Returns a Role or a `ClusterRole`, and its binding to a service account.
-    fn role(&self, account: &str, name: &str, namespace: Option<&str>, rules: Rules) -> [Value; 2] {
+    fn role(&self, account: &str, name: &str, namespace: Option<&str>, rules: &Value) -> [Value; 2] {
         let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
         let mut metadata = json!({"name": name});
         if let Some(namespace) = namespace {
@@ -183,7 +214,7 @@ impl RbacArgs {
         let api_version = "rbac.authorization.k8s.io/v1";
         let account = json!({"kind": "ServiceAccount", "name": account, "namespace": self.namespace});
         [
-            json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "rules": self.list(rules)}),
+            json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "rules": rules}),
             json!({
                 "apiVersion": api_version, "kind": format!("{kind}Binding"), "metadata": metadata,
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
@@ -232,6 +263,7 @@ mod tests {
             lease: "leader".to_owned(),
             restarts: managed,
             restarts_config_map: "ledger".to_owned(),
+            namespaces: Vec::new(),
             rules: None,
         }
     }
@@ -275,6 +307,31 @@ mod tests {
             ("update", json!(["configmaps"])),
         ];
         assert_eq!(written, expected.map(|(verb, resources)| (json!(verb), resources)));
+    }
+
+    /// What has no namespace is granted by name, or can only be read by name.
+    #[test]
+    fn a_controller_of_some_namespaces_has_roles_in_these() {
+        let args = RbacArgs { namespaces: vec!["a".to_owned(), "b".to_owned()], ..args(true) };
+        let documents = args.documents();
+        let of = |kind: &str, namespace: &Value| {
+            let is_one = |document: &&Value| {
+                let name = document["metadata"]["name"].as_str().unwrap_or_default();
+                let is_own = name.starts_with("otel-webhook-controller");
+                is_own && document["kind"] == kind && document["metadata"]["namespace"] == *namespace
+            };
+            documents.iter().filter(is_one).collect::<Vec<_>>()
+        };
+        for namespace in ["a", "b"] {
+            let roles = of("Role", &json!(namespace));
+            let rules = |role: &Value| role["rules"].as_array().map_or(0, Vec::len);
+            assert_eq!(roles.iter().filter(|role| rules(role) > 0).count(), 2, "{roles:?}");
+        }
+        let roles = of("ClusterRole", &Value::Null);
+        let [role] = &roles[..] else { panic!("{roles:?}") };
+        let resources: Vec<_> = role["rules"].as_array().expect("rules").iter().collect();
+        assert_eq!(resources.len(), 2, "{role}");
+        assert!(resources.iter().any(|rule| rule["resourceNames"] == json!(["a", "b"])), "{role}");
     }
 
     /// Returns the verbs that change something, with the resources.

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     admission::Admission,
+    scope::Scope,
     server::{
         Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router,
         raise_file_limit, webhook_router_within,
@@ -272,7 +273,7 @@ impl Running {
             return Ok((store, None));
         };
         let cluster = ClusterLookup::new(client.clone());
-        background.spawn("the store", watch::follow(client, writer, move || ready(&listed)));
+        background.spawn("the store", watch::follow(client, Scope::Cluster, writer, move || ready(&listed)));
         Ok((store, Some(cluster)))
     }
 }

@@ -3,20 +3,22 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap},
+    fmt::Debug,
 };
 
 use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
-    Api, Client, Resource,
+    Client, Resource,
     api::{ApiResource, DynamicObject},
     core::{DynamicResourceScope, PartialObjectMeta},
     runtime::{WatchStreamExt, watcher, watcher::Event},
 };
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::scope::{Events, Scope, place};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::restart::annotations;
 
@@ -119,12 +121,10 @@ impl<K: Clone + Send + 'static, V: PartialEq> Watched<K, V> {
 
 impl Instrumentations {
     /// Begins to watch.
-    pub fn watch(client: &Client) -> Self {
-        let kind = ApiResource::erase::<Instrumentation>(&());
-        let api: Api<Head> = Api::all_with(client.clone(), &kind);
+    pub fn watch(client: &Client, scope: &Scope) -> Self {
         // Specifications are in the same pages, and may be large.
-        let config = watcher::Config::default().page_size(50);
-        Self::new(watcher(api, config).default_backoff().boxed(), "Instrumentation", |head| {
+        let events = events(client, scope, ApiResource::erase::<Instrumentation>(&()), 50);
+        Self::new(events, "Instrumentation", |head| {
             let ObjectMeta { namespace, name, uid, annotations, creation_timestamp, generation, .. } =
                 head.metadata;
             let mut set = annotations.unwrap_or_default();
@@ -156,11 +156,9 @@ impl Instrumentations {
 
 impl Namespaces {
     /// Begins to watch.
-    pub fn watch(client: &Client) -> Self {
-        let kind = ApiResource::erase::<Namespace>(&());
-        let api: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), &kind);
-        let events = watcher(api, watcher::Config::default()).default_backoff();
-        Self::new(events.boxed(), "Namespace", |namespace| {
+    pub fn watch(client: &Client, scope: &Scope) -> Self {
+        let events = events(client, scope, ApiResource::erase::<Namespace>(&()), 500);
+        Self::new(events, "Namespace", |namespace: PartialObjectMeta<DynamicObject>| {
             let ObjectMeta { name, labels, annotations, .. } = namespace.metadata;
             let consent = annotations.unwrap_or_default().remove(annotations::RESTART);
             Some((name?, NamespaceHead { labels: labels.unwrap_or_default(), consent }))
@@ -183,6 +181,20 @@ impl<K, V> Watched<K, V> {
     ) -> Self {
         Self { events, listing: HashMap::new(), objects: HashMap::new(), is_listed: false, kind, reduce }
     }
+}
+
+/// Watches objects of a kind, which are listed in pages of this size.
+fn events<K>(client: &Client, scope: &Scope, kind: ApiResource, page: u32) -> Events<K>
+where
+    K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
+    K: Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let client = client.clone();
+    scope.watch(move |namespace| {
+        let config = watcher::Config::default().page_size(page);
+        let (api, config) = place::<K>(&client, &kind, namespace, config);
+        watcher(api, config).default_backoff().boxed()
+    })
 }
 
 impl Resource for Head {

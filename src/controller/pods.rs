@@ -27,6 +27,7 @@ use serde_json::{Value, value::RawValue};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::raw;
+use crate::scope::{Events, Scope, place};
 use otel_webhook_fleet::{
     census::Census,
     next::{Around, NextPod},
@@ -62,8 +63,9 @@ type Page = Result<Vec<Box<RawValue>>, kube::Error>;
 /// The running pods.
 pub struct Pods {
     client: Client,
+    scope: Scope,
     census: Census,
-    events: BoxStream<'static, watcher::Result<Event<PartialObjectMeta<DynamicObject>>>>,
+    events: Events<PartialObjectMeta<DynamicObject>>,
     /// The UIDs of a list of metadata in progress.
     seen: Option<HashSet<Box<str>>>,
     is_listed: bool,
@@ -88,15 +90,20 @@ struct Read {
 
 impl Pods {
     /// Begins to watch.
-    pub fn watch(client: &Client) -> Self {
-        let config = watcher::Config::default().fields(RUNNING).page_size(HEADS);
-        let heads: Api<PartialObjectMeta<DynamicObject>> = Api::all_with(client.clone(), &kind());
+    pub fn watch(client: &Client, scope: &Scope) -> Self {
+        let own = client.clone();
+        let events = scope.watch(move |namespace| {
+            let config = watcher::Config::default().fields(RUNNING).page_size(HEADS);
+            let (api, config) = place::<PartialObjectMeta<DynamicObject>>(&own, &kind(), namespace, config);
+            watcher(api, config).default_backoff().boxed()
+        });
         let mut pace = interval(INTERVAL);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             client: client.clone(),
             census: Census::default(),
-            events: watcher(heads, config).default_backoff().boxed(),
+            scope: scope.clone(),
+            events,
             seen: None,
             is_listed: false,
             unread: BTreeMap::new(),
@@ -160,13 +167,20 @@ impl Pods {
         if self.listing.is_some() || !self.is_listed {
             return;
         }
-        let namespace = if self.unread.len() > MANY {
-            self.namespaces.clear();
-            None
-        } else if let Some(namespace) = self.namespaces.pop_front() {
-            Some(namespace)
-        } else {
-            return;
+        let are_many = self.unread.len() > MANY;
+        let namespace = match &self.scope {
+            Scope::Cluster if are_many => {
+                self.namespaces.clear();
+                None
+            }
+            Scope::Namespaces(all) if are_many && self.namespaces.is_empty() => {
+                self.namespaces.extend(all.iter().cloned());
+                self.namespaces.pop_front()
+            }
+            _ => match self.namespaces.pop_front() {
+                Some(namespace) => Some(namespace),
+                None => return,
+            },
         };
         tracing::debug!(unread = self.unread.len(), namespace, "listing pods");
         self.listing = Some(raw::pods(self.client.clone(), namespace).boxed());

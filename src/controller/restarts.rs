@@ -20,7 +20,10 @@ use super::{
     heads::{InstrumentationHead, NamespaceHead},
     workloads::Workloads,
 };
-use crate::telemetry::{RestartMetrics, RestartResult};
+use crate::{
+    scope::Scope,
+    telemetry::{RestartMetrics, RestartResult},
+};
 use health::Healths;
 use memory::Memory;
 use otel_webhook_fleet::{
@@ -73,11 +76,11 @@ pub struct News {
 
 impl Restarts {
     /// Begins to watch workloads.
-    pub fn new(client: &Client, settings: &RestartSettings) -> Self {
+    pub fn new(client: &Client, scope: &Scope, settings: &RestartSettings) -> Self {
         Self {
             client: client.clone(),
             pace: settings.pace.clone(),
-            workloads: Workloads::watch(client),
+            workloads: Workloads::watch(client, scope),
             memory: Memory::new(client.clone(), &settings.namespace, &settings.config_map),
             healths: Healths::new(client.clone()),
             refused: HashMap::new(),

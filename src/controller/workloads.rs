@@ -3,12 +3,13 @@
 use futures::StreamExt;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use kube::{
-    Api, Client,
+    Client,
     api::{ApiResource, DynamicObject},
     runtime::{WatchStreamExt, watcher},
 };
 
 use super::heads::Watched;
+use crate::scope::{Scope, place};
 use otel_webhook_fleet::{restart::Rollout, workload::Workload};
 
 /// Objects on a page of a list. Each is reduced as it arrives.
@@ -23,11 +24,11 @@ pub struct Workloads {
 
 impl Workloads {
     /// Begins to watch.
-    pub fn watch(client: &Client) -> Self {
+    pub fn watch(client: &Client, scope: &Scope) -> Self {
         Self {
-            deployments: watched(client, "Deployment", |object| reduced("Deployment", object)),
-            stateful_sets: watched(client, "StatefulSet", |object| reduced("StatefulSet", object)),
-            daemon_sets: watched(client, "DaemonSet", |object| reduced("DaemonSet", object)),
+            deployments: watched(client, scope, "Deployment", |object| reduced("Deployment", object)),
+            stateful_sets: watched(client, scope, "StatefulSet", |object| reduced("StatefulSet", object)),
+            daemon_sets: watched(client, scope, "DaemonSet", |object| reduced("DaemonSet", object)),
         }
     }
 
@@ -69,13 +70,18 @@ pub fn resource(kind: &str) -> Option<ApiResource> {
 
 fn watched(
     client: &Client,
+    scope: &Scope,
     kind: &'static str,
     reduce: fn(DynamicObject) -> Option<(String, Rollout)>,
 ) -> Watched<DynamicObject, Rollout> {
     let resource = resource(kind).expect("one of the three kinds");
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let config = watcher::Config::default().page_size(PAGE);
-    Watched::new(watcher(api, config).default_backoff().boxed(), kind, reduce)
+    let client = client.clone();
+    let events = scope.watch(move |namespace| {
+        let config = watcher::Config::default().page_size(PAGE);
+        let (api, config) = place(&client, &resource, namespace, config);
+        watcher(api, config).default_backoff().boxed()
+    });
+    Watched::new(events, kind, reduce)
 }
 
 fn reduced(kind: &str, object: DynamicObject) -> Option<(String, Rollout)> {

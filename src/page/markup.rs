@@ -198,6 +198,7 @@ fn workload(row: &Row, are_several: bool) -> Markup {
             td.to-do {
                 @if let Some(command) = &row.command { code.command { (command) } }
                 @if let Some(advice) = row.advice { (advice) }
+                @if let Some(restart) = &row.restart { div.restart { (restart) } }
             }
         }
     }

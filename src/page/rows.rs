@@ -44,6 +44,8 @@ pub struct Row {
     pub command: Option<String>,
     /// What to do where no command does it.
     pub advice: Option<&'static str>,
+    /// What becomes of it by restarts.
+    pub restart: Option<String>,
 }
 
 /// An Instrumentation.
@@ -124,6 +126,10 @@ fn row(cluster: &str, of: &WorkloadRow, language: &LanguageRow) -> Row {
         since: language.since,
         command: command.map(one_line),
         advice,
+        restart: of
+            .restart
+            .as_ref()
+            .map(|restart| one_line(format!("{}: {}", restart.code, restart.message))),
     }
 }
 

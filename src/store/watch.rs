@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Writer;
+use crate::scope::Scope;
 use changes::changes;
 use lists::Lists;
 use otel_webhook_inject::limits::LimitKind;
@@ -36,11 +37,11 @@ pub fn rules() -> [Value; 3] {
     ]
 }
 
-/// Watches and publishes, forever. Calls `on_ready` once everything is listed: a pod that is injected before its
+/// Watches and publishes, forever, in the namespaces of the scope. Calls `on_ready` once everything is listed: a pod that is injected before its
 /// LimitRanges and ResourceQuotas are known might be rejected. It does not wait for those that may not be listed.
 /// See docs/adr/0010-limits-are-watched.md.
-pub async fn follow(client: Client, mut writer: Writer, on_ready: impl FnOnce()) {
-    let mut changes = changes(&client).ready_chunks(BATCH);
+pub async fn follow(client: Client, scope: Scope, mut writer: Writer, on_ready: impl FnOnce()) {
+    let mut changes = changes(&client, &scope).ready_chunks(BATCH);
     let (mut lists, mut pace) = (Lists::default(), Pace::default());
     let mut on_ready = Some(on_ready);
     loop {

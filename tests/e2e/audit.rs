@@ -72,6 +72,20 @@ pub fn count(cluster: &Cluster, account: &str, verb: &str, resource: &str) -> us
     entries(cluster, account).iter().filter(is_one).count()
 }
 
+/// When an account patched an object, without errors.
+pub fn patches(cluster: &Cluster, account: &str, resource: &str, namespace: &str, name: &str) -> Vec<String> {
+    let entries = entries(cluster, account).into_iter().filter(|entry| {
+        let object = &entry["objectRef"];
+        entry["user"]["username"] == account
+            && entry["verb"] == "patch"
+            && entry["responseStatus"]["code"] == 200
+            && object["resource"] == resource
+            && object["namespace"] == namespace
+            && object["name"] == name
+    });
+    entries.map(|entry| entry["requestReceivedTimestamp"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
 /// What the webhook requested by name in a namespace, or of the namespace itself.
 pub fn gets(cluster: &Cluster, namespace: &str) -> Vec<String> {
     let entries = entries(cluster, ACCOUNT).into_iter();

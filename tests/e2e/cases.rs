@@ -8,6 +8,7 @@ mod aftermath;
 mod bounded;
 mod certificate;
 mod check;
+mod controller_faults;
 mod every_field;
 mod explain;
 mod failure;
@@ -30,6 +31,7 @@ mod paths;
 mod reasons;
 mod reinvocation;
 mod resources;
+mod restarts;
 mod reviews;
 mod selection;
 mod status;
@@ -41,7 +43,8 @@ use crate::cluster::Cluster;
 use otel_webhook_testkit::runner::Group;
 
 /// All groups; those that take longest begin first.
-pub const GROUPS: &[Group<Cluster>] = &[ROTATIONS, OWN_WEBHOOK, OWN_CLUSTERS, EXTREMES, MANAGED, GENERATED];
+pub const GROUPS: &[Group<Cluster>] =
+    &[ROTATIONS, OWN_WEBHOOK, OWN_CLUSTERS, RESTARTS, EXTREMES, MANAGED, GENERATED];
 
 /// Cases about the cluster's own webhook.
 const OWN_WEBHOOK: Group<Cluster> = &[
@@ -114,8 +117,20 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("explain_equals_the_dry_run_for_generated_workloads", explain::generated),
     ("the_controller_tells_what_was_missed_and_what_is_stale", fleet::missed_and_stale),
     ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
+    ("the_operators_crd_drops_the_status_and_nothing_else", fleet::operators_crd),
+    ("the_controller_goes_on_after_failures", controller_faults::failures),
+    ("the_controller_says_which_permission_is_missing", controller_faults::missing_permissions),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
+];
+
+/// The same, with a node on which pods become ready.
+const RESTARTS: Group<Cluster> = &[
+    ("each_workload_that_consents_is_restarted_once", restarts::by_consent),
+    ("leaders_that_are_killed_restart_each_workload_once", restarts::killed),
+    ("restarts_stop_when_new_pods_cannot_start", restarts::stopped),
+    ("a_restart_that_is_taken_back_is_not_made_again", restarts::taken_back),
+    ("what_may_not_be_restarted_has_a_reason", restarts::never_forced),
 ];
 
 /// The same: what is too much for the webhook or its cluster.

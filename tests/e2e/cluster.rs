@@ -1,5 +1,6 @@
 //! A cluster with the webhook in it, and what the cases do there.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -34,6 +35,13 @@ impl Cluster {
     /// The same without kube-controller-manager.
     pub fn without_controllers() -> Self {
         Self::on(ControlPlane::without_controllers())
+    }
+
+    /// With a node on which pods become ready, but for what these stages of kwok say.
+    pub fn with_node(stages: &[&Path]) -> Self {
+        let mut cluster = Self::start();
+        cluster.plane.start_node(stages);
+        cluster
     }
 
     fn on(plane: ControlPlane) -> Self {

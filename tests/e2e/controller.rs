@@ -1,6 +1,10 @@
 //! `otel-webhook controller` as a process, with its own service account and nothing but its roles.
 
-use std::{cell::RefCell, path::PathBuf, process::Command};
+use std::{
+    cell::RefCell,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use otel_webhook_testkit::{
     cluster::{control_plane::free_ports, program::Program},
@@ -14,7 +18,7 @@ use crate::{
     registration::{self, HOME},
 };
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
 
 /// The name of the service account and of its roles.
 const NAME: &str = "otel-webhook-controller";
@@ -24,6 +28,11 @@ pub const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook-contr
 
 /// The kinds that the controller reads or changes, as `kubectl auth can-i` calls the last of them.
 const LAST_RULE: [&str; 2] = ["create", "events.events.k8s.io"];
+const LAST_RULE_OF_RESTARTS: [&str; 2] = ["patch", "daemonsets.apps"];
+
+/// Flags of restarts at a quick pace.
+const QUICKLY: &[&str] =
+    &["--restarts", "--restart-settle=1s", "--restart-observe=2s", "--restart-progress=30s"];
 
 /// A controller, started or not. It ends when this is dropped.
 pub struct Controller<'c> {
@@ -31,33 +40,57 @@ pub struct Controller<'c> {
     kubeconfig: PathBuf,
     port: u16,
     page_port: u16,
+    flags: &'static [&'static str],
     process: RefCell<Option<Program>>,
 }
 
 /// The roles of the service account, as the program prints them.
 pub fn roles() -> Vec<Value> {
-    let output =
-        Command::new(PROGRAM).args(["rbac", "--controller"]).output().expect("the program can be started");
+    printed(&[])
+}
+
+/// Those of a controller that restarts workloads.
+pub fn roles_with_restarts() -> Vec<Value> {
+    printed(&["--restarts"])
+}
+
+fn printed(more: &[&str]) -> Vec<Value> {
+    let args = [&["rbac", "--controller"], more].concat();
+    let output = Command::new(PROGRAM).args(args).output().expect("the program can be started");
     assert!(output.status.success(), "{output:?}");
     let text = str::from_utf8(&output.stdout).expect("text");
     let mut roles: Vec<Value> = serde_saphyr::from_multiple(text).expect("YAML");
-    roles.retain(|role| role["metadata"]["name"] == NAME);
+    roles.retain(|role| role["metadata"]["name"].as_str().is_some_and(|name| name.starts_with(NAME)));
     roles
 }
 
 impl<'c> Controller<'c> {
     /// One that is not started yet.
     pub fn new(cluster: &'c Cluster) -> Self {
-        for role in roles() {
-            cluster.apply(&role);
+        Self::with(cluster, &roles(), LAST_RULE, &[])
+    }
+
+    /// One that restarts workloads at a quick pace.
+    pub fn with_restarts(cluster: &'c Cluster) -> Self {
+        Self::with(cluster, &roles_with_restarts(), LAST_RULE_OF_RESTARTS, QUICKLY)
+    }
+
+    fn with(cluster: &'c Cluster, roles: &[Value], last: [&str; 2], flags: &'static [&'static str]) -> Self {
+        for role in roles {
+            cluster.apply(role);
         }
         until("the roles are in effect", LIMIT, || {
-            let can = [&["auth", "can-i"], &LAST_RULE[..], &["--all-namespaces", "--as", ACCOUNT]].concat();
+            let can = [&["auth", "can-i"], &last[..], &["--all-namespaces", "--as", ACCOUNT]].concat();
             cluster.plane.kubectl(&can).ok.then_some(())
         });
         let kubeconfig = registration::write_kubeconfig(&cluster.plane, HOME, NAME);
         let [port, page_port] = free_ports();
-        Self { cluster, kubeconfig, port, page_port, process: RefCell::default() }
+        Self { cluster, kubeconfig, port, page_port, flags, process: RefCell::default() }
+    }
+
+    /// Its kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
     }
 
     /// Starts it, and waits until it leads.
@@ -66,6 +99,7 @@ impl<'c> Controller<'c> {
         command.args(["controller", "--admin-listen", &format!("127.0.0.1:{}", self.port)]);
         command.args(["--lease-namespace", HOME, "--log-format", "json", "--log", "info,otel_webhook=debug"]);
         command.args(["--page-listen", &format!("127.0.0.1:{}", self.page_port)]);
+        command.args(self.flags);
         command.env("KUBECONFIG", &self.kubeconfig);
         let log = self.cluster.plane.dir().join("controller.log");
         self.process.replace(Some(Program::run(command, log)));
@@ -103,6 +137,30 @@ impl<'c> Controller<'c> {
         let (is_good, body) = admin::get(self.page_port, "/").expect("it answers");
         assert!(is_good, "{body}");
         body
+    }
+
+    /// What the report says of the restart of a workload: a code and a sentence.
+    pub fn restart(&self, namespace: &str, name: &str) -> Option<(String, String)> {
+        let (_, body) = admin::get(self.page_port, "/report.json").filter(|(is_good, _)| *is_good)?;
+        let report: Value = serde_json::from_str(&body).expect("JSON");
+        let workloads = report["workloads"].as_array()?;
+        let row = workloads.iter().find(|row| row["namespace"] == namespace && row["name"] == name)?;
+        let text = |field: &str| row["restart"][field].as_str().unwrap_or_default().to_owned();
+        Some((text("code"), text("message")))
+    }
+
+    /// Waits until the report has this code for a workload, and returns the sentence.
+    pub fn expect_restart(&self, namespace: &str, name: &str, code: &str) -> String {
+        let mut last = None;
+        let found = otel_webhook_testkit::until::poll(LIMIT, || {
+            last = self.restart(namespace, name);
+            last.clone().filter(|(found, _)| found == code)
+        });
+        let (_, sentence) = found.unwrap_or_else(|| {
+            let report = self.process.borrow_mut().as_mut().map(Program::report).unwrap_or_default();
+            panic!("{namespace}/{name} has {last:?}, not {code:?}\n{report}")
+        });
+        sentence
     }
 
     /// Waits until the status of an Instrumentation has these counts, of the states that are not zero.

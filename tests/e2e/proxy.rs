@@ -1,10 +1,14 @@
 //! A TCP proxy before the API server, whose connections can be slow or cut.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use serde_json::Value;
 
 /// Forwards connections until it is dropped.
 pub struct Proxy {
@@ -28,6 +32,18 @@ enum Mode {
 }
 
 impl Proxy {
+    /// Starts one before the API server of a kubeconfig. Returns a kubeconfig with the proxy.
+    pub fn before(kubeconfig: &Path) -> (Self, PathBuf) {
+        let mut config: Value = serde_json::from_slice(&fs::read(kubeconfig).expect("a file")).expect("JSON");
+        let server = config["clusters"][0]["cluster"]["server"].as_str().expect("a URL");
+        let port = server.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        let proxy = Self::start(port);
+        config["clusters"][0]["cluster"]["server"] = format!("https://127.0.0.1:{}", proxy.port()).into();
+        let path = kubeconfig.with_extension("proxied");
+        fs::write(&path, config.to_string()).expect("the scratch folder is writable");
+        (proxy, path)
+    }
+
     /// Forwards to a port of loopback.
     pub fn start(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

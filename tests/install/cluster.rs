@@ -16,15 +16,6 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 
 const LOG_TAIL_LINES: usize = 30;
 
-/// The stages of kwok that bring nodes and pods to life.
-const STAGES: [&str; 5] = [
-    "node/fast/node-initialize.yaml",
-    "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-    "pod/fast/pod-ready.yaml",
-    "pod/fast/pod-complete.yaml",
-    "pod/fast/pod-delete.yaml",
-];
-
 /// A control plane with one node that runs nothing and says that all is well.
 pub struct Cluster {
     pub plane: ControlPlane,
@@ -33,27 +24,8 @@ pub struct Cluster {
 impl Cluster {
     pub fn start() -> Self {
         let mut plane = ControlPlane::start();
-        let kubeconfig = "--kubeconfig=kubeconfig";
-        let scheduler =
-            [kubeconfig, "--leader-elect=false", "--secure-port=0", "--authentication-skip-lookup"];
-        plane.run("kube-scheduler", &scheduler.join("\n"));
-        let stages = plane.tools().join("kwok-stages");
-        let stages = STAGES.map(|stage| format!("--config={}", stages.join(stage).display()));
-        let kwok = [kubeconfig, "--manage-all-nodes", "--node-lease-duration-seconds=40"];
-        plane.run("kwok", &[&kwok.join("\n"), &stages.join("\n")].map(String::as_str).join("\n"));
-        let cluster = Self { plane };
-        // As a kubelet labels its own node.
-        let labels = json!({"kubernetes.io/os": "linux", "kubernetes.io/hostname": "node"});
-        cluster.apply(
-            &json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node", "labels": labels}}),
-        );
-        until("the node is ready", LIMIT, || {
-            let node = cluster.find("node", "node")?;
-            let conditions = node["status"]["conditions"].as_array()?.clone();
-            let is_ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
-            conditions.iter().any(is_ready).then_some(())
-        });
-        cluster
+        plane.start_node(&[]);
+        Self { plane }
     }
 
     /// The ends of the logs of the programs that cases start.

@@ -20,17 +20,19 @@ const ROOTS: [&str; 7] = [
 ];
 
 /// Each module of the program and those of its others that it may use.
-const TABLE: [(&str, &[&str]); 11] = [
+const TABLE: [(&str, &[&str]); 13] = [
     ("manifest", &[]),
     ("telemetry", &[]),
-    ("store", &["manifest", "telemetry"]),
+    ("scope", &[]),
+    ("unread", &[]),
+    ("store", &["manifest", "scope", "telemetry"]),
     ("admission", &["store", "telemetry"]),
     ("tls", &["telemetry"]),
     ("server", &["admission", "page", "telemetry"]),
     ("subject", &[]),
     ("registration", &["server", "subject"]),
     ("page", &[]),
-    ("controller", &["registration", "store", "telemetry"]),
+    ("controller", &["registration", "scope", "store", "telemetry", "unread"]),
     (
         "cli",
         &[
@@ -39,11 +41,13 @@ const TABLE: [(&str, &[&str]); 11] = [
             "manifest",
             "page",
             "registration",
+            "scope",
             "server",
             "store",
             "subject",
             "telemetry",
             "tls",
+            "unread",
         ],
     ),
 ];

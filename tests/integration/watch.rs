@@ -17,7 +17,10 @@ use hyper::{
     body::{Bytes, Frame},
 };
 use kube::Client;
-use otel_webhook::store::{Store, Writer, watch};
+use otel_webhook::{
+    scope::Scope,
+    store::{Store, Writer, watch},
+};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{limits::Limits, size::SizeLimits};
 use serde_json::{Value, json};
@@ -127,7 +130,11 @@ impl Server {
         let (store, ready) = (writer.store(), Arc::new(Mutex::new(false)));
         let is_ready = Arc::clone(&ready);
         let on_ready = move || *is_ready.lock().expect("nobody panics with it") = true;
-        Following { store, ready, task: tokio::spawn(watch::follow(client, writer, on_ready)) }
+        Following {
+            store,
+            ready,
+            task: tokio::spawn(watch::follow(client, Scope::Cluster, writer, on_ready)),
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use super::{
     requests::reviewers,
     survey::{Next, Survey, Surveyed},
 };
-use crate::cli::{cluster::unread::Unsure, output};
 use crate::registration::Registration;
+use crate::{cli::output, unread::Unsure};
 use otel_webhook_fleet::injected::By;
 use otel_webhook_inject::{Finding, Note, language::LANGUAGES, told};
 use otel_webhook_review::one_line;

@@ -9,9 +9,9 @@ use super::{
     result::{CheckResult, Code},
     survey::{Next, Survey, Surveyed},
 };
-use crate::cli::cluster::unread::Unsure;
 use crate::registration::Registration;
 use crate::subject::Subject;
+use crate::unread::Unsure;
 use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject as inject;
 use otel_webhook_inject::mistakes::Mistake;

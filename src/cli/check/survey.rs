@@ -30,9 +30,8 @@ use crate::cli::cluster::{
     owners::{Listed, Owned, Owners},
     pods,
     reader::{Asked, ClusterReader, Part},
-    unread::Unsure,
 };
-use crate::subject::Subject;
+use crate::{subject::Subject, unread::Unsure};
 use otel_webhook_inject::{catalogue::Stored, mistakes::Fault, workload::OwnerKind};
 
 /// Reads all namespaces, or one.

@@ -12,13 +12,13 @@ use serde_json::Value;
 use super::{
     object::{labels, text, typed},
     reader::{Asked, ClusterReader, NotTold, Part},
-    unread::{Unread, Unsure},
 };
-use crate::registration::Labels;
-use crate::subject::Subject;
 use crate::{
     cli::flags::InjectionFlags,
+    registration::Labels,
     store::{Snapshot, Writer, owners::OwnerBook},
+    subject::Subject,
+    unread::{Unread, Unsure},
 };
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::restart::annotations::RESTART;

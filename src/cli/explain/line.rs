@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::cli::{cluster::unread::Unsure, output};
+use crate::{cli::output, unread::Unsure};
 use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject::{Finding, Note, language::LANGUAGES, mistakes::Mistake};
 

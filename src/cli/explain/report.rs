@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::line::{self, Line, not_opted_in, table};
-use crate::cli::cluster::{
-    pods::{Agent, RunningPod, Skipped},
+use crate::{
+    cli::cluster::pods::{Agent, RunningPod, Skipped},
+    subject::Subject,
     unread::Missing,
 };
-use crate::subject::Subject;
 use otel_webhook_fleet::injected::By;
 use otel_webhook_inject::{compiled::Freshness, mistakes::Mistake};
 use otel_webhook_review::one_line;

@@ -17,11 +17,11 @@ use crate::cli::{
         flags::ClusterFlags,
         known::Known,
         reader::{ClusterReader, Part},
-        unread::{Unread, Unsure},
     },
     failure::Failure,
     flags::InjectionFlags,
 };
+use crate::unread::{Unread, Unsure};
 use otel_webhook_fleet::{
     census::Census,
     count::{self, Counted},

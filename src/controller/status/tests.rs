@@ -98,3 +98,53 @@ fn restarts_are_told_while_there_are_any() {
     assert!(without["restart"].is_null(), "a merge patch removes it: {without}");
     assert_eq!(without["conditions"].as_array().map(Vec::len), Some(2), "{without}");
 }
+
+/// What kstatus, by which Flux and others wait, says of an object of a kind that it does not know: by its
+/// documentation, from `status.observedGeneration` and the conditions `Reconciling`, `Stalled` and `Ready`.
+fn kstatus(generation: i64, status: &Value) -> &'static str {
+    let is = |kind: &str, value: &str| {
+        let mut conditions = status["conditions"].as_array().into_iter().flatten();
+        conditions.any(|condition| condition["type"] == kind && condition["status"] == value)
+    };
+    if status["observedGeneration"].as_i64().is_some_and(|observed| observed != generation) {
+        "InProgress"
+    } else if is("Stalled", "True") {
+        "Failed"
+    } else if is("Reconciling", "True") || is("Ready", "False") || is("Ready", "Unknown") {
+        "InProgress"
+    } else {
+        "Current"
+    }
+}
+
+#[test]
+fn those_who_wait_for_the_object_wait_for_a_usable_specification_only() {
+    let (valid, invalid) = (stored(&json!({})), stored(&json!({"sampler": {"type": 7}})));
+    let stop = Stop {
+        workload: Workload::new("Deployment", "shop", "order"),
+        reason: "no progress".to_owned(),
+        at: at(0),
+    };
+    let restarting = Progress { config: None, done: 1, total: 2, stop: None };
+    let stopped = Progress { stop: Some(stop), ..restarting.clone() };
+    let unread = Counts { matched: 2, unconfirmed: 2, ..Counts::default() };
+    let unread = InstrumentationRow { pods: unread, ..InstrumentationRow::default() };
+    for (what, row, stored, restart, expected) in [
+        ("no pods", &row(0, 0), &valid, None, "Current"),
+        ("all up to date", &row(3, 0), &valid, None, "Current"),
+        ("stale pods", &row(3, 9), &valid, None, "Current"),
+        ("unconfirmed pods", &unread, &valid, None, "Current"),
+        ("restarts in progress", &row(3, 9), &valid, Some(&restarting), "Current"),
+        ("restarts stopped", &row(3, 9), &valid, Some(&stopped), "Current"),
+        ("a specification that cannot be used", &row(3, 0), &invalid, None, "InProgress"),
+    ] {
+        let told = Told { row, stored: Some(stored), restart };
+        let status = of(told, 2, &Value::Null, at(0)).expect("a status");
+        assert_eq!(kstatus(2, &status), expected, "{what}: {status}");
+        assert_eq!(
+            kstatus(3, &status),
+            expected,
+            "{what}, while the controller has not seen the next generation"
+        );
+    }
+}

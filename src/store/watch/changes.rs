@@ -12,6 +12,7 @@ use kube::{
 };
 
 use super::{pages::events, seen::Seen, watched::Watched};
+use crate::scope::Scope;
 use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
 
@@ -24,7 +25,7 @@ pub struct Change {
 }
 
 /// Returns all watches.
-pub fn changes(client: &Client) -> impl Stream<Item = Change> + use<> {
+pub fn changes(client: &Client, scope: &Scope) -> impl Stream<Item = Change> + use<> {
     let watches = [
         (ApiResource::erase::<Instrumentation>(&()), Watched::Instrumentation),
         (ApiResource::erase::<Namespace>(&()), Watched::Namespace),
@@ -32,12 +33,14 @@ pub fn changes(client: &Client) -> impl Stream<Item = Change> + use<> {
         (ApiResource::erase::<ResourceQuota>(&()), Watched::Limit(LimitKind::Quota)),
         (ApiResource::erase::<ServiceAccount>(&()), Watched::Limit(LimitKind::ServiceAccount)),
     ];
-    stream::select_all(watches.map(|(kind, watched)| watch(client, &kind, watched)))
+    stream::select_all(watches.map(|(kind, watched)| watch(client, scope, kind, watched)))
 }
 
 /// Watches objects of one kind.
-fn watch(client: &Client, kind: &ApiResource, watched: Watched) -> BoxStream<'static, Change> {
-    let changes = events(client, kind).map(move |told| Change { watched, told });
+fn watch(client: &Client, scope: &Scope, kind: ApiResource, watched: Watched) -> BoxStream<'static, Change> {
+    let client = client.clone();
+    let events = scope.watch(move |namespace| events(&client, &kind, namespace).boxed());
+    let changes = events.map(move |told| Change { watched, told });
     changes.filter(|change| future::ready(!change.is_irrelevant())).boxed()
 }
 

@@ -16,6 +16,7 @@ use kube::{
 };
 
 use super::seen::Seen;
+use crate::scope::place;
 
 /// How many objects a page has.
 const PAGE: u32 = 500;
@@ -26,10 +27,11 @@ const SMALL_PAGE: u32 = 4;
 /// The maximum length of a page of many objects, in bytes. Four objects of the maximum size are shorter.
 const LONGEST: usize = 8 * 1024 * 1024;
 
-/// Returns the events of all objects of a kind.
+/// Returns the events of the objects of a kind, in a namespace or in all.
 pub fn events(
     client: &Client,
     kind: &ApiResource,
+    namespace: Option<&str>,
 ) -> impl Stream<Item = watcher::Result<Event<Seen>>> + Send + use<> {
     let plural = kind.plural.clone();
     let is_short = move |event: &watcher::Result<Event<Seen>>| {
@@ -43,13 +45,16 @@ pub fn events(
         }
         future::ready(!is_too_long)
     };
-    let large = watch(Api::all_with(limited(client), kind), PAGE).take_while(is_short);
-    large.chain(watch(Api::all_with(client.clone(), kind), SMALL_PAGE))
+    let pages = |size| watcher::Config::default().page_size(size);
+    let large = watch(place(&limited(client), kind, namespace, pages(PAGE))).take_while(is_short);
+    large.chain(watch(place(client, kind, namespace, pages(SMALL_PAGE))))
 }
 
-/// Lists in pages of this size, and watches.
-fn watch(api: Api<Seen>, page_size: u32) -> impl Stream<Item = watcher::Result<Event<Seen>>> + Send {
-    watcher(api, watcher::Config::default().page_size(page_size)).backoff(Patient::default())
+/// Lists and watches.
+fn watch(
+    (api, config): (Api<Seen>, watcher::Config),
+) -> impl Stream<Item = watcher::Result<Event<Seen>>> + Send {
+    watcher(api, config).backoff(Patient::default())
 }
 
 /// Waits longer after each failed list. Each attempt begins with an event, which would reset the usual backoff; this

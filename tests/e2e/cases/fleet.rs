@@ -60,6 +60,51 @@ pub fn missed_and_stale(_: &Cluster) {
     assert!(more.is_empty(), "asked for but not granted: {more:?}");
 }
 
+/// The operator's CRD drops the status: that is said once, and all else goes on.
+pub fn operators_crd(_: &Cluster) {
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    let name = ["customresourcedefinition", "instrumentations.opentelemetry.io"];
+    let mut crd = cluster.get(SHOP, &name);
+    // What the operator's has of the status.
+    let blocked = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    for version in crd["spec"]["versions"].as_array_mut().expect("versions") {
+        version["schema"]["openAPIV3Schema"]["properties"]["status"] =
+            json!({"type": "object", "properties": {"upgradeBlockedVersions": blocked}});
+    }
+    let ran = cluster.plane.kubectl_in(&["replace", "--filename", "-"], &crd.to_string());
+    assert!(ran.ok, "{}", ran.stderr);
+    until("the status is dropped", LIMIT, || {
+        let patch = json!({"status": {"more": 1}}).to_string();
+        let args =
+            ["patch", "otelinst", "default", "--namespace", SHOP, "--subresource=status", "--type=merge"];
+        let ran = cluster.plane.kubectl(&[&args[..], &["--patch", &patch]].concat());
+        (ran.ok && cluster.get(SHOP, &["otelinst", "default"])["status"]["more"].is_null()).then_some(())
+    });
+    let stopped = cluster.webhook.stop();
+    cluster.apply(&deployment(SHOP, "missed", 3));
+    cluster.pods_of(SHOP, "app=missed", 3);
+    drop(stopped);
+
+    let controller = Controller::new(cluster);
+    controller.start();
+    events(cluster, "missed", "Missed");
+    let metric = "otel_webhook_pods{state=\"missed\",language=\"java\"}";
+    assert_eq!(controller.metric(metric), Some(3));
+    cluster.instrumentation("registered", "another", &json!({}));
+    cluster.instrumentation(SHOP, "default", &json!({"exporter": {"endpoint": "http://other:4317"}}));
+    let log = cluster.plane.dir().join("controller.log");
+    let said = || {
+        let text = std::fs::read_to_string(&log).expect("a log");
+        text.lines().filter(|line| line.contains("drops the status")).count()
+    };
+    until("it is said", LIMIT, || (said() > 0).then_some(()));
+    controller.stop();
+    assert_eq!(said(), 1);
+    let status = &cluster.get(SHOP, &["otelinst", "default"])["status"];
+    assert!(status["pods"].is_null(), "{status}");
+}
+
 /// Each kind of pod is in its state, by the status and by the metrics.
 pub fn each_state(_: &Cluster) {
     let cluster = &Cluster::start();

@@ -3,8 +3,6 @@
 //!
 //! The reviews come over connections of their own, since an API server that is away sends none.
 
-use std::fs;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -130,7 +128,7 @@ impl World {
     fn start() -> Self {
         let plane = ControlPlane::without_controllers();
         let kubeconfig = registration::install(&plane);
-        let (proxy, kubeconfig) = proxied(&kubeconfig);
+        let (proxy, kubeconfig) = Proxy::before(&kubeconfig);
         let objects = [("Namespace", NAMESPACE), ("ServiceAccount", "default")].map(|(kind, name)| {
             let namespace = (kind != "Namespace").then_some(NAMESPACE);
             json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}})
@@ -236,16 +234,4 @@ fn tell(name: &str, tally: &Tally) {
     let Tally { answered, lost, not_injected, probes, dead, .. } = tally;
     let (lost, p99) = (lost.len(), tally.latency(990));
     note(&format!("| {name} | {answered} | {lost} | {not_injected} | {p99:.0} ms | {probes} | {dead} |"));
-}
-
-/// The same kubeconfig with a proxy before the API server.
-fn proxied(kubeconfig: &PathBuf) -> (Proxy, PathBuf) {
-    let mut config: Value = serde_json::from_slice(&fs::read(kubeconfig).expect("a file")).expect("JSON");
-    let server = config["clusters"][0]["cluster"]["server"].as_str().expect("a URL");
-    let port = server.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-    let proxy = Proxy::start(port);
-    config["clusters"][0]["cluster"]["server"] = format!("https://127.0.0.1:{}", proxy.port()).into();
-    let path = kubeconfig.with_extension("proxied");
-    fs::write(&path, config.to_string()).expect("the scratch folder is writable");
-    (proxy, path)
 }

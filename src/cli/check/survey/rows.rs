@@ -9,13 +9,13 @@ use crate::cli::{
         agents::{self, Agent},
         differences::Difference,
     },
-    cluster::{
-        reader::NotTold,
-        unread::{Unread, Unsure},
-    },
+    cluster::reader::NotTold,
 };
-use crate::registration::Labels;
-use crate::subject::Subject;
+use crate::{
+    registration::Labels,
+    subject::Subject,
+    unread::{Unread, Unsure},
+};
 use otel_webhook_fleet::injected::{self, By};
 use otel_webhook_inject::{Finding, mistakes::Mistake};
 

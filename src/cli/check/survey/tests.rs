@@ -1,11 +1,11 @@
 //! Surveys for tests.
 
 use super::*;
-use crate::cli::{
-    check::{agents::Agent, differences::Difference, registration::tests::labels},
-    cluster::unread::{Missing, Unsure},
+use crate::{
+    cli::check::{agents::Agent, differences::Difference, registration::tests::labels},
+    registration::Labels,
+    unread::{Missing, Unsure},
 };
-use crate::registration::Labels;
 use otel_webhook_api::otlp;
 use otel_webhook_fleet::injected::By;
 use otel_webhook_inject::{Finding, Note, mistakes::Mistake, reason::Reason};

@@ -1,7 +1,7 @@
 //! Tests of the report's text and JSON.
 
 use super::*;
-use crate::cli::cluster::unread::Unsure;
+use crate::unread::Unsure;
 use otel_webhook_inject::{Finding, reason::Reason};
 
 const IMAGE: &str = "registry.example.com/java:2";

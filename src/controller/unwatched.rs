@@ -1,0 +1,40 @@
+//! What is not known of pods that depend on namespaces which are not watched.
+
+use crate::{
+    scope::Scope,
+    unread::{Missing, Unread, Unsure},
+};
+use otel_webhook_fleet::doubts::{Doubts, Separated};
+use otel_webhook_inject::{Finding, Settings};
+
+/// The namespaces that are not watched.
+pub struct Unwatched(Unread);
+
+impl Unwatched {
+    /// Returns those outside of a scope.
+    pub fn of(scope: &Scope, settings: &Settings) -> Self {
+        let listed = match scope {
+            Scope::Cluster => None,
+            Scope::Namespaces(namespaces) => Some(namespaces.iter().cloned().collect()),
+        };
+        Self(Unread { listed, default: settings.default_instrumentation.clone(), ..Unread::default() })
+    }
+}
+
+impl Doubts for Unwatched {
+    fn separate(&self, namespace: &str, findings: Vec<Finding>) -> Separated {
+        let (certain, unsure) = self.0.divide(namespace, findings);
+        let why = |Unsure { language, missing }: Unsure| match missing {
+            Missing::Instrumentations(namespace) => (
+                language,
+                format!("the Instrumentations of namespace \"{namespace}\" are not among --namespaces"),
+            ),
+            other => (language, other.to_string()),
+        };
+        Separated { certain, unknown: unsure.into_iter().map(why).collect(), others: None }
+    }
+
+    fn configurations(&self) -> Option<&str> {
+        None
+    }
+}

@@ -1,0 +1,206 @@
+//! The controller while something fails, or a permission is missing: it goes on, or says what is missing, and never
+//! writes a wrong status.
+
+use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
+
+use otel_webhook_testkit::{
+    cluster::{control_plane::free_ports, program::Program},
+    objects::items,
+    until::until,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    audit,
+    cluster::{Cluster, LIMIT, java},
+    controller::{self, ACCOUNT, Controller},
+    proxy::Proxy,
+    registration::{self, HOME},
+};
+
+const SHOP: &str = "faults-shop";
+
+/// How long a failure lasts that has no end by itself.
+const LENGTH: Duration = Duration::from_secs(3);
+
+/// A namespace with an injected pod and `missed` others.
+fn shop(cluster: &Cluster, missed: usize) {
+    cluster.instrumented_namespace(SHOP);
+    assert!(cluster.create(SHOP, &java("injected")).is_injected());
+    let stopped = cluster.webhook.stop();
+    for number in 0..missed {
+        cluster.create(SHOP, &java(&format!("missed-{number}")));
+    }
+    drop(stopped);
+}
+
+/// The API server, etcd or the connection fails, and comes back: what changed meanwhile is told, and nothing else is
+/// written.
+pub fn failures(_: &Cluster) {
+    let mut cluster = Cluster::start();
+    shop(&cluster, 1);
+    let (proxy, kubeconfig) = {
+        let controller = Controller::new(&cluster);
+        Proxy::before(controller.kubeconfig())
+    };
+    let mut missed = 1;
+    let mut fail = |cluster: &mut Cluster, what: &str, fault: &mut dyn FnMut(&mut Cluster, &Proxy)| {
+        let before = writes(cluster);
+        fault(cluster, &proxy);
+        let stopped = cluster.webhook.stop();
+        until(what, LIMIT, || {
+            let name = format!("missed-{missed}");
+            let args = ["create", "--namespace", SHOP, "--filename", "-"];
+            cluster.plane.kubectl_in(&args, &java(&name).to_string()).ok.then_some(())
+        });
+        drop(stopped);
+        missed += 1;
+        expect(cluster, what, &json!({"matched": missed + 1, "injected": 1, "missed": missed}));
+        assert_eq!(writes(cluster), before + 1, "{what}: one change is one write");
+    };
+    let mut process = start(&cluster, &kubeconfig, "otel-webhook-controller");
+    expect(&cluster, "before", &json!({"matched": 2, "injected": 1, "missed": 1}));
+    fail(&mut cluster, "the watches are cut", &mut |_, proxy| {
+        proxy.cut();
+        thread::sleep(LENGTH);
+        proxy.open();
+    });
+    fail(&mut cluster, "the API server is started again", &mut |cluster, _| {
+        cluster.plane.stop("kube-apiserver");
+        cluster.plane.start_again("kube-apiserver");
+    });
+    fail(&mut cluster, "etcd stands still", &mut |cluster, _| {
+        let etcd = cluster.plane.process("etcd");
+        signal("STOP", etcd);
+        thread::sleep(LENGTH);
+        signal("CONT", etcd);
+    });
+    fail(&mut cluster, "answers are a second late", &mut |_, proxy| {
+        proxy.slow(Duration::from_secs(1));
+        thread::sleep(LENGTH);
+        proxy.open();
+    });
+    assert!(!process.has_ended(), "{}", process.report());
+    process.stop();
+}
+
+/// Without one of its permissions each, controllers say which it is, and none of them writes a wrong status.
+pub fn missing_permissions(_: &Cluster) {
+    let cluster = Cluster::start();
+    shop(&cluster, 2);
+    let changes = record(&cluster);
+    let roles = controller::roles();
+    let mut lacking = Vec::new();
+    for (role, manifest) in roles.iter().enumerate() {
+        for (rule, one) in items(&manifest["rules"]).enumerate() {
+            for verb in items(&one["verbs"]).filter_map(Value::as_str) {
+                let name = format!("lacks-{}", lacking.len());
+                grant(&cluster, &roles, &name, (role, rule, verb));
+                let kubeconfig = registration::write_kubeconfig(&cluster.plane, HOME, &name);
+                let resource = one["resources"][0].as_str().expect("a resource").to_owned();
+                lacking.push((name, kubeconfig, format!("cannot {verb} resource \"{resource}\"")));
+            }
+        }
+    }
+    let started: Vec<_> =
+        lacking.iter().map(|(name, kubeconfig, _)| start(&cluster, kubeconfig, name)).collect();
+    for (name, _, expected) in &lacking {
+        let log = cluster.plane.dir().join(format!("{name}.log"));
+        until(&format!("{name} says that it {expected}"), LIMIT * 2, || {
+            fs::read_to_string(&log).expect("a log").contains(expected).then_some(())
+        });
+    }
+    drop(started);
+    let text = fs::read_to_string(changes.1).expect("a recording");
+    let mut statuses = 0;
+    for object in serde_json::Deserializer::from_str(&text).into_iter::<Value>().map_while(Result::ok) {
+        let pods = &object["status"]["pods"];
+        if pods.is_null() {
+            continue;
+        }
+        statuses += 1;
+        let count = |state: &str| pods[state].as_u64().expect("a count");
+        let found = ["matched", "injected", "missed", "stale", "skipped", "foreign"].map(count);
+        // Pods that it may not read are unconfirmed.
+        let is_right = found == [3, 1, 2, 0, 0, 0] || count("unconfirmed") > 0;
+        assert!(is_right, "{pods}");
+    }
+    assert!(statuses > 0, "some permissions are not needed for the status: {text}");
+}
+
+/// Gives an account all roles of the controller but for one verb of one rule.
+fn grant(cluster: &Cluster, roles: &[Value], name: &str, (role, rule, verb): (usize, usize, &str)) {
+    let mut objects = vec![json!({"apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": name, "namespace": HOME}})];
+    for (index, manifest) in roles.iter().enumerate() {
+        let mut own = manifest.clone();
+        own["metadata"]["name"] = name.into();
+        match own["kind"].as_str() {
+            Some("Role" | "ClusterRole") => {
+                for rule in own["rules"].as_array_mut().expect("rules") {
+                    if rule["resources"] == json!(["leases"]) && rule.get("resourceNames").is_some() {
+                        rule["resourceNames"] = json!([name]);
+                    }
+                }
+                if index == role {
+                    own["rules"][rule]["verbs"].as_array_mut().expect("verbs").retain(|one| one != verb);
+                }
+            }
+            Some("RoleBinding" | "ClusterRoleBinding") => {
+                own["roleRef"]["name"] = name.into();
+                own["subjects"][0]["name"] = name.into();
+            }
+            _ => continue,
+        }
+        objects.push(own);
+    }
+    // A rule without verbs is not valid.
+    for object in &mut objects {
+        if let Some(rules) = object["rules"].as_array_mut() {
+            rules.retain(|rule| rule["verbs"] != json!([]));
+        }
+    }
+    cluster.apply(&json!({"apiVersion": "v1", "kind": "List", "items": objects}));
+}
+
+/// Starts a controller with a Lease of this name.
+fn start(cluster: &Cluster, kubeconfig: &PathBuf, name: &str) -> Program {
+    let [port] = free_ports();
+    let mut command = Command::new(controller::PROGRAM);
+    command.args(["controller", "--admin-listen", &format!("127.0.0.1:{port}"), "--page-listen", "off"]);
+    command.args(["--lease-namespace", HOME, "--lease", name]);
+    command.env("KUBECONFIG", kubeconfig);
+    Program::run(command, cluster.plane.dir().join(format!("{name}.log")))
+}
+
+/// Records each version of the Instrumentation in a file.
+fn record(cluster: &Cluster) -> (Program, PathBuf) {
+    let options = format!(
+        "--kubeconfig=kubeconfig
+        get
+        otelinst
+        default
+        --namespace={SHOP}
+        --watch
+        --output=json"
+    );
+    (cluster.plane.spawn("kubectl", &options), cluster.plane.dir().join("kubectl.log"))
+}
+
+fn writes(cluster: &Cluster) -> usize {
+    audit::count(cluster, ACCOUNT, "patch", "instrumentations")
+}
+
+/// Waits for these counts, of the states that are not zero.
+fn expect(cluster: &Cluster, what: &str, counts: &Value) {
+    until(&format!("{what}: {counts}"), LIMIT, || {
+        let mut pods = cluster.get(SHOP, &["otelinst", "default"])["status"]["pods"].clone();
+        pods.as_object_mut()?.retain(|_, count| *count != 0);
+        (pods == *counts).then_some(())
+    });
+}
+
+fn signal(name: &str, process: u32) {
+    let ended = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status();
+    assert!(ended.expect("a shell").success(), "{name} cannot be sent");
+}
