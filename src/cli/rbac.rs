@@ -301,7 +301,8 @@ mod tests {
         let lease = |args: &RbacArgs| args.list(Rules::ControllerNamespace)[1]["resourceNames"].clone();
         assert_eq!(lease(&args(true)), json!(["leader"]));
         assert_eq!(lease(&args(false)), json!(["LEASE"]));
-        let ledger = |args: &RbacArgs| args.list(Rules::ControllerRestartsNamespace)[1]["resourceNames"].clone();
+        let ledger =
+            |args: &RbacArgs| args.list(Rules::ControllerRestartsNamespace)[1]["resourceNames"].clone();
         assert_eq!(ledger(&args(true)), json!(["ledger"]));
         assert_eq!(ledger(&args(false)), json!(["CONFIGMAP"]));
     }
