@@ -30,6 +30,7 @@ mod paths;
 mod reasons;
 mod reinvocation;
 mod resources;
+mod restart_policy;
 mod reviews;
 mod selection;
 mod status;
@@ -114,6 +115,7 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("explain_equals_the_dry_run_for_generated_workloads", explain::generated),
     ("the_controller_tells_what_was_missed_and_what_is_stale", fleet::missed_and_stale),
     ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
+    ("the_controllers_account_changes_two_annotations_of_workloads", restart_policy::two_annotations_alone),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
 ];
