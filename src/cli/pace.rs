@@ -11,47 +11,47 @@ use otel_webhook_fleet::restart::Pace;
 #[command(next_help_heading = "Pace of restarts")]
 pub struct PaceFlags {
     /// How long an Instrumentation has to be unchanged before workloads are restarted for it
-    #[arg(long, env = "OTEL_WEBHOOK_RESTART_SETTLE", value_name = "DURATION", default_value = "60s",
+    #[arg(long = "restart-settle", env = "OTEL_WEBHOOK_RESTART_SETTLE", value_name = "DURATION", default_value = "60s",
         value_parser = signed)]
-    restart_settle: SignedDuration,
+    settle: SignedDuration,
 
     /// How long a restarted workload has to stay healthy. The first one of each change delays the others so long
-    #[arg(long, env = "OTEL_WEBHOOK_RESTART_OBSERVE", value_name = "DURATION", default_value = "2m",
+    #[arg(long = "restart-observe", env = "OTEL_WEBHOOK_RESTART_OBSERVE", value_name = "DURATION", default_value = "2m",
         value_parser = signed)]
-    restart_observe: SignedDuration,
+    observe: SignedDuration,
 
     /// How long a restarted workload may make no progress, in addition to its minReadySeconds, before restarts are
     /// stopped
-    #[arg(long, env = "OTEL_WEBHOOK_RESTART_PROGRESS", value_name = "DURATION", default_value = "10m",
+    #[arg(long = "restart-progress", env = "OTEL_WEBHOOK_RESTART_PROGRESS", value_name = "DURATION", default_value = "10m",
         value_parser = signed)]
-    restart_progress: SignedDuration,
+    progress: SignedDuration,
 
     /// How many workloads are restarted at the same time
-    #[arg(long, env = "OTEL_WEBHOOK_RESTART_AT_ONCE", value_name = "NUMBER", default_value_t = 3,
+    #[arg(long = "restart-at-once", env = "OTEL_WEBHOOK_RESTART_AT_ONCE", value_name = "NUMBER", default_value_t = 3,
         value_parser = count)]
-    restart_at_once: usize,
+    at_once: usize,
 
     /// How many workloads of one namespace are restarted at the same time
-    #[arg(long, env = "OTEL_WEBHOOK_RESTART_PER_NAMESPACE", value_name = "NUMBER", default_value_t = 1,
+    #[arg(long = "restart-per-namespace", env = "OTEL_WEBHOOK_RESTART_PER_NAMESPACE", value_name = "NUMBER", default_value_t = 1,
         value_parser = count)]
-    restart_per_namespace: usize,
+    per_namespace: usize,
 
     /// How many restarts and evictions begin within a minute
-    #[arg(long, env = "OTEL_WEBHOOK_RESTART_PER_MINUTE", value_name = "NUMBER", default_value_t = 10,
+    #[arg(long = "restart-per-minute", env = "OTEL_WEBHOOK_RESTART_PER_MINUTE", value_name = "NUMBER", default_value_t = 10,
         value_parser = count)]
-    restart_per_minute: usize,
+    per_minute: usize,
 }
 
 impl PaceFlags {
     /// Returns the pace.
     pub fn pace(&self) -> Pace {
         Pace {
-            settle: self.restart_settle,
-            observe: self.restart_observe,
-            progress: self.restart_progress,
-            at_once: self.restart_at_once,
-            per_namespace: self.restart_per_namespace,
-            per_minute: self.restart_per_minute,
+            settle: self.settle,
+            observe: self.observe,
+            progress: self.progress,
+            at_once: self.at_once,
+            per_namespace: self.per_namespace,
+            per_minute: self.per_minute,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::helm::{chart, objects, repository, run, tool};
 
@@ -31,10 +32,30 @@ fn the_policy_is_that_of_the_chart() {
     assert_same(built, chart);
 }
 
+/// As manifests/README.md adds it to an overlay.
+#[test]
+fn restarts_are_a_component_of_any_overlay() {
+    let readme = fs::read_to_string(repository("manifests/README.md")).expect("the README");
+    let component = "components: [https://github.com/otel-webhook/otel-webhook//manifests/restarts]";
+    assert!(readme.contains(component), "manifests/README.md does not have: {component}");
+    let copied = copied();
+    for (overlay, mode) in [("default", "managed"), ("overlays/cert-manager", "cert-manager")] {
+        let own = copied.path().join("manifests/own");
+        fs::create_dir_all(&own).expect("a folder");
+        let text = format!("resources: [../{overlay}]\ncomponents: [../restarts]\n");
+        fs::write(own.join("kustomization.yaml"), text).expect("written");
+        let mode = format!("certificates.mode={mode}");
+        let mut chart = of_chart(&[&mode, "controller.restarts.enabled=true"]);
+        chart.retain(|(kind, name), _| {
+            !kind.starts_with("ValidatingAdmissionPolicy") || name.ends_with("-controller-restarts")
+        });
+        assert_same(without_namespace(build(&own).expect(overlay)), chart);
+    }
+}
+
 #[test]
 fn a_certificate_of_ones_own_is_put_beside_the_overlay() {
-    let copied = tempfile::tempdir().expect("a folder");
-    run(Command::new("cp").arg("-R").arg(repository("manifests")).arg(copied.path())).expect("copied");
+    let copied = copied();
     let overlay = copied.path().join("manifests/overlays/files");
     let complaint = build(&overlay).expect_err("there is no certificate yet");
     assert!(complaint.contains("tls.crt"), "{complaint}");
@@ -48,6 +69,13 @@ fn a_certificate_of_ones_own_is_put_beside_the_overlay() {
     let set = ["certificates.mode=files", "certificates.files.secretName=otel-webhook-tls"];
     let bundle = format!("certificates.files.caBundle={authority}");
     assert_same(without_namespace(built), of_chart(&[set[0], set[1], &bundle]));
+}
+
+/// A folder with a copy of the manifests.
+fn copied() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    run(Command::new("cp").arg("-R").arg(repository("manifests")).arg(folder.path())).expect("copied");
+    folder
 }
 
 fn assert_same(manifests: Objects, mut chart: Objects) {

@@ -17,6 +17,7 @@ mod pods;
 mod policy;
 mod refused;
 mod registration;
+mod restarts;
 mod schemas;
 mod subchart;
 mod values;

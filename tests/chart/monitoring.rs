@@ -26,6 +26,8 @@ fn scrape() -> String {
     metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "one", Some(true));
     metrics.fleet.set(&Report::default());
     metrics.fleet.set_leader("otel-webhook-controller", true);
+    metrics.restarts.begin();
+    metrics.restarts.set_stopped(0);
     metrics.encode()
 }
 
@@ -210,7 +212,7 @@ fn alerts_can_be_chosen_and_labelled() {
 /// The Service is what tells the two apart: a webhook that is not scraped is absent, whatever the controller does.
 #[test]
 fn alerts_about_the_controller_ask_for_its_metrics_and_go_with_it() {
-    let of_controller = ["_controller_leader", "otel_webhook_pods"];
+    let of_controller = ["_controller_leader", "otel_webhook_pods", "otel_webhook_restarts"];
     let rules = |set: &[&str]| {
         let objects = objects_with(&[&["prometheusRule.enabled=true"], set].concat());
         let rules = the(&objects, "PrometheusRule")["spec"]["groups"][0]["rules"].clone();
@@ -225,7 +227,7 @@ fn alerts_about_the_controller_ask_for_its_metrics_and_go_with_it() {
         assert!(query.contains(&service), "{query}");
     }
     let without = rules(&["controller.enabled=false"]);
-    assert_eq!(without.len() + 3, queries.len(), "{without:?}");
+    assert_eq!(without.len() + 4, queries.len(), "{without:?}");
     let chosen = the(objects_of(&values("everything")), "PrometheusRule").to_string();
     assert!(chosen.contains(r#"otel_webhook_controller_leader{job=\"controller\"}"#), "{chosen}");
 }

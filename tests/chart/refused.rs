@@ -89,6 +89,12 @@ const REFUSED: &[(&[&str], &[&str])] = &[
     (&["controller.enabled=no"], &["/controller/enabled", "want boolean"]),
     (&["admin.port=8081"], &["controller.pagePort and admin.port are both 8081"]),
     (&["controller.hostNetwork=true"], &["/controller", "'hostNetwork' not allowed"]),
+    (&["controller.restarts.enabled=yes"], &["/controller/restarts/enabled", "want boolean"]),
+    (&["controller.restarts.settle=60"], &["/controller/restarts/settle", "want string"]),
+    (&["controller.restarts.observe=1y"], &["/controller/restarts/observe", "[dhms]"]),
+    (&["controller.restarts.atOnce=0"], &["/controller/restarts/atOnce", "1"]),
+    (&["controller.restarts.perMinute=all"], &["/controller/restarts/perMinute", "want integer"]),
+    (&["controller.restarts.pace=slow"], &["/controller/restarts", "'pace' not allowed"]),
     (&["controller.extraArgs={controller}"], &["/controller/extraArgs/0", "--"]),
     (
         &["controller.podDisruptionBudget.minAvailable=half"],

@@ -31,6 +31,7 @@ mod paths;
 mod reasons;
 mod reinvocation;
 mod resources;
+mod restart_policy;
 mod restarts;
 mod reviews;
 mod selection;
@@ -117,9 +118,10 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("explain_equals_the_dry_run_for_generated_workloads", explain::generated),
     ("the_controller_tells_what_was_missed_and_what_is_stale", fleet::missed_and_stale),
     ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
-    ("the_operators_crd_drops_the_status_and_nothing_else", fleet::operators_crd),
     ("the_controller_goes_on_after_failures", controller_faults::failures),
     ("the_controller_says_which_permission_is_missing", controller_faults::missing_permissions),
+    ("the_controllers_account_changes_two_annotations_of_workloads", restart_policy::two_annotations_alone),
+    ("the_operators_crd_drops_the_status_and_nothing_else", fleet::operators_crd),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
 ];

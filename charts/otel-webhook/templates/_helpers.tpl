@@ -25,6 +25,11 @@ most 63 characters.
 {{- printf "%s-controller" (include "otel-webhook.fullname" . | trunc 52 | trimSuffix "-") -}}
 {{- end -}}
 
+{{/* The ConfigMap in which the controller remembers restarts. */}}
+{{- define "otel-webhook.restartsName" -}}
+{{- printf "%s-restarts" (include "otel-webhook.fullname" .) -}}
+{{- end -}}
+
 {{/* The labels that select the pods of a component: `webhook`, `controller` or `review`. */}}
 {{- define "otel-webhook.componentLabels" -}}
 app.kubernetes.io/name: {{ include "otel-webhook.name" .root }}

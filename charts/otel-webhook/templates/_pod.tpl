@@ -34,6 +34,18 @@
 - --log-format={{ .Values.logs.format }}
 - {{ printf "--log=%s" .Values.logs.level | quote }}
 {{ include "otel-webhook.injectionArgs" . }}
+{{- with .Values.controller.restarts }}
+{{- if .enabled }}
+- --restarts
+- --restarts-config-map={{ include "otel-webhook.restartsName" $ }}
+- --restart-settle={{ .settle }}
+- --restart-observe={{ .observe }}
+- --restart-progress={{ .progress }}
+- --restart-at-once={{ .atOnce }}
+- --restart-per-namespace={{ .perNamespace }}
+- --restart-per-minute={{ .perMinute }}
+{{- end }}
+{{- end }}
 {{- range .Values.controller.extraArgs }}
 - {{ . | quote }}
 {{- end }}

@@ -1,0 +1,218 @@
+//! The policy of restarts: with the token of the controller, only two annotations of a workload can be changed.
+
+use std::{fs, process::Command};
+
+use otel_webhook_testkit::{
+    cluster::control_plane::{ControlPlane, Ran},
+    until::until,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    cluster::{Cluster, LIMIT},
+    controller::ACCOUNT,
+    registration::HOME,
+};
+
+const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/restarts/restarts.yaml");
+
+/// The name of the policy and of the roles that it restricts.
+const NAME: &str = "otel-webhook-controller-restarts";
+
+/// One with the same roles that the policy is not about.
+const OTHER: &str = "system:serviceaccount:otel-webhook:other";
+
+const KINDS: [(&str, &str); 3] =
+    [("deployments", "Deployment"), ("statefulsets", "StatefulSet"), ("daemonsets", "DaemonSet")];
+
+const CONFIG: &str = "otel-webhook/config";
+const RECORD: &str = "otel-webhook/restarted";
+
+/// How its message begins; what was changed follows.
+const DENIED: &str = "denied request: the controller of otel-webhook may change only the annotations \
+    otel-webhook/restarted and, in the pod template, otel-webhook/config, not ";
+
+pub fn two_annotations_alone(_: &Cluster) {
+    let plane = &ControlPlane::start();
+    install(plane);
+    for (resource, kind) in KINDS {
+        let annotations = json!({"example.com/kept": "yes", "example.com/changed": "no"});
+        plane.apply(&workload(kind, "app", &annotations).to_string());
+        let patch_of = |name: &str, account: &str, patch: &Value| {
+            plane.kubectl(&["patch", resource, name, "--as", account, "--patch", &patch.to_string()])
+        };
+        let patch = |account: &str, patch: &Value| patch_of("app", account, patch);
+        let mut values = 0..;
+        until("the API server has the policy", LIMIT, || {
+            // Another value each time: what a patch allowed before leaves as it is, no policy denies.
+            let value = format!("attempt-{}", values.next()?);
+            let ran = patch(ACCOUNT, &json!({"metadata": {"labels": {"by": value}}}));
+            changed(&ran).map(drop)
+        });
+
+        // Added, changed, and removed.
+        for value in [json!("one"), json!("two"), json!(null)] {
+            let ran = patch(ACCOUNT, &restart(&value));
+            assert!(ran.ok, "{kind} {value}: {}", ran.stderr);
+            let stored = get(plane, resource);
+            let template = &stored["spec"]["template"]["metadata"]["annotations"];
+            assert_eq!((&template[CONFIG], &stored["metadata"]["annotations"][RECORD]), (&value, &value));
+        }
+        plane.apply(&workload(kind, "plain", &Value::Null).to_string());
+        let ran = patch_of("plain", ACCOUNT, &restart(&json!("one")));
+        assert!(ran.ok, "{kind} without annotations: {}", ran.stderr);
+
+        let before = get(plane, resource);
+        for (change, field) in rejected(kind) {
+            let ran = patch(ACCOUNT, &change);
+            assert!(!ran.ok, "{kind}: {change} is accepted");
+            assert_eq!(changed(&ran), Some(field), "{kind}: {change}: {}", ran.stderr);
+        }
+        assert_eq!(get(plane, resource)["spec"], before["spec"]);
+        for (change, _) in rejected(kind) {
+            let ran = patch(OTHER, &change);
+            assert!(ran.ok, "{kind} {change} by another account: {}", ran.stderr);
+        }
+        // The policy is about updates, so nothing else may be granted.
+        let made = workload(kind, "made", &Value::Null).to_string();
+        let ran = plane.kubectl_in(&["apply", "--server-side", "--as", ACCOUNT, "--filename", "-"], &made);
+        assert!(!ran.ok && ran.stderr.contains("Forbidden"), "{kind}: {}", ran.stderr);
+    }
+    let scaled = ["patch", "deployments", "app", "--subresource=scale", "--as", ACCOUNT, "--patch"];
+    let ran = plane.kubectl(&[&scaled[..], &[r#"{"spec":{"replicas":5}}"#]].concat());
+    assert!(!ran.ok && ran.stderr.contains("Forbidden"), "{}", ran.stderr);
+    type_checked(plane);
+}
+
+/// The roles that the program prints, and the policy of the manifests.
+fn install(plane: &ControlPlane) {
+    plane.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}).to_string());
+    let args = ["rbac", "--controller", "--restarts"];
+    let program = env!("CARGO_BIN_EXE_otel-webhook");
+    let printed = Command::new(program).args(args).output().expect("the program can be started");
+    plane.apply(&String::from_utf8(printed.stdout).expect("text"));
+    let manifest = fs::read_to_string(MANIFEST).expect("the manifest");
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&manifest).expect("YAML");
+    let of_policy = |object: &&Value| {
+        object["kind"].as_str().is_some_and(|kind| kind.starts_with("ValidatingAdmissionPolicy"))
+    };
+    let policy: Vec<_> = objects.iter().filter(of_policy).collect();
+    assert_eq!(policy.len(), 2);
+    plane.apply(&json!({"apiVersion": "v1", "kind": "List", "items": policy}).to_string());
+    let role = format!("--clusterrole={NAME}");
+    let ran = plane.kubectl(&["create", "clusterrolebinding", "other", &role, "--user", OTHER]);
+    assert!(ran.ok, "{}", ran.stderr);
+    for account in [ACCOUNT, OTHER] {
+        until("the roles are in effect", LIMIT, || {
+            plane.kubectl(&["auth", "can-i", "patch", "daemonsets.apps", "--as", account]).ok.then_some(())
+        });
+    }
+}
+
+/// Each field of the policy exists, in all of the three kinds.
+fn type_checked(plane: &ControlPlane) {
+    let policy = until("the policy is type-checked", LIMIT, || {
+        let ran = plane.kubectl(&["get", "validatingadmissionpolicy", NAME, "--output", "json"]);
+        let policy: Value = serde_json::from_str(&ran.stdout).ok()?;
+        (policy["status"]["observedGeneration"] == policy["metadata"]["generation"]).then_some(policy)
+    });
+    assert!(policy["status"]["typeChecking"]["expressionWarnings"].is_null(), "{}", policy["status"]);
+}
+
+/// What was changed, as the message of the policy says it; none without that message.
+fn changed(ran: &Ran) -> Option<&str> {
+    ran.stderr.trim_end().split_once(DENIED).map(|(_, fields)| fields)
+}
+
+fn restart(value: &Value) -> Value {
+    json!({"metadata": {"annotations": {(RECORD): value}},
+        "spec": {"template": {"metadata": {"annotations": {(CONFIG): value}}}}})
+}
+
+/// Patches of anything else, each with the field that the message names.
+fn rejected(kind: &str) -> Vec<(Value, &'static str)> {
+    let own = |metadata: Value| json!({"metadata": metadata});
+    let spec = |spec: Value| json!({"spec": spec});
+    let template = |metadata: Value| spec(json!({"template": {"metadata": metadata}}));
+    let pod = |pod: Value| spec(json!({"template": {"spec": pod}}));
+    let container = |mut container: Value| {
+        container["name"] = "app".into();
+        pod(json!({"containers": [container]}))
+    };
+    let mut with_restart = restart(&json!("three"));
+    with_restart["spec"]["template"]["spec"]["hostPID"] = true.into();
+    let mut rejected = vec![
+        (spec(json!({"minReadySeconds": 5})), "spec.minReadySeconds"),
+        (container(json!({"image": "registry.example.com/other:1"})), "spec.template.spec.containers"),
+        (container(json!({"env": [{"name": "MODE", "value": "other"}]})), "spec.template.spec.containers"),
+        (pod(json!({"hostNetwork": true})), "spec.template.spec.hostNetwork"),
+        (pod(json!({"nodeSelector": null})), "spec.template.spec.nodeSelector"),
+        (
+            template(json!({"annotations": {"sidecar.example.com/inject": "true"}})),
+            "spec.template.metadata.annotations.sidecar.example.com/inject",
+        ),
+        (
+            template(json!({"annotations": {"example.com/kept": null}})),
+            "spec.template.metadata.annotations.example.com/kept",
+        ),
+        (template(json!({"labels": {"more": "yes"}})), "spec.template.metadata.labels"),
+        (own(json!({"labels": {"more": "yes"}})), "metadata.labels"),
+        (own(json!({"finalizers": ["example.com/keeps"]})), "metadata.finalizers"),
+        (own(json!({"annotations": {"example.com/more": "yes"}})), "metadata.annotations.example.com/more"),
+        (
+            own(json!({"annotations": {"example.com/changed": "yes"}})),
+            "metadata.annotations.example.com/changed",
+        ),
+        (own(json!({"annotations": {"example.com/kept": null}})), "metadata.annotations.example.com/kept"),
+        (
+            own(json!({"annotations": {"otel-webhook/restart": "rollout"}})),
+            "metadata.annotations.otel-webhook/restart",
+        ),
+        // Each of the two in the place of the other.
+        (own(json!({"annotations": {(CONFIG): "one"}})), "metadata.annotations.otel-webhook/config"),
+        (
+            template(json!({"annotations": {(RECORD): "one"}})),
+            "spec.template.metadata.annotations.otel-webhook/restarted",
+        ),
+        (with_restart, "spec.template.spec.hostPID"),
+    ];
+    if kind == "Deployment" {
+        rejected.push((spec(json!({"paused": true})), "spec.paused"));
+    } else {
+        rejected.push((
+            spec(json!({"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}})),
+            "spec.updateStrategy",
+        ));
+    }
+    if kind != "DaemonSet" {
+        rejected.push((spec(json!({"replicas": 3})), "spec.replicas"));
+    }
+    rejected
+}
+
+/// A workload with these annotations, which its template has as well. It has no pods: there is no node.
+fn workload(kind: &str, name: &str, annotations: &Value) -> Value {
+    let mut spec = json!({
+        "selector": {"matchLabels": {"app": name}},
+        "template": {
+            "metadata": {"labels": {"app": name}, "annotations": annotations},
+            "spec": {
+                "containers": [{"name": "app", "image": "registry.example.com/app:1"}],
+                "nodeSelector": {"pool": "apps"},
+            },
+        },
+    });
+    if kind != "DaemonSet" {
+        spec["replicas"] = 0.into();
+    }
+    let labels = json!({"app": name});
+    let metadata =
+        json!({"name": name, "namespace": "default", "labels": labels, "annotations": annotations});
+    json!({"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec})
+}
+
+fn get(plane: &ControlPlane, resource: &str) -> Value {
+    let ran = plane.kubectl(&["get", resource, "app", "--output", "json"]);
+    assert!(ran.ok, "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).expect("JSON")
+}
