@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::{
     known::Known,
     models::{invariants, sanity, validity},
-    objects::{instrumentation, items},
+    objects::{instrumentation, items, usual_spec},
     surroundings::{self, Surroundings},
 };
 
@@ -61,7 +61,7 @@ fn pod(data: &[u8]) {
         return;
     }
     ask_for_something(&mut before);
-    let around = Surroundings::new([instrumentation("inst", spec())]);
+    let around = Surroundings::new([instrumentation("inst", usual_spec())]);
     let Some(after) = injected(&around, &before) else { return };
     let faults: Vec<_> =
         sanity::faults(&before, &after).into_iter().chain(validity::faults(&before, &after)).collect();
@@ -151,17 +151,8 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     paths.map(|path| (path.display().to_string(), std::fs::read(&path).expect("a seed"))).collect()
 }
 
-fn spec() -> Value {
-    json!({
-        "exporter": {"endpoint": "http://collector:4317"},
-        "propagators": ["tracecontext", "b3"],
-        "sampler": {"type": "parentbased_traceidratio", "argument": "0.25"},
-        "env": [{"name": "OTEL_LOG_LEVEL", "value": "info"}],
-    })
-}
-
 fn instrumentation_in(namespace: &str) -> Value {
-    let mut object = instrumentation("inst", spec());
+    let mut object = instrumentation("inst", usual_spec());
     object["metadata"]["namespace"] = namespace.into();
     object
 }

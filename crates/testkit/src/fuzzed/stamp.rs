@@ -6,10 +6,9 @@ use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_inject::{LABEL, MESSAGE, STATUS, line::is_hidden};
 use serde_json::{Value, json};
 
-use super::spec;
 use crate::{
     known::Known,
-    objects::{asking, instrumentation},
+    objects::{asking, instrumentation, usual_spec},
     surroundings::{Injected, Surroundings},
 };
 
@@ -49,7 +48,7 @@ pub fn stamp(data: &[u8]) {
         (None, annotated("inject-java", text)),
         (None, annotated("container-names", text)),
         (None, with_container(text)),
-        (Some(Around::of(instrumentation(text, spec()))), USUAL.opted_in.clone()),
+        (Some(Around::of(instrumentation(text, usual_spec()))), USUAL.opted_in.clone()),
         (Some(Around::of(instrumentation("inst", json!({"java": {"image": text}})))), USUAL.opted_in.clone()),
     ] {
         named_in(text, around.as_ref().unwrap_or(&USUAL.around), &pod);
@@ -134,7 +133,7 @@ fn with_container(name: &str) -> Value {
 
 impl Usual {
     fn new() -> Self {
-        let around = Around::of(instrumentation("inst", spec()));
+        let around = Around::of(instrumentation("inst", usual_spec()));
         let opted_in = asking(&["java"], json!({}));
         let asks = |value: &str| {
             let mut pod = opted_in.clone();
