@@ -138,11 +138,12 @@ async fn changes(figures: &mut Figures, server: &Server, population: &Population
 
 /// Updates of all Instrumentations in turn, as fast as they go.
 async fn burst(figures: &mut Figures, server: &Server, population: &Population) -> Result<(), Failed> {
-    let mut sender = Sender::new(server.address, 1, std::slice::from_ref(&population.reviews[0]))?;
     let before = server.cpu();
     let started = Instant::now();
     population.burst(BURST).await?;
     population.mark(0, "after the burst").await?;
+    // After the burst, which takes longer than the server waits for a first request.
+    let mut sender = Sender::new(server.address, 1, std::slice::from_ref(&population.reviews[0]))?;
     wait_for(&mut sender, "after the burst")?;
     let count = f64::from(u32::try_from(BURST).expect("thousands"));
     let cpu = server.cpu_since(before).as_secs_f64() * 1e6;

@@ -10,16 +10,18 @@ use otel_webhook_api::{
     quantity::Quantity,
     validation,
 };
-use otel_webhook_inject::{LABEL, MESSAGE, STATUS, language::LANGUAGES, selector::Selector, text::Map};
+use otel_webhook_inject::{language::LANGUAGES, selector::Selector, text::Map};
 use otel_webhook_review::{AdmissionRequest, AdmissionResponse};
 use serde_json::{Value, json};
 
 use crate::{
     known::Known,
     models::{invariants, sanity, validity},
-    objects::{instrumentation, items},
+    objects::{instrumentation, items, usual_spec},
     surroundings::{self, Surroundings},
 };
+
+mod stamp;
 
 /// A target: its name, which is that of the folder of its seeds, and what it checks.
 pub type Target = (&'static str, fn(&[u8]));
@@ -32,7 +34,7 @@ pub const TARGETS: [Target; 7] = [
     ("quantity", quantity),
     ("selector", selector),
     ("image", image),
-    ("stamp", stamp),
+    ("stamp", stamp::stamp),
 ];
 
 /// A body that may be an AdmissionReview of a pod: the response is one, and allows it.
@@ -59,7 +61,7 @@ fn pod(data: &[u8]) {
         return;
     }
     ask_for_something(&mut before);
-    let around = Surroundings::new([instrumentation("inst", spec())]);
+    let around = Surroundings::new([instrumentation("inst", usual_spec())]);
     let Some(after) = injected(&around, &before) else { return };
     let faults: Vec<_> =
         sanity::faults(&before, &after).into_iter().chain(validity::faults(&before, &after)).collect();
@@ -126,49 +128,6 @@ fn image(data: &[u8]) {
     }
 }
 
-/// A text as a stamp that was copied from elsewhere, and as each name that a stamp may contain: it decides nothing,
-/// the new stamp is JSON of its documented size, and a second review changes nothing.
-fn stamp(data: &[u8]) {
-    let Ok(text) = std::str::from_utf8(data) else { return };
-    let mut around = Surroundings::new([instrumentation("inst", spec())]);
-    around.settings.stamp = true;
-    let app = |name: &str| json!({"name": name, "image": "registry/app:1"});
-    let plain = crate::objects::asking(&["java"], app("app"));
-    let mut copied = plain.clone();
-    for key in [STATUS, MESSAGE] {
-        copied["metadata"]["annotations"][key] = text.into();
-    }
-    copied["metadata"]["labels"][LABEL] = text.into();
-    assert_eq!(around.inject(&copied).codes(), around.inject(&plain).codes(), "{text:?}");
-    let prefix = otel_webhook_api::ANNOTATION_PREFIX;
-    let with = |key: &str| {
-        let mut pod = plain.clone();
-        pod["metadata"]["annotations"][format!("{prefix}{key}")] = text.into();
-        pod
-    };
-    let named = crate::objects::asking(&["java"], app(text));
-    for before in [copied, with("inject-java"), with("container-names"), named] {
-        let after = around.inject(&before).pod;
-        check_stamp(&after["metadata"]["annotations"][STATUS]);
-        let second = around.inject(&after);
-        let is_injected = !after["spec"]["initContainers"].is_null();
-        assert!(!is_injected || second.is_unchanged(), "{:?}", second.outcome.patch);
-        check_stamp(&second.pod["metadata"]["annotations"][STATUS]);
-    }
-}
-
-/// A stamp of the program is a list of at most 2,048 bytes, each entry with a language and an outcome.
-fn check_stamp(status: &Value) {
-    // There is none on a pod that does not opt in.
-    let Some(text) = status.as_str() else { return };
-    let Ok(Value::Array(entries)) = serde_json::from_str(text) else { panic!("not a list: {text:?}") };
-    assert!(text.len() <= 2048, "{} bytes", text.len());
-    assert!(
-        entries.iter().all(|entry| entry["language"].is_string() && entry["outcome"].is_string()),
-        "{text}"
-    );
-}
-
 /// Documents of a stream, by the program's reader and writer: what was read once is read again.
 ///
 /// # Panics
@@ -192,17 +151,8 @@ pub fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     paths.map(|path| (path.display().to_string(), std::fs::read(&path).expect("a seed"))).collect()
 }
 
-fn spec() -> Value {
-    json!({
-        "exporter": {"endpoint": "http://collector:4317"},
-        "propagators": ["tracecontext", "b3"],
-        "sampler": {"type": "parentbased_traceidratio", "argument": "0.25"},
-        "env": [{"name": "OTEL_LOG_LEVEL", "value": "info"}],
-    })
-}
-
 fn instrumentation_in(namespace: &str) -> Value {
-    let mut object = instrumentation("inst", spec());
+    let mut object = instrumentation("inst", usual_spec());
     object["metadata"]["namespace"] = namespace.into();
     object
 }

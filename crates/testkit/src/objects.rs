@@ -25,6 +25,16 @@ pub fn quota(hard: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": hard}})
 }
 
+/// A specification with some of the usual settings.
+pub fn usual_spec() -> Value {
+    json!({
+        "exporter": {"endpoint": "http://collector:4317"},
+        "propagators": ["tracecontext", "b3"],
+        "sampler": {"type": "parentbased_traceidratio", "argument": "0.25"},
+        "env": [{"name": "OTEL_LOG_LEVEL", "value": "info"}],
+    })
+}
+
 /// The items of a list; none where it is no list.
 pub fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
