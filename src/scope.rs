@@ -167,11 +167,14 @@ mod tests {
 
     use super::*;
 
+    /// The watches that were begun, by namespace.
+    type Begun = Arc<Mutex<Vec<(String, Sender)>>>;
+
     type Sender = mpsc::UnboundedSender<watcher::Result<Event<&'static str>>>;
 
     /// Two namespaces whose watches are told what to say. Returns the senders of the watches that were begun.
-    fn watched() -> (Events<&'static str>, Arc<Mutex<Vec<(String, Sender)>>>) {
-        let begun: Arc<Mutex<Vec<(String, Sender)>>> = Arc::default();
+    fn watched() -> (Events<&'static str>, Begun) {
+        let begun = Begun::default();
         let own = Arc::clone(&begun);
         let scope = Scope::of(&["a".to_owned(), "b".to_owned()]);
         let events = scope.watch(move |namespace| {

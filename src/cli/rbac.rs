@@ -61,7 +61,7 @@ pub struct RbacArgs {
         default_value = "otel-webhook-restarts", value_parser = dns_name)]
     restarts_config_map: String,
 
-    /// Namespaces of `controller --namespaces`: print Roles in these in place of a ClusterRole
+    /// Namespaces of `controller --namespaces`: print roles in these in place of one for all namespaces
     #[arg(long, env = "OTEL_WEBHOOK_NAMESPACES", value_name = "LIST", value_delimiter = ',',
         requires = "controller", value_parser = label)]
     namespaces: Vec<String>,
@@ -191,12 +191,12 @@ impl RbacArgs {
         }
         let inside = Value::from(inside);
         let own = self.namespaces.iter();
-        let mut roles: Vec<_> =
+        let mut documents: Vec<_> =
             own.flat_map(|namespace| self.role(account, name, Some(namespace), &inside)).collect();
         if !cluster.is_empty() {
-            roles.extend(self.role(account, name, None, &cluster.into()));
+            documents.extend(self.role(account, name, None, &cluster.into()));
         }
-        roles
+        documents
     }
 
     fn account(&self, name: &str) -> Value {
@@ -324,8 +324,8 @@ mod tests {
         };
         for namespace in ["a", "b"] {
             let roles = of("Role", &json!(namespace));
-            let rules = |role: &Value| role["rules"].as_array().map_or(0, Vec::len);
-            assert_eq!(roles.iter().filter(|role| rules(role) > 0).count(), 2, "{roles:?}");
+            let has_rules = |role: &&&Value| role["rules"].as_array().is_some_and(|rules| !rules.is_empty());
+            assert_eq!(roles.iter().filter(has_rules).count(), 2, "{roles:?}");
         }
         let roles = of("ClusterRole", &Value::Null);
         let [role] = &roles[..] else { panic!("{roles:?}") };

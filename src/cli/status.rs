@@ -24,6 +24,7 @@ use read::Question;
 
 /// Flags of `status`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, each of which may be given or not")]
 pub struct StatusArgs {
     /// Show only the pods of this namespace
     #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster")]

@@ -15,7 +15,7 @@ use otel_webhook_fleet::{restart::Rollout, workload::Workload};
 /// Objects on a page of a list. Each is reduced as it arrives.
 const PAGE: u32 = 100;
 
-/// Deployments, StatefulSets and DaemonSets.
+/// The workloads of the kinds whose templates can be rolled out.
 pub struct Workloads {
     deployments: Watched<DynamicObject, Rollout>,
     stateful_sets: Watched<DynamicObject, Rollout>,

@@ -29,8 +29,8 @@ fn what_keeps_a_template_from_being_rolled_out_is_found() {
     }
     let owner = json!([{"kind": "Kafka", "name": "events", "controller": true}]);
     let object = json!({"metadata": {"ownerReferences": owner}});
-    let owned = Rollout::read("StatefulSet", &object).expect("a StatefulSet");
-    assert_eq!(owned.fit, Fit::Controlled("Kafka events".to_owned()));
+    let controlled = Rollout::read("StatefulSet", &object).expect("a StatefulSet");
+    assert_eq!(controlled.fit, Fit::Controlled("Kafka events".to_owned()));
     assert_eq!(Rollout::read("Job", &object), None);
 }
 
