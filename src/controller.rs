@@ -59,6 +59,9 @@ pub use restarts::RestartSettings;
 /// How long changes are collected before pods are counted again. Counting 50,000 takes a tenth of it.
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// The same while some are not read yet.
+const PERIOD_OF_UNREAD: Duration = Duration::from_secs(5);
+
 /// How long a new leader reads pods before it tells of them although some are unread. Else it would tell of pods
 /// that are not confirmed, and take that back a moment later.
 const FIRST_PASS: Duration = Duration::from_secs(60);
@@ -169,6 +172,7 @@ struct Leading {
     counted: Vec<WorkloadPods>,
     snapshot: Arc<Snapshot>,
     is_dirty: bool,
+    last_count: Instant,
     /// Until when the first pass may take; none once it is over.
     first_pass: Option<Instant>,
 }
@@ -187,6 +191,7 @@ impl Leading {
             counted: Vec::new(),
             snapshot: Arc::default(),
             is_dirty: true,
+            last_count: Instant::now(),
             first_pass: Some(Instant::now() + FIRST_PASS),
         }
     }
@@ -203,28 +208,27 @@ impl Leading {
         if !(self.pods.is_listed() && self.instrumentations.is_listed() && self.namespaces.is_listed()) {
             return;
         }
-        let was_first = self.first_pass.is_some();
-        self.first_pass =
-            self.first_pass.filter(|until| !self.pods.are_all_read() && Instant::now() < *until);
-        let is_told = self.first_pass.is_none();
-        if std::mem::take(&mut self.is_dirty) || (was_first && is_told) {
+        let are_all_read = self.pods.are_all_read();
+        self.first_pass = self.first_pass.filter(|until| !are_all_read && Instant::now() < *until);
+        if self.first_pass.is_some() {
+            return;
+        }
+        let is_due = are_all_read || self.last_count.elapsed() >= PERIOD_OF_UNREAD;
+        if self.is_dirty && is_due {
+            (self.is_dirty, self.last_count) = (false, Instant::now());
             let Counted { mut report, pods } = self.count(controller, snapshot);
             self.counted = pods;
             controller.metrics.fleet.set(&report);
             if let Some(restarts) = &self.restarts {
                 restarts.tell(&mut report);
             }
-            if is_told {
-                let none = HashMap::new();
-                let restarts = self.restarts.as_ref().map_or(&none, Restarts::progress);
-                self.statuses.take(&report, &self.instrumentations, &snapshot.catalogue, restarts);
-                self.events.take(&report);
-            }
+            let none = HashMap::new();
+            let restarts = self.restarts.as_ref().map_or(&none, Restarts::progress);
+            self.statuses.take(&report, &self.instrumentations, &snapshot.catalogue, restarts);
+            self.events.take(&report);
             controller.report.store(Some(Arc::new(self.clustered(controller, report))));
         }
-        if is_told {
-            self.restart(controller, snapshot).await;
-        }
+        self.restart(controller, snapshot).await;
         self.statuses.write(&mut self.instrumentations).await;
         self.events.send().await;
     }
@@ -251,12 +255,12 @@ impl Leading {
     }
 
     fn clustered(&self, controller: &Controller, report: Report) -> ClusterReport {
-        let unread = "not all pods are read yet".to_owned();
+        let unread = (!self.pods.are_all_read()).then(|| "not all pods are read yet".to_owned());
         let problem = self.restarts.as_ref().and_then(Restarts::problem);
         ClusterReport {
             cluster: controller.cluster.clone(),
             taken: Timestamp::now(),
-            incomplete: self.first_pass.map(|_| unread).into_iter().chain(problem).collect(),
+            incomplete: unread.into_iter().chain(problem).collect(),
             report,
         }
     }

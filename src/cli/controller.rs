@@ -1,11 +1,11 @@
 //! `otel-webhook controller`: tells what runs without the present agents.
 
-use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+use std::{fmt::Display, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use clap::Args;
 use jiff::Timestamp;
-use kube::Client;
+use kube::{Client, Config};
 use kube_lease_manager::{LeaseManager, LeaseManagerBuilder};
 use tokio::sync::watch;
 
@@ -161,9 +161,11 @@ pub fn run(flags: &ControllerFlags) -> Result<ExitCode, Failure> {
 
 async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode, Failure> {
     let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
-    let client = Client::try_default()
-        .await
-        .map_err(|error| Failure::failed(format!("cannot connect to a cluster: {error}")))?;
+    let unreachable = |error: &dyn Display| Failure::failed(format!("cannot connect to a cluster: {error}"));
+    let mut config = Config::infer().await.map_err(|error| unreachable(&error))?;
+    let client = Client::try_from(config.clone()).map_err(|error| unreachable(&error))?;
+    config.default_retry = false;
+    let evictions = Client::try_from(config).map_err(|error| unreachable(&error))?;
     let metrics = Arc::new(Metrics::new().with_log(logging));
     let (health, shutdown) = (Arc::new(Health::new()), Shutdown::new());
     let listed = health.condition("store", "Instrumentations and namespaces are not listed yet");
@@ -191,7 +193,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         metrics: Arc::clone(&metrics),
         report: Arc::clone(&report),
         cluster: flags.cluster.clone(),
-        restarts: flags.restarts(&client),
+        restarts: flags.restarts(&client, evictions),
         scope: Scope::of(&flags.namespaces),
     };
     if controller.restarts.is_some() {
@@ -252,9 +254,10 @@ fn note_ready(listed: &Condition, ready: &watch::Sender<bool>) {
 }
 
 impl ControllerFlags {
-    fn restarts(&self, client: &Client) -> Option<RestartSettings> {
+    fn restarts(&self, client: &Client, evictions: Client) -> Option<RestartSettings> {
         self.restarts.then(|| RestartSettings {
             pace: self.pace.pace(),
+            evictions,
             namespace: self.namespace(client),
             config_map: self.restarts_config_map.clone(),
         })

@@ -121,6 +121,7 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("the_controller_goes_on_after_failures", controller_faults::failures),
     ("the_controller_says_which_permission_is_missing", controller_faults::missing_permissions),
     ("the_controllers_account_changes_two_annotations_of_workloads", restart_policy::two_annotations_alone),
+    ("the_controller_of_one_namespace_reads_no_other", fleet::one_namespace),
     ("the_operators_crd_drops_the_status_and_nothing_else", fleet::operators_crd),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),

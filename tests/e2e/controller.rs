@@ -54,6 +54,11 @@ pub fn roles_with_restarts() -> Vec<Value> {
     printed(&["--restarts"])
 }
 
+/// Those of a controller of a single namespace.
+pub fn roles_of_namespace(name: &str) -> Vec<Value> {
+    printed(&["--namespaces", name])
+}
+
 fn printed(more: &[&str]) -> Vec<Value> {
     let args = [&["rbac", "--controller"], more].concat();
     let output = Command::new(PROGRAM).args(args).output().expect("the program can be started");
@@ -67,20 +72,31 @@ fn printed(more: &[&str]) -> Vec<Value> {
 impl<'c> Controller<'c> {
     /// One that is not started yet.
     pub fn new(cluster: &'c Cluster) -> Self {
-        Self::with(cluster, &roles(), LAST_RULE, &[])
+        Self::with(cluster, &roles(), &["--all-namespaces"], LAST_RULE, &[])
+    }
+
+    /// One of a single namespace.
+    pub fn of_namespace(cluster: &'c Cluster, (name, flags): (&str, &'static [&'static str])) -> Self {
+        Self::with(cluster, &roles_of_namespace(name), &["--namespace", name], LAST_RULE, flags)
     }
 
     /// One that restarts workloads at a quick pace.
     pub fn with_restarts(cluster: &'c Cluster) -> Self {
-        Self::with(cluster, &roles_with_restarts(), LAST_RULE_OF_RESTARTS, QUICKLY)
+        Self::with(cluster, &roles_with_restarts(), &["--all-namespaces"], LAST_RULE_OF_RESTARTS, QUICKLY)
     }
 
-    fn with(cluster: &'c Cluster, roles: &[Value], last: [&str; 2], flags: &'static [&'static str]) -> Self {
+    fn with(
+        cluster: &'c Cluster,
+        roles: &[Value],
+        place: &[&str],
+        last: [&str; 2],
+        flags: &'static [&'static str],
+    ) -> Self {
         for role in roles {
             cluster.apply(role);
         }
         until("the roles are in effect", LIMIT, || {
-            let can = [&["auth", "can-i"], &last[..], &["--all-namespaces", "--as", ACCOUNT]].concat();
+            let can = [&["auth", "can-i"], &last[..], place, &["--as", ACCOUNT]].concat();
             cluster.plane.kubectl(&can).ok.then_some(())
         });
         let kubeconfig = registration::write_kubeconfig(&cluster.plane, HOME, NAME);

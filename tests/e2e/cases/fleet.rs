@@ -60,6 +60,44 @@ pub fn missed_and_stale(_: &Cluster) {
     assert!(more.is_empty(), "asked for but not granted: {more:?}");
 }
 
+/// With --namespaces, it reads nothing of others, and does not take what it cannot see for missing.
+pub fn one_namespace(_: &Cluster) {
+    const FLAGS: (&str, &[&str]) = (SHOP, &["--namespaces=fleet-shop"]);
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    cluster.instrumented_namespace("fleet-other");
+    let other = |name: &str| {
+        let mut pod = java(name);
+        pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] =
+            json!("fleet-other/default");
+        pod
+    };
+    assert!(cluster.create(SHOP, &java("injected")).is_injected());
+    assert!(cluster.create(SHOP, &other("of-another")).is_injected());
+    cluster.create("fleet-other", &java("not-seen"));
+    let stopped = cluster.webhook.stop();
+    cluster.create(SHOP, &java("missed"));
+    drop(stopped);
+    let controller = Controller::of_namespace(cluster, FLAGS);
+    controller.start();
+    controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 1, "missed": 1}));
+    let metric =
+        |state: &str| controller.metric(&format!("otel_webhook_pods{{state=\"{state}\",language=\"java\"}}"));
+    let found = ["injected", "missed", "unconfirmed", "stale", "skipped"].map(metric);
+    assert_eq!(found, [1, 1, 1, 0, 0].map(Some));
+    let page = controller.page();
+    let why = "the Instrumentations of namespace &quot;fleet-other&quot; are not among --namespaces";
+    assert!(page.contains(why), "{page}");
+    cluster.create(SHOP, &java("later"));
+    controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 2, "missed": 1}));
+    controller.stop();
+    let status = &cluster.get("fleet-other", &["otelinst", "default"])["status"];
+    assert!(status.is_null(), "{status}");
+    let granted = audit::granted(&controller::roles_of_namespace(SHOP));
+    let more: Vec<_> = audit::asked(cluster, ACCOUNT).difference(&granted).cloned().collect();
+    assert!(more.is_empty(), "asked for but not granted: {more:?}");
+}
+
 /// The operator's CRD drops the status: that is said once, and all else goes on.
 pub fn operators_crd(_: &Cluster) {
     let cluster = &Cluster::start();

@@ -127,3 +127,10 @@ pub fn events(cluster: &Cluster, namespace: &str, name: &str, reason: &str) -> V
         (!own.is_empty()).then_some(own)
     })
 }
+
+/// How many templates a Deployment has had.
+pub fn revision(cluster: &Cluster, namespace: &str, name: &str) -> String {
+    let found = cluster.get(namespace, &["deployment", name]);
+    let revision = &found["metadata"]["annotations"]["deployment.kubernetes.io/revision"];
+    revision.as_str().unwrap_or_default().to_owned()
+}
