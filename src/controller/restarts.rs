@@ -103,7 +103,7 @@ impl Restarts {
     /// Writes what the last plan says into a report.
     pub fn tell(&self, report: &mut Report) {
         for row in &mut report.workloads {
-            row.restart = self.verdicts.get(&row.workload).map(RestartRow::of);
+            row.restart = self.verdicts.get(&row.workload).map(RestartRow::from);
         }
     }
 

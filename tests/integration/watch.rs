@@ -12,15 +12,11 @@ use std::{
 
 use futures::channel::mpsc;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
-use hyper::{
-    Request, Response,
-    body::{Bytes, Frame},
-};
+use hyper::body::{Bytes, Frame};
+use hyper::{Request, Response};
 use kube::Client;
-use otel_webhook::{
-    scope::Scope,
-    store::{Store, Writer, watch},
-};
+use otel_webhook::scope::Scope;
+use otel_webhook::store::{Store, Writer, watch};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{limits::Limits, size::SizeLimits};
 use serde_json::{Value, json};
@@ -130,11 +126,8 @@ impl Server {
         let (store, ready) = (writer.store(), Arc::new(Mutex::new(false)));
         let is_ready = Arc::clone(&ready);
         let on_ready = move || *is_ready.lock().expect("nobody panics with it") = true;
-        Following {
-            store,
-            ready,
-            task: tokio::spawn(watch::follow(client, Scope::Cluster, writer, on_ready)),
-        }
+        let task = tokio::spawn(watch::follow(client, Scope::Cluster, writer, on_ready));
+        Following { store, ready, task }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::{restart::Verdict, state::State, workload::Workload};
+use crate::{state::State, workload::Workload};
 
 /// The state of all pods that have an agent or opt in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -113,13 +113,6 @@ pub struct LanguageRow {
     pub images: BTreeMap<String, usize>,
     /// When the oldest pod with the worst state was created.
     pub since: Option<Timestamp>,
-}
-
-impl RestartRow {
-    /// Returns what a plan says.
-    pub fn of(verdict: &Verdict) -> Self {
-        Self { code: verdict.code().to_owned(), message: verdict.to_string() }
-    }
 }
 
 /// The number of pods by state.

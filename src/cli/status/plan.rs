@@ -56,7 +56,7 @@ pub async fn write(
     let verdicts: HashMap<_, _> = verdicts.collect();
     for row in &mut report.workloads {
         let verdict = verdicts.get(&row.workload).filter(|verdict| ***verdict != Verdict::UpToDate);
-        row.restart = verdict.map(|verdict| RestartRow::of(verdict));
+        row.restart = verdict.map(|verdict| RestartRow::from(*verdict));
     }
     incomplete
 }

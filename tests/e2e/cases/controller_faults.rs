@@ -156,7 +156,7 @@ fn grant(cluster: &Cluster, roles: &[Value], name: &str, (role, rule, verb): (us
     }
     // A rule without verbs is not valid.
     for object in &mut objects {
-        if let Some(rules) = object["rules"].as_array_mut() {
+        if let Some(rules) = object.get_mut("rules").and_then(Value::as_array_mut) {
             rules.retain(|rule| rule["verbs"] != json!([]));
         }
     }

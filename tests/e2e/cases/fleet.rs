@@ -17,6 +17,12 @@ const SHOP: &str = "fleet-shop";
 pub fn missed_and_stale(_: &Cluster) {
     let cluster = &Cluster::start();
     cluster.instrumented_namespace(SHOP);
+    // Within one second, which of two objects is older is not known.
+    let created = cluster.get(SHOP, &["otelinst", "default"])["metadata"]["creationTimestamp"].clone();
+    let created: jiff::Timestamp = created.as_str().expect("a time").parse().expect("a time");
+    until("the next second", LIMIT, || {
+        (jiff::Timestamp::now().as_second() > created.as_second()).then_some(())
+    });
     cluster.apply(&deployment(SHOP, "injected", 3));
     cluster.pods_of(SHOP, "app=injected", 3);
     let stopped = cluster.webhook.stop();

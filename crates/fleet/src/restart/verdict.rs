@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 
 use super::{change::InvalidConsent, ledger::Stop};
-use crate::workload::Workload;
+use crate::{report::RestartRow, workload::Workload};
 
 /// What a plan says of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +87,12 @@ impl Verdict {
             Self::Waits(wait) => wait.code(),
             Self::Left(left) => left.code(),
         }
+    }
+}
+
+impl From<&Verdict> for RestartRow {
+    fn from(verdict: &Verdict) -> Self {
+        Self { code: verdict.code().to_owned(), message: verdict.to_string() }
     }
 }
 
