@@ -1,5 +1,7 @@
 //! Watches of the whole cluster, or of some namespaces as one.
 
+use std::time::Duration;
+
 use futures::{
     StreamExt,
     stream::{self, BoxStream, SelectAll},
@@ -9,7 +11,7 @@ use kube::{
     Api, Client, Resource,
     api::ApiResource,
     core::DynamicResourceScope,
-    runtime::{watcher, watcher::Config, watcher::Event},
+    runtime::{utils::Backoff, watcher, watcher::Config, watcher::Event},
 };
 
 /// The events of a watch.
@@ -76,6 +78,23 @@ where
         }
         Some(namespace) => (Api::namespaced_with(client.clone(), namespace, kind), config),
     }
+}
+
+/// Waits longer after each failed list. Each attempt begins with an event, which would reset the usual backoff; this
+/// one is reset after two minutes without an error.
+#[derive(Default)]
+pub struct Patient(watcher::DefaultBackoff);
+
+impl Iterator for Patient {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        self.0.next()
+    }
+}
+
+impl Backoff for Patient {
+    fn reset(&mut self) {}
 }
 
 type Begin<K> = Box<dyn Fn(Option<&str>) -> Events<K> + Send>;

@@ -18,7 +18,7 @@ use kube::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::scope::{Events, Scope, place};
+use crate::scope::{Events, Patient, Scope, place};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::restart::annotations;
 
@@ -193,7 +193,7 @@ where
     scope.watch(move |namespace| {
         let config = watcher::Config::default().page_size(page);
         let (api, config) = place::<K>(&client, &kind, namespace, config);
-        watcher(api, config).default_backoff().boxed()
+        watcher(api, config).backoff(Patient::default()).boxed()
     })
 }
 

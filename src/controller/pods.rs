@@ -27,7 +27,7 @@ use serde_json::{Value, value::RawValue};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::raw;
-use crate::scope::{Events, Scope, place};
+use crate::scope::{Events, Patient, Scope, place};
 use otel_webhook_fleet::{
     census::Census,
     next::{Around, NextPod},
@@ -95,7 +95,7 @@ impl Pods {
         let events = scope.watch(move |namespace| {
             let config = watcher::Config::default().fields(RUNNING).page_size(HEADS);
             let (api, config) = place::<PartialObjectMeta<DynamicObject>>(&own, &kind(), namespace, config);
-            watcher(api, config).default_backoff().boxed()
+            watcher(api, config).backoff(Patient::default()).boxed()
         });
         let mut pace = interval(INTERVAL);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -9,7 +9,7 @@ use kube::{
 };
 
 use super::heads::Watched;
-use crate::scope::{Scope, place};
+use crate::scope::{Patient, Scope, place};
 use otel_webhook_fleet::{restart::Rollout, workload::Workload};
 
 /// Objects on a page of a list. Each is reduced as it arrives.
@@ -79,7 +79,7 @@ fn watched(
     let events = scope.watch(move |namespace| {
         let config = watcher::Config::default().page_size(PAGE);
         let (api, config) = place(&client, &resource, namespace, config);
-        watcher(api, config).default_backoff().boxed()
+        watcher(api, config).backoff(Patient::default()).boxed()
     });
     Watched::new(events, kind, reduce)
 }

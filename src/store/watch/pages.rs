@@ -3,7 +3,7 @@
 //! The users of a namespace can create objects of 1.5 MiB, and the client needs some times the length of a page while
 //! it receives it. Most objects are short: with few on a page, the lists of a large cluster would take seconds.
 
-use std::{error::Error, time::Duration};
+use std::error::Error;
 
 use futures::{Stream, StreamExt, future};
 use http_body_util::{Either, LengthLimitError, Limited};
@@ -12,11 +12,11 @@ use kube::{
     Api, Client,
     api::ApiResource,
     client::Body,
-    runtime::{WatchStreamExt, utils::Backoff, watcher, watcher::Event},
+    runtime::{WatchStreamExt, watcher, watcher::Event},
 };
 
 use super::seen::Seen;
-use crate::scope::place;
+use crate::scope::{Patient, place};
 
 /// How many objects a page has.
 const PAGE: u32 = 500;
@@ -55,23 +55,6 @@ fn watch(
     (api, config): (Api<Seen>, watcher::Config),
 ) -> impl Stream<Item = watcher::Result<Event<Seen>>> + Send {
     watcher(api, config).backoff(Patient::default())
-}
-
-/// Waits longer after each failed list. Each attempt begins with an event, which would reset the usual backoff; this
-/// one is reset after two minutes without an error.
-#[derive(Default)]
-struct Patient(watcher::DefaultBackoff);
-
-impl Iterator for Patient {
-    type Item = Duration;
-
-    fn next(&mut self) -> Option<Duration> {
-        self.0.next()
-    }
-}
-
-impl Backoff for Patient {
-    fn reset(&mut self) {}
 }
 
 /// Returns a client that does not read longer lists. Watches are not limited, since they have no end.

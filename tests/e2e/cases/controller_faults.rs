@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::{
     audit,
     cluster::{Cluster, LIMIT, java},
-    controller::{self, ACCOUNT, Controller},
+    controller::{self, ACCOUNT, Controller, deployment},
     proxy::Proxy,
     registration::{self, HOME},
 };
@@ -23,14 +23,13 @@ const SHOP: &str = "faults-shop";
 /// How long a failure lasts that has no end by itself.
 const LENGTH: Duration = Duration::from_secs(3);
 
-/// A namespace with an injected pod and `missed` others.
+/// A namespace with an injected pod, and a Deployment with `missed` others.
 fn shop(cluster: &Cluster, missed: usize) {
     cluster.instrumented_namespace(SHOP);
     assert!(cluster.create(SHOP, &java("injected")).is_injected());
     let stopped = cluster.webhook.stop();
-    for number in 0..missed {
-        cluster.create(SHOP, &java(&format!("missed-{number}")));
-    }
+    cluster.apply(&deployment(SHOP, "missed", missed));
+    cluster.pods_of(SHOP, "app=missed", missed);
     drop(stopped);
 }
 
