@@ -90,11 +90,11 @@ pub fn missing_permissions(_: &Cluster) {
     let changes = record(&cluster);
     let roles = controller::roles();
     let mut lacking = Vec::new();
-    for (role, manifest) in roles.iter().enumerate() {
+    for (index, manifest) in roles.iter().enumerate() {
         for (rule, one) in items(&manifest["rules"]).enumerate() {
             for verb in items(&one["verbs"]).filter_map(Value::as_str) {
                 let name = format!("lacks-{}", lacking.len());
-                grant(&cluster, &roles, &name, (role, rule, verb));
+                grant(&cluster, &roles, &name, &Lacking { manifest: index, rule, verb });
                 let kubeconfig = registration::write_kubeconfig(&cluster.plane, HOME, &name);
                 let resource = one["resources"][0].as_str().expect("a resource").to_owned();
                 lacking.push((name, kubeconfig, format!("cannot {verb} resource \"{resource}\"")));
@@ -127,8 +127,15 @@ pub fn missing_permissions(_: &Cluster) {
     assert!(statuses > 0, "some permissions are not needed for the status: {text}");
 }
 
+/// A verb of a rule, by the place of the rule.
+struct Lacking<'l> {
+    manifest: usize,
+    rule: usize,
+    verb: &'l str,
+}
+
 /// Gives an account all roles of the controller but for one verb of one rule.
-fn grant(cluster: &Cluster, roles: &[Value], name: &str, (role, rule, verb): (usize, usize, &str)) {
+fn grant(cluster: &Cluster, roles: &[Value], name: &str, lacking: &Lacking<'_>) {
     let mut objects = vec![json!({"apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": name, "namespace": HOME}})];
     for (index, manifest) in roles.iter().enumerate() {
@@ -136,13 +143,14 @@ fn grant(cluster: &Cluster, roles: &[Value], name: &str, (role, rule, verb): (us
         own["metadata"]["name"] = name.into();
         match own["kind"].as_str() {
             Some("Role" | "ClusterRole") => {
-                for rule in own["rules"].as_array_mut().expect("rules") {
-                    if rule["resources"] == json!(["leases"]) && rule.get("resourceNames").is_some() {
-                        rule["resourceNames"] = json!([name]);
+                for one in own["rules"].as_array_mut().expect("rules") {
+                    if one["resources"] == json!(["leases"]) && one.get("resourceNames").is_some() {
+                        one["resourceNames"] = json!([name]);
                     }
                 }
-                if index == role {
-                    own["rules"][rule]["verbs"].as_array_mut().expect("verbs").retain(|one| one != verb);
+                if index == lacking.manifest {
+                    let verbs = own["rules"][lacking.rule]["verbs"].as_array_mut().expect("verbs");
+                    verbs.retain(|verb| verb != lacking.verb);
                 }
             }
             Some("RoleBinding" | "ClusterRoleBinding") => {
