@@ -228,7 +228,10 @@ impl Leading {
             self.events.take(&report);
             controller.report.store(Some(Arc::new(self.clustered(controller, report))));
         }
-        self.restart(controller, snapshot).await;
+        // Restarts are planned by the present counts only.
+        if !self.is_dirty {
+            self.restart(controller, snapshot).await;
+        }
         self.statuses.write(&mut self.instrumentations).await;
         self.events.send().await;
     }

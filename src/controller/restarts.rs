@@ -142,6 +142,7 @@ impl Restarts {
         let planned =
             plan(World { now, instrumentations: &known, workloads: &workloads }, &self.pace, &ledger);
         let is_changed = self.note(&planned, &workloads, &known);
+        metrics.set_stopped(planned.ledger.waves.values().filter(|wave| wave.stop.is_some()).count());
         let is_same = planned.ledger.flights == ledger.flights && planned.ledger.waves == ledger.waves;
         if is_same && planned.steps.is_empty() {
             return is_changed;
@@ -203,8 +204,8 @@ impl Restarts {
         let progress: HashMap<_, _> = progress.collect();
         let is_changed = verdicts != self.verdicts || progress != self.progress;
         (self.verdicts, self.progress) = (verdicts, progress);
-        let flying: HashSet<_> = planned.ledger.flights.iter().map(|flight| &flight.workload).collect();
-        self.refused.retain(|workload, _| flying.contains(workload));
+        let restarted: HashSet<_> = planned.ledger.flights.iter().map(|flight| &flight.workload).collect();
+        self.refused.retain(|workload, _| restarted.contains(workload));
         is_changed
     }
 
@@ -238,7 +239,6 @@ impl Restarts {
                 );
             }
         }
-        metrics.set_stopped(after.waves.values().filter(|wave| wave.stop.is_some()).count());
     }
 
     async fn take(&mut self, step: Step, metrics: &RestartMetrics) {

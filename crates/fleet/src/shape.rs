@@ -7,7 +7,10 @@ use crate::injected::is_mark;
 
 /// Fields of a container that injection changes in a way that cannot be undone, such as by adding to a variable.
 /// A pod that was injected is decided on without them: what they decide was decided then.
-const CHANGED: [&str; 4] = ["env", "volumeMounts", "command", "args"];
+const CHANGED: [&str; 2] = ["env", "volumeMounts"];
+
+/// Fields of a container that no decision reads, and that may be long.
+const UNREAD: [&str; 6] = ["livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "command", "args"];
 
 /// The JSON of a pod without its agents, its stamp and its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,12 @@ impl Shape {
     /// Returns the shape of a pod.
     pub fn of(pod: &Value, is_injected: bool) -> Self {
         let mut spec = pod["spec"].clone();
+        for list in ["initContainers", "containers"] {
+            let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+            for fields in containers.filter_map(Value::as_object_mut) {
+                fields.retain(|field, _| !UNREAD.contains(&field.as_str()));
+            }
+        }
         if is_injected {
             undo(&mut spec);
         }
@@ -59,7 +68,9 @@ impl Shape {
 }
 
 fn text(metadata: &Value, spec: &Value) -> Box<str> {
-    json!({"metadata": unstamped(metadata), "spec": spec}).to_string().into()
+    let text = json!({"metadata": unstamped(metadata), "spec": spec}).to_string();
+    // A copy of the exact length: made smaller in place, it might keep the room that it had for growing.
+    text.as_str().into()
 }
 
 /// Removes what was injected, and what cannot be told from it.

@@ -171,6 +171,7 @@ pub fn stopped(_: &Cluster) {
     let controller = Controller::with_restarts(&cluster);
     controller.start();
     controller.expect_restart(SHOP, "two", "RestartStopped");
+    assert_eq!(controller.metric("otel_webhook_restarts_stopped{}"), Some(1), "another leader tells it, too");
     annotate(&cluster, &["otelinst", "default", "--namespace", SHOP, "otel-webhook/resume-restart=1"]);
     for name in ["one", "two", "three"] {
         controller.expect_restart(SHOP, name, "");
