@@ -177,7 +177,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     let report = Arc::new(ArcSwapOption::empty());
     if let PageAddress(Some(address)) = flags.page_listen {
         let page = Listening::bind("page", address).map_err(Failure::failed)?;
-        let router = page_router(read_report(Arc::clone(&report), flags.cluster.clone()));
+        let router = page_router(read_report(Arc::clone(&report), flags.cluster.clone()), address);
         ports.spawn(
             "the page's port",
             page.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO),

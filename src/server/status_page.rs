@@ -1,10 +1,15 @@
 //! The status page, and the same as JSON, on a port of its own without TLS.
 
-use std::sync::Arc;
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use axum::{
     Router,
-    extract::State,
+    extract::{Request, State},
+    http::{StatusCode, header::HOST, uri::Authority},
+    middleware::{Next, from_fn},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -16,9 +21,29 @@ use otel_webhook_fleet::report::ClusterReport;
 /// Returns the present report.
 pub type ReadReport = Arc<dyn Fn() -> Arc<ClusterReport> + Send + Sync>;
 
-/// The routes of the port: `GET /` and `GET /report.json`.
-pub fn page_router(read: ReadReport) -> Router {
-    with_routes(vec![("/", "GET", get(show_page)), ("/report.json", "GET", get(show_json))]).with_state(read)
+/// The routes of the port: `GET /` and `GET /report.json`. On a loopback address, requests have to name one as well.
+pub fn page_router(read: ReadReport, address: SocketAddr) -> Router {
+    let routes = vec![("/", "GET", get(show_page)), ("/report.json", "GET", get(show_json))];
+    let router = with_routes(routes).with_state(read);
+    if address.ip().is_loopback() { router.layer(from_fn(only_for_loopback)) } else { router }
+}
+
+/// While the port is forwarded, a web site could have a browser read the page under a name of its own that it lets
+/// resolve to 127.0.0.1 (DNS rebinding). Such a request names that site.
+async fn only_for_loopback(request: Request, next: Next) -> Response {
+    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    if is_loopback(host) {
+        return next.run(request).await;
+    }
+    let advice = "this port answers for localhost and 127.0.0.1 only; --page-listen sets another address\n";
+    (StatusCode::MISDIRECTED_REQUEST, advice).into_response()
+}
+
+fn is_loopback(host: &str) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host().trim_matches(['[', ']']);
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 async fn show_page(State(read): State<ReadReport>) -> Response {
@@ -39,7 +64,7 @@ async fn show_json(State(read): State<ReadReport>) -> Response {
 mod tests {
     use axum::{
         body::{Body, to_bytes},
-        http::{Request, StatusCode},
+        http::Request,
     };
     use otel_webhook_fleet::report::Report;
     use tower::ServiceExt;
@@ -47,14 +72,19 @@ mod tests {
     use super::*;
 
     async fn get_page(path: &str) -> (StatusCode, Vec<(String, String)>, String) {
+        get_from("localhost:8081", "127.0.0.1:8081", path).await
+    }
+
+    async fn get_from(host: &str, address: &str, path: &str) -> (StatusCode, Vec<(String, String)>, String) {
         let report = Arc::new(ClusterReport {
             cluster: "here".to_owned(),
             taken: "2026-11-23T12:00:00Z".parse().expect("a time"),
             incomplete: Vec::new(),
             report: Report::default(),
         });
-        let router = page_router(Arc::new(move || Arc::clone(&report)));
-        let request = Request::get(path).body(Body::empty()).expect("a request");
+        let address = address.parse().expect("an address");
+        let router = page_router(Arc::new(move || Arc::clone(&report)), address);
+        let request = Request::get(path).header(HOST, host).body(Body::empty()).expect("a request");
         let response = router.oneshot(request).await.expect("an answer");
         let status = response.status();
         let headers = response.headers().iter();
@@ -75,6 +105,22 @@ mod tests {
             let own: Vec<_> =
                 headers.iter().filter(|(known, _)| known == name).map(|(_, value)| value).collect();
             assert_eq!(own, [&value], "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn on_loopback_it_answers_to_names_of_loopback_only() {
+        for (host, address, expected) in [
+            ("localhost:8081", "127.0.0.1:8081", StatusCode::OK),
+            ("127.0.0.1:9000", "127.0.0.1:8081", StatusCode::OK),
+            ("[::1]:8081", "[::1]:8081", StatusCode::OK),
+            ("evil.example:8081", "127.0.0.1:8081", StatusCode::MISDIRECTED_REQUEST),
+            ("localhost.evil.example", "127.0.0.1:8081", StatusCode::MISDIRECTED_REQUEST),
+            ("", "127.0.0.1:8081", StatusCode::MISDIRECTED_REQUEST),
+            ("status.example", "10.0.0.7:8081", StatusCode::OK),
+        ] {
+            let (status, _, body) = get_from(host, address, "/report.json").await;
+            assert_eq!(status, expected, "{host} at {address}: {body}");
         }
     }
 
