@@ -23,8 +23,8 @@ pub type ReadReport = Arc<dyn Fn() -> Arc<ClusterReport> + Send + Sync>;
 
 /// The routes of the port: `GET /` and `GET /report.json`. On a loopback address, requests have to name one as well.
 pub fn page_router(read: ReadReport, address: SocketAddr) -> Router {
-    let routes = vec![("/", "GET", get(show_page)), ("/report.json", "GET", get(show_json))];
-    let router = with_routes(routes).with_state(read);
+    let paths = vec![("/", "GET", get(show_page)), ("/report.json", "GET", get(show_json))];
+    let router = with_routes(paths).with_state(read);
     if address.ip().is_loopback() { router.layer(from_fn(only_for_loopback)) } else { router }
 }
 
