@@ -114,7 +114,9 @@ pub fn missing_permissions(_: &Cluster) {
     says(name, expected);
     let others = lacking.iter().filter(|lacking| !is_first(lacking));
     started.extend(others.map(|(name, kubeconfig, _)| start(&cluster, kubeconfig, name)));
-    lacking.iter().for_each(|(name, _, expected)| says(name, expected));
+    for (name, _, expected) in &lacking {
+        says(name, expected);
+    }
     drop(started);
     let text = fs::read_to_string(changes.1).expect("a recording");
     let mut statuses = 0;
