@@ -130,7 +130,10 @@ pub fn events(cluster: &Cluster, namespace: &str, name: &str, reason: &str) -> V
 
 /// How many templates a Deployment has had.
 pub fn revision(cluster: &Cluster, namespace: &str, name: &str) -> String {
-    let found = cluster.get(namespace, &["deployment", name]);
-    let revision = &found["metadata"]["annotations"]["deployment.kubernetes.io/revision"];
-    revision.as_str().unwrap_or_default().to_owned()
+    revision_of(&cluster.get(namespace, &["deployment", name])).to_owned()
+}
+
+/// As `revision`, of a Deployment that was read.
+pub fn revision_of(deployment: &Value) -> &str {
+    deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"].as_str().unwrap_or_default()
 }
