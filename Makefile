@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run page page-pictures bench bench-create bench-fleet bench-load bench-scale faults fuzz lint generate
+.PHONY: test binary chart compare e2e e2e-install e2e-run page page-pictures bench bench-create bench-fleet bench-load bench-scale faults fuzz lint simulation generate
 
 # What `tests/control-plane/build` has to build for the end-to-end tests, and for the chart's installation.
 E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok
@@ -114,6 +114,10 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
 	cargo clippy --test chart --test compare --test e2e --test faults --test install --test page --test run --bench create --bench fleet --bench load --bench scale -- -D warnings
+
+# A million steps of the simulation of restarts, with crashes, overlapping leaders and late views: about three minutes.
+simulation:
+	OTEL_WEBHOOK_SIMULATION_SEEDS=200 cargo test --release -p otel-webhook-fleet simulation
 
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:

@@ -54,7 +54,7 @@ fn calm(world: &mut World, seed: u64) -> Leader {
     leader
 }
 
-/// A hundred thousand steps; a million with `OTEL_WEBHOOK_SIMULATION_SEEDS=200`. The seeds are independent.
+/// A hundred thousand steps; a million by `make simulation`. The seeds are independent.
 fn seeds() -> u64 {
     option_env!("OTEL_WEBHOOK_SIMULATION_SEEDS").map_or(20, |seeds| seeds.parse().expect("a number"))
 }
