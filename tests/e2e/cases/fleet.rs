@@ -104,12 +104,11 @@ pub fn one_namespace(_: &Cluster) {
     assert!(more.is_empty(), "asked for but not granted: {more:?}");
 }
 
-/// The operator's CRD drops the status: that is said once, and all else goes on.
-pub fn operators_crd(_: &Cluster) {
-    let cluster = &Cluster::start();
-    cluster.instrumented_namespace(SHOP);
+/// Makes the API server drop what is written to the status of Instrumentations, as with the operator's CRD.
+/// `namespace` has one named "default".
+pub fn drop_statuses(cluster: &Cluster, namespace: &str) {
     let name = ["customresourcedefinition", "instrumentations.opentelemetry.io"];
-    let mut crd = cluster.get(SHOP, &name);
+    let mut crd = cluster.get(namespace, &name);
     // What the operator's has of the status.
     let blocked = json!({"type": "object", "additionalProperties": {"type": "string"}});
     for version in crd["spec"]["versions"].as_array_mut().expect("versions") {
@@ -120,11 +119,25 @@ pub fn operators_crd(_: &Cluster) {
     assert!(ran.ok, "{}", ran.stderr);
     until("the status is dropped", LIMIT, || {
         let patch = json!({"status": {"more": 1}}).to_string();
-        let args =
-            ["patch", "otelinst", "default", "--namespace", SHOP, "--subresource=status", "--type=merge"];
+        let args = [
+            "patch",
+            "otelinst",
+            "default",
+            "--namespace",
+            namespace,
+            "--subresource=status",
+            "--type=merge",
+        ];
         let ran = cluster.plane.kubectl(&[&args[..], &["--patch", &patch]].concat());
-        (ran.ok && cluster.get(SHOP, &["otelinst", "default"])["status"]["more"].is_null()).then_some(())
+        (ran.ok && cluster.get(namespace, &["otelinst", "default"])["status"]["more"].is_null()).then_some(())
     });
+}
+
+/// The operator's CRD drops the status: that is said once, and all else goes on.
+pub fn operators_crd(_: &Cluster) {
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    drop_statuses(cluster, SHOP);
     let stopped = cluster.webhook.stop();
     cluster.apply(&deployment(SHOP, "missed", 3));
     cluster.pods_of(SHOP, "app=missed", 3);

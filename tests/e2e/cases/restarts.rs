@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     audit,
+    cases::fleet::drop_statuses,
     cluster::{Cluster, LIMIT, template},
     controller::{self, ACCOUNT, Controller, deployment},
     registration::HOME,
@@ -183,8 +184,21 @@ pub fn stopped(_: &Cluster) {
 
 /// A tool takes the annotation back, at once or when the rollout is complete: the restart is not made again.
 pub fn taken_back(_: &Cluster) {
-    let cluster = &Cluster::with_node(&[]);
-    shop(cluster, &[]);
+    let cluster = Cluster::with_node(&[]);
+    shop(&cluster, &[]);
+    take_back_twice(&cluster);
+}
+
+/// The same without a status in which the controller could note something.
+pub fn taken_back_without_status(_: &Cluster) {
+    let cluster = Cluster::with_node(&[]);
+    shop(&cluster, &[]);
+    drop_statuses(&cluster, SHOP);
+    take_back_twice(&cluster);
+    assert!(cluster.get(SHOP, &["otelinst", "default"])["status"]["pods"].is_null());
+}
+
+fn take_back_twice(cluster: &Cluster) {
     for name in ["at-once", "later"] {
         create(cluster, &consenting(deployment(SHOP, name, 2), "rollout"));
     }
