@@ -53,8 +53,8 @@ pub struct InstrumentationHead {
     pub consent: Option<String>,
     /// Its annotation that resumes restarts.
     pub resume: Option<String>,
-    /// Its status.
-    pub status: Value,
+    /// Its status, as text: a document needs ten times the memory.
+    status: Box<str>,
 }
 
 /// A namespace.
@@ -134,7 +134,7 @@ impl Instrumentations {
                 uid: uid.unwrap_or_default(),
                 consent: set.remove(annotations::RESTART),
                 resume: set.remove(annotations::RESUME),
-                status: head.status.unwrap_or_default(),
+                status: head.status.unwrap_or_default().to_string().into(),
             };
             Some((format!("{}/{}", namespace?, name?), known))
         })
@@ -147,10 +147,17 @@ impl Instrumentations {
     }
 
     /// Notes what was written to the status, before the watch tells it.
-    pub fn wrote(&mut self, name: &str, status: Value) {
+    pub fn wrote(&mut self, name: &str, status: &Value) {
         if let Some(head) = self.objects.get_mut(name) {
-            head.status = status;
+            head.status = status.to_string().into();
         }
+    }
+}
+
+impl InstrumentationHead {
+    /// Returns the status; null if there is none.
+    pub fn status(&self) -> Value {
+        serde_json::from_str(&self.status).unwrap_or_default()
     }
 }
 

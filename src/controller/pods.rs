@@ -7,7 +7,8 @@
 //! server and this process many times as much for as long as it runs.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 
@@ -66,11 +67,11 @@ pub struct Pods {
     scope: Scope,
     census: Census,
     events: Events<PartialObjectMeta<DynamicObject>>,
-    /// The UIDs of a list of metadata in progress.
-    seen: Option<HashSet<Box<str>>>,
+    /// The UIDs of the pods of a list of metadata in progress, as the census has them.
+    seen: Option<HashSet<Arc<str>>>,
     is_listed: bool,
-    /// Pods whose containers are to be read: namespace and name by the UID.
-    unread: BTreeMap<Box<str>, (String, String)>,
+    /// Pods of the census whose containers are to be read, by their UIDs.
+    unread: BTreeSet<Arc<str>>,
     reads: FuturesUnordered<BoxFuture<'static, Read>>,
     pace: Interval,
     /// The list of whole pods in progress.
@@ -83,8 +84,7 @@ pub struct Pods {
 
 /// The result of reading a pod.
 struct Read {
-    uid: Box<str>,
-    place: (String, String),
+    uid: Arc<str>,
     found: Result<Option<Value>, kube::Error>,
 }
 
@@ -106,7 +106,7 @@ impl Pods {
             events,
             seen: None,
             is_listed: false,
-            unread: BTreeMap::new(),
+            unread: BTreeSet::new(),
             reads: FuturesUnordered::new(),
             pace,
             listing: None,
@@ -197,15 +197,17 @@ impl Pods {
                 false
             }
             Ok(Event::InitApply(pod)) => {
-                if let (Some(seen), Some(uid)) = (&mut self.seen, &pod.metadata.uid) {
-                    seen.insert(uid.as_str().into());
+                let uid = pod.metadata.uid.clone().unwrap_or_default();
+                let is_changed = self.put_metadata(pod, around);
+                if let Some(seen) = &mut self.seen {
+                    seen.extend(self.census.uid(&uid));
                 }
-                self.put_metadata(pod, around)
+                is_changed
             }
             Ok(Event::InitDone) => {
                 let seen = self.seen.take().unwrap_or_default();
                 self.census.keep(&seen);
-                self.unread.retain(|uid, _| seen.contains(uid));
+                self.unread.retain(|uid| seen.contains(uid));
                 self.is_listed = true;
                 true
             }
@@ -232,10 +234,9 @@ impl Pods {
         let Some(running) = running.filter(|running| is_of_interest(&metadata, running, around)) else {
             return self.forget(uid);
         };
-        let place = (running.workload.namespace.clone(), running.name.clone());
         let is_changed = self.census.put(running);
         if !self.census.is_read(uid) {
-            self.unread.insert(uid.into(), place);
+            self.unread.extend(self.census.uid(uid));
         }
         is_changed
     }
@@ -281,12 +282,14 @@ impl Pods {
     }
 
     fn read_one(&mut self) {
-        let Some((uid, place)) = self.unread.pop_first() else { return };
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &place.0, &kind());
+        let Some(uid) = self.unread.pop_first() else { return };
+        let Some((namespace, name)) = self.census.place(&uid) else { return };
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind());
+        let name = name.to_owned();
         let read = async move {
-            let found = api.get_opt(&place.1).await;
+            let found = api.get_opt(&name).await;
             let found = found.map(|pod| pod.and_then(|pod| serde_json::to_value(pod).ok()));
-            Read { uid, place, found }
+            Read { uid, found }
         };
         self.reads.push(read.boxed());
     }
@@ -298,7 +301,7 @@ impl Pods {
             Ok(_) => self.census.forget(&read.uid),
             Err(error) => {
                 tracing::warn!(%error, "a pod cannot be read; it stays unconfirmed until a later attempt");
-                self.unread.insert(read.uid, read.place);
+                self.unread.insert(read.uid);
                 self.pace.reset_after(REST);
                 false
             }

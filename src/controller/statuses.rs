@@ -76,7 +76,7 @@ impl Statuses {
             }
             let row = rows.get(key).copied().unwrap_or(&none);
             let told = Told { row, stored, restart: restarts.get(&head.uid) };
-            if let Some(status) = status::of(told, head.generation, &head.status, now) {
+            if let Some(status) = status::of(told, head.generation, &head.status(), now) {
                 let wanted = Wanted { namespace: namespace.to_owned(), name: name.to_owned(), status };
                 self.wanted.insert(key.clone(), wanted);
             }
@@ -111,7 +111,7 @@ impl Statuses {
                     self.pruned_until = Some(now + AGAIN);
                     return;
                 }
-                Ok(stored) => heads.wrote(&key, stored),
+                Ok(stored) => heads.wrote(&key, &stored),
                 // Deleted in the meantime.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => {

@@ -18,7 +18,7 @@ use crate::{
 pub struct Census {
     groups: HashMap<Arc<str>, Group>,
     /// The group of each pod, by its UID.
-    pods: HashMap<Box<str>, Arc<str>>,
+    pods: HashMap<Arc<str>, Arc<str>>,
 }
 
 /// The pods of one template.
@@ -40,7 +40,7 @@ pub struct Member {
     /// Its name.
     pub name: Box<str>,
     /// Its UID.
-    pub uid: Box<str>,
+    pub uid: Arc<str>,
     /// When it was created.
     pub created: Timestamp,
     /// Changes with the metadata that matters.
@@ -72,8 +72,9 @@ impl Census {
             group.shape = shape;
         }
         let agents = agents.map(|agents| group.index_of(agents));
-        group.members.push(Member { name: name.into(), uid: uid.clone().into(), created, digest, agents });
-        self.pods.insert(uid.into(), key);
+        let uid: Arc<str> = uid.into();
+        group.members.push(Member { name: name.into(), uid: Arc::clone(&uid), created, digest, agents });
+        self.pods.insert(uid, key);
         true
     }
 
@@ -90,7 +91,7 @@ impl Census {
     }
 
     /// Removes the pods that are not among these.
-    pub fn keep(&mut self, uids: &HashSet<Box<str>>) {
+    pub fn keep(&mut self, uids: &HashSet<Arc<str>>) {
         let gone: Vec<_> = self.pods.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
         for uid in gone {
             self.forget(&uid);
@@ -100,6 +101,17 @@ impl Census {
     /// Returns whether a pod is known with its containers.
     pub fn is_read(&self, uid: &str) -> bool {
         self.member(uid).is_some_and(|member| member.agents.is_some())
+    }
+
+    /// Returns the UID of a pod as it is kept here; `None` if the pod is not known.
+    pub fn uid(&self, uid: &str) -> Option<Arc<str>> {
+        self.pods.get_key_value(uid).map(|(uid, _)| Arc::clone(uid))
+    }
+
+    /// Returns the namespace and the name of a pod.
+    pub fn place(&self, uid: &str) -> Option<(&str, &str)> {
+        let group = self.groups.get(self.pods.get(uid)?)?;
+        Some((&group.workload.namespace, &self.member(uid)?.name))
     }
 
     fn member(&self, uid: &str) -> Option<&Member> {
