@@ -132,10 +132,10 @@ const RESTARTS: Group<Cluster> = &[
     ("each_workload_that_consents_is_restarted_once", restarts::by_consent),
     ("leaders_that_are_killed_restart_each_workload_once", restarts::killed),
     ("restarts_stop_when_new_pods_cannot_start", restarts::stopped),
-    ("a_restart_that_is_taken_back_is_not_made_again", restarts::taken_back),
+    ("a_restart_that_is_taken_back_is_not_made_again", restarts::taken_back::on_our_crd),
     (
         "a_restart_that_is_taken_back_on_the_operators_crd_is_not_made_again",
-        restarts::taken_back_without_status,
+        restarts::taken_back::on_the_operators_crd,
     ),
     ("what_may_not_be_restarted_has_a_reason", restarts::never_forced),
 ];

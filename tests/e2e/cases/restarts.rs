@@ -1,6 +1,7 @@
 //! Restarts by consent, of real workloads on a node of kwok.
 
 mod support;
+pub mod taken_back;
 
 use std::{thread, time::Duration};
 
@@ -9,14 +10,13 @@ use serde_json::{Value, json};
 
 use crate::{
     audit,
-    cases::fleet::drop_statuses,
     cluster::{Cluster, LIMIT, template},
     controller::{self, ACCOUNT, Controller, deployment},
     registration::HOME,
 };
 use support::{
     CRASH, SHOP, annotate, change, condition, consenting, crash, create, events, expect_stopped, patch,
-    prepare_three, revision, revision_of, shop, using_shop,
+    prepare_three, revision, shop, using_shop,
 };
 
 /// Each workload that consents is restarted once, one of them first, and the others are left alone.
@@ -182,64 +182,13 @@ pub fn stopped(_: &Cluster) {
     controller.stop();
 }
 
-/// A tool takes the annotation back, at once or when the rollout is complete: the restart is not made again.
-pub fn taken_back(_: &Cluster) {
-    let cluster = Cluster::with_node(&[]);
-    shop(&cluster, &[]);
-    take_back_twice(&cluster);
-}
-
-/// The same without a status in which the controller could note something.
-pub fn taken_back_without_status(_: &Cluster) {
-    let cluster = Cluster::with_node(&[]);
-    shop(&cluster, &[]);
-    drop_statuses(&cluster, SHOP);
-    take_back_twice(&cluster);
-    assert!(cluster.get(SHOP, &["otelinst", "default"])["status"]["pods"].is_null());
-}
-
-fn take_back_twice(cluster: &Cluster) {
-    for name in ["at-once", "later"] {
-        create(cluster, &consenting(deployment(SHOP, name, 2), "rollout"));
-    }
-    let controller = Controller::with_restarts(cluster);
-    controller.start();
-    change(cluster, "http://second:4317");
-    let annotation = "/spec/template/metadata/annotations/otel-webhook~1config";
-    let patch = json!([{"op": "remove", "path": annotation}]).to_string();
-    let take_back = |name: &str| {
-        let args = ["patch", "deployment", name, "--namespace", SHOP, "--type=json", "--patch", &patch];
-        until(&format!("the annotation of {name} is taken back"), LIMIT, || {
-            cluster.plane.kubectl(&args).ok.then_some(())
-        });
-    };
-    take_back("at-once");
-    until("the second one is restarted, and has new pods", LIMIT, || {
-        let found = cluster.get(SHOP, &["deployment", "later"]);
-        let is_complete = found["metadata"]["generation"] == found["status"]["observedGeneration"]
-            && found["status"]["updatedReplicas"] == 2
-            && found["status"]["replicas"] == 2;
-        // All of one read: before the restart, the first rollout is complete, too.
-        (is_complete && revision_of(&found) == "2").then_some(())
-    });
-    take_back("later");
-    controller.expect_restart(SHOP, "later", "");
-    // Its pods may be those from before, which are then not restarted again.
-    let (code, sentence) = until("the first one is not observed any more", LIMIT, || {
-        let told = controller.restart(SHOP, "at-once")?;
-        ["", "AlreadyRestarted"].contains(&&*told.0).then_some(told)
-    });
-    assert!(
-        code.is_empty() || sentence.contains("it was restarted for this configuration already"),
-        "{sentence}"
-    );
-    controller.stop();
-    for name in ["at-once", "later"] {
-        assert_eq!(audit::patches(cluster, ACCOUNT, "deployments", SHOP, name).len(), 1, "{name}");
-        // To the annotation, and back to the first template.
-        assert_eq!(revision(cluster, SHOP, name), "3", "{name}");
-        assert_eq!(events(cluster, SHOP, name, "Restarted").len(), 1, "{name}");
-    }
+/// As Argo Rollouts makes one: its name has the hash that is its pods' label.
+fn replica_set_of_a_rollout(name: &str, hash: &str) -> Value {
+    let mut object = deployment(SHOP, name, 1);
+    object["kind"] = "ReplicaSet".into();
+    object["metadata"]["name"] = format!("{name}-{hash}").into();
+    object["spec"]["template"]["metadata"]["labels"]["rollouts-pod-template-hash"] = hash.into();
+    object
 }
 
 /// What may not or cannot be restarted has a reason, and is as it was.
@@ -280,6 +229,8 @@ pub fn never_forced(_: &Cluster) {
         "spec": {"template": pods}}),
     );
     cluster.pods_of(SHOP, "app=job", 1);
+    cluster.apply(&replica_set_of_a_rollout("argo", "6b7f9c"));
+    cluster.pods_of(SHOP, "app=argo", 1);
     let pause = json!({"spec": {"paused": true}}).to_string();
     patch(cluster, "paused", &pause);
     let nowhere = json!({"spec": {"template": {"spec": {"nodeSelector": {"is": "nowhere"}}}}}).to_string();
@@ -296,6 +247,7 @@ pub fn never_forced(_: &Cluster) {
         ("partition", "Partition", "set it to 0"),
         ("single", "TooFewAvailable", "fewer than two pods are available"),
         ("job", "KindNotRestarted", "its kind is not restarted"),
+        ("argo", "KindNotRestarted", "its kind is not restarted"),
         ("budget", "Restarting", ""),
     ] {
         let found = controller.expect_restart(SHOP, name, code);
@@ -306,7 +258,7 @@ pub fn never_forced(_: &Cluster) {
         (sentence.contains("not possible now") && sentence.contains("disruption budget")).then_some(())
     });
     controller.stop();
-    for resource in ["deployments", "statefulsets"] {
+    for resource in ["deployments", "statefulsets", "replicasets", "rollouts"] {
         assert_eq!(audit::count(cluster, ACCOUNT, "patch", resource), 0, "{resource}");
     }
     let pods = cluster.get(SHOP, &["pods", "--selector=app=budget"]);
