@@ -1,10 +1,14 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run page page-pictures bench bench-create bench-fleet bench-load bench-scale faults fuzz lint simulation generate
+.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures bench bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate release release-test
 
 # What `tests/control-plane/build` has to build for the end-to-end tests, and for the chart's installation.
 E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok
+TELEMETRY_TOOLS = etcd kube-apiserver kube-controller-manager kubectl collector
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
+
+# Where `make release` puts what it makes.
+OUT = dist/release
 
 # What the program in the image is built for: the machine's own processor, or
 # aarch64-unknown-linux-musl beside x86_64-unknown-linux-musl, given the tools.
@@ -46,6 +50,13 @@ e2e-run:
 	home=$$(tests/run/prepare) && if [ -n "$$home" ]; then $(MAKE) binary && \
 	OTEL_WEBHOOK_RUN=$$home cargo test --test run -- $(CASE); fi
 
+# Telemetry of injected pods in real containers, by real agents to a real Collector: needs Go, Debian's packages and
+# root. Where podman cannot be had this fails, unless OTEL_WEBHOOK_ALLOW_NO_PODMAN is set.
+e2e-telemetry:
+	home=$$(tests/telemetry/prepare) && if [ -n "$$home" ]; then \
+	control_plane=$$(tests/control-plane/build $(TELEMETRY_TOOLS)) && \
+	OTEL_WEBHOOK_RUN=$$home OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test telemetry -- $(CASE); fi
+
 # The status page in a headless Chromium, of Debian's packages, which are unpacked without root.
 # Where they cannot be had this fails, unless OTEL_WEBHOOK_ALLOW_NO_CHROMIUM is set.
 page:
@@ -70,9 +81,10 @@ bench:
 # The whole server under load, as it is in the image. Wants two cores and
 # nothing else on them. OTHER is the path of another program, such as that of
 # an earlier commit: then the two are compared, and nothing else is measured.
+# ONLY=opt-in measures only Instrumentations that opt pods in, many against one.
 bench-load:
 	rustup target add $(TARGET)
-	$(if $(OTHER),OTEL_WEBHOOK_BENCH_OTHER=$(OTHER)) cargo bench --bench load --target $(TARGET)
+	$(if $(ONLY),OTEL_WEBHOOK_BENCH_ONLY=$(ONLY)) $(if $(OTHER),OTEL_WEBHOOK_BENCH_OTHER=$(OTHER)) cargo bench --bench load --target $(TARGET)
 
 # What the creation of a pod takes on a real API server: without a webhook, with one that allows
 # everything, and with ours. ROUNDS are the turns of each, 20 where it is not set.
@@ -113,7 +125,7 @@ fuzz:
 lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test compare --test e2e --test faults --test install --test page --test run --bench create --bench fleet --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test compare --test e2e --test faults --test fips --test install --test page --test run --test telemetry --bench create --bench fleet --bench load --bench scale -- -D warnings
 
 # A million steps of the simulation of restarts, with crashes, overlapping leaders and late views: about three minutes.
 simulation:
@@ -122,3 +134,23 @@ simulation:
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:
 	charts/generate
+
+# Everything that a release of VERSION consists of, in OUT, from the commit that is checked out: needs Go, jq and
+# Python's pip. KEY, a private key of cosign, signs it.
+release:
+	release/build "$(VERSION)" "$(OUT)"
+	$(if $(KEY),KEY="$(KEY)" release/sign "$(OUT)")
+
+# Two builds are the same bytes, and what they hold can be verified, run, installed and upgraded to. RELEASE is an
+# output of `make release` to try in place of two new ones. Takes the time of two releases; needs root, for podman.
+release-test:
+	release/test $(RELEASE)
+
+# The program with AWS-LC in FIPS mode (docs/fips.md): needs cmake, and some minutes to build AWS-LC.
+fips:
+	release/fips
+
+# The workflows of GitHub and the scripts of releases.
+lint-workflows:
+	tools=$$(release/tools actionlint zizmor) && \
+	"$$tools/actionlint" .github/workflows/*.yaml && "$$tools/zizmor" --quiet --offline --persona pedantic .github

@@ -62,7 +62,7 @@ fn main() {
 }
 
 /// Cases of which one has to cost about as many times more than another as it is larger.
-const RATIOS: [(&str, &str, &str, &str); 5] = [
+const RATIOS: [(&str, &str, &str, &str); 6] = [
     (
         "10,000 Instrumentations against 1, by name",
         "≤ 1.1",
@@ -80,6 +80,12 @@ const RATIOS: [(&str, &str, &str, &str); 5] = [
         "≤ 1.1",
         "Instrumentations, one a namespace: 10000",
         "Instrumentations, one a namespace: 1",
+    ),
+    (
+        "10,000 Instrumentations that opt in against 1",
+        "≤ 1.1",
+        "Instrumentations, opting in: 10000",
+        "Instrumentations, opting in: 1",
     ),
     (
         "100 containers against 50, one injected",

@@ -9,6 +9,7 @@
 
 mod answering;
 mod instrumentation;
+mod opt_in;
 mod pod;
 mod undecided;
 mod workload;

@@ -18,6 +18,7 @@ mod failure;
 mod flags;
 mod inject;
 mod limits;
+mod man;
 mod names;
 mod objects;
 mod output;
@@ -29,6 +30,7 @@ mod status;
 mod stream;
 mod tls;
 mod validate;
+mod version;
 mod workload;
 
 use std::{
@@ -91,11 +93,16 @@ enum Command {
     /// Create a CA and a serving certificate as files
     #[command(after_help = certs::EXAMPLES)]
     Certs(certs::CertsArgs),
+    /// Print the version, what it was built from and for, and the default images
+    #[command(after_help = version::EXAMPLES)]
+    Version(version::VersionArgs),
     /// Print a shell completion script
     Completions {
         /// Shell to complete for
         shell: clap_complete::Shell,
     },
+    /// Write the man pages into a directory
+    ManPages(man::ManArgs),
 }
 
 /// Runs the program.
@@ -124,6 +131,8 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Rbac(args) => rbac::run(args),
         Command::Check(args) => check::run(args),
         Command::Status(args) => status::run(args),
+        Command::Version(args) => version::run(args),
+        Command::ManPages(args) => man::run(args, Cli::command()),
         Command::Crd { output } => {
             let text = match output {
                 Format::Yaml => crd_yaml(),

@@ -14,13 +14,16 @@
 
 mod events;
 mod heads;
+mod interest;
 mod pods;
 mod raw;
+mod reduced;
 mod restarts;
 mod selection;
 mod status;
 mod statuses;
 mod unwatched;
+mod watches;
 mod workloads;
 
 use std::{
@@ -199,7 +202,7 @@ impl Leading {
     /// Counts if something has changed, and writes what is due.
     async fn tell(&mut self, controller: &Controller, snapshot: &Arc<Snapshot>) {
         if !Arc::ptr_eq(&self.snapshot, snapshot) {
-            self.pods.follow_namespaces(&snapshot.catalogue);
+            self.pods.follow_namespaces(&controller.around(snapshot));
             self.snapshot = Arc::clone(snapshot);
             self.is_dirty = true;
         }
@@ -217,7 +220,7 @@ impl Leading {
         if self.is_dirty && is_due {
             (self.is_dirty, self.last_count) = (false, Instant::now());
             let Counted { mut report, pods } = self.count(controller, snapshot);
-            self.counted = pods;
+            self.counted = if self.restarts.is_some() { pods } else { Vec::new() };
             controller.metrics.fleet.set(&report);
             if let Some(restarts) = &self.restarts {
                 restarts.tell(&mut report);

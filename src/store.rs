@@ -8,6 +8,7 @@ mod budget;
 pub mod cluster;
 pub mod dir;
 mod limits;
+mod nodes;
 pub mod owners;
 pub mod watch;
 
@@ -22,7 +23,7 @@ use owners::OwnerBook;
 use crate::{manifest, telemetry::Metrics};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{
-    catalogue::{Catalogue, Namespace, Stored},
+    catalogue::{Catalogue, Namespace, NamespaceLabels, Stored},
     compiled::Shared,
     limits::SharedItems,
     object::{self, Kind, kind_of},
@@ -59,6 +60,8 @@ pub struct Writer {
     shared_items: SharedItems,
     working: Snapshot,
     budget: Budget,
+    /// Whether labels of namespaces can be selected.
+    with_labels: bool,
     metrics: Option<Arc<Metrics>>,
 }
 
@@ -72,6 +75,7 @@ impl Writer {
             shared_items: SharedItems::default(),
             working: Snapshot::default(),
             budget: Budget::default(),
+            with_labels: true,
             metrics: None,
         }
     }
@@ -80,6 +84,13 @@ impl Writer {
     #[must_use]
     pub fn with_size_limits(self, limits: SizeLimits) -> Self {
         Self { budget: Budget::new(limits), ..self }
+    }
+
+    /// Sets whether the labels of namespaces are stored. Only the Instrumentations in the namespace of the default one
+    /// select them.
+    #[must_use]
+    pub fn with_labels(self, with_labels: bool) -> Self {
+        Self { with_labels, ..self }
     }
 
     /// Counts the published objects in the metrics.
@@ -105,6 +116,7 @@ impl Writer {
             Kind::Limit(kind) => {
                 self.put_limit(kind, object);
             }
+            Kind::Node => self.put_node_of_file(object),
         }
         true
     }
@@ -197,7 +209,10 @@ impl Writer {
     }
 
     fn put_namespace(&mut self, object: &Value) {
-        let (name, read) = object::namespace(object);
+        let (name, mut read) = object::namespace(object);
+        if !self.with_labels {
+            read.labels = NamespaceLabels::default();
+        }
         self.edit(&name, |known| {
             known.take(&read);
         });

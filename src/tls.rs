@@ -29,8 +29,8 @@ pub use self_signed::SelfSigned;
 
 use std::sync::Arc;
 
+use otel_webhook_managed_certs::library;
 use rustls::ServerConfig;
-use rustls::crypto::ring;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
@@ -39,16 +39,16 @@ use rustls::version::{TLS12, TLS13};
 /// surface. See docs/adr/0008-http-1-and-long-idle-timeouts.md.
 const ALPN: &[u8] = b"http/1.1";
 
-/// Returns a configuration of TLS 1.2 and 1.3 with ring, without client certificates. The handshake rejects clients
+/// Returns a configuration of TLS 1.2 and 1.3, without client certificates. The handshake rejects clients
 /// that do not support HTTP/1.1.
 ///
 /// Sessions are resumed by tickets, so that the server keeps no state for them.
 ///
 /// # Errors
-/// If ring cannot generate keys for tickets, because the system has no randomness.
+/// If the library cannot generate keys for tickets, because the system has no randomness.
 pub fn server_config(resolver: Arc<dyn ResolvesServerCert>) -> Result<ServerConfig, rustls::Error> {
     let mut config = config(resolver, WebPkiClientVerifier::no_client_auth())?;
-    config.ticketer = ring::Ticketer::new()?;
+    config.ticketer = library::Ticketer::new()?;
     Ok(config)
 }
 
@@ -58,7 +58,7 @@ pub fn server_config(resolver: Arc<dyn ResolvesServerCert>) -> Result<ServerConf
 /// expired, or the CA may have changed.
 ///
 /// # Errors
-/// None with ring.
+/// If the library speaks neither.
 pub fn mutual_config(
     resolver: Arc<dyn ResolvesServerCert>,
     clients: Arc<CurrentClients>,
@@ -73,11 +73,13 @@ fn config(
     resolver: Arc<dyn ResolvesServerCert>,
     clients: Arc<dyn ClientCertVerifier>,
 ) -> Result<ServerConfig, rustls::Error> {
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(library::default_provider()))
         .with_protocol_versions(&[&TLS13, &TLS12])?
         .with_client_cert_verifier(clients)
         .with_cert_resolver(resolver);
     config.alpn_protocols = vec![ALPN.to_vec()];
+    // What rustls itself checks of suites, groups and protocol versions.
+    assert!(config.fips() || cfg!(not(feature = "fips")), "a program for FIPS serves by nothing else");
     Ok(config)
 }
 

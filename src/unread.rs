@@ -79,8 +79,17 @@ impl fmt::Display for Unsure {
 }
 
 impl Unread {
-    /// Returns what could opt in the pods of a namespace and is not readable.
-    pub fn annotations(&self, namespace: &str) -> Option<Missing> {
+    /// Returns what could opt in the pods of a namespace and is not readable: its annotations and labels, or the
+    /// selectors of Instrumentations.
+    pub fn opt_ins(&self, namespace: &str) -> Option<Missing> {
+        let selecting = || {
+            let default = self.default.as_ref().map(|default| &*default.namespace);
+            [Some(namespace), default].into_iter().flatten().find_map(|namespace| self.unlisted(namespace))
+        };
+        self.annotations(namespace).or_else(selecting)
+    }
+
+    fn annotations(&self, namespace: &str) -> Option<Missing> {
         self.namespaces.then(|| Missing::Namespace(namespace.to_owned()))
     }
 
@@ -127,6 +136,7 @@ impl Unread {
                 self.unlisted(namespace).or_else(|| self.unread_flags())
             }
             Reason::LanguageDisabled { .. }
+            | Reason::NamespaceSelectorDenied { .. }
             | Reason::CrossNamespaceDenied { .. }
             | Reason::PrivilegedInitContainer { .. } => self.unread_flags(),
             // The default is used only where the namespace has none of its own.
@@ -162,6 +172,8 @@ fn is_settled(reason: &Reason) -> bool {
             | Reason::NoInstrumentation { .. }
             | Reason::NoneSelectsPod { .. }
             | Reason::AmbiguousInstrumentation { .. }
+            | Reason::AmbiguousOptIn { .. }
+            | Reason::NamespaceSelectorDenied { .. }
             | Reason::InstrumentationNotFound { .. }
             | Reason::InstrumentationNotGranted { .. }
             | Reason::CrossNamespaceDenied { .. }
@@ -207,6 +219,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_listed_could_opt_in() {
+        let default = Some(ObjectName { namespace: "infra".into(), name: "a".into() });
+        let (shop, with_default) = (only_shop(), Unread { default, ..only_shop() });
+        assert_eq!(shop.opt_ins("shop"), None);
+        assert_eq!(shop.opt_ins("other"), Some(Missing::Instrumentations("other".to_owned())));
+        assert_eq!(with_default.opt_ins("shop"), Some(Missing::Instrumentations("infra".to_owned())));
+        assert_eq!(Unread { listed: None, ..with_default }.opt_ins("shop"), None);
+        let unread = Unread { namespaces: true, ..only_shop() };
+        assert_eq!(unread.opt_ins("shop"), Some(Missing::Namespace("shop".to_owned())));
+    }
+
+    #[test]
     fn an_instrumentation_of_an_unreadable_namespace_is_not_called_missing() {
         let findings = [finding("java", not_found("ta")), finding("go", not_found("shop"))];
         let said = unknown(&only_shop(), &findings);
@@ -245,7 +269,7 @@ mod tests {
 
     #[test]
     fn one_unknown_language_leaves_only_settled_results_of_the_others() {
-        let annotation = Annotation { key: "inject-python", of_namespace: false };
+        let annotation = Annotation { key: "inject-python", of_namespace: false, is_label: false };
         let container = Unknown::One("ap".to_owned());
         let findings = [
             finding("java", not_found("ta")),
@@ -262,7 +286,7 @@ mod tests {
     #[test]
     fn without_the_annotations_of_the_namespace_only_the_pods_own_results_are_certain() {
         let unread = Unread { namespaces: true, ..Unread::default() };
-        let own = Annotation { key: "inject-python", of_namespace: false };
+        let own = Annotation { key: "inject-python", of_namespace: false, is_label: false };
         let findings =
             [finding("java", Reason::Injected), finding("python", Reason::SwitchedOff { annotation: own })];
         let (certain, unsure) = unread.divide("shop", findings.to_vec());

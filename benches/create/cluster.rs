@@ -8,7 +8,7 @@ use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_inject::Outcome;
 use otel_webhook_testkit::{
-    cluster::control_plane::{ControlPlane, free_ports},
+    cluster::{control_plane::ControlPlane, ports::free_ports},
     known::Known,
     load::{
         material,

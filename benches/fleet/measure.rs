@@ -10,7 +10,7 @@ use std::{
 };
 
 use otel_webhook_testkit::{
-    cluster::control_plane::{ControlPlane, free_ports},
+    cluster::{control_plane::ControlPlane, ports::free_ports},
     load::{
         figures::Figures,
         process::{self, Memory},

@@ -39,6 +39,11 @@ fn main() -> io::Result<()> {
         figures.finish("against", Path::new(env!("CARGO_TARGET_TMPDIR")));
         return Ok(());
     }
+    if env::var("OTEL_WEBHOOK_BENCH_ONLY").is_ok_and(|only| only == "opt-in") {
+        measure::opted_in(&mut figures)?;
+        figures.finish("opt-in", Path::new(env!("CARGO_TARGET_TMPDIR")));
+        return Ok(());
+    }
     measure::all(&mut figures)?;
     figures.finish("load", Path::new(env!("CARGO_TARGET_TMPDIR")));
     Ok(())

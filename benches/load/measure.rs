@@ -133,6 +133,7 @@ pub fn all(figures: &mut Figures) -> io::Result<()> {
     connect(figures, &one)?;
     let many = product(&scratch.path().join("many"), &many_instrumentations())?;
     compare(figures, "10,000 Instrumentations against 1", "≤ 1.1", [(&one, &body), (&many, &body)])?;
+    opted_in(figures)?;
     limited(figures, scratch.path(), &body)?;
     let [half, whole] = [50, 100].map(|containers| [bytes(&material::of_containers(containers, containers))]);
     compare(figures, "100 injected containers against 50", "≤ 2.1", [(&one, &half), (&one, &whole)])?;
@@ -161,6 +162,20 @@ pub fn against(figures: &mut Figures, other: &str) -> io::Result<()> {
         figures.add(name, "MB", "", &[server.memory().resident]);
     }
     compare(figures, "this program against the empty handler", "≤ 3.5", [(&empty, &body), (&this, &body)])
+}
+
+/// A pod that the selector of one Instrumentation opts in, and of a thousand others none.
+pub fn opted_in(figures: &mut Figures) -> io::Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let body = [bytes(&material::silent())];
+    let one = product(&scratch.path().join("one"), &material::opting_in(1))?;
+    let many = product(&scratch.path().join("many"), &material::opting_in(1_000))?;
+    for server in [&one, &many] {
+        let answer = String::from_utf8_lossy(&Sender::new(server.address, 1, &body)?.ask()?).into_owned();
+        assert!(answer.contains("\"patchType\":\"JSONPatch\""), "the review is injected: {answer}");
+    }
+    let name = "1,000 Instrumentations that opt in against 1";
+    compare(figures, name, "≤ 1.1", [(&one, &body), (&many, &body)])
 }
 
 /// From the start of the process to the answer of its first review, handshake included.

@@ -21,6 +21,7 @@ pub struct Admission {
     pub(super) metrics: Arc<Metrics>,
     pub(super) images: DefaultImages,
     pub(super) preview_warnings: bool,
+    pub(super) only_annotated: bool,
 }
 
 impl Admission {
@@ -31,7 +32,15 @@ impl Admission {
         cluster: Option<ClusterLookup>,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { store, settings, cluster, metrics, images: DefaultImages::default(), preview_warnings: false }
+        Self {
+            store,
+            settings,
+            cluster,
+            metrics,
+            images: DefaultImages::default(),
+            preview_warnings: false,
+            only_annotated: false,
+        }
     }
 
     /// Sets the images for Instrumentations that specify none.
@@ -44,6 +53,12 @@ impl Admission {
     #[must_use]
     pub fn with_preview_warnings(self, preview_warnings: bool) -> Self {
         Self { preview_warnings, ..self }
+    }
+
+    /// Sets whether the webhook is registered only for pods that opt in themselves.
+    #[must_use]
+    pub fn with_only_annotated(self, only_annotated: bool) -> Self {
+        Self { only_annotated, ..self }
     }
 
     /// Adds a namespace that the watch has not received yet: the first pods are often created right after it.

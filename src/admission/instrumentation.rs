@@ -8,7 +8,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::answering::Admission;
+use super::{answering::Admission, opt_in};
 use otel_webhook_api as api;
 use otel_webhook_api::{
     InstrumentationSpec,
@@ -53,7 +53,10 @@ impl Admission {
         let Some(change) = change else { return Ok(AdmissionResponse::allowed(&uid, None).write()) };
         let Change { namespace, name, new, old } = change;
         let catalogue = &self.store.snapshot().catalogue;
-        let verdict = validate(&new, old.as_ref(), &namespace, catalogue, &self.images, &self.settings);
+        let mut verdict = validate(&new, old.as_ref(), &namespace, catalogue, &self.images, &self.settings);
+        if new["metadata"]["deletionTimestamp"].is_null() {
+            opt_in::warn(&mut verdict, &new, old.as_ref(), &namespace, self.only_annotated);
+        }
         let answer = if verdict.is_allowed() {
             AdmissionResponse::allowed(&uid, None)
         } else {
@@ -106,6 +109,7 @@ pub fn validate(
     // An Instrumentation that is invalid or being deleted cannot tie with others.
     let is_deleted = !new["metadata"]["deletionTimestamp"].is_null();
     if !is_deleted {
+        check_namespaces(&mut verdict, new, old, namespace, settings);
         validation::check_images(&mut verdict, new, images);
         validation::warn_of_sizes(&mut verdict, &new["spec"], &settings.sizes);
         // Other tools may use it.
@@ -134,4 +138,24 @@ pub fn validate(
         }
     }
     verdict
+}
+
+/// Rejects a selector of namespaces where it has no effect.
+fn check_namespaces(
+    verdict: &mut Verdict,
+    new: &Value,
+    old: Option<&Value>,
+    namespace: &str,
+    settings: &Settings,
+) {
+    let default = settings.default_instrumentation.as_ref().map(|default| &*default.namespace);
+    let check = |object: &Value| {
+        let mut place = Verdict::default();
+        validation::check_namespaces(&mut place, object, namespace, default);
+        place
+    };
+    let mut place = check(new);
+    place.forgive(old.map(|old| check(old).errors).unwrap_or_default());
+    verdict.errors.extend(place.errors);
+    verdict.warnings.extend(place.warnings);
 }

@@ -18,6 +18,8 @@ mod certificate;
 mod controller;
 mod crd;
 mod differences;
+mod exporter;
+mod files;
 mod fix;
 mod gather;
 mod injectors;
@@ -32,10 +34,11 @@ mod service;
 mod settings;
 mod survey;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{borrow::Cow, path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::{
     cluster::{
@@ -47,13 +50,17 @@ use super::{
     failure::Failure,
     flags::InjectionFlags,
     output::ReportFlags,
+    stream::FileFlags,
 };
+use crate::manifest;
+use otel_webhook_inject::object;
 use result::{CheckResult, Level};
 use review::ReviewUrl;
 use settings::assumed;
 
 /// Flags of `check`.
 #[derive(Debug, Args)]
+#[command(mut_arg("filename", |file| file.required(false).requires("preview").help(FILE_HELP).long_help(None)))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct CheckArgs {
     /// List every running workload with what is injected into its pods now, what would be injected into new pods,
@@ -85,6 +92,9 @@ pub struct CheckArgs {
     /// Check only the workloads of this namespace
     #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster")]
     namespace: Option<String>,
+
+    #[command(flatten)]
+    files: FileFlags,
 
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -130,6 +140,10 @@ pub struct CheckArgs {
     injection: InjectionFlags,
 }
 
+/// The help of the files, which differs from that of other subcommands.
+const FILE_HELP: &str = "File of YAML or JSON documents, or \"-\" for standard input; may be repeated: preview as if its \
+                         Instrumentations were stored";
+
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
 Examples:
@@ -137,6 +151,8 @@ Examples:
     otel-webhook check
   Preview what would change for the pods of a namespace, before a migration:
     otel-webhook check --preview -n shop
+  Preview what an Instrumentation would inject by its selector, before it is stored:
+    otel-webhook check --preview -n shop -f instrumentation.yaml
   Preview it before the webhook is installed, with its future flags:
     otel-webhook check --preview --languages java,nodejs
   Print the commands that restart what runs without the present agents, one rollout after another:
@@ -165,9 +181,11 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         let results = review::review(url, args.ca.as_deref(), client, patience).await?;
         return report(args, &results);
     }
+    let ahead = args.instrumentations()?;
     let cluster = ClusterReader::connect(&args.cluster).await?;
     let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
-    let flags = facts.flags(&args.injection, args.own_flags);
+    let mut flags = facts.flags(&args.injection, args.own_flags);
+    flags.ahead = ahead;
     let mut survey = survey::take(&cluster, args.namespace.as_deref(), flags).await;
     survey.is_registration_unread = !facts.is_registration_told;
     if let Some(name) = args.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
@@ -188,6 +206,7 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     }
     results.push(args.settings(&facts));
     results.extend(requests::results(&survey, &facts.registration));
+    results.extend(exporter::results(&cluster, &survey).await);
     results.extend(facts.not_told.iter().chain(&survey.not_told).map(NotTold::result));
     if args.fix_commands {
         return fix::write(&results, &args.cluster, args.report);
@@ -215,6 +234,25 @@ async fn of_controller(cluster: &ClusterReader, facts: &Facts) -> Vec<CheckResul
 }
 
 impl CheckArgs {
+    /// Returns the Instrumentations of the files.
+    ///
+    /// # Errors
+    /// If a file cannot be read.
+    fn instrumentations(&self) -> Result<Vec<Value>, Failure> {
+        let streams = self.files.read()?;
+        let namespace = self.namespace.as_deref().unwrap_or("default");
+        let mut found = Vec::new();
+        for document in streams.documents()? {
+            let objects = match manifest::items(&document.value) {
+                Some(items) => items.map(Cow::into_owned).collect(),
+                None => vec![document.value.clone()],
+            };
+            let objects = objects.iter().map(|object| object::located(object, namespace).into_owned());
+            found.extend(objects.filter(|one| object::kind_of(one) == Some(object::Kind::Instrumentation)));
+        }
+        Ok(found)
+    }
+
     /// Returns the results about the installation itself.
     async fn of_installation(&self, cluster: &ClusterReader, facts: &Facts) -> Vec<CheckResult> {
         let mut results = match gather::crd(cluster).await {
@@ -240,7 +278,8 @@ impl CheckArgs {
             return vec![permissions::no_account()];
         };
         let flags = facts.running.as_ref().and_then(|running| running.flags.as_ref().ok());
-        let needs = permissions::needs(flags.and_then(|flags| flags.managed.as_ref()));
+        let watches_nodes = flags.is_some_and(|flags| flags.injection.watches_nodes());
+        let needs = permissions::needs(flags.and_then(|flags| flags.managed.as_ref()), watches_nodes);
         permissions::results(account, &gather::answers(cluster, account, needs).await)
     }
 

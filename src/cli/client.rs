@@ -11,7 +11,7 @@ use hyper_util::rt::TokioIo;
 use rustls::{
     ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
+    crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime},
     sign::SingleCertAndKey,
 };
@@ -19,7 +19,7 @@ use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use otel_webhook_managed_certs::certificate::ServingCertificate;
+use otel_webhook_managed_certs::{certificate::ServingCertificate, library};
 
 /// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,11 +137,11 @@ impl fmt::Display for Target {
 }
 
 fn config(client: Option<ServingCertificate>) -> ClientConfig {
-    let provider = Arc::new(ring::default_provider());
+    let provider = Arc::new(library::default_provider());
     let verifier = Arc::new(TakesAll(Arc::clone(&provider)));
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .expect("ring speaks TLS 1.2 and 1.3")
+        .expect("the library speaks TLS 1.2 and 1.3")
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();

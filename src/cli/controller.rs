@@ -152,7 +152,8 @@ fn page_address(text: &str) -> Result<PageAddress, String> {
 pub fn run(flags: &ControllerFlags) -> Result<ExitCode, Failure> {
     let logging = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
     log_panics();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    // One, since the allocator gives back little of what one thread has allocated and another one frees.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(Failure::failed)?;
     let ended = runtime.block_on(control(flags, &logging));
     runtime.shutdown_background();
@@ -172,7 +173,9 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     let admin = Listening::bind("admin", flags.admin_listen).map_err(Failure::failed)?;
     let (mut background, mut ports) = (Parts::default(), Parts::default());
     let router = admin_router(Arc::clone(&health), Arc::clone(&metrics));
-    ports.spawn("the admin port", admin.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO));
+    let served = admin.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO);
+    // It answers while all pods are counted, too.
+    ports.spawn_thread("the admin port", served).map_err(Failure::failed)?;
 
     let report = Arc::new(ArcSwapOption::empty());
     if let PageAddress(Some(address)) = flags.page_listen {
@@ -201,8 +204,9 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     }
     let (ready, is_ready) = watch::channel(false);
     let on_ready = move || note_ready(&listed, &ready);
-    background
-        .spawn("the store", store::watch::follow(client.clone(), controller.scope.clone(), writer, on_ready));
+    // What it counts does not depend on the delivery.
+    let sources = store::watch::Sources { scope: controller.scope.clone(), nodes: false };
+    background.spawn("the store", store::watch::follow(client.clone(), sources, writer, on_ready));
     let lease = flags.lease(client).await?;
     background
         .spawn("the controller", lead(controller, lease, flags.lease.clone(), is_ready, shutdown.stopping()));

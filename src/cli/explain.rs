@@ -15,7 +15,7 @@ use super::{
     failure::Failure,
     flags::InjectionFlags,
     output::ReportFlags,
-    stream::{Review, StreamFlags, World},
+    stream::{FileFlags, Review, StreamFlags, Streams, World},
     workload,
 };
 use line::Line;
@@ -67,6 +67,11 @@ pub struct ExplainArgs {
     #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
     own_flags: bool,
 
+    /// File of YAML or JSON documents with the nodes, such as the output of `kubectl get nodes -o yaml`, for the
+    /// delivery "auto" with -f
+    #[arg(long, value_name = "FILE|-", requires = "filename", help_heading = "Input")]
+    nodes: Option<String>,
+
     #[command(flatten)]
     injection: InjectionFlags,
 }
@@ -89,6 +94,8 @@ Examples:
     otel-webhook explain -l app=order -n shop -o json
   Show why a Deployment of a file is not injected:
     otel-webhook explain -f app.yaml --source instrumentations/
+  Show which agents would be mounted in a cluster with these nodes:
+    otel-webhook explain -f app.yaml --source instrumentations/ --delivery auto --nodes nodes.yaml
   For the pods of a namespace, without access of otel-webhook to the cluster:
     kubectl get pod,replicaset,instrumentation -n shop -o yaml | otel-webhook explain -f - -n shop
 
@@ -107,7 +114,9 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     }
     let streams = args.input.files.read()?;
     let mut documents = streams.documents()?;
-    let world = World::new(&args.input, &args.injection, &documents)?;
+    let of_nodes = args.nodes.as_deref().map(|file| FileFlags::one(file).read()).transpose()?;
+    let nodes = of_nodes.as_ref().map(Streams::documents).transpose()?.unwrap_or_default();
+    let world = World::new(&args.input, &args.injection, documents.iter().chain(&nodes))?;
     let reviews: Vec<Review> = documents.iter_mut().flat_map(|document| world.inject(document)).collect();
     let mut namespaces = Vec::new();
     for document in &mut documents {

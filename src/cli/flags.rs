@@ -6,13 +6,14 @@ use clap::{ArgAction, Args, ValueEnum};
 
 use crate::store::Writer;
 use otel_webhook_api::{
+    Delivery,
     defaults::{DefaultImages, LANGUAGES},
     quantity::Quantity,
     sizes::AgentSizes,
 };
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{
-    Settings, helpers::Helpers, language::LanguageSet, reason::ObjectName, size::SizeLimits,
+    Settings, cluster::Version, helpers::Helpers, language::LanguageSet, reason::ObjectName, size::SizeLimits,
 };
 
 /// The value of `--source` for a cluster instead of a directory.
@@ -42,6 +43,25 @@ pub struct InjectionFlags {
     /// with the operator, unless a LimitRange or a ResourceQuota would then reject the pod
     #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Neutral)]
     pub init_resources: InitResources,
+
+    /// How agents get into pods if neither the annotation otel-webhook/delivery of the pod or its namespace nor the
+    /// Instrumentation says: "initContainer" copies them, as the operator does; "imageVolume" mounts their images;
+    /// "auto" mounts them where every node that the pod may run on can, and copies them elsewhere
+    #[arg(long, env = "OTEL_WEBHOOK_DELIVERY", value_name = "DELIVERY", default_value_t = Delivery::InitContainer,
+        value_parser = delivery)]
+    pub delivery: Delivery,
+
+    /// Watch nodes, for deliveries of "auto" of annotations and Instrumentations; implied by --delivery=auto. Needs the
+    /// role of "otel-webhook rbac --watch-nodes". Without it, "auto" of those means init containers
+    #[arg(long, env = "OTEL_WEBHOOK_WATCH_NODES")]
+    watch_nodes: bool,
+
+    /// Least version of API server and kubelets for which "auto" mounts images, 1.36 or 1.35: since 1.36 image volumes
+    /// cannot be disabled; with their feature gate off, an API server of 1.35 drops the volumes, and pods run without
+    /// agents
+    #[arg(long, env = "OTEL_WEBHOOK_IMAGE_VOLUMES_FROM", value_name = "VERSION", default_value_t = Version::new(1, 36),
+        value_parser = image_volumes_from)]
+    image_volumes_from: Version,
 
     /// Instrumentation for pods that opt in with "true" in a namespace without Instrumentations
     #[arg(long, env = "OTEL_WEBHOOK_DEFAULT_INSTRUMENTATION", value_name = "NAMESPACE/NAME",
@@ -150,6 +170,8 @@ impl InjectionFlags {
                 InitResources::Neutral => inject::InitResources::Neutral,
                 InitResources::Exact => inject::InitResources::Exact,
             },
+            delivery: self.delivery,
+            image_volumes_from: self.image_volumes_from,
             default_instrumentation: self.default_instrumentation.clone(),
             cross_namespace: match self.cross_namespace {
                 CrossNamespace::Allow => inject::CrossNamespace::Allow,
@@ -170,6 +192,11 @@ impl InjectionFlags {
         }
     }
 
+    /// Returns whether the webhook watches nodes.
+    pub fn watches_nodes(&self) -> bool {
+        self.watch_nodes || self.delivery == Delivery::Auto
+    }
+
     /// Returns the images for Instrumentations that specify none.
     pub fn images(&self) -> DefaultImages {
         self.images.images()
@@ -177,7 +204,10 @@ impl InjectionFlags {
 
     /// Returns an empty store with these flags.
     pub fn writer(&self) -> Writer {
-        Writer::new(self.images()).with_size_limits(self.settings().size_limits)
+        let settings = self.settings();
+        Writer::new(self.images())
+            .with_size_limits(settings.size_limits)
+            .with_labels(settings.default_instrumentation.is_some())
     }
 }
 
@@ -186,6 +216,18 @@ impl ImageFlags {
     pub fn images(&self) -> DefaultImages {
         let overrides: BTreeMap<_, _> = self.default_image.iter().cloned().collect();
         DefaultImages { overrides, registry: self.image_registry.clone() }
+    }
+}
+
+fn delivery(text: &str) -> Result<Delivery, String> {
+    Delivery::parse(text).ok_or_else(|| format!("expected one of: {}", Delivery::NAMES.join(", ")))
+}
+
+fn image_volumes_from(text: &str) -> Result<Version, String> {
+    match text {
+        "1.35" => Ok(Version::new(1, 35)),
+        "1.36" => Ok(Version::new(1, 36)),
+        _ => Err("expected 1.36 or 1.35".to_owned()),
     }
 }
 

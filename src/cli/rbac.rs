@@ -38,6 +38,10 @@ pub struct RbacArgs {
         requires = "webhook_configuration")]
     tls_managed: Option<String>,
 
+    /// Print the role of `serve --watch-nodes` and `serve --delivery=auto` as well
+    #[arg(long, env = "OTEL_WEBHOOK_WATCH_NODES")]
+    watch_nodes: bool,
+
     /// Webhook configurations of `serve --webhook-configuration`
     #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',',
         requires = "tls_managed", value_parser = dns_name)]
@@ -77,6 +81,8 @@ pub struct RbacArgs {
 enum Rules {
     /// Of the cluster role, in every certificate mode
     Cluster,
+    /// Of the additional cluster role for `--watch-nodes`
+    Nodes,
     /// Of the additional cluster role for managed certificates
     ManagedCluster,
     /// Of the Role for managed certificates, in the webhook's namespace
@@ -126,6 +132,7 @@ impl RbacArgs {
     fn list(&self, rules: Rules) -> Value {
         let mut list = match rules {
             Rules::Cluster => merged(watch::rules().into_iter().chain(cluster::rules())),
+            Rules::Nodes => watch::node_rules().into(),
             Rules::ManagedCluster => managed::cluster_rules().into(),
             Rules::ManagedNamespace => managed::namespace_rules().into(),
             Rules::Controller => merged(watch::rules().into_iter().chain(controller::rules())),
@@ -151,6 +158,10 @@ impl RbacArgs {
         let (account, namespace) = (&self.name, &self.namespace);
         let mut documents = vec![self.account(account)];
         documents.extend(self.role(account, account, None, &self.list(Rules::Cluster)));
+        if self.watch_nodes {
+            let name = format!("{account}-nodes");
+            documents.extend(self.role(account, &name, None, &self.list(Rules::Nodes)));
+        }
         if self.tls_managed.is_some() {
             let name = format!("{account}-certificates");
             documents.extend(self.role(account, &name, None, &self.list(Rules::ManagedCluster)));

@@ -100,6 +100,11 @@ pub struct ServeFlags {
     #[arg(long, env = "OTEL_WEBHOOK_PREVIEW_WARNINGS", help_heading = "Server")]
     preview_warnings: bool,
 
+    /// Warn that Instrumentations with spec.inject have no effect: the webhook is registered only for pods with an
+    /// annotation or a label of their own
+    #[arg(long, env = "OTEL_WEBHOOK_ONLY_ANNOTATED_PODS", help_heading = "Server")]
+    only_annotated_pods: bool,
+
     /// Format of log lines
     #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
     log_format: LogFormat,
@@ -161,7 +166,8 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
     let (store, cluster) = running.follow(flags, client, &mut background)?;
     let admission = Admission::new(store, flags.injection.settings(), cluster, Arc::clone(&running.metrics))
         .with_images(flags.injection.images())
-        .with_preview_warnings(flags.preview_warnings);
+        .with_preview_warnings(flags.preview_warnings)
+        .with_only_annotated(flags.only_annotated_pods);
     let bind = |name, address| {
         let listening = Listening::bind(name, address).map_err(Failure::failed)?;
         Ok::<_, Failure>(listening.with_metrics(Arc::clone(&running.metrics)))
@@ -273,7 +279,8 @@ impl Running {
             return Ok((store, None));
         };
         let cluster = ClusterLookup::new(client.clone());
-        background.spawn("the store", watch::follow(client, Scope::Cluster, writer, move || ready(&listed)));
+        let sources = watch::Sources { scope: Scope::Cluster, nodes: flags.injection.watches_nodes() };
+        background.spawn("the store", watch::follow(client, sources, writer, move || ready(&listed)));
         Ok((store, Some(cluster)))
     }
 }

@@ -83,6 +83,11 @@ pub struct Review {
 }
 
 impl FileFlags {
+    /// Returns the flags for one file.
+    pub fn one(file: &str) -> Self {
+        Self { filename: vec![file.to_owned()] }
+    }
+
     /// Reads all streams completely.
     ///
     /// # Errors
@@ -130,10 +135,10 @@ impl World {
     ///
     /// # Errors
     /// If the directory or one of its files cannot be used.
-    pub fn new(
+    pub fn new<'d, 't: 'd>(
         flags: &StreamFlags,
         injection: &InjectionFlags,
-        documents: &[Document<'_>],
+        documents: impl IntoIterator<Item = &'d Document<'t>>,
     ) -> Result<Self, Failure> {
         let mut writer = injection.writer();
         if let Some(source) = &flags.source {

@@ -1,33 +1,24 @@
 //! What is used of Instrumentations and namespaces beside their specification: metadata and status.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap},
-    fmt::Debug,
-};
+use std::collections::{BTreeMap, HashMap};
 
 use futures::{StreamExt, stream::BoxStream};
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
-    Client, Resource,
-    api::{ApiResource, DynamicObject},
-    core::{DynamicResourceScope, PartialObjectMeta},
-    runtime::{WatchStreamExt, watcher, watcher::Event},
+    Client,
+    api::ApiResource,
+    runtime::{watcher, watcher::Event},
 };
-use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::scope::{Events, Patient, Scope, place};
+use super::{
+    reduced::{Head, Metadata},
+    watches,
+};
+use crate::scope::Scope;
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::restart::annotations;
-
-/// An Instrumentation without its specification.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Head {
-    metadata: ObjectMeta,
-    status: Option<Value>,
-}
 
 /// Objects of one kind, by a watch.
 pub struct Watched<K, V> {
@@ -69,7 +60,7 @@ pub struct NamespaceHead {
 pub type Instrumentations = Watched<Head, InstrumentationHead>;
 
 /// The namespaces, by their names.
-pub type Namespaces = Watched<PartialObjectMeta<DynamicObject>, NamespaceHead>;
+pub type Namespaces = Watched<Metadata, NamespaceHead>;
 
 impl<K: Clone + Send + 'static, V: PartialEq> Watched<K, V> {
     /// Returns whether all objects are known.
@@ -123,7 +114,8 @@ impl Instrumentations {
     /// Begins to watch.
     pub fn watch(client: &Client, scope: &Scope) -> Self {
         // Specifications are in the same pages, and may be large.
-        let events = events(client, scope, ApiResource::erase::<Instrumentation>(&()), 50);
+        let config = watcher::Config::default().page_size(50);
+        let events = watches::watch(client, scope, ApiResource::erase::<Instrumentation>(&()), config);
         Self::new(events, "Instrumentation", |head| {
             let ObjectMeta { namespace, name, uid, annotations, creation_timestamp, generation, .. } =
                 head.metadata;
@@ -164,8 +156,9 @@ impl InstrumentationHead {
 impl Namespaces {
     /// Begins to watch.
     pub fn watch(client: &Client, scope: &Scope) -> Self {
-        let events = events(client, scope, ApiResource::erase::<Namespace>(&()), 500);
-        Self::new(events, "Namespace", |namespace: PartialObjectMeta<DynamicObject>| {
+        let config = watcher::Config::default().page_size(500);
+        let events = watches::watch(client, scope, ApiResource::erase::<Namespace>(&()), config);
+        Self::new(events, "Namespace", |namespace: Metadata| {
             let ObjectMeta { name, labels, annotations, .. } = namespace.metadata;
             let consent = annotations.unwrap_or_default().remove(annotations::RESTART);
             Some((name?, NamespaceHead { labels: labels.unwrap_or_default(), consent }))
@@ -187,52 +180,5 @@ impl<K, V> Watched<K, V> {
         reduce: fn(K) -> Option<(String, V)>,
     ) -> Self {
         Self { events, listing: HashMap::new(), objects: HashMap::new(), is_listed: false, kind, reduce }
-    }
-}
-
-/// Watches objects of a kind, which are listed in pages of this size.
-fn events<K>(client: &Client, scope: &Scope, kind: ApiResource, page: u32) -> Events<K>
-where
-    K: Resource<DynamicType = ApiResource, Scope = DynamicResourceScope>,
-    K: Clone + DeserializeOwned + Debug + Send + 'static,
-{
-    let client = client.clone();
-    scope.watch(move |namespace| {
-        let config = watcher::Config::default().page_size(page);
-        let (api, config) = place::<K>(&client, &kind, namespace, config);
-        watcher(api, config).backoff(Patient::default()).boxed()
-    })
-}
-
-impl Resource for Head {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-
-    fn kind(of: &ApiResource) -> Cow<'_, str> {
-        of.kind.as_str().into()
-    }
-
-    fn group(of: &ApiResource) -> Cow<'_, str> {
-        of.group.as_str().into()
-    }
-
-    fn version(of: &ApiResource) -> Cow<'_, str> {
-        of.version.as_str().into()
-    }
-
-    fn api_version(of: &ApiResource) -> Cow<'_, str> {
-        of.api_version.as_str().into()
-    }
-
-    fn plural(of: &ApiResource) -> Cow<'_, str> {
-        of.plural.as_str().into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
     }
 }

@@ -21,20 +21,19 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject},
-    core::PartialObjectMeta,
-    runtime::{WatchStreamExt, watcher, watcher::Event},
+    runtime::{watcher, watcher::Event},
 };
 use serde_json::{Value, value::RawValue};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::raw;
-use crate::scope::{Events, Patient, Scope, place};
-use otel_webhook_fleet::{
-    census::Census,
-    next::{Around, NextPod},
-    pod::RunningPod,
+use super::{
+    interest::{Asking, is_of_interest, opt_ins},
+    raw,
+    reduced::{self, Metadata},
+    watches,
 };
-use otel_webhook_inject::{LABEL, STATUS, catalogue::Catalogue};
+use crate::scope::{Events, Scope};
+use otel_webhook_fleet::{census::Census, next::Around, pod::RunningPod};
 
 /// The field selector of pods that have not ended.
 pub const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
@@ -42,8 +41,8 @@ pub const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
 /// The interval of requests for single pods: 20 each second.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// The number of pods on a page of metadata, of which most is the record of who has set which field.
-const HEADS: u32 = 100;
+/// The number of pods on a page of metadata.
+const HEADS: u32 = 250;
 
 /// How many requests for single pods are in progress at most.
 const AT_ONCE: usize = 10;
@@ -54,11 +53,6 @@ const REST: Duration = Duration::from_secs(10);
 /// If more pods are unread, they are listed.
 const MANY: usize = 50;
 
-/// The annotations of namespaces that opt in, by their names.
-type Asking = HashMap<Box<str>, Annotations>;
-
-type Annotations = Vec<(Box<str>, Box<str>)>;
-
 type Page = Result<Vec<Box<RawValue>>, kube::Error>;
 
 /// The running pods.
@@ -66,10 +60,14 @@ pub struct Pods {
     client: Client,
     scope: Scope,
     census: Census,
-    events: Events<PartialObjectMeta<DynamicObject>>,
+    events: Events<Metadata>,
     /// The UIDs of the pods of a list of metadata in progress, as the census has them.
     seen: Option<HashSet<Arc<str>>>,
     is_listed: bool,
+    /// Whether a list of whole pods was begun since the last list of metadata.
+    is_list_begun: bool,
+    /// Pods that were deleted while whole pods are listed: its pages show them as they were at its beginning.
+    deleted: HashSet<String>,
     /// Pods of the census whose containers are to be read, by their UIDs.
     unread: BTreeSet<Arc<str>>,
     reads: FuturesUnordered<BoxFuture<'static, Read>>,
@@ -78,7 +76,7 @@ pub struct Pods {
     listing: Option<BoxStream<'static, Page>>,
     /// Namespaces to list, since they opt in now.
     namespaces: VecDeque<String>,
-    /// The annotations of namespaces that opt in.
+    /// What opts in the pods of namespaces.
     asking: Asking,
 }
 
@@ -91,12 +89,8 @@ struct Read {
 impl Pods {
     /// Begins to watch.
     pub fn watch(client: &Client, scope: &Scope) -> Self {
-        let own = client.clone();
-        let events = scope.watch(move |namespace| {
-            let config = watcher::Config::default().fields(RUNNING).page_size(HEADS);
-            let (api, config) = place::<PartialObjectMeta<DynamicObject>>(&own, &kind(), namespace, config);
-            watcher(api, config).backoff(Patient::default()).boxed()
-        });
+        let config = watcher::Config::default().fields(RUNNING).page_size(HEADS);
+        let events = watches::watch(client, scope, kind(), config);
         let mut pace = interval(INTERVAL);
         pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
@@ -106,6 +100,8 @@ impl Pods {
             events,
             seen: None,
             is_listed: false,
+            is_list_begun: false,
+            deleted: HashSet::new(),
             unread: BTreeSet::new(),
             reads: FuturesUnordered::new(),
             pace,
@@ -146,14 +142,12 @@ impl Pods {
         }
     }
 
-    /// Notes the namespaces that opt in. Pods in those that did not before are read again.
-    pub fn follow_namespaces(&mut self, catalogue: &Catalogue) {
-        let asking: Asking = catalogue
-            .namespaces
-            .iter()
-            .filter(|(_, namespace)| !namespace.annotations.is_empty())
-            .map(|(name, namespace)| (name.as_ref().into(), namespace.annotations.clone()))
-            .collect();
+    /// Notes the namespaces with pods that do not opt in themselves. Pods in those where something opts in that did not
+    /// before are read again.
+    pub fn follow_namespaces(&mut self, around: &Around<'_>) {
+        let namespaces = around.catalogue.namespaces.iter();
+        let asking = namespaces.map(|(name, namespace)| (name.clone(), opt_ins(namespace, around)));
+        let asking: Asking = asking.filter(|(_, own)| !own.is_empty()).collect();
         let changed = asking.iter().filter(|(name, own)| self.asking.get(*name) != Some(own));
         let changed: Vec<_> = changed.map(|(name, _)| name.to_string()).collect();
         // Before the first list, nothing was left out because of a namespace.
@@ -163,11 +157,13 @@ impl Pods {
         self.asking = asking;
     }
 
+    /// Begins to list whole pods, if there is a reason to. Beside the first list of metadata, it begins as soon as there
+    /// are many: whatever was deleted since then, the watch will tell.
     fn begin_list(&mut self) {
-        if self.listing.is_some() || !self.is_listed {
+        let are_many = self.unread.len() > MANY;
+        if self.listing.is_some() || !self.is_listed && (self.is_list_begun || !are_many) {
             return;
         }
-        let are_many = self.unread.len() > MANY;
         let namespace = match &self.scope {
             Scope::Cluster if are_many => {
                 self.namespaces.clear();
@@ -183,17 +179,15 @@ impl Pods {
             },
         };
         tracing::debug!(unread = self.unread.len(), namespace, "listing pods");
+        self.is_list_begun = true;
         self.listing = Some(raw::pods(self.client.clone(), namespace).boxed());
     }
 
-    fn take(
-        &mut self,
-        event: watcher::Result<Event<PartialObjectMeta<DynamicObject>>>,
-        around: &Around<'_>,
-    ) -> bool {
+    fn take(&mut self, event: watcher::Result<Event<Metadata>>, around: &Around<'_>) -> bool {
         match event {
             Ok(Event::Init) => {
                 self.seen = Some(HashSet::new());
+                self.is_list_begun = false;
                 false
             }
             Ok(Event::InitApply(pod)) => {
@@ -212,7 +206,7 @@ impl Pods {
                 true
             }
             Ok(Event::Apply(pod)) => self.put_metadata(pod, around),
-            Ok(Event::Delete(pod)) => self.forget(pod.metadata.uid.as_deref().unwrap_or_default()),
+            Ok(Event::Delete(pod)) => self.delete(pod.metadata.uid.as_deref().unwrap_or_default()),
             Err(error) => {
                 tracing::warn!(%error, "the watch of pods failed; retrying");
                 false
@@ -220,20 +214,26 @@ impl Pods {
         }
     }
 
+    /// Notes that a pod is gone, or about to end.
+    fn delete(&mut self, uid: &str) -> bool {
+        if self.listing.is_some() {
+            self.deleted.insert(uid.to_owned());
+        }
+        self.forget(uid)
+    }
+
     fn forget(&mut self, uid: &str) -> bool {
         self.unread.remove(uid);
         self.census.forget(uid)
     }
 
-    fn put_metadata(&mut self, pod: PartialObjectMeta<DynamicObject>, around: &Around<'_>) -> bool {
-        let mut metadata = pod.metadata;
-        metadata.managed_fields = None;
-        let metadata = serde_json::to_value(metadata).expect("metadata is JSON");
+    fn put_metadata(&mut self, pod: Metadata, around: &Around<'_>) -> bool {
+        let metadata = serde_json::to_value(pod.metadata).expect("metadata is JSON");
         let uid = metadata["uid"].as_str().unwrap_or_default();
-        let running = RunningPod::of_metadata(&metadata);
-        let Some(running) = running.filter(|running| is_of_interest(&metadata, running, around)) else {
+        let Some(running) = RunningPod::of_metadata(&metadata) else { return self.delete(uid) };
+        if !is_of_interest(&metadata, &running, around) {
             return self.forget(uid);
-        };
+        }
         let is_changed = self.census.put(running);
         if !self.census.is_read(uid) {
             self.unread.extend(self.census.uid(uid));
@@ -244,7 +244,7 @@ impl Pods {
     fn put_whole(&mut self, pod: &Value, around: Option<&Around<'_>>) -> bool {
         let uid = pod["metadata"]["uid"].as_str().unwrap_or_default();
         self.unread.remove(uid);
-        let running = RunningPod::read(pod);
+        let running = RunningPod::read(pod).filter(|running| !self.deleted.contains(&running.uid));
         let keep = |running: &RunningPod| {
             around.is_none_or(|around| {
                 running.agents.as_ref().is_some_and(|agents| !agents.is_empty())
@@ -260,13 +260,13 @@ impl Pods {
     fn take_page(&mut self, page: Option<Page>, around: &Around<'_>) -> bool {
         match page {
             None => {
-                self.listing = None;
+                self.end_list();
                 false
             }
             Some(Ok(items)) => {
                 let mut is_changed = false;
                 for item in items {
-                    match serde_json::from_str::<Value>(item.get()) {
+                    match reduced::pod(item.get()) {
                         Ok(pod) => is_changed |= self.put_whole(&pod, Some(around)),
                         Err(error) => tracing::warn!(%error, "a pod cannot be read"),
                     }
@@ -275,10 +275,15 @@ impl Pods {
             }
             Some(Err(error)) => {
                 tracing::warn!(%error, "pods cannot be listed; those that are not read yet are read one by one");
-                self.listing = None;
+                self.end_list();
                 false
             }
         }
+    }
+
+    fn end_list(&mut self) {
+        self.listing = None;
+        self.deleted = HashSet::new();
     }
 
     fn read_one(&mut self) {
@@ -311,13 +316,6 @@ impl Pods {
 
 async fn next_page(listing: &mut Option<BoxStream<'static, Page>>) -> Option<Page> {
     listing.as_mut()?.next().await
-}
-
-/// Returns whether a pod opts in, or looks injected by its metadata.
-fn is_of_interest(metadata: &Value, pod: &RunningPod, around: &Around<'_>) -> bool {
-    let is_stamped = metadata["annotations"][STATUS].is_string() || metadata["labels"][LABEL].is_string();
-    let next = || NextPod::of(&pod.shape, &pod.workload.namespace, around);
-    is_stamped || next().is_ok_and(|next| !next.languages.is_empty())
 }
 
 /// Untyped: the complete type of a pod would add half a megabyte to the program.

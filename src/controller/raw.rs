@@ -1,14 +1,14 @@
 //! Pages of lists whose objects stay text until each is read on its own: read as documents, a page would need many
 //! times the memory.
 
-use futures::{Stream, stream};
+use futures::{SinkExt, Stream, StreamExt, channel::mpsc, stream};
 use hyper::Request;
 use kube::Client;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// The number of objects on a page.
-const PAGE: usize = 250;
+const PAGE: usize = 100;
 
 #[derive(Deserialize)]
 struct List {
@@ -35,7 +35,7 @@ pub fn pods(
         "{path}?limit={PAGE}&fieldSelector={}",
         super::pods::RUNNING.replace('!', "%21").replace('=', "%3D").replace(',', "%2C")
     );
-    stream::try_unfold(Some(first.clone()), move |next| {
+    let pages = stream::try_unfold(Some(first.clone()), move |next| {
         let (client, first) = (client.clone(), first.clone());
         async move {
             let Some(next) = next else { return Ok(None) };
@@ -45,5 +45,16 @@ pub fn pods(
             let next = (!token.is_empty()).then(|| format!("{first}&continue={token}"));
             Ok(Some((list.items, next)))
         }
-    })
+    });
+    ahead(pages)
+}
+
+/// Asks for the next page while the last one is read.
+fn ahead<T: Send + 'static>(pages: impl Stream<Item = T> + Send + 'static) -> impl Stream<Item = T> + Send {
+    let (mut sender, receiver) = mpsc::channel(0);
+    tokio::spawn(async move {
+        // It ends with an error when nobody reads the pages any more.
+        drop(sender.send_all(&mut pages.map(Ok).boxed()).await);
+    });
+    receiver
 }

@@ -1,6 +1,9 @@
 //! Writes the status of Instrumentations: only what has changed, and each at most once in ten seconds.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
@@ -8,7 +11,10 @@ use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject, Patch, PatchParams},
 };
-use serde_json::{Value, json};
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use tokio::time::Instant;
 
 use super::{
@@ -44,7 +50,8 @@ pub struct Statuses {
 struct Wanted {
     namespace: String,
     name: String,
-    status: Value,
+    /// As text: a document needs ten times the memory.
+    status: Box<RawValue>,
 }
 
 impl Statuses {
@@ -77,6 +84,7 @@ impl Statuses {
             let row = rows.get(key).copied().unwrap_or(&none);
             let told = Told { row, stored, restart: restarts.get(&head.uid) };
             if let Some(status) = status::of(told, head.generation, &head.status(), now) {
+                let status = to_raw_value(&status).expect("a document is JSON");
                 let wanted = Wanted { namespace: namespace.to_owned(), name: name.to_owned(), status };
                 self.wanted.insert(key.clone(), wanted);
             }
@@ -137,7 +145,7 @@ async fn patch(client: Client, wanted: &Wanted) -> Result<Value, kube::Error> {
     let api: Api<DynamicObject> =
         Api::namespaced_with(client, &wanted.namespace, &ApiResource::erase::<Instrumentation>(&()));
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let patch = Patch::Merge(json!({"status": wanted.status}));
+    let patch = Patch::Merge(BTreeMap::from([("status", &wanted.status)]));
     let stored = api.patch_status(&wanted.name, &params, &patch).await?;
     Ok(stored.data.get("status").cloned().unwrap_or_default())
 }

@@ -24,17 +24,21 @@ impl Unwatched {
 impl Doubts for Unwatched {
     fn separate(&self, namespace: &str, findings: Vec<Finding>) -> Separated {
         let (certain, unsure) = self.0.divide(namespace, findings);
-        let why = |Unsure { language, missing }: Unsure| match missing {
-            Missing::Instrumentations(namespace) => (
-                language,
-                format!("the Instrumentations of namespace \"{namespace}\" are not among --namespaces"),
-            ),
-            other => (language, other.to_string()),
-        };
-        Separated { certain, unknown: unsure.into_iter().map(why).collect(), others: None }
+        let unknown = unsure.into_iter().map(|Unsure { language, missing }| (language, why(&missing)));
+        let others = self.0.opt_ins(namespace).map(|missing| why(&missing));
+        Separated { certain, unknown: unknown.collect(), others }
     }
 
     fn configurations(&self) -> Option<&str> {
         None
+    }
+}
+
+fn why(missing: &Missing) -> String {
+    match missing {
+        Missing::Instrumentations(namespace) => {
+            format!("the Instrumentations of namespace \"{namespace}\" are not among --namespaces")
+        }
+        other => other.to_string(),
     }
 }

@@ -1,15 +1,14 @@
 //! The workloads that can be restarted, by watches: of each only what restarts depend on is kept.
 
-use futures::StreamExt;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
 use kube::{
     Client,
     api::{ApiResource, DynamicObject},
-    runtime::{WatchStreamExt, watcher},
+    runtime::watcher::Config,
 };
 
-use super::heads::Watched;
-use crate::scope::{Patient, Scope, place};
+use super::{heads::Watched, watches};
+use crate::scope::Scope;
 use otel_webhook_fleet::{restart::Rollout, workload::Workload};
 
 /// Objects on a page of a list. Each is reduced as it arrives.
@@ -75,12 +74,7 @@ fn watched(
     reduce: fn(DynamicObject) -> Option<(String, Rollout)>,
 ) -> Watched<DynamicObject, Rollout> {
     let resource = resource(kind).expect("one of the three kinds");
-    let client = client.clone();
-    let events = scope.watch(move |namespace| {
-        let config = watcher::Config::default().page_size(PAGE);
-        let (api, config) = place(&client, &resource, namespace, config);
-        watcher(api, config).backoff(Patient::default()).boxed()
-    });
+    let events = watches::watch(client, scope, resource, Config::default().page_size(PAGE));
     Watched::new(events, kind, reduce)
 }
 

@@ -1,6 +1,9 @@
 //! The style and the script of the page, and the Content Security Policy that allows them.
 
+#[cfg(feature = "fips")]
+use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+#[cfg(not(feature = "fips"))]
 use ring::digest::{SHA256, digest};
 
 /// The style of the page.

@@ -114,14 +114,14 @@ fn row(cluster: &str, of: &WorkloadRow, language: &LanguageRow) -> Row {
         cluster: one_line(cluster),
         namespace: one_line(&*of.workload.namespace),
         workload: one_line(name(&of.workload)),
-        language: one_line(&*language.language),
+        language: one_line(language.language),
         state: language.state,
         order: STATES.iter().position(|state| *state == language.state).expect("all states are listed"),
         states: states(language),
         matched: language.pods.matched,
         pods: pods(language),
         images: images(language),
-        code: language.reason.as_deref().map(one_line),
+        code: language.reason.map(one_line),
         message: language.message.as_deref().map(one_line).unwrap_or_default(),
         since: language.since,
         command: command.map(one_line),
@@ -139,7 +139,7 @@ fn to_do<'r>(of: &'r WorkloadRow, language: &LanguageRow) -> (Option<&'r str>, O
     if !language.state.is_outdated() {
         return (None, None);
     }
-    if language.reason.as_deref() == Some("NotSelected") {
+    if language.reason == Some("NotSelected") {
         return (None, Some("let the webhook receive its pods: otel-webhook check names the selector"));
     }
     match &of.command {
@@ -167,7 +167,7 @@ fn pods(row: &LanguageRow) -> String {
 /// Returns the images of the agents, with the number of pods if there are several.
 fn images(row: &LanguageRow) -> Vec<String> {
     let is_one = row.images.len() == 1;
-    let line = |(image, count): (&String, &usize)| {
+    let line = |(image, count): &(String, usize)| {
         one_line(if is_one { image.clone() } else { format!("{image} ({count})") })
     };
     row.images.iter().map(line).collect()

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use otel_webhook_fleet::{
     report::{Counts, LanguageRow, OutdatedWorkload, Report, WorkloadRow},
     state::State,
@@ -12,18 +10,18 @@ use super::{
     *,
 };
 
-fn language(state: State, reason: Option<&str>) -> LanguageRow {
+fn language(state: State, reason: Option<&'static str>) -> LanguageRow {
     let mut pods = Counts::default();
     pods.add(state);
     pods.add(state);
     LanguageRow {
-        language: "java".to_owned(),
+        language: "java",
         pods,
         state,
-        reason: reason.map(str::to_owned),
-        message: reason.map(|code| format!("a sentence about {code}")),
+        reason,
+        message: reason.map(|code| format!("a sentence about {code}").into()),
         instrumentation: Some("shop/default".to_owned()),
-        images: BTreeMap::from([("java:1".to_owned(), 1), ("java:2".to_owned(), 1)]),
+        images: vec![("java:1".to_owned(), 1), ("java:2".to_owned(), 1)],
         since: Some("2026-06-30T08:15:00Z".parse().expect("a time")),
     }
 }
@@ -141,7 +139,7 @@ fn text_of_a_cluster_is_escaped() {
     let name = "<b title=xq\" &'>\u{202e}\u{2028}\u{2029}";
     let mut report = cluster(name, vec![workload(name, name, vec![language(State::Stale, Some(name))])]);
     report.report.workloads[0].workload.namespace = name.to_owned();
-    report.report.workloads[0].languages[0].images = BTreeMap::from([(name.to_owned(), 1)]);
+    report.report.workloads[0].languages[0].images = vec![(name.to_owned(), 1)];
     let html = page(&[report.clone(), report]);
     for part in ["<b ", "xq\"", "&'", "\u{202e}", "\u{2028}", "\u{2029}"] {
         let rest = html.replace(STYLE, "").replace(SCRIPT, "");

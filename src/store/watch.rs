@@ -1,27 +1,29 @@
 //! Kubernetes watches as the source: Instrumentations, LimitRanges and ResourceQuotas completely, namespaces and
-//! ServiceAccounts by their metadata.
+//! ServiceAccounts by their metadata, and nodes, if they are watched, by labels and versions.
 //!
 //! Objects are watched untyped and parsed one by one, since a typed watch fails as a whole on the first object that
 //! cannot be parsed, and since a parsed object is many times as large as its text.
 
 mod changes;
 mod lists;
+mod nodes;
 mod pace;
 mod pages;
 mod seen;
+mod sources;
 mod watched;
 
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::Writer;
-use crate::scope::Scope;
-use changes::changes;
+use changes::{Change, changes};
 use lists::Lists;
 use otel_webhook_inject::limits::LimitKind;
 use pace::{News, Pace};
+pub use sources::Sources;
 
 /// How many events are processed before a snapshot: a burst is published once, a single event immediately. Until
 /// then, the text of the objects is in memory.
@@ -37,12 +39,26 @@ pub fn rules() -> [Value; 3] {
     ]
 }
 
-/// Watches and publishes, forever, in the namespaces of the scope. Calls `on_ready` once everything is listed: a pod that is injected before its
+/// Returns the rules of a role for the watch of nodes.
+pub fn node_rules() -> [Value; 1] {
+    [json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]})]
+}
+
+/// Something new.
+#[expect(clippy::large_enum_variant, reason = "nearly all are changes")]
+enum Update {
+    Change(Change),
+    Server(Option<String>),
+}
+
+/// Watches and publishes, forever, in the namespaces of the sources. Calls `on_ready` once everything is listed: a pod that is injected before its
 /// LimitRanges and ResourceQuotas are known might be rejected. It does not wait for those that may not be listed.
 /// See docs/adr/0010-limits-are-watched.md.
-pub async fn follow(client: Client, scope: Scope, mut writer: Writer, on_ready: impl FnOnce()) {
-    let mut changes = changes(&client, &scope).ready_chunks(BATCH);
-    let (mut lists, mut pace) = (Lists::default(), Pace::default());
+pub async fn follow(client: Client, sources: Sources, mut writer: Writer, on_ready: impl FnOnce()) {
+    let versions = if sources.nodes { nodes::versions(&client).boxed() } else { stream::pending().boxed() };
+    let changes = changes(&client, &sources).map(Update::Change);
+    let mut changes = stream::select(changes, versions.map(Update::Server)).ready_chunks(BATCH);
+    let (mut lists, mut pace) = (Lists::of(&sources), Pace::default());
     let mut on_ready = Some(on_ready);
     loop {
         let batch = match pace.until() {
@@ -53,7 +69,11 @@ pub async fn follow(client: Client, scope: Scope, mut writer: Writer, on_ready: 
             },
         };
         let Some(batch) = batch else { return };
-        let news = batch.into_iter().map(|change| lists.take(&mut writer, change)).max();
+        let take = |update| match update {
+            Update::Change(change) => lists.take(&mut writer, change),
+            Update::Server(version) => lists.take_server(&mut writer, version.as_deref()),
+        };
+        let news = batch.into_iter().map(take).max();
         if pace.is_due(news.unwrap_or(News::Nothing), Instant::now()) {
             writer.publish();
         }

@@ -62,7 +62,7 @@ impl FleetMetrics {
             *workloads.entry(row.state.name()).or_default() += 1;
             for language in &row.languages {
                 for state in State::ALL {
-                    *pods.entry((&language.language, state.name())).or_default() += language.pods.of(state);
+                    *pods.entry((language.language, state.name())).or_default() += language.pods.of(state);
                 }
             }
         }

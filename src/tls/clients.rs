@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use otel_webhook_managed_certs::library;
 use rustls::client::danger::HandshakeSignatureValid;
-use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
@@ -75,7 +75,7 @@ impl ClientCa {
             let unusable = |source| ClientCaError::Unusable { name: name(), number, source };
             roots.add(certificate).map_err(unusable)?;
         }
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(library::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
         verifier.map(Self).map_err(|source| ClientCaError::Verifier { name: name(), source })
     }

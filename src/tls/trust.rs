@@ -9,12 +9,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use rustls::RootCertStore;
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
-use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use thiserror::Error;
 
+use otel_webhook_managed_certs::library;
 use otel_webhook_managed_certs::x509::X509;
 
 /// Why certificates cannot be read.
@@ -118,7 +118,7 @@ impl Bundle {
             roots.add_parsable_certificates(authorities.map(|ca| ca.der().clone()));
             let seconds = u64::try_from(now.as_second()).unwrap_or_default();
             let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-            let algorithms = ring::default_provider().signature_verification_algorithms.all;
+            let algorithms = library::default_provider().signature_verification_algorithms.all;
             verify_server_cert_signed_by_trust_anchor(&leaf, &roots, &shown.chain[1..], now, algorithms)
         };
         match verify(&mut self.0.iter().filter(is_valid)) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use otel_webhook_testkit::objects::items;
 use serde_json::{Value, json};
 
 use crate::helm::{
@@ -76,6 +77,21 @@ fn the_mode_for_other_namespaces_reaches_the_server() {
     assert!(has(objects_of(&values("default")), "allow"));
     assert!(has(objects_of(&values("everything")), "granted"));
     assert!(has(&objects_with(&["injection.crossNamespace=deny"]), "deny"));
+}
+
+#[test]
+fn nodes_may_be_read_only_where_they_are_watched() {
+    let is_watched = |set: &[&str]| {
+        let objects = objects_with(set);
+        let rules = of_kind(&objects, "ClusterRole").into_iter().flat_map(|role| items(&role["rules"]));
+        let may_read = rules.filter(|rule| rule["resources"] == json!(["nodes"])).count();
+        let args = crate::helm::args(&objects);
+        let is_flagged = args.iter().any(|arg| arg == "--watch-nodes" || arg == "--delivery=auto");
+        assert_eq!(may_read, usize::from(is_flagged), "{set:?}");
+        is_flagged
+    };
+    assert!(!is_watched(&[]) && !is_watched(&["injection.delivery=imageVolume"]));
+    assert!(is_watched(&["injection.delivery=auto"]) && is_watched(&["injection.watchNodes=true"]));
 }
 
 #[test]

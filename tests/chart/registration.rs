@@ -93,14 +93,19 @@ fn a_given_selector_narrows_and_never_widens() {
 
 /// Without annotations there is no such map, and a condition that fails counts as the webhook failing.
 #[test]
-fn the_annotated_shape_asks_for_an_annotation_that_a_pod_may_not_have() {
+fn the_annotated_shape_asks_for_an_annotation_or_a_label_that_a_pod_may_not_have() {
     let pods = named(objects_of(&values("annotated")), "pods.otel-webhook.io");
     let conditions = pods["matchConditions"].as_array().expect("conditions");
     assert_eq!(conditions.len(), 2);
     let expression = conditions[0]["expression"].as_str().expect("CEL");
-    assert!(expression.starts_with("has(object.metadata.annotations) && "), "{expression}");
-    let prefix = format!("'{}inject-'", otel_webhook_api::ANNOTATION_PREFIX);
-    assert!(expression.contains(&prefix), "{expression}");
+    let has = |entries: &str| {
+        let prefix = otel_webhook_api::ANNOTATION_PREFIX;
+        format!(
+            "has(object.metadata.{entries}) && \
+             object.metadata.{entries}.exists(name, name.startsWith('{prefix}inject-'))"
+        )
+    };
+    assert_eq!(expression, format!("{} || {}", has("annotations"), has("labels")));
     assert_eq!(conditions[1]["name"], "not-dry-run");
 
     let all = named(objects_of(&values("default")), "pods.otel-webhook.io");

@@ -16,6 +16,7 @@ mod first_case;
 mod fleet;
 mod generated;
 mod huge;
+mod image_volumes;
 mod instrumentations;
 mod languages;
 mod large;
@@ -25,6 +26,7 @@ mod many_owners;
 mod migration;
 mod mistakes;
 mod namespaces;
+mod opt_in;
 mod outages;
 mod owners;
 mod paths;
@@ -60,6 +62,8 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("two_instrumentations_are_ambiguous", selection::two),
     ("a_matching_selector_comes_before_none", selection::selector),
     ("the_higher_priority_wins", selection::priority),
+    ("pods_without_annotations_are_opted_in_by_selectors_and_labels", opt_in::each_way),
+    ("a_preview_and_a_check_tell_what_a_selector_opts_in", opt_in::told),
     ("every_field_comes_back_as_it_was_sent", every_field::with_and_without),
     ("a_pod_that_cannot_be_helped_is_created_all_the_same", reasons::not_helped),
     ("what_can_be_injected_is_beside_what_cannot", reasons::partly_helped),
@@ -89,6 +93,7 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("mistakes_in_workloads_are_told_to_whoever_applies_them", workloads::warned_of),
     ("each_mistake_is_found_in_the_terminal_and_later", mistakes::found_everywhere),
     ("each_language_is_injected_as_the_contract_says", languages::each),
+    ("an_image_volume_is_accepted_where_restricted_is_enforced", image_volumes::each_language),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
     ("status_has_each_state_with_its_reason", status::each_state),
@@ -115,9 +120,11 @@ const ROTATIONS: Group<Cluster> = &[("managed_rotations_cost_no_pod_its_agent", 
 const OWN_CLUSTERS: Group<Cluster> = &[
     ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
     ("large_objects_do_not_fill_the_memory", large::start_up),
+    ("a_node_that_joins_or_leaves_changes_the_next_delivery", image_volumes::nodes),
     ("explain_equals_the_dry_run_for_generated_workloads", explain::generated),
     ("the_controller_tells_what_was_missed_and_what_is_stale", fleet::missed_and_stale),
     ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
+    ("the_controller_tells_what_a_selector_opts_in", fleet::opted_in),
     ("the_controller_goes_on_after_failures", controller_faults::failures),
     ("the_controller_says_which_permission_is_missing", controller_faults::missing_permissions),
     ("the_controllers_account_changes_two_annotations_of_workloads", restart_policy::two_annotations_alone),
@@ -150,6 +157,10 @@ const EXTREMES: Group<Cluster> = &[
 /// In a namespace that is not sent to any webhook.
 const GENERATED: Group<Cluster> = &[
     ("a_generated_pod_that_is_taken_is_taken_injected_too", generated::taken),
+    (
+        "a_generated_pod_with_image_volumes_is_taken_where_restricted_is_enforced",
+        generated::taken_with_images,
+    ),
     ("a_generated_pod_is_the_same_after_one_review_and_after_two", tokens::same_pod),
     ("a_mistake_in_an_instrumentation_refuses_no_generated_pod", generated::taken_with_mistakes),
 ];

@@ -7,7 +7,7 @@ use std::{
 };
 
 use otel_webhook_testkit::{
-    cluster::{control_plane::free_ports, program::Program},
+    cluster::{ports::free_ports, program::Program},
     until::until,
 };
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_testkit::{
-    cluster::{control_plane::free_ports, secret_volume::SecretVolume},
+    cluster::{ports::free_ports, secret_volume::SecretVolume},
     until::until,
 };
 use rustls::crypto::ring;

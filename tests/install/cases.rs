@@ -10,6 +10,7 @@ mod managed;
 mod mode;
 mod readme;
 mod rendered;
+pub mod upgrade;
 
 use otel_webhook_testkit::runner::Group;
 use serde_json::{Value, json};
@@ -33,6 +34,10 @@ pub const ALL: Group<Cluster> = &[
     ("the_readmes_commands_install_upgrade_and_uninstall", readme::commands),
     ("what_is_rendered_is_taken_by_the_api_server", rendered::taken),
 ];
+
+/// Those that need an earlier version.
+pub const UPGRADES: Group<Cluster> =
+    &[("an_upgrade_and_a_downgrade_under_load_lose_no_pod", upgrade::there_and_back)];
 
 /// Values for a webhook beside the API server, and some of the case's own.
 fn values(ports: Ports, more: Value) -> Value {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cluster::Cluster;
 
-/// The chart of this tree.
+/// The chart of this tree. `OTEL_WEBHOOK_CHART` names another, such as one in a registry of loopback.
 pub const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/charts/otel-webhook");
 
 /// A release of the chart. It is uninstalled, and the CRD deleted, when it is
@@ -34,14 +34,26 @@ impl<'c> Release<'c> {
 
     /// Installs the chart and waits until its Deployment is rolled out.
     pub fn install(&self, values: &Value) -> Ran {
-        let ran = self.try_to(&["install", "--create-namespace", "--wait", "--timeout", "60s"], Some(values));
+        self.install_chart(&chart(), values)
+    }
+
+    /// Installs a chart and waits until its Deployment is rolled out.
+    pub fn install_chart(&self, chart: &str, values: &Value) -> Ran {
+        let command = ["install", "--create-namespace", "--wait", "--timeout", "60s"];
+        let ran = self.try_with(&command, chart, Some(values));
         assert!(ran.ok, "{} install failed: {}", self.program, ran.stderr);
         ran
     }
 
     /// Upgrades to the same chart with these values alone.
     pub fn upgrade(&self, values: &Value) -> Ran {
-        let ran = self.try_to(&["upgrade", "--reset-values", "--wait", "--timeout", "60s"], Some(values));
+        self.upgrade_to(&chart(), values)
+    }
+
+    /// Upgrades to a chart, with these values alone.
+    pub fn upgrade_to(&self, chart: &str, values: &Value) -> Ran {
+        let command = ["upgrade", "--reset-values", "--wait", "--timeout", "60s"];
+        let ran = self.try_with(&command, chart, Some(values));
         assert!(ran.ok, "{} upgrade failed: {}", self.program, ran.stderr);
         ran
     }
@@ -80,9 +92,17 @@ impl<'c> Release<'c> {
 
     /// Runs a command of helm that takes a chart.
     pub fn try_to(&self, command: &[&str], values: Option<&Value>) -> Ran {
+        self.try_with(command, &chart(), values)
+    }
+
+    fn try_with(&self, command: &[&str], chart: &str, values: Option<&Value>) -> Ran {
         let file = self.cluster.plane.dir().join("values.json");
         let mut args = command.to_vec();
-        args.extend([self.name, CHART, "--namespace", &self.namespace]);
+        args.extend([self.name, chart, "--namespace", &self.namespace]);
+        if chart.starts_with("oci://") {
+            // A registry of loopback has no certificate.
+            args.push("--plain-http");
+        }
         if let Some(values) = values {
             fs::write(&file, values.to_string()).expect("the scratch folder is writable");
             args.extend(["--values", file.to_str().expect("a path in UTF-8")]);
@@ -93,6 +113,11 @@ impl<'c> Release<'c> {
     fn helm(&self, args: &[&str]) -> Ran {
         run(&self.cluster.plane.tools().join(self.program), args, self.cluster)
     }
+}
+
+/// The chart under test.
+fn chart() -> String {
+    std::env::var("OTEL_WEBHOOK_CHART").unwrap_or_else(|_| CHART.to_owned())
 }
 
 impl Drop for Release<'_> {

@@ -15,6 +15,7 @@ mod cert_manager;
 mod cluster;
 mod helm;
 mod pod;
+mod switch;
 mod traffic;
 
 use std::process::ExitCode;
@@ -25,7 +26,8 @@ use otel_webhook_testkit::runner::{self, Shared};
 /// How many clusters run side by side.
 const CLUSTERS: usize = 2;
 
-/// Runs the cases whose name contains the first argument; without one, all.
+/// Runs the cases whose name contains the first argument; without one, all. With an earlier version, those of upgrades.
 fn main() -> ExitCode {
-    runner::run_apart(CLUSTERS, cases::ALL, &Shared { start: Cluster::start, after_failure: Cluster::logs })
+    let cases = if cases::upgrade::earlier().is_some() { cases::UPGRADES } else { cases::ALL };
+    runner::run_apart(CLUSTERS, cases, &Shared { start: Cluster::start, after_failure: Cluster::logs })
 }

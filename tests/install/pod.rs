@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use otel_webhook_testkit::{
-    cluster::{control_plane::free_ports, created::name, program::Program, secret_volume::SecretVolume},
+    cluster::{created::name, ports::free_ports, program::Program, secret_volume::SecretVolume},
     objects::items,
     until::until,
 };
@@ -18,7 +18,12 @@ use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
+/// The program under test: that of `OTEL_WEBHOOK_PROGRAM`, such as one of a release, or the one that was built with the
+/// tests.
+pub fn program() -> PathBuf {
+    std::env::var_os("OTEL_WEBHOOK_PROGRAM")
+        .map_or_else(|| env!("CARGO_BIN_EXE_otel-webhook").into(), PathBuf::from)
+}
 
 /// Longer than a start takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -26,7 +31,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Where the webhook of a release is reached, before there is one: the chart has to be told.
 #[derive(Clone, Copy)]
 pub struct Ports {
-    webhook: u16,
+    /// That of reviews.
+    pub webhook: u16,
     admin: u16,
 }
 
@@ -47,6 +53,7 @@ pub struct Pod<'c> {
     cluster: &'c Cluster,
     namespace: String,
     deployment: &'static str,
+    executable: PathBuf,
     ports: Ports,
     /// Secrets by the folder at which the container sees them.
     volumes: Vec<(String, String, RefCell<SecretVolume>)>,
@@ -68,10 +75,28 @@ impl<'c> Pod<'c> {
 
     /// Starts what the Deployment of this name says.
     pub fn of(cluster: &'c Cluster, namespace: &str, deployment: &'static str, ports: Ports) -> Self {
+        Self::of_program(cluster, namespace, deployment, ports, program())
+    }
+
+    /// Starts what the Deployment says with the program of some version, and waits until it is ready.
+    pub fn start_program(cluster: &'c Cluster, namespace: &str, ports: Ports, executable: PathBuf) -> Self {
+        let mut pod = Self::of_program(cluster, namespace, "otel-webhook", ports, executable);
+        pod.until_ready();
+        pod
+    }
+
+    fn of_program(
+        cluster: &'c Cluster,
+        namespace: &str,
+        deployment: &'static str,
+        ports: Ports,
+        executable: PathBuf,
+    ) -> Self {
         let mut pod = Self {
             cluster,
             namespace: namespace.to_owned(),
             deployment,
+            executable,
             ports,
             volumes: Vec::new(),
             program: None,
@@ -88,7 +113,7 @@ impl<'c> Pod<'c> {
         self.volumes = self.mounts(spec);
         let account = spec["serviceAccountName"].as_str().expect("a service account");
         let container = &spec["containers"][0];
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(&self.executable);
         command.env_clear().env("KUBECONFIG", self.kubeconfig(account));
         command.args(self.arguments(container));
         for variable in items(&container["env"]) {

@@ -9,6 +9,7 @@ mod inject;
 mod streams;
 mod tenants;
 mod validate;
+mod version;
 
 use std::{
     io::Write,

@@ -1,6 +1,7 @@
 //! The endpoints for Instrumentations, by HTTP.
 
 mod large;
+mod opt_in;
 
 use std::sync::Arc;
 
@@ -46,6 +47,10 @@ fn create(object: &Value) -> Value {
 
 /// The routes, with these Instrumentations in the store.
 fn router(stored: &[Value]) -> Router {
+    router_with(stored, Settings::default())
+}
+
+fn router_with(stored: &[Value], settings: Settings) -> Router {
     let mut writer = Writer::new(DefaultImages::default());
     for object in stored {
         writer.put(object);
@@ -54,7 +59,7 @@ fn router(stored: &[Value]) -> Router {
     let metrics = Arc::new(Metrics::new());
     let images =
         DefaultImages { registry: Some("mirror.example.com".to_owned()), ..DefaultImages::default() };
-    let admission = Admission::new(writer.store(), Settings::default(), None, Arc::clone(&metrics));
+    let admission = Admission::new(writer.store(), settings, None, Arc::clone(&metrics));
     webhook_router(Arc::new(admission.with_images(images)), metrics)
 }
 

@@ -5,6 +5,7 @@
     reason = "`json!` makes a value, and a test reads better without the &"
 )]
 
+mod agents;
 mod binary;
 mod broken;
 mod captured;

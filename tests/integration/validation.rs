@@ -119,7 +119,7 @@ fn the_table_of_resources_is_judged_row_by_row() {
 }
 
 /// Names of fields, so that generated objects get past the first level.
-const FIELDS: [&str; 44] = [
+const FIELDS: [&str; 46] = [
     "env",
     "name",
     "value",
@@ -162,6 +162,8 @@ const FIELDS: [&str; 44] = [
     "matchExpressions",
     "operator",
     "values",
+    "namespaceSelector",
+    "inject",
     "priority",
     "attrs",
 ];

@@ -1,11 +1,12 @@
 //! The watches as the source, beside a small API server in this process.
 
+mod log;
+mod nodes;
 mod sizes;
 
 use std::{
     collections::BTreeMap,
     convert::Infallible,
-    io,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -16,14 +17,17 @@ use hyper::body::{Bytes, Frame};
 use hyper::{Request, Response};
 use kube::Client;
 use otel_webhook::scope::Scope;
-use otel_webhook::store::{Store, Writer, watch};
+use otel_webhook::store::{
+    Store, Writer,
+    watch::{self, Sources},
+};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{limits::Limits, size::SizeLimits};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::logs;
+use log::Log;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -36,6 +40,8 @@ type Events = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
 /// How a list is answered.
 enum Listing {
     Items(Vec<Value>),
+    /// An object that is no list.
+    Object(Value),
     Forbidden,
     /// Not yet.
     Held,
@@ -100,6 +106,7 @@ impl Server {
         let query = request.uri().query().unwrap_or_default().to_owned();
         let (status, document) = until(|| match self.state().lists.get(&plural)? {
             Listing::Items(items) => Some((200, sizes::page(items, &query))),
+            Listing::Object(object) => Some((200, object.clone())),
             Listing::Forbidden => Some((403, json!({
                 "apiVersion": "v1", "kind": "Status", "status": "Failure", "reason": "Forbidden", "code": 403,
                 "message": format!("{plural} is forbidden"),
@@ -116,17 +123,18 @@ impl Server {
 
     /// Follows this server.
     fn follow(&self) -> Following {
-        self.follow_with(SizeLimits::default())
+        self.follow_with(SizeLimits::default(), false)
     }
 
-    fn follow_with(&self, limits: SizeLimits) -> Following {
-        let writer = Writer::new(DefaultImages::default()).with_size_limits(limits);
+    fn follow_with(&self, limits: SizeLimits, nodes: bool) -> Following {
+        let writer = Writer::new(DefaultImages::default()).with_size_limits(limits).with_labels(false);
         let server = self.clone();
         let client = Client::new(tower::service_fn(move |request| server.clone().answer(request)), "default");
         let (store, ready) = (writer.store(), Arc::new(Mutex::new(false)));
         let is_ready = Arc::clone(&ready);
         let on_ready = move || *is_ready.lock().expect("nobody panics with it") = true;
-        let task = tokio::spawn(watch::follow(client, Scope::Cluster, writer, on_ready));
+        let sources = Sources { scope: Scope::Cluster, nodes };
+        let task = tokio::spawn(watch::follow(client, sources, writer, on_ready));
         Following { store, ready, task }
     }
 }
@@ -318,33 +326,4 @@ async fn what_injection_cannot_do_without_is_waited_for() {
     assert!(!following.is_ready());
     server.list("namespaces", Listing::Items(Vec::new()));
     following.ready().await;
-}
-
-/// What was logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().expect("nobody panics with it")).into_owned()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panics with it").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl MakeWriter<'_> for Log {
-    type Writer = Self;
-
-    fn make_writer(&self) -> Self {
-        self.clone()
-    }
 }

@@ -1,7 +1,5 @@
 //! Reports to show.
 
-use std::collections::BTreeMap;
-
 use otel_webhook_fleet::{
     report::{ClusterReport, Counts, InstrumentationRow, LanguageRow, OutdatedWorkload, Report, WorkloadRow},
     state::State,
@@ -11,7 +9,7 @@ use otel_webhook_fleet::{
 const IMAGES: &str = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-";
 
 /// A language of a workload: the state, how many pods have it, the code and the sentence of the reason.
-pub type Told<'t> = (&'t str, State, usize, &'t str, &'t str);
+pub type Told<'t> = (&'static str, State, usize, &'static str, &'t str);
 
 fn counts(all: &[(State, usize)]) -> Counts {
     let mut counts = Counts::default();
@@ -24,19 +22,19 @@ fn counts(all: &[(State, usize)]) -> Counts {
 fn language(&(language, state, number, code, message): &Told<'_>, current: usize) -> LanguageRow {
     let has_agent = matches!(state, State::Injected | State::Stale | State::Foreign | State::Unconfirmed);
     let image = |version: &str| format!("{IMAGES}{language}:{version}");
-    let mut images = BTreeMap::new();
+    let mut images = Vec::new();
     if has_agent {
-        images.insert(image("2.30.0"), number);
+        images.push((image("2.30.0"), number));
     }
     if current > 0 && state != State::Injected {
-        images.insert(image("2.31.0"), current);
+        images.push((image("2.31.0"), current));
     }
     LanguageRow {
-        language: language.to_owned(),
+        language,
         pods: counts(&[(state, number), (State::Injected, current)]),
         state,
-        reason: (!code.is_empty()).then(|| code.to_owned()),
-        message: (!message.is_empty()).then(|| message.to_owned()),
+        reason: (!code.is_empty()).then_some(code),
+        message: (!message.is_empty()).then(|| message.to_owned().into()),
         instrumentation: Some("shop/default".to_owned()),
         images,
         since: Some("2026-06-30T08:15:00Z".parse().expect("a time")),

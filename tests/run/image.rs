@@ -1,7 +1,8 @@
 //! The image that the Dockerfile makes: no shell, and not root.
 
-use crate::podman::{both, podman};
 use crate::unique;
+use otel_webhook_testkit::containers::played::LIMIT;
+use otel_webhook_testkit::containers::podman::{both, podman};
 use otel_webhook_testkit::until::poll;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -34,7 +35,7 @@ fn the_image_serves_reviews_without_root_and_without_anything_else() {
     assert!(started.status.success(), "{}", both(&started));
     let ask = ["exec", &name, "/otel-webhook", "check", "--review", "https://localhost:9443/mutate-v1-pod"];
     let mut said = String::new();
-    let answered = poll(crate::podman::LIMIT, || {
+    let answered = poll(LIMIT, || {
         let asked = podman(&ask);
         said = both(&asked);
         asked.status.success().then_some(())

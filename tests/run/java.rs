@@ -3,9 +3,10 @@
 use otel_webhook_api::defaults::JAVA;
 use serde_json::{Value, json};
 
-use crate::podman::{Played, home};
 use crate::tmpfs::Tmpfs;
 use crate::{deployment, image, inject, unique};
+use otel_webhook_testkit::containers::played::Played;
+use otel_webhook_testkit::containers::podman::{Network, home};
 
 /// The options that the product sets for a container named `app`.
 const AGENT: &str = " -javaagent:/otel-auto-instrumentation-java-app/javaagent.jar";
@@ -42,7 +43,7 @@ fn attribute(key: &str, value: &str) -> String {
 fn an_application_runs_with_the_agent_and_its_extension() {
     let name = unique("order");
     let extensions = json!([{"image": image("extension"), "dir": "/extensions"}]);
-    let pod = Played::start(inject(&[app(&name, json!([]))], &instrumentation(extensions)));
+    let pod = Played::start(inject(&[app(&name, json!([]))], &instrumentation(extensions)), Network::None);
     let log = pod.wait_for(&[
         &version_line(),
         &format!("extension loaded for {name}"),
@@ -58,13 +59,35 @@ fn an_application_runs_with_the_agent_and_its_extension() {
     assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: {options}\n")), "{log}");
 }
 
+/// The agent and its extension are read from the images themselves.
+#[test]
+fn an_application_runs_with_an_agent_and_an_extension_that_are_mounted() {
+    let name = unique("mounted");
+    let mut spec = instrumentation(json!([{"image": image("extension"), "dir": "/extensions"}]));
+    spec["delivery"] = json!("imageVolume");
+    let documents = inject(&[app(&name, json!([]))], &spec);
+    let pod = &documents[0]["spec"]["template"]["spec"];
+    assert!(pod.get("initContainers").is_none(), "{pod}");
+    let pod = Played::start(documents, Network::None);
+    let log = pod.wait_for(&[
+        &version_line(),
+        &format!("extension loaded for {name}"),
+        &attribute("service.name", &name),
+        &attribute("url.path", "/orders"),
+        "answer=HTTP/1.1 204",
+    ]);
+    let folder = "/opentelemetry-auto-instrumentation-extension-0-app/extensions";
+    let options = format!("{AGENT} -Dotel.javaagent.extensions={folder}");
+    assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: {options}\n")), "{log}");
+}
+
 /// An agent that the image has already, and ours.
 #[test]
 fn two_javaagents_run_beside_each_other() {
     const OWN: &str = "-javaagent:/app/second.jar=its-own";
     let name = unique("stock");
     let app = app(&name, json!([{"name": "JAVA_TOOL_OPTIONS", "value": OWN}]));
-    let pod = Played::start(inject(&[app], &instrumentation(json!([]))));
+    let pod = Played::start(inject(&[app], &instrumentation(json!([]))), Network::None);
     let log = pod.wait_for(&[
         "second agent runs with its-own",
         "second agent has seen the class Main",
@@ -87,7 +110,7 @@ fn the_agent_fits_into_a_volume_of_its_documented_size() {
     let agent = agent.expect("the agent's volume");
     assert!(agent["emptyDir"].is_object(), "{agent}");
     *agent = json!({"name": agent["name"], "hostPath": {"path": volume.path(), "type": "Directory"}});
-    let pod = Played::start(documents);
+    let pod = Played::start(documents, Network::None);
     pod.wait_for(&[&version_line(), &attribute("service.name", &name), "answer=HTTP/1.1 204"]);
     let left = volume.left();
     assert!(left < 1 << 20, "{left} bytes are left: the documented size is too large");
@@ -103,7 +126,7 @@ fn options_of_a_config_map_and_the_agent_are_both_there() {
     });
     let from = json!({"configMapKeyRef": {"name": name, "key": "jvm-options"}});
     let app = app(&name, json!([{"name": "JAVA_TOOL_OPTIONS", "valueFrom": from}]));
-    let pod = Played::start(inject(&[map, app], &instrumentation(json!([]))));
+    let pod = Played::start(inject(&[map, app], &instrumentation(json!([]))), Network::None);
     let log = pod.wait_for(&["greeting=hello", &version_line(), &attribute("service.name", &name)]);
     assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: -Dgreeting=hello{AGENT}\n")), "{log}");
 }

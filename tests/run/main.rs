@@ -6,7 +6,7 @@
 //! And the product's own image, as the Dockerfile makes it, answers a review.
 //!
 //! Images are made by `tests/run/prepare`; what podman does not do of a
-//! kubelet's work is done by `kubelet`.
+//! kubelet's work is done by `kubelet` of the testkit.
 
 #![allow(
     clippy::needless_pass_by_value,
@@ -15,14 +15,13 @@
 
 mod image;
 mod java;
-mod kubelet;
-mod podman;
 mod tmpfs;
 mod web_servers;
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use otel_webhook_testkit::objects::stream;
 use serde_json::{Value, json};
 
 /// Images as `tests/run/prepare` names them.
@@ -48,11 +47,6 @@ fn deployment(name: &str, language: &str, container: Value) -> Value {
             },
         },
     })
-}
-
-/// Documents as YAML.
-fn stream(documents: &[Value]) -> String {
-    documents.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n---\n")
 }
 
 /// What `otel-webhook inject` makes of documents, with an Instrumentation of

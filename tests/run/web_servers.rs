@@ -8,8 +8,9 @@
 
 use serde_json::{Value, json};
 
-use crate::podman::Played;
 use crate::{deployment, image, inject, unique};
+use otel_webhook_testkit::containers::played::Played;
+use otel_webhook_testkit::containers::podman::Network;
 
 /// A pod with a web server that is not started, but for its look at the configuration.
 fn server(name: &str, program: &str, language: &str, env: Value) -> Played {
@@ -18,7 +19,7 @@ fn server(name: &str, program: &str, language: &str, env: Value) -> Played {
     let spec = json!({
         "apacheHttpd": {"image": image("web-server-agent")}, "nginx": {"image": image("web-server-agent")},
     });
-    Played::start(inject(&[deployment(name, language, container)], &spec))
+    Played::start(inject(&[deployment(name, language, container)], &spec), Network::None)
 }
 
 #[test]

@@ -13,6 +13,9 @@
 {{- if .Values.injection.previewWarnings }}
 - --preview-warnings
 {{- end }}
+{{- if eq .Values.registration.pods.shape "annotated" }}
+- --only-annotated-pods
+{{- end }}
 - --max-review-memory={{ int .Values.webhook.maxReviewMemory }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
@@ -60,6 +63,11 @@
 - --safe-to-evict={{ $injection.safeToEvict }}
 {{- end }}
 - --init-resources={{ $injection.initResources }}
+- --delivery={{ $injection.delivery }}
+{{- if $injection.watchNodes }}
+- --watch-nodes
+{{- end }}
+- --image-volumes-from={{ $injection.imageVolumesFrom }}
 - --cross-namespace={{ $injection.crossNamespace }}
 - --init-containers-privileged={{ $injection.initContainersPrivileged }}
 {{- with include "otel-webhook.defaultInstrumentation" . }}

@@ -67,13 +67,13 @@ matchConditions:
 {{- end -}}
 
 {{/*
-matchConditions of pods. A pod without annotations has no such map, and a
-condition that fails to evaluate is treated as a failed call of the webhook.
+matchConditions of pods. A pod without annotations or labels has no such map, and
+a condition that fails to evaluate is treated as a failed call of the webhook.
 */}}
 {{- define "otel-webhook.podConditions" -}}
 {{- $annotated := dict
       "name" "opted-in"
-      "expression" "has(object.metadata.annotations) && object.metadata.annotations.exists(name, name.startsWith('instrumentation.opentelemetry.io/inject-'))" -}}
+      "expression" "has(object.metadata.annotations) && object.metadata.annotations.exists(name, name.startsWith('instrumentation.opentelemetry.io/inject-')) || has(object.metadata.labels) && object.metadata.labels.exists(name, name.startsWith('instrumentation.opentelemetry.io/inject-'))" -}}
 {{- $conditions := .matchConditions -}}
 {{- if eq .shape "annotated" -}}
 {{- $conditions = prepend $conditions $annotated -}}

@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-pub use names::{PROPAGATORS, SAMPLERS};
+pub use names::{LANGUAGES, PROPAGATORS, SAMPLERS};
 pub use patterns::{INTERVAL, Pattern, RATIO};
 
 static CRD: LazyLock<Value> =

@@ -13,10 +13,13 @@ use super::{raw::Raw, variable::EnvVar};
 /// Settings of the Java agent.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Java {
     /// Image of the init container that copies the javaagent.
     pub image: Option<String>,
+    /// How the agent gets into pods; overrides `spec.delivery`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::deliveries"))]
+    pub delivery: Option<String>,
     /// Environment variables of Java targets; they override those of `spec.env`.
     pub env: Option<Vec<EnvVar>>,
     /// Size limit of the agent's volume. Deprecated: use `volumeClaimTemplate`.
@@ -45,10 +48,13 @@ pub struct Extension {
 /// Settings of the Node.js, Python or .NET agent.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Agent {
     /// Image of the init container that copies the agent.
     pub image: Option<String>,
+    /// How the agent gets into pods; overrides `spec.delivery`.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::deliveries"))]
+    pub delivery: Option<String>,
     /// Environment variables of the language's targets; they override those of `spec.env`.
     pub env: Option<Vec<EnvVar>>,
     /// Size limit of the agent's volume. Deprecated: use `volumeClaimTemplate`.
@@ -158,6 +164,8 @@ pub struct LanguageSettings<'s> {
     pub config: Option<&'s str>,
     /// Go's own security context.
     pub security_context: Option<&'s Value>,
+    /// How the agent gets into pods, for those that can be mounted.
+    pub delivery: Option<&'s str>,
 }
 
 macro_rules! settings {
@@ -179,8 +187,12 @@ macro_rules! settings {
 }
 
 settings! {
-    Java { resources, extensions: |own: &'s Java| own.extensions.as_deref().unwrap_or_default() };
-    Agent { resource_requirements };
+    Java {
+        resources,
+        extensions: |own: &'s Java| own.extensions.as_deref().unwrap_or_default(),
+        delivery: |own: &'s Java| own.delivery.as_deref()
+    };
+    Agent { resource_requirements, delivery: |own: &'s Agent| own.delivery.as_deref() };
     Go { resource_requirements, security_context: |own: &'s Go| own.security_context.as_ref().map(Raw::value) };
     ApacheHttpd {
         resource_requirements,

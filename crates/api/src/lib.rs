@@ -2,12 +2,13 @@
 //! CustomResourceDefinition. No I/O.
 //!
 //! The types follow `opentelemetry.io/v1alpha1` as the OpenTelemetry Operator
-//! serves it, field by field, with two additional fields: `spec.selector`
-//! and `spec.priority`. The feature `schema` generates the CRD from them.
+//! serves it, field by field, with additional fields: `spec.selector`, `spec.priority`, `spec.inject`,
+//! `spec.namespaceSelector`, and `delivery` of `spec` and of some languages. The feature `schema` generates the CRD
+//! from them.
 //!
 //! From the bottom up:
 //!
-//! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`, [`directive`]
+//! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`, `delivery`, [`directive`]
 //! - types: `language`, `spec`
 //! - defaults: [`defaults`], [`sizes`], [`otlp`], [`mod@image`]
 //! - the schema: [`crd`]
@@ -18,8 +19,10 @@ mod annotations;
 pub mod crd;
 mod defaulting;
 pub mod defaults;
+mod delivery;
 pub mod directive;
 pub mod image;
+pub mod images;
 mod labels;
 mod language;
 pub mod otlp;
@@ -34,6 +37,7 @@ mod variable;
 pub use allowed::{ALLOWED_NAMESPACES, AllowedNamespaces};
 pub use annotations::{ANNOTATION_PREFIX, RESOURCE_PREFIX};
 pub use defaulting::{defaulting, is_written};
+pub use delivery::{DELIVERY_ANNOTATION, Delivery};
 pub use labels::{LabelSelector, LabelSelectorRequirement};
 pub use language::{Agent, ApacheHttpd, Extension, Go, Java, LanguageSettings, Nginx};
 pub use raw::{Raw, is_hollow};

@@ -46,9 +46,18 @@ use super::{
 )]
 #[serde(rename_all = "camelCase", default)]
 pub struct InstrumentationSpec {
-    /// Selects pods among those that opt in with "true". By default it applies to all of the namespace.
+    /// Selects pods among those that opt in with "true", and those that `inject` opts in. By default it applies to
+    /// all of the namespace.
     #[cfg_attr(feature = "schema", schemars(with = "Option<meta::LabelSelector>"))]
     pub selector: Option<LabelSelector>,
+    /// Languages that the selected pods are injected with although neither they nor their namespace opt in.
+    /// Requires a selector; `{}` selects all pods.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::languages"))]
+    pub inject: Option<Vec<String>>,
+    /// Selects the namespaces of the pods that `inject` opts in, instead of this resource's own. Has an effect in
+    /// the namespace of the default Instrumentation only.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<meta::LabelSelector>"))]
+    pub namespace_selector: Option<LabelSelector>,
     /// Among several resources that match a pod, the one with the highest priority is used.
     pub priority: Option<i32>,
     /// Environment variables of every target.
@@ -64,6 +73,10 @@ pub struct InstrumentationSpec {
     pub sampler: Option<Sampler>,
     /// Further sources of resource attributes.
     pub defaults: Option<Defaults>,
+    /// How agents get into pods, unless a language or an annotation says otherwise: `initContainer` (an init container
+    /// copies the agent), `imageVolume` (the image is mounted) or `auto` (mounted where all nodes of the pod can).
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::deliveries"))]
+    pub delivery: Option<String>,
     /// Pull policy of the injected images.
     pub image_pull_policy: Option<String>,
     /// Security context of the init containers; by default the one of the first target.

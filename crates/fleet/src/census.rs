@@ -46,7 +46,7 @@ pub struct Member {
     /// Changes with the metadata that matters.
     digest: u64,
     /// Its agents, as an index; `None` if only its metadata was read.
-    agents: Option<usize>,
+    agents: Option<u32>,
 }
 
 impl Census {
@@ -138,14 +138,15 @@ impl Census {
 impl Group {
     /// Returns the agents of a member; `None` if only its metadata was read.
     pub fn agents_of(&self, member: &Member) -> Option<&[Agent]> {
-        member.agents.map(|index| &*self.combinations[index])
+        member.agents.map(|index| &*self.combinations[index as usize])
     }
 
-    fn index_of(&mut self, agents: Vec<Agent>) -> usize {
+    fn index_of(&mut self, agents: Vec<Agent>) -> u32 {
         let known = self.combinations.iter().position(|known| *known == agents);
-        known.unwrap_or_else(|| {
+        let index = known.unwrap_or_else(|| {
             self.combinations.push(agents);
             self.combinations.len() - 1
-        })
+        });
+        u32::try_from(index).expect("there are fewer combinations than pods")
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     injected::By,
     next::{Around, NextAgent, NextPod},
     pod::Agent,
-    report::{Counts, InstrumentationRow, OutdatedWorkload, Report},
+    report::{Counts, InstrumentationRow, OutdatedWorkload, Report, WorkloadRow},
     state::{Circumstances, Has, Next, Origin, State},
     workload::Workload,
 };
@@ -60,18 +60,19 @@ pub fn count(census: &Census, known: &Known<'_>) -> Counted {
 
 /// Counts all pods where not everything is readable: the states that depend on the rest are unconfirmed.
 pub fn count_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Counted {
-    let mut counting =
-        Counting { known, doubts, workloads: BTreeMap::new(), instrumentations: BTreeMap::new() };
-    for group in census.groups() {
-        counting.count(group);
-    }
-    counting.counted()
+    let mut counting = Counting { known, doubts, instrumentations: BTreeMap::new() };
+    // One workload after the other: what is noted while one is counted is several times as large as its row.
+    let mut groups: Vec<_> = census.groups().collect();
+    groups.sort_by(|a, b| a.workload.cmp(&b.workload));
+    let workloads = groups.chunk_by(|a, b| a.workload == b.workload);
+    let (workloads, pods) = workloads.filter_map(|groups| counting.count(groups)).unzip();
+    let instrumentations = counting.instrumentations.into_iter().map(|(name, own)| own.row(&name));
+    Counted { report: Report { instrumentations: instrumentations.collect(), workloads }, pods }
 }
 
 struct Counting<'k> {
     known: &'k Known<'k>,
     doubts: &'k dyn Doubts,
-    workloads: BTreeMap<Workload, Tally>,
     instrumentations: BTreeMap<String, OfInstrumentation>,
 }
 
@@ -86,18 +87,30 @@ struct OfInstrumentation {
 type Worst = (State, Reverse<&'static str>);
 
 impl Counting<'_> {
-    fn count(&mut self, group: &Group) {
-        let Group { shape, workload, .. } = group;
-        let next = NextPod::with_doubts(shape, &workload.namespace, &self.known.around, self.doubts);
-        // What is stored by the API server can be read; if not, there is nothing to compare with.
-        let next = next.unwrap_or_default();
-        let new = outdated::agents(&next);
-        for member in &group.members {
-            self.count_member(group, member, &next, &new);
+    /// Counts the groups of a workload. `None` if no pod has an agent or opts in.
+    fn count(&mut self, groups: &[&Group]) -> Option<(WorkloadRow, WorkloadPods)> {
+        let mut tally = Tally::default();
+        for group in groups {
+            let Group { shape, workload, .. } = group;
+            let next = NextPod::with_doubts(shape, &workload.namespace, &self.known.around, self.doubts);
+            // What is stored by the API server can be read; if not, there is nothing to compare with.
+            let next = next.unwrap_or_default();
+            let new = outdated::agents(&next);
+            for member in &group.members {
+                self.count_member(group, member, &next, &new, &mut tally);
+            }
         }
+        (!tally.is_empty()).then(|| tally.rows(groups[0].workload.clone()))
     }
 
-    fn count_member(&mut self, group: &Group, member: &Member, next: &NextPod, new: &NewAgents) {
+    fn count_member(
+        &mut self,
+        group: &Group,
+        member: &Member,
+        next: &NextPod,
+        new: &NewAgents,
+        tally: &mut Tally,
+    ) {
         let agents = group.agents_of(member);
         let has = agents.unwrap_or_default().iter().map(|agent| agent.language);
         let languages: BTreeSet<&str> = has.chain(next.languages.keys().copied()).collect();
@@ -118,7 +131,7 @@ impl Counting<'_> {
         for (name, worst) in of_instrumentations {
             self.instrumentations.entry(name).or_default().add(&group.workload, worst);
         }
-        self.workloads.entry(group.workload.clone()).or_default().add(member, found, new);
+        tally.add(member, found, new);
     }
 
     fn look(&self, group: &Group, member: &Member, next: &NextPod, language: &'static str) -> Found {
@@ -176,13 +189,6 @@ impl Counting<'_> {
             }
             _ => (state, None),
         }
-    }
-
-    fn counted(self) -> Counted {
-        let instrumentations = self.instrumentations.into_iter().map(|(name, own)| own.row(&name));
-        let (workloads, pods) =
-            self.workloads.into_iter().map(|(workload, tally)| tally.rows(workload)).unzip();
-        Counted { report: Report { instrumentations: instrumentations.collect(), workloads }, pods }
     }
 }
 

@@ -40,13 +40,15 @@ impl By {
 
 /// Returns the languages that were injected into a pod, in the order of the language table.
 ///
-/// Languages are detected by their containers, or by their variables if they add no container. The annotation
+/// Languages are detected by their containers, by volumes of their images, or by their variables if they add no container. The annotation
 /// only decides by which webhook, since annotations are often copied.
 pub fn languages(pod: &Value) -> Vec<(&'static str, By)> {
     let stamped = stamped(pod);
     let is_there = |language: &&&Language| {
         let by_container = containers(pod).any(|(init, name)| is_of(language, init, name));
-        by_container || language.marks.is_empty() && has_variables_alone(pod, &stamped, language.name)
+        by_container
+            || image_volume(pod, language).is_some()
+            || language.marks.is_empty() && has_variables_alone(pod, &stamped, language.name)
     };
     let by = |language: &Language| {
         if stamped.iter().any(|stamped| stamped == language.name) { By::Webhook } else { By::Operator }
@@ -67,13 +69,23 @@ fn containers(pod: &Value) -> impl Iterator<Item = (bool, &str)> {
     })
 }
 
-/// Returns the image of the container that is specific to a language.
+/// Returns the image of the container, or of the volume, that is specific to a language.
 pub fn image(pod: &Value, language: &str) -> Option<Box<str>> {
     let row = LANGUAGES.iter().find(|row| row.name == language)?;
-    ["initContainers", "containers"].into_iter().find_map(|list| {
-        let is_own = |container: &&Value| is_of(row, list == "initContainers", text(&container["name"]));
-        items(&pod["spec"][list]).find(is_own)?["image"].as_str().map(Into::into)
-    })
+    ["initContainers", "containers"]
+        .into_iter()
+        .find_map(|list| {
+            let is_own = |container: &&Value| is_of(row, list == "initContainers", text(&container["name"]));
+            items(&pod["spec"][list]).find(is_own)?["image"].as_str().map(Into::into)
+        })
+        .or_else(|| image_volume(pod, row).map(Into::into))
+}
+
+/// Returns the image of the volume that is specific to a language, if it is one of an image.
+fn image_volume<'p>(pod: &'p Value, language: &Language) -> Option<&'p str> {
+    let is_own =
+        |volume: &&Value| volume["image"].is_object() && language.is_image_volume(text(&volume["name"]));
+    items(&pod["spec"]["volumes"]).find(is_own)?["image"]["reference"].as_str()
 }
 
 /// Returns whether a container is specific to this language.
@@ -122,4 +134,25 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_is_detected_by_its_container_or_by_the_volume_of_its_image() {
+        let name = "opentelemetry-auto-instrumentation-python";
+        let copied = json!({"spec": {"initContainers": [{"name": name, "image": "own:1"}]}});
+        let mounted = json!({"spec": {"volumes": [{"name": name, "image": {"reference": "own:1"}}]}});
+        for pod in [copied, mounted] {
+            assert_eq!(languages(&pod), [("python", By::Operator)], "{pod}");
+            assert_eq!(image(&pod, "python").as_deref(), Some("own:1"), "{pod}");
+            assert_eq!(image(&pod, "java"), None);
+        }
+        let other = json!({"spec": {"volumes": [{"name": name, "emptyDir": {}}, {"name": "own", "image": {"reference": "own:1"}}]}});
+        assert!(languages(&other).is_empty(), "{other}");
+    }
 }

@@ -124,7 +124,8 @@ impl NextPod {
 fn own(pod: &Pod<'_>) -> Vec<&'static str> {
     let has = |key: &str| {
         let key = format!("{}{key}", otel_webhook_api::ANNOTATION_PREFIX);
-        pod.metadata.annotations.get(&key).is_some_and(|value| !value.is_empty())
+        let is_set = |value: Option<&str>| value.is_some_and(|value| !value.is_empty());
+        is_set(pod.metadata.annotations.get(&key)) || is_set(pod.metadata.labels.get(&key))
     };
     LANGUAGES.into_iter().filter(|language| has(language.inject)).map(|language| language.name).collect()
 }

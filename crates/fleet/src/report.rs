@@ -1,9 +1,9 @@
 //! What is told about running pods: counts for each workload and each Instrumentation, with reasons and remedies.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{state::State, workload::Workload};
 
@@ -98,19 +98,20 @@ pub struct RestartRow {
 #[serde(rename_all = "camelCase")]
 pub struct LanguageRow {
     /// The language.
-    pub language: String,
+    pub language: &'static str,
     /// The number of pods by state.
     pub pods: Counts,
     /// The worst state.
     pub state: State,
     /// The code of the reason for the worst state; `None` if the agent is there and up to date.
-    pub reason: Option<String>,
+    pub reason: Option<&'static str>,
     /// The reason as a sentence.
-    pub message: Option<String>,
+    pub message: Option<Cow<'static, str>>,
     /// `namespace/name` of the Instrumentation that a new pod would get; else of that of the running pods.
     pub instrumentation: Option<String>,
-    /// The images of the agents, with the number of pods.
-    pub images: BTreeMap<String, usize>,
+    /// The images of the agents in their order, with the number of pods.
+    #[serde(serialize_with = "by_image")]
+    pub images: Vec<(String, usize)>,
     /// When the oldest pod with the worst state was created.
     pub since: Option<Timestamp>,
 }
@@ -157,4 +158,8 @@ impl Counts {
     pub fn of(mut self, state: State) -> usize {
         *self.field(state)
     }
+}
+
+fn by_image<S: Serializer>(images: &[(String, usize)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(images.iter().map(|(image, count)| (image, count)))
 }

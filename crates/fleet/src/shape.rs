@@ -12,6 +12,9 @@ const CHANGED: [&str; 2] = ["env", "volumeMounts"];
 /// Fields of a container that no decision reads, and that may be long.
 const UNREAD: [&str; 6] = ["livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "command", "args"];
 
+/// The same of a pod.
+const UNREAD_OF_POD: [&str; 2] = ["tolerations", "topologySpreadConstraints"];
+
 /// The JSON of a pod without its agents, its stamp and its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
@@ -34,6 +37,9 @@ impl Shape {
     /// Returns the shape of a pod.
     pub fn of(pod: &Value, is_injected: bool) -> Self {
         let mut spec = pod["spec"].clone();
+        if let Some(fields) = spec.as_object_mut() {
+            fields.retain(|field, _| !UNREAD_OF_POD.contains(&field.as_str()));
+        }
         for list in ["initContainers", "containers"] {
             let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
             for fields in containers.filter_map(Value::as_object_mut) {

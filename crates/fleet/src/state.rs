@@ -121,7 +121,7 @@ pub enum Missed {
     OlderThanInstrumentation,
     /// The webhook was not called, or did not answer in time.
     WebhookNotReached,
-    /// The namespace opts in, and when it began to is not known.
+    /// The namespace or a selector opts in, and since when is not known.
     Unknown,
 }
 
@@ -134,7 +134,7 @@ pub struct Circumstances {
     pub created: Timestamp,
     /// When the Instrumentation that a new pod would use was created.
     pub instrumentation: Option<Timestamp>,
-    /// Whether the pod itself opts in, by its own annotation or that of its template.
+    /// Whether the pod itself opts in, by its own annotation or label, or that of its template.
     pub opts_in_itself: bool,
 }
 
@@ -176,8 +176,8 @@ impl Missed {
                 "the webhook was not called or did not answer in time when the pod was created; restart the workload"
             }
             Self::Unknown => {
-                "the namespace opts in; the annotation may be younger than the pod, or the webhook was not reached; \
-                 restart the workload"
+                "the namespace or a selector opts in, which may be younger than the pod, or the webhook was not \
+                 reached; restart the workload"
             }
         }
     }

@@ -113,6 +113,9 @@ pub struct NewMount<'p> {
     /// The mount path.
     #[serde(rename = "mountPath")]
     pub path: Cow<'p, str>,
+    /// The mounted folder of the volume, if not the whole.
+    #[serde(rename = "subPath", skip_serializing_if = "Option::is_none")]
+    pub sub_path: Option<&'static str>,
     /// Whether it is read-only.
     #[serde(rename = "readOnly", skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
@@ -121,6 +124,6 @@ pub struct NewMount<'p> {
 impl<'p> NewMount<'p> {
     /// A mount of a volume at a path.
     pub fn new(volume: impl Into<Cow<'p, str>>, path: impl Into<Cow<'p, str>>) -> Self {
-        Self { volume: volume.into(), path: path.into(), read_only: false }
+        Self { volume: volume.into(), path: path.into(), sub_path: None, read_only: false }
     }
 }

@@ -1,48 +1,73 @@
-//! The annotations of pod and namespace (docs/injection.md, "Opting in").
+//! The annotations of pod and namespace (docs/injection.md, "Opting in"), and the labels that are read as such.
 
-use super::{pod::Pod, reason::Annotation, text::Map};
+use super::{catalogue::Namespace, language::is_read_as_label, pod::Pod, reason::Annotation, text::Map};
 use otel_webhook_api::ANNOTATION_PREFIX;
+
+/// Entries by the rest of their keys.
+type Entries = [(Box<str>, Box<str>)];
 
 /// The annotations with the prefix, by the rest of their keys.
 #[derive(Clone, Debug)]
 pub struct Annotations<'p> {
     pod: Vec<(&'p str, &'p str)>,
-    namespace: &'p [(Box<str>, Box<str>)],
+    pod_labels: Vec<(&'p str, &'p str)>,
+    namespace: &'p Entries,
+    namespace_labels: &'p Entries,
 }
 
-/// The annotations of a list that have the prefix, without it.
-pub fn under_prefix<'a>(annotations: &'a Map<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
+/// The entries of a map that have the prefix, without it.
+pub fn under_prefix<'a>(entries: &'a Map<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
     let ours = |(key, value): (&'a str, &'a str)| Some((key.strip_prefix(ANNOTATION_PREFIX)?, value));
-    annotations.iter().filter_map(ours)
+    entries.iter().filter_map(ours)
 }
 
 impl<'p> Annotations<'p> {
     /// Reads a pod's annotations; those of the namespace are in the catalogue.
-    pub fn new(pod: &'p Pod<'p>, namespace: &'p [(Box<str>, Box<str>)]) -> Self {
-        Self { pod: under_prefix(&pod.metadata.annotations).collect(), namespace }
+    pub fn new(pod: &'p Pod<'p>, namespace: Option<&'p Namespace>) -> Self {
+        let labels = under_prefix(&pod.metadata.labels);
+        Self {
+            pod: under_prefix(&pod.metadata.annotations).collect(),
+            pod_labels: labels.filter(|(key, value)| is_read_as_label(key, value)).collect(),
+            namespace: namespace.map_or(&[], |known| &known.annotations),
+            namespace_labels: namespace.map_or(&[], |known| &known.opt_in_labels),
+        }
     }
 
-    /// Whether there is none at all, so that nothing can opt in.
+    /// Whether there is none at all, so that none of them can opt in.
     pub fn is_empty(&self) -> bool {
-        self.pod.is_empty() && self.namespace.is_empty()
+        self.pod.is_empty()
+            && self.pod_labels.is_empty()
+            && self.namespace.is_empty()
+            && self.namespace_labels.is_empty()
     }
 
-    /// The pod's own value.
+    /// The pod's own value. A label overrides an annotation.
     pub fn of_pod(&self, name: &str) -> Option<&'p str> {
-        self.pod.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value)
+        let last = |entries: &[(&'p str, &'p str)]| {
+            entries.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value)
+        };
+        last(&self.pod_labels).or_else(|| last(&self.pod))
     }
 
-    /// The namespace's value.
+    /// The namespace's value. A label overrides an annotation.
     pub fn of_namespace(&self, name: &str) -> Option<&'p str> {
-        let found = self.namespace.iter().find(|(key, _)| **key == *name);
-        found.map(|(_, value)| &**value)
+        let find = |entries: &'p Entries| {
+            let found = entries.iter().find(|(key, _)| **key == *name);
+            found.map(|(_, value)| &**value)
+        };
+        find(self.namespace_labels).or_else(|| find(self.namespace))
     }
 
     /// The effective annotation, and its parsed value; `None` if it has no value.
     pub fn said(&self, key: &'static str) -> Option<(Annotation, &'p str)> {
         let value = self.effective(key);
         let of_namespace = self.of_pod(key) != Some(value);
-        (!value.is_empty()).then_some((Annotation { key, of_namespace }, value))
+        let is_label = if of_namespace {
+            self.namespace_labels.iter().any(|(label, _)| **label == *key)
+        } else {
+            self.pod_labels.iter().any(|(label, _)| *label == key)
+        };
+        (!value.is_empty()).then_some((Annotation { key, of_namespace, is_label }, value))
     }
 
     /// The effective value. If the pod has "true", it is the name that the namespace
@@ -124,7 +149,9 @@ mod tests {
         ] {
             let annotations = Annotations {
                 pod: vec![("inject-java", pod)],
+                pod_labels: Vec::new(),
                 namespace: &[("inject-java".into(), namespace.into())],
+                namespace_labels: &[],
             };
             assert_eq!(
                 annotations.effective("inject-java"),
@@ -134,6 +161,35 @@ mod tests {
             let said = annotations.said("inject-java");
             let of_namespace = said.map(|(annotation, _)| annotation.of_namespace);
             assert_eq!(of_namespace, (!expected.is_empty()).then_some(pod != expected), "{pod:?}");
+        }
+    }
+
+    #[test]
+    fn a_label_overrides_an_annotation_of_the_same_object() {
+        const SET: Option<&str> = Some("inst");
+        for (pod_label, pod, namespace_label, namespace, expected) in [
+            (Some("false"), SET, SET, SET, ("false", false, true)),
+            (Some("other"), SET, SET, SET, ("other", false, true)),
+            (Some("true"), SET, Some("label"), SET, ("label", true, true)),
+            (Some("true"), SET, None, SET, ("inst", true, false)),
+            (Some("true"), SET, Some("false"), SET, ("true", false, true)),
+            (None, SET, Some("label"), SET, ("inst", false, false)),
+            (None, None, Some("false"), SET, ("false", true, true)),
+        ] {
+            let entry = |value: Option<&'static str>| value.map(|value| ("inject-java", value));
+            let boxed = |value: Option<&'static str>| {
+                let entry = entry(value).map(|(key, value)| (key.into(), value.into()));
+                entry.into_iter().collect::<Vec<(Box<str>, Box<str>)>>()
+            };
+            let (namespace_labels, namespace) = (boxed(namespace_label), boxed(namespace));
+            let annotations = Annotations {
+                pod: entry(pod).into_iter().collect(),
+                pod_labels: entry(pod_label).into_iter().collect(),
+                namespace: &namespace,
+                namespace_labels: &namespace_labels,
+            };
+            let (said, value) = annotations.said("inject-java").expect("a value");
+            assert_eq!((value, said.of_namespace, said.is_label), expected, "{annotations:?}");
         }
     }
 

@@ -1,10 +1,8 @@
 //! Whether a pod requires nodes of one architecture.
 
-use serde::Deserialize;
-
 use super::{
+    cluster::{Expression, Placement, Term},
     pod::Spec,
-    text::{List, Object, Text, object_or_default},
 };
 
 /// Labels of nodes with their architecture; the older one is still set.
@@ -18,65 +16,20 @@ pub fn is_arm64_only(spec: &Spec<'_>) -> bool {
     if LABELS.iter().any(|label| spec.node_selector.get(label) == Some(ARM64)) {
         return true;
     }
-    let Some(affinity) = spec.affinity else { return false };
-    let Object(affinity) = serde_json::from_str::<Object<Affinity<'_>>>(affinity.get()).unwrap_or_default();
-    let terms = affinity.node_affinity.required.node_selector_terms;
-    let demands = |term: &Term<'_>| term.match_expressions.iter().any(Expression::is_arm64);
+    let placement = Placement::of(spec);
+    let terms = placement.terms();
+    let demands = |term: &Term<'_>| term.match_expressions.iter().any(is_arm64);
     !terms.is_empty() && terms.iter().all(demands)
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Affinity<'a> {
-    #[serde(borrow, deserialize_with = "object_or_default")]
-    node_affinity: NodeAffinity<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct NodeAffinity<'a> {
-    #[serde(
-        borrow,
-        rename = "requiredDuringSchedulingIgnoredDuringExecution",
-        deserialize_with = "object_or_default"
-    )]
-    required: Required<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Required<'a> {
-    #[serde(borrow)]
-    node_selector_terms: List<Term<'a>>,
-}
-
-/// One of several alternatives.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Term<'a> {
-    #[serde(borrow)]
-    match_expressions: List<Expression<'a>>,
-}
-
-/// All expressions of a term have to match.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Expression<'a> {
-    #[serde(borrow)]
-    key: Text<'a>,
-    operator: Text<'a>,
-    values: Vec<Text<'a>>,
-}
-
-impl Expression<'_> {
-    fn is_arm64(&self) -> bool {
-        let values = &self.values;
-        let is_label = LABELS.contains(&&*self.key);
-        is_label
-            && &*self.operator == "In"
-            && !values.is_empty()
-            && values.iter().all(|value| &**value == ARM64)
-    }
+/// Whether only nodes of that architecture match.
+fn is_arm64(expression: &Expression<'_>) -> bool {
+    let values = expression.values();
+    let is_label = LABELS.contains(&&*expression.key);
+    is_label
+        && &*expression.operator == "In"
+        && !values.is_empty()
+        && values.iter().all(|value| &**value == ARM64)
 }
 
 #[cfg(test)]
@@ -86,7 +39,7 @@ mod tests {
     use super::*;
     use crate::pod::Pod;
 
-    fn is_arm64(spec: &Value) -> bool {
+    fn is_required(spec: &Value) -> bool {
         let text = json!({"spec": spec}).to_string();
         is_arm64_only(&Pod::parse(&text).expect("a pod").spec)
     }
@@ -103,10 +56,10 @@ mod tests {
 
     #[test]
     fn the_node_selector_or_every_term_of_the_affinity_requires_it() {
-        assert!(is_arm64(&json!({"nodeSelector": {"kubernetes.io/arch": "arm64"}})));
-        assert!(is_arm64(&json!({"nodeSelector": {"beta.kubernetes.io/arch": "arm64"}})));
-        assert!(is_arm64(&affinity(&json!([term("In", &["arm64"])]))));
-        assert!(is_arm64(&affinity(&json!([term("In", &["arm64"]), term("In", &["arm64", "arm64"])]))));
+        assert!(is_required(&json!({"nodeSelector": {"kubernetes.io/arch": "arm64"}})));
+        assert!(is_required(&json!({"nodeSelector": {"beta.kubernetes.io/arch": "arm64"}})));
+        assert!(is_required(&affinity(&json!([term("In", &["arm64"])]))));
+        assert!(is_required(&affinity(&json!([term("In", &["arm64"]), term("In", &["arm64", "arm64"])]))));
         for other in [
             json!({}),
             json!({"nodeSelector": {"kubernetes.io/arch": "amd64"}}),
@@ -119,7 +72,7 @@ mod tests {
             affinity(&json!([term("In", &[])])),
             affinity(&json!([{"matchFields": []}])),
         ] {
-            assert!(!is_arm64(&other), "{other}");
+            assert!(!is_required(&other), "{other}");
         }
     }
 }

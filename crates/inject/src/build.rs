@@ -91,6 +91,7 @@ fn try_edit<'p>(
             plan,
             annotations: &decision.annotations,
             namespace: input.catalogue.namespace(input.namespace),
+            cluster: input.catalogue.cluster.as_deref(),
             facts,
             settings: input.settings,
             demand: &collected.demand,
@@ -108,7 +109,7 @@ fn try_edit<'p>(
         }
         injection.edit.check_size(0).map_err(|excess| (index, excess))?;
         injection.note_image();
-        if let Some(note) = &plan.note {
+        for note in &plan.notes {
             injection.note(note.clone());
         }
     }

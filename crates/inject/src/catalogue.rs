@@ -1,14 +1,18 @@
 //! The snapshot of namespaces and their Instrumentations.
 
 mod instrumentations;
+mod labels;
+mod opt_in;
 mod stored;
 
 use std::{collections::HashMap, sync::Arc};
 
 pub use instrumentations::Instrumentations;
+pub use labels::NamespaceLabels;
+pub use opt_in::Best;
 pub use stored::Stored;
 
-use super::limits::Limits;
+use super::{cluster::Cluster, limits::Limits};
 
 /// A namespace.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +21,12 @@ pub struct Namespace {
     pub is_listed: bool,
     /// Its annotations with the prefix, by the rest of their keys.
     pub annotations: Vec<(Box<str>, Box<str>)>,
+    /// Its annotation `otel-webhook/delivery`.
+    pub delivery: Option<Box<str>>,
+    /// Its labels that are read as annotations, by the rest of their keys.
+    pub opt_in_labels: Vec<(Box<str>, Box<str>)>,
+    /// The labels that a selector of namespaces can match.
+    pub labels: NamespaceLabels,
     /// The enforced pod security level.
     pub enforced_level: Option<Box<str>>,
     /// Its Instrumentations.
@@ -30,6 +40,8 @@ pub struct Namespace {
 pub struct Catalogue {
     /// Namespaces by name; those without relevant data may be absent.
     pub namespaces: HashMap<Box<str>, Arc<Namespace>>,
+    /// The nodes; `None` if they are not known.
+    pub cluster: Option<Arc<Cluster>>,
 }
 
 impl Namespace {
@@ -37,6 +49,9 @@ impl Namespace {
     pub fn take(&mut self, said: &Self) {
         self.is_listed = said.is_listed;
         self.annotations.clone_from(&said.annotations);
+        self.delivery.clone_from(&said.delivery);
+        self.opt_in_labels.clone_from(&said.opt_in_labels);
+        self.labels.clone_from(&said.labels);
         self.enforced_level.clone_from(&said.enforced_level);
     }
 

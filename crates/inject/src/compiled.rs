@@ -3,6 +3,7 @@
 
 mod about;
 mod hash;
+mod opt_in;
 mod prepared;
 mod settings;
 mod shared;
@@ -29,6 +30,7 @@ use settings::{filled, settings};
 
 pub use about::{About, Reported};
 pub use hash::Freshness;
+pub use opt_in::OptIn;
 pub use prepared::Prepared;
 pub use shared::Shared;
 
@@ -43,6 +45,8 @@ pub struct Compiled {
     pub allowed: AllowedNamespaces,
     /// The selector of pods; `None` for all pods.
     pub selector: Option<Selector>,
+    /// What it opts in without an annotation.
+    pub opt_in: Option<OptIn>,
     /// The priority: among several that match, the highest one is used.
     pub priority: i32,
     /// Variables of every target.
@@ -82,13 +86,14 @@ impl Compiled {
         let resource = spec.resource.clone().unwrap_or_default();
         let sampler = spec.sampler.clone().unwrap_or_default();
         let labels = spec.defaults.as_ref().and_then(|defaults| defaults.use_labels_for_resource_attributes);
-        let selector = spec.selector.as_ref().map(Selector::new).transpose()?.flatten();
+        let selector = opt_in::compiled("spec.selector", spec.selector.as_ref())?;
         let security_context = spec.init_container_security_context.as_ref();
         let compiled = Self {
             name,
             generation,
             allowed: AllowedNamespaces::new(about.annotations.get(ALLOWED_NAMESPACES).map(String::as_str)),
             selector,
+            opt_in: OptIn::of(spec)?,
             priority: spec.priority.unwrap_or_default(),
             env: settings(spec.env.as_deref().unwrap_or_default()),
             exporter: Exporter::new(&spec.exporter.clone().unwrap_or_default()),
@@ -158,7 +163,8 @@ impl Compiled {
             image_pull_policy: self.image_pull_policy.as_deref(),
             security_context: self.security_context.as_ref(),
         };
-        self.hashes = self.languages.iter().map(|part| hash::of(&common, part)).collect();
+        let parts = LANGUAGES.iter().zip(&self.languages);
+        self.hashes = parts.map(|(language, part)| hash::of(&common, language, part)).collect();
         self
     }
 }

@@ -1,5 +1,7 @@
 //! The first step: decides which languages are injected into which containers.
 
+mod wanted;
+
 use std::rc::Rc;
 
 use super::{
@@ -11,12 +13,13 @@ use super::{
     input::Input,
     language::{LANGUAGES, Language},
     mark,
+    note::Note,
     pod::Pod,
     reason::{Reason, Unknown},
     select::Search,
     workload::{self, OwnerQuery},
 };
-use otel_webhook_api::ANNOTATION_PREFIX;
+use wanted::{Asked, By, Choice, Wanted, is_clear, list_missing, names};
 
 /// The decision for a pod.
 #[derive(Debug)]
@@ -31,20 +34,12 @@ pub struct Decision<'p> {
     pub(super) findings: Vec<Finding>,
 }
 
-/// A language that is opted in to, with its Instrumentation.
-struct Wanted<'p> {
-    language: &'static Language,
-    instrumentation: &'p Compiled,
-    listed: Rc<Listed<'p>>,
-    by_pod: bool,
-}
-
 /// Decides what is injected into a pod.
 pub fn decide(input: Input<'_>) -> Decision<'_> {
     let known = input.catalogue.namespace(input.namespace);
-    let annotations = Annotations::new(input.pod, known.map_or(&[], |known| &known.annotations));
+    let annotations = Annotations::new(input.pod, known);
     let mut decision = Decision { input, annotations, plans: Vec::new(), findings: Vec::new() };
-    if !decision.annotations.is_empty() {
+    if !decision.annotations.is_empty() || may_be_selected(&input) {
         let asked = decision.asked();
         let wanted = decision.select(asked);
         let wanted = decision.tell_apart(wanted);
@@ -54,6 +49,14 @@ pub fn decide(input: Input<'_>) -> Decision<'_> {
         }
     }
     decision
+}
+
+/// Whether there is an Instrumentation whose selector may opt the pod in.
+fn may_be_selected(input: &Input<'_>) -> bool {
+    let default = input.settings.default_instrumentation.as_ref().map(|default| &*default.namespace);
+    let namespaces = [Some(input.namespace), default].into_iter().flatten();
+    let mut known = namespaces.filter_map(|name| input.catalogue.namespace(name));
+    known.any(|known| !known.instrumentations.opt_ins().is_empty())
 }
 
 impl<'p> Decision<'p> {
@@ -72,55 +75,81 @@ impl<'p> Decision<'p> {
     }
 
     /// The languages that are opted in to and can be injected into such a pod.
-    fn asked(&mut self) -> Vec<(&'static Language, Ask<'p>)> {
+    fn asked(&mut self) -> Vec<Asked<'p>> {
         let mut asked = Vec::new();
         let unfit = unfit(self.input.pod);
         let is_mirror = self.input.pod.is_mirror();
+        let is_selectable = may_be_selected(&self.input);
         for language in LANGUAGES {
-            // A namespace opts in all of its pods, so there is no finding about those that cannot be
-            // injected.
-            if is_mirror && self.annotations.of_pod(language.inject).is_none_or(str::is_empty) {
+            let by = if self.is_by_pod(language) { By::Pod } else { By::Namespace };
+            // A namespace or a selector opts in all of its pods, so there is no finding about those that cannot
+            // be injected.
+            if is_mirror && by != By::Pod {
                 continue;
             }
-            let Some((annotation, value)) = self.annotations.said(language.inject) else { continue };
-            let ask = Ask::parse(value);
-            let reason = match ask {
-                Ask::No => Some(Reason::SwitchedOff { annotation }),
-                _ if is_mirror => Some(Reason::MirrorPod),
-                _ if !self.input.settings.languages.has(language) => {
-                    Some(Reason::LanguageDisabled { language: language.name })
-                }
-                _ => unfit.clone(),
+            let (by, choice) = match self.annotations.said(language.inject) {
+                Some((annotation, value)) => match Ask::parse(value) {
+                    Ask::No => {
+                        self.leave_out(language, None, Reason::SwitchedOff { annotation });
+                        continue;
+                    }
+                    ask => (by, Choice::Value(ask)),
+                },
+                None if !is_selectable => continue,
+                None => match self.search(language).selected() {
+                    Some(selected) => (By::Selector, Choice::Selected(selected.map(|found| &**found))),
+                    None => continue,
+                },
+            };
+            let reason = if is_mirror {
+                Some(Reason::MirrorPod)
+            } else if self.input.settings.languages.has(language) {
+                unfit.clone()
+            } else {
+                Some(Reason::LanguageDisabled { language: language.name })
             };
             match reason {
-                Some(reason) => self.leave_out(language, None, reason),
-                None => asked.push((language, ask)),
+                Some(reason) => self.leave_out_of(choice.note(), language, None, reason),
+                None => asked.push(Asked { language, by, choice }),
             }
         }
         asked
     }
 
+    fn is_by_pod(&self, language: &Language) -> bool {
+        self.annotations.of_pod(language.inject).is_some_and(|value| !value.is_empty())
+    }
+
+    fn search(&self, language: &'static Language) -> Search<'p> {
+        Search {
+            catalogue: self.input.catalogue,
+            namespace: self.input.namespace,
+            pod: self.input.pod,
+            language,
+            settings: self.input.settings,
+        }
+    }
+
     /// Chooses the Instrumentation of each language; only a language without one is skipped, with its
     /// reason (D21).
-    fn select(&mut self, asked: Vec<(&'static Language, Ask<'p>)>) -> Vec<Wanted<'p>> {
+    fn select(&mut self, asked: Vec<Asked<'p>>) -> Vec<Wanted<'p>> {
         let mut wanted = Vec::with_capacity(asked.len());
         let mut common: Option<Rc<Listed<'p>>> = None;
-        for (language, ask) in asked {
-            let search = Search {
-                catalogue: self.input.catalogue,
-                namespace: self.input.namespace,
-                pod: self.input.pod,
-                language,
-                settings: self.input.settings,
+        for Asked { language, by, choice } in asked {
+            let found = match choice {
+                Choice::Value(ask) => {
+                    self.search(language).find(ask).map(|found| found.map(|found| &**found))
+                }
+                Choice::Selected(found) => Some(found),
             };
-            match search.find(ask) {
+            match found {
                 None => {}
                 Some(Err(reason)) => self.leave_out(language, None, reason),
                 Some(Ok(instrumentation)) => wanted.push(Wanted {
                     language,
                     instrumentation,
                     listed: self.listed(language, &mut common),
-                    by_pod: self.annotations.of_pod(language.inject).is_some_and(|value| !value.is_empty()),
+                    by,
                 }),
             }
         }
@@ -137,24 +166,33 @@ impl<'p> Decision<'p> {
     }
 
     /// With several languages each needs a list of its containers. A language that only
-    /// the namespace opts in to is ignored if the pod itself opts in to another one (D8).
+    /// the namespace opts in to is ignored if the pod itself opts in to another one (D8), and
+    /// one that only a selector opts in to if pod or namespace opt in to another one (D36).
     fn tell_apart(&mut self, wanted: Vec<Wanted<'p>>) -> Vec<Wanted<'p>> {
         if is_clear(&wanted) {
             return wanted;
         }
-        let own: Vec<String> = names(wanted.iter().filter(|one| one.by_pod));
-        if own.is_empty() || own.len() == wanted.len() {
+        let by = wanted.iter().map(|one| one.by).max().unwrap_or(By::Pod);
+        let own: Vec<String> = names(wanted.iter().filter(|one| one.by == by));
+        if own.len() == wanted.len() {
             let reason = list_missing(&wanted);
             return self.leave_all_out(wanted, &reason);
         }
         // Those with a list stay, if every remaining language then has its own containers.
         let (mut stay, mut back): (Vec<_>, Vec<_>) =
-            wanted.into_iter().partition(|one| one.by_pod || one.listed.is_there());
+            wanted.into_iter().partition(|one| one.by == by || one.listed.is_there());
         if !is_clear(&stay) {
-            back.extend(stay.extract_if(.., |one| !one.by_pod));
+            back.extend(stay.extract_if(.., |one| one.by != by));
         }
         for one in back {
-            let reason = Reason::NamespaceLanguageIgnored { languages: own.clone() };
+            let languages = own.clone();
+            let reason = match one.by {
+                By::Selector => {
+                    let name = one.instrumentation.name.clone();
+                    Reason::SelectorLanguageIgnored { name, languages }
+                }
+                By::Namespace | By::Pod => Reason::NamespaceLanguageIgnored { languages },
+            };
             self.leave_out(one.language, Some(one.instrumentation), reason);
         }
         if is_clear(&stay) {
@@ -177,15 +215,16 @@ impl<'p> Decision<'p> {
 
     fn leave_all_out(&mut self, wanted: Vec<Wanted<'p>>, reason: &Reason) -> Vec<Wanted<'p>> {
         for one in wanted {
-            self.leave_out(one.language, Some(one.instrumentation), reason.clone());
+            self.leave_out_of(one.note(), one.language, Some(one.instrumentation), reason.clone());
         }
         Vec::new()
     }
 
     fn plan(&mut self, wanted: Wanted<'p>) {
+        let by = wanted.note();
         let Wanted { language, instrumentation, listed, .. } = wanted;
         if let Err(reason) = listed.check(self.input.pod) {
-            return self.leave_out(language, Some(instrumentation), reason);
+            return self.leave_out_of(by.clone(), language, Some(instrumentation), reason);
         }
         let places = listed.places(self.input.pod, &self.input.settings.helpers);
         if !places.unknown.is_empty() {
@@ -194,7 +233,7 @@ impl<'p> Decision<'p> {
             let named = places.unknown.iter().map(|name| Unknown::One((*name).to_owned()));
             for container in named.chain(more) {
                 let reason = Reason::ContainerNotFound { container, known: known.clone() };
-                self.leave_out(language, Some(instrumentation), reason);
+                self.leave_out_of(by.clone(), language, Some(instrumentation), reason);
             }
         }
         let (fit, unfit): (Vec<_>, Vec<_>) = containers::in_order(places.found)
@@ -205,10 +244,22 @@ impl<'p> Decision<'p> {
             self.leave_out(language, Some(instrumentation), Reason::InitContainer { container });
         }
         let Places { first, note, .. } = places;
-        self.plans.push(Plan { language, instrumentation, targets: fit, first_listed: first, note });
+        let notes = by.into_iter().chain(note).collect();
+        self.plans.push(Plan { language, instrumentation, targets: fit, first_listed: first, notes });
     }
 
     fn leave_out(&mut self, language: &Language, instrumentation: Option<&Compiled>, reason: Reason) {
+        self.leave_out_of(None, language, instrumentation, reason);
+    }
+
+    /// Skips a language, with a note about its opt-in.
+    fn leave_out_of(
+        &mut self,
+        note: Option<Note>,
+        language: &Language,
+        instrumentation: Option<&Compiled>,
+        reason: Reason,
+    ) {
         let container = match &reason {
             Reason::ContainerNotFound { container: Unknown::One(container), .. }
             | Reason::InitContainer { container } => Some(container.clone()),
@@ -219,24 +270,9 @@ impl<'p> Decision<'p> {
             container,
             instrumentation: instrumentation.map(|one| Used::of(one, language)),
             reason,
-            notes: Vec::new(),
+            notes: note.into_iter().collect(),
         });
     }
-}
-
-fn list_missing(wanted: &[Wanted<'_>]) -> Reason {
-    let without = wanted.iter().filter(|one| !one.listed.is_there());
-    let missing = without.map(|one| [ANNOTATION_PREFIX, one.language.containers].concat()).collect();
-    Reason::ContainerListMissing { languages: names(wanted.iter()), missing }
-}
-
-/// Whether the containers of each language are known.
-fn is_clear(wanted: &[Wanted<'_>]) -> bool {
-    wanted.len() < 2 || wanted.iter().all(|one| one.listed.is_there())
-}
-
-fn names<'w, 'p: 'w>(wanted: impl Iterator<Item = &'w Wanted<'p>>) -> Vec<String> {
-    wanted.map(|one| one.language.name.to_owned()).collect()
 }
 
 /// Why nothing can be injected into a pod, in any language.

@@ -275,7 +275,10 @@ impl<'p> Mounts<'p> {
     /// The size of what is added as JSON, about, in bytes.
     fn added(&self) -> usize {
         const EMPTY: usize = r#"{"name":"","mountPath":"","readOnly":true},"#.len();
-        self.added.iter().map(|mount| mount.volume.len() + mount.path.len() + EMPTY).sum()
+        const SUB_PATH: usize = r#""subPath":"","#.len();
+        let sub_path = |mount: &NewMount<'_>| mount.sub_path.map_or(0, |folder| folder.len() + SUB_PATH);
+        let size = |mount| sub_path(mount) + mount.volume.len() + mount.path.len() + EMPTY;
+        self.added.iter().map(size).sum()
     }
 
     fn kept(&self) -> impl Iterator<Item = &Mount<'p>> {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     annotation::Annotations,
     catalogue::Namespace,
+    cluster::Cluster,
     compiled::{Compiled, Prepared},
     demand::Demand,
     edit::{ContainerEdit, Place, PodEdit, container_at},
@@ -34,8 +35,9 @@ pub struct Plan<'p> {
     /// The position of the first name on the list, suitable or not; `None` if the pod
     /// does not have it.
     pub first_listed: Option<Place>,
-    /// The note about the selected container, if none is named and it is not the first.
-    pub note: Option<Note>,
+    /// The notes about a selector that opts in, and about the selected container, if none is named and it is not
+    /// the first.
+    pub notes: Vec<Note>,
 }
 
 impl<'p> Plan<'p> {
@@ -58,6 +60,8 @@ pub struct Injection<'j, 'p> {
     pub annotations: &'j Annotations<'p>,
     /// The namespace.
     pub namespace: Option<&'p Namespace>,
+    /// The nodes, if they are known.
+    pub cluster: Option<&'p Cluster>,
     /// The common data of all containers of the pod.
     pub facts: &'j PodFacts<'p>,
     /// The settings of the installation.
@@ -213,11 +217,16 @@ impl<'p> Injection<'_, 'p> {
     /// one.
     pub fn note_image(&mut self) {
         let Some(choice) = &self.prepared().reported.0 else { return };
+        self.note_injected(Note::Image(choice.clone()));
+    }
+
+    /// Adds a note to the first injected target.
+    pub fn note_injected(&mut self, note: Note) {
         let own = |finding: &&mut Finding| {
             finding.language == self.plan.language.name && finding.reason.is_injected()
         };
         if let Some(finding) = self.findings.iter_mut().find(own) {
-            finding.notes.push(Note::Image(choice.clone()));
+            finding.notes.push(note);
         }
     }
 

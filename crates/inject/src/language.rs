@@ -8,7 +8,7 @@ mod rows;
 
 use std::fmt;
 
-pub use row::{Language, LanguageId, Mark, Shape};
+pub use row::{ImageVolume, Language, LanguageId, Mark, Shape};
 pub use rows::{
     APACHE_ATTACH, APACHE_HTTPD, DOTNET, DOTNET_AGENT, GO, GO_SIDECAR, JAVA, JAVA_AGENT, JAVA_EXTENSION,
     NGINX, NGINX_ATTACH, NODEJS, NODEJS_AGENT, PYTHON, PYTHON_AGENT, SDK, WEB_SERVER_CLONE,
@@ -30,6 +30,9 @@ pub fn named(name: &str) -> Option<&'static Language> {
 pub struct LanguageSet(u32);
 
 impl LanguageSet {
+    /// No language.
+    pub const NONE: Self = Self(0);
+
     /// All languages.
     pub fn all() -> Self {
         LANGUAGES.iter().fold(Self(0), |set, language| set.with(language))
@@ -93,9 +96,33 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
     LANGUAGES.into_iter().flat_map(of).chain([CONTAINERS])
 }
 
+/// Whether a label is read as an annotation, by its key without the prefix, and by its value. Only those that opt in
+/// are: the values of the others are lists.
+pub fn is_read_as_label(key: &str, value: &str) -> bool {
+    !value.is_empty() && LANGUAGES.iter().any(|language| language.inject == key)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_instrumentation_can_opt_in_to_every_language() {
+        assert_eq!(LANGUAGES.map(|row| row.name), otel_webhook_api::crd::LANGUAGES);
+        for row in LANGUAGES {
+            assert_eq!(row.inject.strip_prefix("inject-"), Some(row.name));
+        }
+    }
+
+    #[test]
+    fn labels_are_read_only_if_they_opt_in() {
+        assert!(is_read_as_label("inject-apache-httpd", "true"));
+        for (key, value) in
+            [("inject-java", ""), ("container-names", "app"), ("inject-nginx-container-names", "app")]
+        {
+            assert!(!is_read_as_label(key, value), "{key}");
+        }
+    }
 
     #[test]
     fn rows_are_in_the_order_of_their_ids() {

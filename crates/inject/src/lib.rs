@@ -13,15 +13,15 @@
 //! From the bottom up:
 //!
 //! - text and JSON: `json`, `path`, [`text`], [`line`], [`shown`], [`attribute_value`]
-//! - input: [`pod`], [`annotation`], [`workload`], [`limits`], [`image`], `pod_security`, [`selector`]
-//! - results: [`reason`], `remedy`, `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
+//! - input: [`pod`], [`annotation`], [`workload`], [`limits`], [`image`], `pod_security`, [`selector`], [`cluster`]
+//! - results: [`reason`], `remedy`, `kept`, `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], [`size`], `input`
 //! - the choice: `mark`, `containers`, `select`, `decide`
 //! - edits: [`env`], `token_mount`, `edit`, `container`, `autoscaler`, `stamp`, `patch`
 //! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
-//! - one language in one pod: `injection`, `target`, `agents`; `architecture`, `warning` and `message` look
+//! - one language in one pod: `injection`, `delivery`, `target`, `agents`; `architecture`, `warning` and `message` look
 //!   at the result
 //! - the whole: `build`, [`template`]; [`object`] reads stored objects
 //! - what no decision sees: [`mistakes`] in annotations and labels
@@ -35,10 +35,12 @@ pub mod attribute_value;
 mod autoscaler;
 mod build;
 pub mod catalogue;
+pub mod cluster;
 pub mod compiled;
 mod container;
 mod containers;
 mod decide;
+mod delivery;
 mod demand;
 mod edit;
 pub mod env;
@@ -51,6 +53,7 @@ pub mod image;
 mod injection;
 mod input;
 mod json;
+mod kept;
 pub mod language;
 pub mod limits;
 pub mod line;

@@ -1,7 +1,7 @@
 //! Whether a pod is already injected, by the operator or the webhook.
 //!
-//! It is recognised by the injected containers or, if only variables were added, by these. The
-//! stamp is ignored, since it may be copied with other annotations.
+//! It is recognised by the injected containers, by mounted image volumes that stand in for them or, if only
+//! variables were added, by these. The stamp is ignored, since it may be copied with other annotations.
 
 use super::{
     language::LANGUAGES,
@@ -27,7 +27,8 @@ pub fn of(pod: &Pod<'_>) -> Option<Sign> {
     let all = || init.clone().chain(regular.clone());
     let added = all().find(|(init, container)| is_added(*init, &container.name));
     let by_container = added.map(|(_, container)| Sign::Container(container.name.to_string()));
-    by_container.or_else(|| {
+    let by_volume = || image_volume(pod, all()).map(Sign::ImageVolume);
+    by_container.or_else(by_volume).or_else(|| {
         let target = all().find(|(_, container)| is_target(container));
         target.map(|(_, container)| Sign::Variables(container.name.to_string()))
     })
@@ -36,6 +37,21 @@ pub fn of(pod: &Pod<'_>) -> Option<Sign> {
 /// Whether only the operator or the webhook adds a container of this name.
 fn is_added(init: bool, name: &str) -> bool {
     LANGUAGES.iter().flat_map(|language| language.marks).any(|mark| mark.is(init, name))
+}
+
+/// The first image volume with the name of an agent's init container, if a container mounts it.
+fn image_volume<'c>(
+    pod: &Pod<'_>,
+    containers: impl Iterator<Item = (bool, &'c Container<'c>)>,
+) -> Option<String> {
+    let is_agent = |name: &str| LANGUAGES.iter().any(|language| language.is_image_volume(name));
+    let volumes = pod.spec.volumes.iter().filter(|volume| volume.image.is_some() && is_agent(&volume.name));
+    let mut volumes = volumes.peekable();
+    volumes.peek()?;
+    let mounts: Vec<_> =
+        containers.flat_map(|(_, container)| container.mounts().unwrap_or_default()).collect();
+    let is_mounted = |name: &str| mounts.iter().any(|mount| *mount.name == *name);
+    volumes.find(|volume| is_mounted(&volume.name)).map(|volume| volume.name.to_string())
 }
 
 /// Whether the container has all variables of a target. One of them is no sign (D4): a
@@ -59,12 +75,31 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::language::{APACHE_ATTACH, JAVA_AGENT, PYTHON_AGENT};
 
     const DESCRIBED: &str = "team=a,k8s.container.name=app,k8s.namespace.name=shop,k8s.pod.name=p";
 
     fn sign(list: &str, env: &Value) -> Option<Sign> {
         let text = json!({"spec": {list: [{"name": "first"}, {"name": "app", "env": env}]}}).to_string();
         of(&Pod::parse(&text).expect("a pod"))
+    }
+
+    #[test]
+    fn a_mounted_image_volume_marks_the_pod() {
+        let sign = |name: &str, source: &str, mounted: &str| {
+            let volume = json!({"name": name, source: {}});
+            let container = json!({"name": "app", "volumeMounts": [{"name": mounted, "mountPath": "/a"}]});
+            let text = json!({"spec": {"containers": [container], "volumes": [volume]}}).to_string();
+            of(&Pod::parse(&text).expect("a pod"))
+        };
+        for name in [JAVA_AGENT, PYTHON_AGENT, "opentelemetry-auto-instrumentation-extension-0"] {
+            assert_eq!(sign(name, "image", name), Some(Sign::ImageVolume(name.to_owned())));
+            assert_eq!(sign(name, "emptyDir", name), None, "another type");
+            assert_eq!(sign(name, "image", "other"), None, "not mounted");
+        }
+        for name in [APACHE_ATTACH, "opentelemetry-auto-instrumentation-extension-", "app"] {
+            assert_eq!(sign(name, "image", name), None, "{name} is not the name of an agent's volume");
+        }
     }
 
     /// The variables of a target except for one, with these attributes.

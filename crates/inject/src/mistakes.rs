@@ -137,6 +137,13 @@ impl<'a> Metadata<'a> {
     }
 }
 
+impl Metadata<'_> {
+    /// Whether it has a label, by its key without the prefix.
+    fn has_label(&self, word: &str) -> bool {
+        self.labels.iter().any(|(key, _)| key.strip_prefix(ANNOTATION_PREFIX) == Some(word))
+    }
+}
+
 impl<'a> Said<'a> {
     fn text(self) -> Cow<'a, str> {
         match self {
@@ -178,10 +185,8 @@ impl<'a> Place<'a> {
             })
         });
         let labels = candidates(&metadata.labels).filter_map(|(key, said)| {
-            let word = key.meant().filter(|word| !effective.has(word) && !metadata.has(word))?;
-            let message = format!("the label {} has no effect; only annotations have", shown(key.whole));
-            let remedy = self.set(word, said);
-            Some(self.mistake("labels", Fault::IsLabel, &key, said, message, remedy))
+            let (fault, message, remedy) = self.of_label(&key, said, metadata, effective)?;
+            Some(self.mistake("labels", fault, &key, said, message, remedy))
         });
         let mut listed: Vec<_> = annotations.chain(labels).take(MOST).collect();
         listed.extend(self.more(metadata, &listed));
@@ -237,6 +242,33 @@ impl<'a> Place<'a> {
         let message =
             format!("the value of the annotation {whole} is {}, not a string", shown(&value.to_string()));
         Some((Fault::NotAString, message, format!("quote it: \"{}\"", shown(&value.to_string()))))
+    }
+
+    fn of_label(
+        &self,
+        key: &Key<'_>,
+        said: Said<'_>,
+        metadata: &Metadata<'_>,
+        effective: &Metadata<'_>,
+    ) -> Option<(Fault, String, String)> {
+        let word = key.meant().filter(|word| !effective.has(word) && !metadata.has(word))?;
+        let whole = shown(key.whole);
+        if !language::is_read_as_label(word, &said.text()) {
+            let message = format!("the label {whole} has no effect; only annotations have");
+            return Some((Fault::IsLabel, message, self.set(word, said)));
+        }
+        let is_exact = key.is_prefixed && key.word == word;
+        match self.above.filter(|_| !effective.has_label(word)) {
+            _ if !is_exact => {
+                let message = format!("the label {whole} has no effect; {ANNOTATION_PREFIX}{word} has");
+                Some((Fault::IsLabel, message, self.set(word, said)))
+            }
+            Some(above) => {
+                let message = format!("the label {whole} has no effect on the {above} itself");
+                Some((Fault::OnWorkload, message, format!("move it to {}.labels", self.at)))
+            }
+            None => None,
+        }
     }
 
     fn unknown(&self, key: &Key<'_>, said: Said<'_>) -> (Fault, String, String) {

@@ -4,11 +4,15 @@ use std::fmt;
 
 use super::{
     attribute_problem,
+    kept::{Kept, On},
     other_agent::OtherAgent,
+    reason::ObjectName,
     shown::{LONGEST_TEXT, Names, Short, shown},
     workload::MOST_LOOKUPS,
 };
-use otel_webhook_api::{ANNOTATION_PREFIX, image::Choice, otlp, quantity::Quantity};
+use otel_webhook_api::{
+    ANNOTATION_PREFIX, DELIVERY_ANNOTATION, Delivery, image::Choice, otlp, quantity::Quantity,
+};
 
 /// With less memory than this, the kernel may kill a copying container (reason `OOMKilled`).
 pub const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
@@ -27,6 +31,11 @@ pub enum Note {
     CertificateNotChecked {
         /// Secret or ConfigMap.
         object: String,
+    },
+    /// Neither pod nor namespace opts in, but a selector does.
+    OptedInBySelector {
+        /// The Instrumentation with the selector.
+        name: ObjectName,
     },
     /// An owner lookup timed out.
     OwnerNotLearned {
@@ -104,6 +113,17 @@ pub enum Note {
         /// The LimitRanges and quotas that bound it; empty if `spec.resources` of the pod does.
         due_to: Vec<String>,
     },
+    /// The image of the agent is mounted; no container is added (D35).
+    ImageVolume,
+    /// Init containers copy the agent although image volumes were chosen.
+    InitContainerKept(Kept),
+    /// An annotation has an unknown delivery, and the next source of it is used.
+    DeliveryUnknown {
+        /// The annotated object.
+        on: On,
+        /// The value.
+        value: String,
+    },
     /// Telemetry will not arrive with the container's endpoint and protocol.
     Exporter(otlp::Problem),
     /// The agent does not read resource attributes as they were meant (D34).
@@ -120,16 +140,20 @@ impl Note {
             | Self::VolumeLimitTooSmall { .. }
             | Self::OtherAgent(_)
             | Self::ImageLacksArm64 { .. }
+            | Self::DeliveryUnknown { .. }
             | Self::Exporter(_)
             | Self::Attributes(_) => true,
             Self::MayBeSetByEnvFrom { .. }
             | Self::CertificateNotChecked { .. }
+            | Self::OptedInBySelector { .. }
             | Self::OwnerNotLearned { .. }
             | Self::OwnersNotLookedUp { .. }
             | Self::ResourcesLowered { .. }
             | Self::MemoryTooLittle { .. }
             | Self::Image(_)
             | Self::SidecarFitted { .. }
+            | Self::ImageVolume
+            | Self::InitContainerKept(_)
             | Self::HelpersSkipped { .. } => false,
         }
     }
@@ -144,6 +168,7 @@ impl Note {
         match self {
             Self::MayBeSetByEnvFrom { .. } => "MayBeSetByEnvFrom",
             Self::CertificateNotChecked { .. } => "CertificateNotChecked",
+            Self::OptedInBySelector { .. } => "OptedInBySelector",
             Self::OwnerNotLearned { .. } => "OwnerNotLearned",
             Self::OwnersNotLookedUp { .. } => "OwnersNotLookedUp",
             Self::ResourcesLowered { .. } => "ResourcesLowered",
@@ -157,6 +182,9 @@ impl Note {
             Self::LittleStorageLeft { .. } => "LittleStorageLeft",
             Self::VolumeLimitTooSmall { .. } => "VolumeLimitTooSmall",
             Self::SidecarFitted { .. } => "SidecarFitted",
+            Self::ImageVolume => "ImageVolume",
+            Self::InitContainerKept(_) => "InitContainerKept",
+            Self::DeliveryUnknown { .. } => "DeliveryUnknown",
             Self::Exporter(problem) => problem.code(),
             Self::Attributes(problem) => problem.code(),
         }
@@ -179,6 +207,9 @@ impl fmt::Display for Note {
             }
             Self::CertificateNotChecked { object } => {
                 write!(f, "{} is mounted as optional; it was not checked whether it exists", shown(object))
+            }
+            Self::OptedInBySelector { name } => {
+                write!(f, "opted in by the selector of Instrumentation \"{name}\"")
             }
             Self::OwnerNotLearned { owner } => {
                 write!(
@@ -254,8 +285,21 @@ impl fmt::Display for Note {
                      may evict the pod; raise spec.{field}.volumeLimitSize, or set spec.{field}.volumeClaimTemplate"
                 )
             }
+            Self::ImageVolume => {
+                f.write_str("the image of the agent is mounted as a volume, without init containers")
+            }
+            Self::InitContainerKept(kept) => write!(f, "init containers copy the agent, since {kept}"),
+            Self::DeliveryUnknown { on, value } => f.write_str(&delivery_unknown(on, value)),
             Self::Exporter(problem) => problem.fmt(f),
             Self::Attributes(problem) => problem.fmt(f),
         }
     }
+}
+
+fn delivery_unknown(on: impl fmt::Display, value: &str) -> String {
+    format!(
+        "the annotation {DELIVERY_ANNOTATION} of {on} is \"{}\", which is not a delivery and is ignored; valid: {}",
+        text(value),
+        Delivery::NAMES.join(", ")
+    )
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    catalogue::{Instrumentations, Namespace, Stored},
+    catalogue::{Instrumentations, Namespace, NamespaceLabels, Stored},
     compiled::{About, Compiled, Shared},
     language,
     limits::{LimitKind, Limits},
@@ -17,7 +17,7 @@ use super::{
     workload::OwnerKind,
 };
 use otel_webhook_api::{
-    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, InstrumentationSpec,
+    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, DELIVERY_ANNOTATION, InstrumentationSpec,
     defaults::DefaultImages,
     image,
     validation::{Unusable, unusable},
@@ -34,6 +34,8 @@ pub enum Kind {
     Owner(OwnerKind),
     /// An object that bounds the pods of its namespace.
     Limit(LimitKind),
+    /// A Node.
+    Node,
 }
 
 /// The label by which a namespace enforces a pod security level.
@@ -44,6 +46,7 @@ pub fn kind_of(object: &Value) -> Option<Kind> {
     match (object["apiVersion"].as_str()?, object["kind"].as_str()?) {
         ("opentelemetry.io/v1alpha1", "Instrumentation") => Some(Kind::Instrumentation),
         ("v1", "Namespace") => Some(Kind::Namespace),
+        ("v1", "Node") => Some(Kind::Node),
         ("apps/v1", "ReplicaSet") => Some(Kind::Owner(OwnerKind::ReplicaSet)),
         ("batch/v1", "Job") => Some(Kind::Owner(OwnerKind::Job)),
         ("v1", kind) => LimitKind::ALL.into_iter().find(|known| known.name() == kind).map(Kind::Limit),
@@ -53,7 +56,7 @@ pub fn kind_of(object: &Value) -> Option<Kind> {
 
 /// An object with the namespace that counts for it, where it names none.
 pub fn located<'o>(object: &'o Value, namespace: &str) -> Cow<'o, Value> {
-    let is_namespaced = kind_of(object).is_some_and(|kind| kind != Kind::Namespace);
+    let is_namespaced = kind_of(object).is_some_and(|kind| !matches!(kind, Kind::Namespace | Kind::Node));
     let names_one = object["metadata"]["namespace"].as_str().is_some_and(|name| !name.is_empty());
     let mut object = Cow::Borrowed(object);
     if is_namespaced
@@ -111,9 +114,16 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
             key.strip_prefix(ANNOTATION_PREFIX).filter(|key| language::keys().any(|known| known == *key))?;
         Some((key.into(), value.as_str()?.into()))
     });
+    let labels: NamespaceLabels = metadata["name"]
+        .as_str()
+        .map(|name| NamespaceLabels::of(name, strings(&metadata["labels"])))
+        .unwrap_or_default();
     let namespace = Namespace {
         is_listed: true,
         annotations: ours.collect(),
+        delivery: metadata["annotations"][DELIVERY_ANNOTATION].as_str().map(Into::into),
+        opt_in_labels: labels.opt_in(),
+        labels,
         enforced_level: metadata["labels"][ENFORCE].as_str().map(Into::into),
         instrumentations: Instrumentations::default(),
         limits: Limits::default(),

@@ -202,6 +202,9 @@ pub struct Volume<'a> {
     /// The ConfigMap of the volume.
     #[serde(deserialize_with = "optional_object")]
     pub config_map: Option<Named<'a>>,
+    /// The image of the volume.
+    #[serde(borrow)]
+    pub image: Option<&'a RawValue>,
     /// The claim of an ephemeral volume.
     #[serde(borrow)]
     pub ephemeral: Option<&'a RawValue>,

@@ -13,7 +13,7 @@ use super::{
 use otel_webhook_api::ANNOTATION_PREFIX;
 
 /// The namespace and name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectName {
     /// Its namespace.
     pub namespace: Box<str>,
@@ -59,6 +59,8 @@ impl fmt::Display for Taken {
 pub enum Sign {
     /// A container that the operator or the webhook adds, by its name.
     Container(String),
+    /// A mounted volume of an agent's image, by its name.
+    ImageVolume(String),
     /// The variables of a container, by its name.
     Variables(String),
 }
@@ -67,6 +69,7 @@ impl fmt::Display for Sign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Container(name) => write!(f, "it has the container \"{}\"", shown(name)),
+            Self::ImageVolume(name) => write!(f, "it mounts the image volume \"{}\"", shown(name)),
             Self::Variables(name) => {
                 write!(f, "its container \"{}\" has the variables that injection adds", shown(name))
             }
@@ -92,19 +95,22 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// An existing annotation, and its object.
+/// An existing annotation, or a label that is read as one, and its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Annotation {
     /// Its key, without the prefix.
     pub key: &'static str,
     /// Whether it is an annotation of the namespace, not of the pod.
     pub of_namespace: bool,
+    /// Whether it is a label.
+    pub is_label: bool,
 }
 
 impl fmt::Display for Annotation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let owner = if self.of_namespace { "namespace" } else { "pod" };
-        write!(f, "the annotation {ANNOTATION_PREFIX}{} of the {owner}", self.key)
+        let kind = if self.is_label { "label" } else { "annotation" };
+        write!(f, "the {kind} {ANNOTATION_PREFIX}{} of the {owner}", self.key)
     }
 }
 
@@ -157,6 +163,8 @@ reasons! {
     NoneSelectsPod { namespace: String, names: Names } => "no Instrumentation of namespace \"{namespace}\" selects this pod: the selectors of {names} do not match its labels";
     /// Several match with the same priority.
     AmbiguousInstrumentation { namespace: String, names: Names } => "several Instrumentations of namespace \"{namespace}\" match this pod with the same priority: {names}; name one in the annotation, or set spec.selector or spec.priority";
+    /// Several opt the pod in with the same priority.
+    AmbiguousOptIn { namespace: String, names: Names } => "several Instrumentations of namespace \"{namespace}\" opt this pod in by their selectors, with the same priority: {names}; set spec.selector or spec.priority, or name one in an annotation of the pod";
     /// The named one does not exist.
     InstrumentationNotFound { name: ObjectName, known: Names } => "Instrumentation \"{name}\" not found; its namespace has: {known}";
     /// It is in another namespace, and is not there or not for the pod's namespace. Which of the two is not
@@ -178,6 +186,10 @@ reasons! {
     ContainerListMissing { languages: Vec<String>, missing: Vec<String> } => "the pod opts in to several languages ({languages}), and each needs a list of its containers; annotate the pod with {missing}";
     /// The namespace opts in to one language, the pod itself to another.
     NamespaceLanguageIgnored { languages: Vec<String> } => "the namespace's language is ignored because the pod itself opts in to {languages}, and there is no list of containers for each language";
+    /// A selector opts in to one language, pod or namespace to another.
+    SelectorLanguageIgnored { name: ObjectName, languages: Vec<String> } => "the opt-in by the selector of Instrumentation \"{name}\" is ignored because the pod or its namespace opts in to {languages}, and there is no list of containers for each language";
+    /// A selector of namespaces where none may be.
+    NamespaceSelectorDenied { name: ObjectName } => "Instrumentation \"{name}\" sets spec.namespaceSelector, which is allowed only in the namespace of --default-instrumentation, so its spec.inject is not used; remove spec.namespaceSelector";
     /// The language does not support init containers.
     InitContainer { container: String } => "\"{container}\" is an init container, which this language does not support";
     /// The referenced value may not exist; then a reference to it would stay unexpanded.
@@ -282,7 +294,12 @@ impl Reason {
     pub fn is_trouble(&self) -> bool {
         !matches!(
             self,
-            Self::Injected | Self::NothingToAdd | Self::SwitchedOff { .. } | Self::AlreadyInjected { .. }
+            Self::Injected
+                | Self::NothingToAdd
+                | Self::SwitchedOff { .. }
+                | Self::AlreadyInjected { .. }
+                // What a selector opts in to is for pods that say nothing.
+                | Self::SelectorLanguageIgnored { .. }
         )
     }
 }

@@ -20,7 +20,9 @@ impl Reason {
             Self::ContainerNotFound { .. } | Self::NoContainerNamed { .. } => {
                 "name containers of the pod in the annotation"
             }
-            Self::NamespaceLanguageIgnored { .. } => "list the containers of each language",
+            Self::NamespaceLanguageIgnored { .. } | Self::SelectorLanguageIgnored { .. } => {
+                "list the containers of each language"
+            }
             Self::InitContainer { .. } => "name another container",
             Self::PlatformUnknown { .. } => "set one of the valid platforms",
             Self::NameTaken { .. } => "rename the pod's own, or opt out",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     annotation::{Annotations, Ask},
-    catalogue::{Catalogue, Stored},
+    catalogue::{Best, Catalogue, Stored},
     compiled::Compiled,
     input::Input,
     language::{LANGUAGES, Language},
@@ -54,7 +54,7 @@ pub fn rivals(catalogue: &Catalogue, namespace: &str, name: &str, spec: &Instrum
 /// not match. It is used, which may be a mistake.
 pub fn unselected<'p>(input: &Input<'p>) -> Vec<(&'static Language, &'p ObjectName)> {
     let known = input.catalogue.namespace(input.namespace);
-    let annotations = Annotations::new(input.pod, known.map_or(&[], |known| &known.annotations));
+    let annotations = Annotations::new(input.pod, known);
     let enabled = LANGUAGES.into_iter().filter(|language| input.settings.languages.has(language));
     let misfit = |language: &'static Language| {
         let Ask::Named { namespace, name } = Ask::parse(annotations.effective(language.inject)) else {
@@ -95,6 +95,48 @@ impl<'p> Search<'p> {
             Ask::Any => Some(self.best()),
             Ask::Named { namespace, name } => Some(self.named(namespace.unwrap_or(self.namespace), name)),
         }
+    }
+
+    /// The Instrumentation that opts the pod in by its selector, if one does: one of the pod's namespace, else one of
+    /// the default Instrumentation's namespace that selects the pod's.
+    pub fn selected(&self) -> Option<Result<&'p Arc<Compiled>, Reason>> {
+        let pod = &self.pod.metadata.labels;
+        let own = self.catalogue.namespace(self.namespace);
+        let of_own = own.map(|own| own.instrumentations.opt_ins().own(self.language, pod));
+        let chosen = of_own.and_then(|best| self.one_of(best, self.namespace));
+        let chosen = chosen.or_else(|| {
+            let default = self.default_namespace()?;
+            // Whether a namespace that is not known opts out is not known either.
+            let own = own.filter(|own| own.is_listed)?;
+            let opt_ins = self.catalogue.namespace(default)?.instrumentations.opt_ins();
+            self.one_of(opt_ins.across(self.language, &own.labels, pod), default)
+        });
+        chosen.or_else(|| {
+            let own = own.filter(|_| self.default_namespace() != Some(self.namespace))?;
+            let denied = own.instrumentations.opt_ins().selecting_namespaces(self.language, pod)?;
+            Some(Err(Reason::NamespaceSelectorDenied { name: denied.name.clone() }))
+        })
+    }
+
+    fn default_namespace(&self) -> Option<&'p str> {
+        self.settings.default_instrumentation.as_ref().map(|default| &*default.namespace)
+    }
+
+    /// The one that is best. One that cannot be used is not a candidate.
+    fn one_of(&self, best: Best<'p>, namespace: &str) -> Option<Result<&'p Arc<Compiled>, Reason>> {
+        let unusable = best.unusable;
+        Some(match best.into_found()[..] {
+            [] => {
+                let unusable = unusable?;
+                let problem = unusable.problem(self.language).unwrap_or_default().to_owned();
+                Err(Reason::InstrumentationInvalid { name: unusable.name.clone(), problem })
+            }
+            [only] => Ok(only),
+            ref several => Err(Reason::AmbiguousOptIn {
+                namespace: namespace.to_owned(),
+                names: Names::of(several.iter().map(|ready| &*ready.name.name)),
+            }),
+        })
     }
 
     /// A named one is used, whether its selector matches or not.

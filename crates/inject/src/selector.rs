@@ -6,6 +6,32 @@ use otel_webhook_api::LabelSelector;
 
 use super::text::Map;
 
+/// Labels of an object.
+pub trait Labels {
+    /// The value of a label, if it exists.
+    fn value(&self, key: &str) -> Option<&str>;
+
+    /// All labels, in any order. A label may be repeated.
+    fn all(&self) -> impl Iterator<Item = (&str, &str)>;
+
+    /// How many there are.
+    fn count(&self) -> usize;
+}
+
+impl Labels for Map<'_> {
+    fn value(&self, key: &str) -> Option<&str> {
+        self.get(key)
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.iter()
+    }
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+}
+
 /// A non-empty selector.
 #[derive(Debug)]
 pub struct Selector(Vec<Requirement>);
@@ -43,7 +69,7 @@ impl Selector {
                 "DoesNotExist" => Operator::DoesNotExist,
                 other => {
                     return Err(format!(
-                        "spec.selector.matchExpressions: \"{other}\" is not an operator; valid: In, NotIn, Exists, DoesNotExist"
+                        "matchExpressions: \"{other}\" is not an operator; valid: In, NotIn, Exists, DoesNotExist"
                     ));
                 }
             };
@@ -60,22 +86,27 @@ impl Selector {
         })
     }
 
+    /// The labels of which a matching object has one each: keys with their possible values.
+    pub fn among(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.0.iter().filter_map(|requirement| match &requirement.operator {
+            Operator::In(values) => Some((requirement.key.as_str(), &values[..])),
+            _ => None,
+        })
+    }
+
     /// A label key that a matching pod requires, with its
     /// possible values; no values if any value matches. `None` if labels
     /// are only excluded.
     pub fn indispensable(&self) -> Option<(&str, Option<&[String]>)> {
-        let among = self.0.iter().find_map(|requirement| match &requirement.operator {
-            Operator::In(values) => Some((requirement.key.as_str(), Some(&values[..]))),
-            _ => None,
-        });
+        let among = self.among().next().map(|(key, values)| (key, Some(values)));
         let exists = |requirement: &Requirement| matches!(requirement.operator, Operator::Exists);
         let any = || self.0.iter().find(|one| exists(one)).map(|one| (one.key.as_str(), None));
         among.or_else(any)
     }
 
     /// Whether labels match every requirement.
-    pub fn matches(&self, labels: &Map<'_>) -> bool {
-        self.matches_by(|key| labels.get(key))
+    pub fn matches(&self, labels: &impl Labels) -> bool {
+        self.matches_by(|key| labels.value(key))
     }
 
     /// Whether the labels that `value` returns match every requirement.

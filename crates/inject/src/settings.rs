@@ -1,9 +1,10 @@
 //! The settings of an installation, for all pods.
 
-use otel_webhook_api::sizes::AgentSizes;
+use otel_webhook_api::{Delivery, sizes::AgentSizes};
 
 use super::{
-    growth::MAX_POD_SIZE, helpers::Helpers, language::LanguageSet, reason::ObjectName, size::SizeLimits,
+    cluster::Version, growth::MAX_POD_SIZE, helpers::Helpers, language::LanguageSet, reason::ObjectName,
+    size::SizeLimits,
 };
 
 /// The settings of an installation, for all pods.
@@ -15,6 +16,10 @@ pub struct Settings {
     pub stamp: bool,
     /// How the resources of init containers are set.
     pub init_resources: InitResources,
+    /// How agents get into pods if neither annotations nor Instrumentations say.
+    pub delivery: Delivery,
+    /// The least version of API server and kubelet for which `auto` mounts images.
+    pub image_volumes_from: Version,
     /// Whether added emptyDir volumes are listed in
     /// `cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes`, so that they do not block
     /// scale-down.
@@ -35,6 +40,9 @@ pub struct Settings {
     pub size_limits: SizeLimits,
 }
 
+/// The version from which on image volumes cannot be disabled.
+const LOCKED: Version = Version::new(1, 36);
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -42,6 +50,8 @@ impl Default for Settings {
             stamp: true,
             safe_to_evict: true,
             init_resources: InitResources::Neutral,
+            delivery: Delivery::InitContainer,
+            image_volumes_from: LOCKED,
             default_instrumentation: None,
             cross_namespace: CrossNamespace::Allow,
             privileged_init: PrivilegedInit::Allow,

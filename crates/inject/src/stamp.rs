@@ -3,6 +3,7 @@
 //! It does not use the operator's prefix, and no decision depends on it: a
 //! stamp may be copied with other annotations.
 
+use otel_webhook_api::Delivery;
 use serde::Serialize;
 
 use super::{
@@ -66,6 +67,9 @@ struct Entry<'f> {
     /// Image of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<String>,
+    /// How the agent gets into the pod, if not by init containers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delivery: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     containers: Vec<String>,
     /// The number of containers that are not listed.
@@ -191,6 +195,7 @@ impl<'f> Entry<'f> {
             generation: used.and_then(|used| used.generation),
             hash: used.map(|used| &*used.hash),
             image: used.and_then(|used| used.image.as_deref()).map(|image| shown(image).to_string()),
+            delivery: None,
             containers: Vec::new(),
             more_containers: 0,
             message: is_other(&finding.reason).then(|| finding.reason.to_string()),
@@ -213,7 +218,11 @@ impl<'f> Entry<'f> {
                 self.warnings.push(code);
             }
         }
-        for note in finding.notes.iter().filter(|note| !note.is_warning()).map(ToString::to_string) {
+        let (delivery, notes): (Vec<_>, Vec<_>) =
+            finding.notes.iter().partition(|note| matches!(note, Note::ImageVolume));
+        self.delivery =
+            self.delivery.or_else(|| (!delivery.is_empty()).then_some(Delivery::ImageVolume.name()));
+        for note in notes.into_iter().filter(|note| !note.is_warning()).map(ToString::to_string) {
             if self.notes.len() < MOST_NOTES && !self.notes.contains(&note) {
                 self.notes.push(note);
             }

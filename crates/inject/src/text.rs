@@ -190,6 +190,11 @@ impl Map<'_> {
         self.entries.iter().map(|(key, value)| (&**key, &**value))
     }
 
+    /// How many entries there are, those with a repeated key included.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()

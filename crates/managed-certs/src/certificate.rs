@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::library;
 use jiff::Timestamp;
-use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
@@ -43,7 +43,7 @@ pub enum CertificateError {
         /// The name of the text.
         name: String,
     },
-    /// The kind of the key is not supported by ring, or the key is damaged.
+    /// The kind of the key is not supported by the library, or the key is damaged.
     #[error("{name}: the private key cannot be used: {source}")]
     UnusableKey {
         /// The name of the text.
@@ -97,7 +97,7 @@ impl ServingCertificate {
         let chain = read_chain(certificate)?;
         let not_after = read_not_after(certificate.name, &chain)?;
         let key_der = read_key(key)?;
-        let signing_key = ring::default_provider()
+        let signing_key = library::default_provider()
             .key_provider
             .load_private_key(key_der)
             .map_err(|source| CertificateError::UnusableKey { name: key.name.to_owned(), source })?;

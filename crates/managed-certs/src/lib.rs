@@ -31,5 +31,12 @@ pub mod secret;
 pub mod trust;
 pub mod x509;
 
+/// The library of cryptography: ring, or AWS-LC in its FIPS mode with the feature `fips`. Both have the same functions.
+#[cfg(not(feature = "fips"))]
+pub use rustls::crypto::ring as library;
+
+#[cfg(feature = "fips")]
+pub use rustls::crypto::aws_lc_rs as library;
+
 #[cfg(test)]
 mod simulation;

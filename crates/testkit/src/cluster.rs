@@ -2,5 +2,6 @@
 
 pub mod control_plane;
 pub mod created;
+pub mod ports;
 pub mod program;
 pub mod secret_volume;

@@ -49,7 +49,7 @@ impl Known {
                 let limit = Limit::read(kind, object, &mut Vec::new());
                 self.namespace(namespace).limits.put(limit);
             }
-            None => {}
+            Some(Kind::Node) | None => {}
         }
     }
 

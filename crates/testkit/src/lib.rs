@@ -9,17 +9,20 @@
 //! | [`models`] | what Kubernetes accepts, computed a second time; what injection must not change |
 //! | [`until`], [`runner`] | waiting, and end-to-end cases that run side by side |
 //! | [`cluster`] | a real control plane, processes, pods as the API server has them |
+//! | [`containers`] | pods in real containers |
 //! | [`load`] | reviews, senders and figures of the benches |
 //! | [`fuzzed`] | what has to hold for any input |
 //! | [`imports`] | which source files of a crate import which |
 //!
 //! It does not depend on the program, so that the tests of a crate are built without it:
-//! where a process is started, the caller passes the path of the program. `cluster`, `load` and
-//! `fuzzed` need a feature (`fuzz` for the last).
+//! where a process is started, the caller passes the path of the program. `cluster`, `containers`, `load`
+//! and `fuzzed` need a feature (`cluster` for the second, `fuzz` for the last).
 
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod conformance;
+#[cfg(feature = "cluster")]
+pub mod containers;
 pub mod files;
 #[cfg(feature = "fuzz")]
 pub mod fuzzed;

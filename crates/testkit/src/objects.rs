@@ -40,6 +40,11 @@ pub fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
+/// Documents as YAML.
+pub fn stream(documents: &[Value]) -> String {
+    documents.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n---\n")
+}
+
 /// An Instrumentation of the usual namespace.
 pub fn instrumentation(name: &str, spec: Value) -> Value {
     json!({

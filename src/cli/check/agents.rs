@@ -41,21 +41,26 @@ pub fn of_pod(pod: &Value) -> Vec<Agent> {
     agents.collect()
 }
 
-/// Returns the agents that a new pod gets.
-pub fn of_next(pod: &Value, outcome: &Outcome) -> Vec<Agent> {
+/// Returns a new pod as it is after the injection.
+pub fn next(pod: &Value, outcome: &Outcome) -> Value {
+    let mut next = pod.clone();
+    // The operations are made for this pod. Without them, the images stay unknown.
+    let _ = json_patch::patch(&mut next, &outcome.patch.operations());
+    next
+}
+
+/// Returns the agents of a new pod, which is `next` after the injection.
+pub fn of_next(next: &Value, outcome: &Outcome) -> Vec<Agent> {
     let injected = |language: &Language| {
         let own = outcome.findings.iter().filter(|finding| finding.language == language.name);
         own.filter(|finding| finding.reason.is_injected())
             .find_map(|finding| finding.instrumentation.as_ref())
     };
-    let mut next = pod.clone();
-    // The operations are made for this pod. Without them, the images stay unknown.
-    let _ = json_patch::patch(&mut next, &outcome.patch.operations());
     let agent = |language: &&'static Language| {
         let used = injected(language)?;
         Some(Agent {
             language: language.name,
-            image: image_of(&next, language.name),
+            image: image_of(next, language.name),
             instrumentation: used.name.to_string(),
             hash: used.hash.to_string(),
         })
@@ -103,19 +108,9 @@ impl Agent {
     }
 }
 
-/// Returns the image of the container that is specific to a language.
+/// Returns the image of the container or volume that is specific to a language; empty if there is none.
 fn image_of(pod: &Value, language: &str) -> String {
-    let lists = [(true, "initContainers"), (false, "containers")];
-    let containers = lists.into_iter().flat_map(|(init, list)| {
-        let all = pod["spec"][list].as_array().into_iter().flatten();
-        all.map(move |container| (init, container))
-    });
-    let row = LANGUAGES.iter().find(|row| row.name == language);
-    let is_of = |(init, container): &(bool, &Value)| {
-        row.is_some_and(|row| injected::is_of(row, *init, container["name"].as_str().unwrap_or_default()))
-    };
-    let found = containers.into_iter().find(is_of);
-    found.and_then(|(_, container)| container["image"].as_str()).unwrap_or_default().to_owned()
+    injected::image(pod, language).map(String::from).unwrap_or_default()
 }
 
 /// Returns the entries of `otel-webhook/status`.

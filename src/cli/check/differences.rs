@@ -18,7 +18,7 @@ use seen::Seen;
 type Rule = fn(&Seen<'_>) -> bool;
 
 /// The rules, by number.
-static RULES: [(u8, Rule); 31] = [
+static RULES: [(u8, Rule); 34] = [
     (1, by_pod::original_kept),
     (2, by_finding::every_target_skipped),
     (3, by_pod::extension_has_pull_policy),
@@ -50,6 +50,9 @@ static RULES: [(u8, Rule); 31] = [
     (32, by_finding::bounded_by_namespace),
     (33, |seen| seen.has("PodTooLarge")),
     (34, by_instrumentation::attribute_encoded),
+    (35, by_finding::image_mounted),
+    (36, by_finding::opted_in_by_selector),
+    (37, by_finding::opted_in_or_out_by_label),
 ];
 
 /// Returns the differences of a case, by number.

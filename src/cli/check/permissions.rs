@@ -84,8 +84,9 @@ impl std::fmt::Display for Need {
 }
 
 /// Returns the permissions that the webhook needs, from the rules next to its code.
-pub fn needs(managed: Option<&ManagedNames>) -> Vec<Need> {
-    let always = watch::rules().into_iter().chain(cluster::rules());
+pub fn needs(managed: Option<&ManagedNames>, watches_nodes: bool) -> Vec<Need> {
+    let of_nodes = watches_nodes.then(watch::node_rules).into_iter().flatten();
+    let always = watch::rules().into_iter().chain(cluster::rules()).chain(of_nodes);
     let mut needs: Vec<Need> = always.flat_map(|rule| Need::of_rule(&rule, &[], None)).collect();
     if let Some(ManagedNames { namespace, secret, configurations }) = managed {
         let secret = std::slice::from_ref(secret);
@@ -222,11 +223,17 @@ mod tests {
     fn the_needed_permissions_are_those_of_the_rules() {
         let said = |managed: Option<&ManagedNames>| {
             let need = |need: &Need| format!("{} {need}", need.verbs.join(","));
-            needs(managed).iter().map(need).collect::<Vec<_>>()
+            needs(managed, false).iter().map(need).collect::<Vec<_>>()
         };
         let always = said(None);
         assert!(always.contains(&"list,watch instrumentations.opentelemetry.io".to_owned()), "{always:?}");
         assert!(always.contains(&"get jobs.batch".to_owned()), "{always:?}");
+        let with_nodes = needs(None, true);
+        let more: Vec<_> = with_nodes[always.len()..]
+            .iter()
+            .map(|need| format!("{} {need}", need.verbs.join(",")))
+            .collect();
+        assert_eq!(more, ["list,watch nodes"]);
         let names = ManagedNames {
             namespace: "home".to_owned(),
             secret: "serving".to_owned(),

@@ -84,6 +84,7 @@ pub fn text(survey: &Survey) -> String {
     );
     lines.push(String::new());
     lines.push(summary(survey));
+    lines.extend(opted_in(survey));
     lines.iter().flat_map(|line| [one_line(line), "\n".to_owned()]).collect()
 }
 
@@ -203,7 +204,7 @@ impl Row<'_> {
         let unsure = self.unsure.map(ToString::to_string);
         let all = self.next.iter().flat_map(|finding| &finding.notes);
         let warnings = all.filter(|note| note.is_warning());
-        let images = self.next.iter().copied().flat_map(image_notes);
+        let notes = self.next.iter().copied().flat_map(told_notes);
         json!({
             "language": self.language,
             "now": {By::Webhook.word(): count(By::Webhook), By::Operator.word(): count(By::Operator)},
@@ -212,7 +213,7 @@ impl Row<'_> {
             "instrumentation": used.map(ToString::to_string),
             "warnings": warnings.map(ToString::to_string).collect::<Vec<_>>(),
             "reasons": others.map(ToString::to_string).chain(unsure).collect::<Vec<_>>(),
-            "notes": images.map(ToString::to_string).collect::<Vec<_>>(),
+            "notes": notes.map(ToString::to_string).collect::<Vec<_>>(),
             "change": self.change().word(),
             "agents": self.agents(),
         })
@@ -268,7 +269,7 @@ fn reasons(workload: &Surveyed) -> Vec<String> {
             let reasons = findings.iter().filter(|finding| !finding.reason.is_injected());
             let images = findings
                 .iter()
-                .flat_map(|finding| image_notes(finding).map(|note| format!("{}: {note}", finding.language)));
+                .flat_map(|finding| told_notes(finding).map(|note| format!("{}: {note}", finding.language)));
             let warnings = told(findings).into_iter().filter(|warning| warning.note.is_some());
             let warnings = warnings.map(|warning| warning.to_string());
             let unsure = workload.unsure.iter().map(ToString::to_string);
@@ -285,9 +286,27 @@ fn reasons(workload: &Surveyed) -> Vec<String> {
     }
 }
 
-/// Returns the notes about default images.
-fn image_notes(finding: &Finding) -> impl Iterator<Item = &Note> {
-    finding.notes.iter().filter(|note| matches!(note, Note::Image(_)))
+/// Returns the notes about default images, and about the selector that opts in.
+fn told_notes(finding: &Finding) -> impl Iterator<Item = &Note> {
+    let is_told = |note: &&Note| matches!(note, Note::Image(_)) || is_opt_in(note);
+    finding.notes.iter().filter(is_told)
+}
+
+fn is_opt_in(note: &Note) -> bool {
+    matches!(note, Note::OptedInBySelector { .. })
+}
+
+/// Returns how many workloads and pods a selector opts in that will be injected; none if there are none.
+fn opted_in(survey: &Survey) -> Option<String> {
+    let is_opted_in = |workload: &&Surveyed| {
+        let findings = rows(workload).into_iter().flat_map(|row| row.next);
+        findings.into_iter().any(|one| one.reason.is_injected() && one.notes.iter().any(is_opt_in))
+    };
+    let opted_in: Vec<_> = survey.workloads.iter().filter(is_opted_in).collect();
+    let pods: usize = opted_in.iter().filter_map(|workload| count(workload)).sum();
+    (!opted_in.is_empty()).then(|| {
+        format!("Injected by selectors, without an annotation: workloads {}, pods {pods}", opted_in.len())
+    })
 }
 
 fn section(lines: &mut Vec<String>, head: &str, said: impl Iterator<Item = String>) {

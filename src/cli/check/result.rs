@@ -134,6 +134,8 @@ codes! {
     InjectedWithWarning: "requests" Warning;
     /// An annotation or a label has no effect; `reason` is the code of the mistake.
     WithoutEffect: "requests" Warning;
+    /// The Secret or `ConfigMap` of an exporter does not exist.
+    ExporterFilesMissing: "requests" Warning;
     /// A workload opts in, but no configuration selects its pods.
     NotReviewed: "requests" Warning;
     /// Pods were created before, and run without the injection of new pods.

@@ -106,6 +106,7 @@ impl Facts {
         Flags {
             injection: found.map_or(own, |flags| &flags.injection),
             unread: self.unread_flags().filter(|_| !own_flags),
+            ahead: Vec::new(),
         }
     }
 

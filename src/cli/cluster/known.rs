@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAccount};
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, ResourceQuota, ServiceAccount};
 use kube::core::ApiResource;
 use serde_json::Value;
 
@@ -64,6 +64,8 @@ pub struct Flags<'f> {
     pub injection: &'f InjectionFlags,
     /// Why the webhook's own flags are unknown, if these stand in for them.
     pub unread: Option<String>,
+    /// Instrumentations that are not stored yet, and are used as if they were.
+    pub ahead: Vec<Value>,
 }
 
 /// The decision about a new pod.
@@ -95,8 +97,12 @@ impl Known {
         };
         known.list_namespaces(cluster, scope).await;
         known.list_instrumentations(cluster, scope).await;
+        flags.ahead.into_iter().for_each(|object| known.put_instrumentation(object));
         let ignored = list_limits(cluster, scope, &mut known.writer).await;
         known.not_told.extend(ignored);
+        if flags.injection.watches_nodes() {
+            known.list_nodes(cluster).await;
+        }
         known.publish();
         known
     }
@@ -164,12 +170,32 @@ impl Known {
     async fn take_instrumentations(&mut self, cluster: &ClusterReader, namespace: Option<&str>) -> Asked<()> {
         let kind = ApiResource::erase::<Instrumentation>(&());
         let take = |object: Value| {
-            let object = typed(object, &kind.api_version, &kind.kind);
-            self.writer.put(&object);
-            let metadata = &object["metadata"];
-            self.instrumentations.insert((text(&metadata["namespace"]), text(&metadata["name"])), object);
+            self.put_instrumentation(typed(object, &kind.api_version, &kind.kind));
         };
         cluster.each(&kind, namespace, Part::Whole, take).await
+    }
+
+    /// Lists the nodes. Without them, the results may differ from the webhook's.
+    async fn list_nodes(&mut self, cluster: &ClusterReader) {
+        let take = |node: Value| {
+            self.writer.put_node(&node);
+        };
+        match cluster.each(&ApiResource::erase::<Node>(&()), None, Part::Whole, take).await {
+            Ok(()) => {
+                self.writer.keep_nodes(|_| true);
+                self.writer.set_server_version(cluster.version.as_deref());
+            }
+            Err(NotTold { question, problem }) => {
+                let problem = format!("{problem}; the results have init containers for the delivery auto");
+                self.not_told.push(NotTold { question, problem });
+            }
+        }
+    }
+
+    fn put_instrumentation(&mut self, object: Value) {
+        self.writer.put(&object);
+        let metadata = &object["metadata"];
+        self.instrumentations.insert((text(&metadata["namespace"]), text(&metadata["name"])), object);
     }
 
     fn publish(&mut self) {

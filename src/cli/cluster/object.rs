@@ -21,8 +21,10 @@ pub fn labels(object: &Value) -> Labels {
 
 /// Returns the languages that a pod itself opts in to or out of, regardless of its namespace.
 pub fn own_languages(pod: &Value) -> Vec<&'static str> {
-    let annotations = &pod["metadata"]["annotations"];
-    let asks = |key: &str| annotations[format!("{ANNOTATION_PREFIX}{key}")].is_string();
+    let asks = |key: &str| {
+        let key = format!("{ANNOTATION_PREFIX}{key}");
+        ["annotations", "labels"].iter().any(|entries| pod["metadata"][entries][&key].is_string())
+    };
     let own = LANGUAGES.into_iter().filter(|language| asks(language.inject));
     own.map(|language| language.name).collect()
 }

@@ -29,6 +29,8 @@ pub struct ClusterReader {
     pub name: String,
     /// The namespace of the context, or of the service account.
     pub namespace: String,
+    /// The version of the API server, if the user may read it.
+    pub version: Option<String>,
 }
 
 /// The result of a request: an answer, or why there is none.
@@ -73,13 +75,13 @@ impl ClusterReader {
         }
         let (url, namespace) = (config.cluster_url.clone(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|problem| unreachable(&problem))?;
-        match client.apiserver_version().await {
-            Ok(_) => {}
+        let version = match client.apiserver_version().await {
+            Ok(info) => Some(info.git_version),
             // The user may not read the version, but may have the other permissions.
-            Err(kube::Error::Api(status)) if status.code == 403 => {}
+            Err(kube::Error::Api(status)) if status.code == 403 => None,
             Err(problem) => return Err(unreachable(&format!("{url}: {}", Told(&problem)))),
-        }
-        Ok(Self { client, name: flags.name().unwrap_or_else(|| url.to_string()), namespace })
+        };
+        Ok(Self { client, name: flags.name().unwrap_or_else(|| url.to_string()), namespace, version })
     }
 
     /// Returns an object, if it exists.
@@ -94,6 +96,18 @@ impl ClusterReader {
         )
         .await
         .or_else(|(question, error)| absent(question, &error))
+    }
+
+    /// Returns whether an object exists. Only its metadata is read.
+    pub async fn exists(&self, kind: &ApiResource, namespace: Option<&str>, name: &str) -> Asked<bool> {
+        let found: Asked<Option<Value>> = self
+            .ask(
+                format!("get {} {name}{}", kind.plural, within(namespace)),
+                request(kind, namespace).get_metadata(name, &GetParams::default()),
+            )
+            .await
+            .or_else(|(question, error)| absent(question, &error));
+        found.map(|found| found.is_some())
     }
 
     /// Returns an object as JSON, if it exists.

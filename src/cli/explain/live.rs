@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     line::Line,
-    report::{Added, Answer, Explained},
+    report::{Added, Answer, Explained, Kind},
     target::{self, Target},
 };
 use crate::cli::{
@@ -137,7 +137,7 @@ impl World {
             let own = all.iter().filter(|(owners, _)| owners.contains(&subject));
             own.map(|(_, pod)| pod.clone()).collect()
         });
-        explained.unread = self.known.unread.annotations(namespace);
+        explained.unread = self.known.unread.opt_ins(namespace);
         explained.mistakes = mistakes::of(&object, &text(&object["apiVersion"]), &subject.kind);
         let referenced = &object["spec"]["workloadRef"];
         let referenced = format!("{}/{}", text(&referenced["kind"]), text(&referenced["name"]));
@@ -208,7 +208,7 @@ fn not_reviewed(
     }
     if registration.pods().any(|hook| hook.selects(of_namespace, of_pod, true)) {
         return format!(
-            "{names} selects only pods that are annotated themselves (registration.pods.shape=annotated); \
+            "{names} selects only pods that are annotated or labelled themselves (registration.pods.shape=annotated); \
              annotate the pod template"
         );
     }
@@ -233,21 +233,22 @@ fn workload_of(object: &mut Value) -> Option<Workload<'_>> {
     Some(workload)
 }
 
-/// Returns the containers that a patch adds.
+/// Returns the containers and image volumes that a patch adds.
 fn added(before: &Value, after: &Value) -> Vec<Added> {
-    let containers = |pod: &Value| {
-        let list = |list: &'static str| {
-            let containers = pod["spec"][list].as_array().cloned().unwrap_or_default();
-            containers.into_iter().map(move |container| Added {
-                is_init: list == "initContainers",
-                name: text(&container["name"]),
-                image: text(&container["image"]),
+    let lists = [("initContainers", Kind::Init), ("containers", Kind::Regular), ("volumes", Kind::Volume)];
+    let all = |pod: &Value| {
+        let of_list = |(list, kind)| {
+            let items = pod["spec"][list].as_array().cloned().unwrap_or_default();
+            items.into_iter().filter_map(move |item| {
+                let image = if kind == Kind::Volume { &item["image"]["reference"] } else { &item["image"] };
+                let is_of_image = kind != Kind::Volume || image.is_string();
+                is_of_image.then(|| Added { kind, name: text(&item["name"]), image: text(image) })
             })
         };
-        list("initContainers").chain(list("containers")).collect::<Vec<_>>()
+        lists.into_iter().flat_map(of_list).collect::<Vec<_>>()
     };
-    let before = containers(before);
-    containers(after).into_iter().filter(|one| !before.contains(one)).collect()
+    let before = all(before);
+    all(after).into_iter().filter(|one| !before.contains(one)).collect()
 }
 
 /// Returns how to inject into the running pods, if a new pod gets what they lack.

@@ -43,7 +43,7 @@ pub struct Explained {
     pub is_reviewed: Option<bool>,
     /// The languages that are injected into a new pod.
     pub injected: Vec<&'static str>,
-    /// The containers that are added to a new pod.
+    /// The containers and image volumes that are added to a new pod.
     pub added: Vec<Added>,
     /// The running pods; none if they are not readable.
     pub pods: Option<Vec<RunningPod>>,
@@ -51,11 +51,22 @@ pub struct Explained {
     pub remedy: Option<String>,
 }
 
-/// An added container.
+/// What is added with an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An init container.
+    Init,
+    /// A container.
+    Regular,
+    /// A volume.
+    Volume,
+}
+
+/// An added container, or a volume of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
-    /// Whether it is an init container.
-    pub is_init: bool,
+    /// What it is.
+    pub kind: Kind,
     /// Its name.
     pub name: String,
     /// Its image.
@@ -97,8 +108,12 @@ impl Explained {
             (None, _) => lines.extend(table(&self.lines)),
         }
         lines.extend(self.mistakes.iter().map(line::mistake));
-        for Added { is_init, name, image } in &self.added {
-            let what = if *is_init { "init container" } else { "container" };
+        for Added { kind, name, image } in &self.added {
+            let what = match kind {
+                Kind::Init => "init container",
+                Kind::Regular => "container",
+                Kind::Volume => "volume",
+            };
             lines.push(format!("  adds {what} {name}, image {image}"));
         }
         match &self.pods {
@@ -114,9 +129,10 @@ impl Explained {
     }
 
     fn object(&self, caveats: &[String]) -> Value {
-        let added = self.added.iter().map(
-            |Added { is_init, name, image }| json!({"container": name, "init": is_init, "image": image}),
-        );
+        let added = self.added.iter().map(|Added { kind, name, image }| match kind {
+            Kind::Volume => json!({"volume": name, "image": image}),
+            _ => json!({"container": name, "init": *kind == Kind::Init, "image": image}),
+        });
         let pods = self.pods.as_ref().map(|pods| pods.iter().map(pod_object).collect::<Vec<_>>());
         let mut object = json!({
             "kind": self.subject.kind,

@@ -4,6 +4,7 @@ fn args(managed: bool) -> RbacArgs {
     RbacArgs {
         name: "otel-webhook".to_owned(),
         namespace: "monitoring".to_owned(),
+        watch_nodes: false,
         tls_managed: managed.then(|| "certificates".to_owned()),
         webhook_configuration: vec!["one".to_owned(), "two".to_owned()],
         controller: managed,

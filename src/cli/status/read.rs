@@ -147,7 +147,7 @@ impl Doubts for NotReadable<'_> {
         let named = unsure.iter().filter_map(Unsure::instrumentations_of).map(str::to_owned);
         self.named.borrow_mut().extend(named);
         let unknown = unsure.iter().map(|one| (one.language, one.missing.to_string())).collect();
-        let others = self.unread.annotations(namespace).map(|missing| missing.to_string());
+        let others = self.unread.opt_ins(namespace).map(|missing| missing.to_string());
         Separated { certain, unknown, others }
     }
 

@@ -91,11 +91,11 @@ fn rows(row: &WorkloadRow, taken: Timestamp) -> impl Iterator<Item = [String; 8]
         [
             row.workload.namespace.clone(),
             row.workload.argument(),
-            language.language.clone(),
+            language.language.to_owned(),
             language.state.name().to_owned(),
             pods(language),
             agents(&language.images).unwrap_or_else(none),
-            language.reason.clone().unwrap_or_else(none),
+            language.reason.map_or_else(none, str::to_owned),
             language.since.map_or_else(none, |since| format!("{} ago", age(since, taken))),
         ]
     })
@@ -120,7 +120,7 @@ fn pods(row: &LanguageRow) -> String {
 }
 
 /// Returns the versions of images, with the number of pods if there are several.
-fn agents(images: &BTreeMap<String, usize>) -> Option<String> {
+fn agents(images: &[(String, usize)]) -> Option<String> {
     let mut versions: BTreeMap<&str, usize> = BTreeMap::new();
     for (image, count) in images {
         *versions.entry(image::version(image).unwrap_or(image)).or_default() += count;
@@ -183,7 +183,7 @@ fn commands(workloads: &[WorkloadRow]) -> Vec<String> {
 
 fn is_not_selected(row: &WorkloadRow) -> bool {
     let mut outdated = row.languages.iter().filter(|language| language.state.is_outdated());
-    outdated.any(|language| language.reason.as_deref() == Some("NotSelected"))
+    outdated.any(|language| language.reason == Some("NotSelected"))
 }
 
 fn headed(heading: &str, lines: Vec<String>) -> Vec<String> {

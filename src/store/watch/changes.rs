@@ -11,7 +11,7 @@ use kube::{
     runtime::{watcher, watcher::Event},
 };
 
-use super::{pages::events, seen::Seen, watched::Watched};
+use super::{nodes, pages::events, seen::Seen, sources::Sources, watched::Watched};
 use crate::scope::Scope;
 use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
@@ -25,7 +25,7 @@ pub struct Change {
 }
 
 /// Returns all watches.
-pub fn changes(client: &Client, scope: &Scope) -> impl Stream<Item = Change> + use<> {
+pub fn changes(client: &Client, sources: &Sources) -> impl Stream<Item = Change> + use<> {
     let watches = [
         (ApiResource::erase::<Instrumentation>(&()), Watched::Instrumentation),
         (ApiResource::erase::<Namespace>(&()), Watched::Namespace),
@@ -33,7 +33,12 @@ pub fn changes(client: &Client, scope: &Scope) -> impl Stream<Item = Change> + u
         (ApiResource::erase::<ResourceQuota>(&()), Watched::Limit(LimitKind::Quota)),
         (ApiResource::erase::<ServiceAccount>(&()), Watched::Limit(LimitKind::ServiceAccount)),
     ];
-    stream::select_all(watches.map(|(kind, watched)| watch(client, scope, kind, watched)))
+    let watches = watches.map(|(kind, watched)| watch(client, &sources.scope, kind, watched));
+    let nodes = sources.nodes.then(|| {
+        let change = |told| Change { watched: Watched::Node, told };
+        nodes::events(client).map(change).boxed()
+    });
+    stream::select_all(watches.into_iter().chain(nodes))
 }
 
 /// Watches objects of one kind.

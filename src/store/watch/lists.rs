@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, error::Error, mem};
 
 use kube::runtime::{watcher, watcher::Event};
 
-use super::{changes::Change, pace::News, seen::Seen, watched::Watched};
+use super::{changes::Change, pace::News, seen::Seen, sources::Sources, watched::Watched};
 use crate::store::Writer;
 use otel_webhook_inject::limits::LimitKind;
 
@@ -13,6 +13,9 @@ use otel_webhook_inject::limits::LimitKind;
 pub struct Lists {
     instrumentations: List,
     namespaces: List,
+    nodes: List,
+    /// Whether the version of the API server was read, or could not be.
+    server_is_asked: bool,
     limits: [List; LimitKind::ALL.len()],
 }
 
@@ -25,11 +28,24 @@ struct List {
 }
 
 impl Lists {
+    /// Returns the lists before anything is read. What is not watched counts as listed.
+    pub fn of(sources: &Sources) -> Self {
+        let nodes = List { is_complete: !sources.nodes, ..List::default() };
+        Self { nodes, server_is_asked: !sources.nodes, ..Self::default() }
+    }
+
+    /// Takes the version of the API server. Returns how much it affects.
+    pub fn take_server(&mut self, writer: &mut Writer, version: Option<&str>) -> News {
+        self.server_is_asked = true;
+        News::of(writer.set_server_version(version))
+    }
+
     /// Returns whether everything is listed, except for what may not be listed.
     pub fn are_complete(&self) -> bool {
         let needed = [&self.instrumentations, &self.namespaces];
         let known = |list: &List| list.is_complete || list.is_forbidden;
-        needed.iter().all(|list| list.is_complete) && self.limits.iter().all(known)
+        let mut optional = self.limits.iter().chain([&self.nodes]);
+        needed.iter().all(|list| list.is_complete) && optional.all(known) && self.server_is_asked
     }
 
     /// Applies a change. Returns how much it affects.
@@ -38,6 +54,7 @@ impl Lists {
         let list = match watched {
             Watched::Instrumentation => &mut self.instrumentations,
             Watched::Namespace => &mut self.namespaces,
+            Watched::Node => &mut self.nodes,
             Watched::Limit(kind) => &mut self.limits[kind as usize],
         };
         match told {
@@ -86,24 +103,23 @@ impl List {
         }
     }
 
-    /// Logs why a watch failed. A missing permission for LimitRanges, ResourceQuotas and ServiceAccounts is logged once,
-    /// since the webhook can do without them.
+    /// Logs why a watch failed. A missing permission for what the webhook can do without is logged once.
     fn fail(&mut self, watched: Watched, error: &watcher::Error) {
         let kind = watched.kind();
         let error = Advice { error, watched };
-        if !(error.is_forbidden() && matches!(watched, Watched::Limit(_))) {
-            tracing::warn!(kind, %error, "a watch failed; retrying");
-        } else if !mem::replace(&mut self.is_forbidden, true) {
-            tracing::warn!(kind, %error, "a watch is forbidden; LimitRanges, ResourceQuotas and ServiceAccounts are used only as last read");
+        match watched.optional().filter(|_| error.is_forbidden()) {
+            None => tracing::warn!(kind, %error, "a watch failed; retrying"),
+            Some(kinds) if !mem::replace(&mut self.is_forbidden, true) => {
+                tracing::warn!(kind, %error, "a watch is forbidden; {kinds} are used only as last read");
+            }
+            Some(_) => {}
         }
     }
 
     fn work_again(&mut self, watched: Watched) {
         if mem::take(&mut self.is_forbidden) {
-            tracing::info!(
-                kind = watched.kind(),
-                "LimitRanges, ResourceQuotas and ServiceAccounts can be read again"
-            );
+            let kinds = watched.optional().unwrap_or_default();
+            tracing::info!(kind = watched.kind(), "{kinds} can be read again");
         }
     }
 }
@@ -118,6 +134,7 @@ impl Watched {
                 true
             }
             Self::Namespace => writer.put(&object.document(self, false)),
+            Self::Node => writer.put_node(&object.document(self, false)),
             Self::Limit(kind) => writer.put_limit(kind, &object.document(self, true)),
         }
     }
@@ -126,6 +143,7 @@ impl Watched {
         match self {
             Self::Instrumentation => writer.forget_instrumentation(namespace, name),
             Self::Namespace => writer.forget_namespace(name),
+            Self::Node => return writer.forget_node(name),
             Self::Limit(kind) => return writer.forget_limit(kind, namespace, name),
         }
         true
@@ -136,6 +154,7 @@ impl Watched {
         match self {
             Self::Instrumentation => writer.keep_instrumentations(is_seen),
             Self::Namespace => writer.keep_namespaces(|name| is_seen("", name)),
+            Self::Node => return writer.keep_nodes(|name| is_seen("", name)),
             Self::Limit(kind) => return writer.keep_limits(kind, is_seen),
         }
         true

@@ -12,14 +12,14 @@ use kube::{
     core::{ApiResource, DynamicResourceScope},
 };
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize,
     de::{IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::{Value, json, value::RawValue};
 
 use super::watched::Watched;
-use otel_webhook_api::{ALLOWED_NAMESPACES, ANNOTATION_PREFIX, Instrumentation};
-use otel_webhook_inject::{limits::ENFORCE_MOUNTABLE_SECRETS, object::ENFORCE};
+use otel_webhook_api::{ALLOWED_NAMESPACES, ANNOTATION_PREFIX, DELIVERY_ANNOTATION, Instrumentation};
+use otel_webhook_inject::limits::ENFORCE_MOUNTABLE_SECRETS;
 
 /// An object with what is used of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -38,17 +38,18 @@ struct Metadata {
     namespace: Option<String>,
     resource_version: Option<String>,
     generation: Option<i64>,
-    labels: Option<Used>,
+    /// All: a selector of namespaces can match any of them.
+    labels: Option<BTreeMap<String, String>>,
     annotations: Option<Used>,
 }
 
-/// The used labels or annotations.
+/// The used annotations.
 struct Used(BTreeMap<String, String>);
 
 fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let Metadata { name, namespace, resource_version, generation, labels, annotations } =
         Metadata::deserialize(deserializer)?;
-    let (labels, annotations) = (labels.map(|used| used.0), annotations.map(|used| used.0));
+    let annotations = annotations.map(|used| used.0);
     Ok(ObjectMeta {
         name,
         namespace,
@@ -62,7 +63,7 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D:
 
 fn is_used(key: &str) -> bool {
     key.starts_with(ANNOTATION_PREFIX)
-        || [ALLOWED_NAMESPACES, ENFORCE_MOUNTABLE_SECRETS, ENFORCE].contains(&key)
+        || [ALLOWED_NAMESPACES, DELIVERY_ANNOTATION, ENFORCE_MOUNTABLE_SECRETS].contains(&key)
 }
 
 impl<'de> Deserialize<'de> for Used {
@@ -72,7 +73,7 @@ impl<'de> Deserialize<'de> for Used {
             type Value = Used;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("labels or annotations")
+                f.write_str("annotations")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Used, A::Error> {
@@ -125,6 +126,13 @@ impl Resource for Seen {
 }
 
 impl Seen {
+    /// A node with these labels and this status.
+    pub fn of_node<S: Serialize>(metadata: ObjectMeta, status: &S) -> Self {
+        let ObjectMeta { name, labels, resource_version, .. } = metadata;
+        let metadata = ObjectMeta { name, labels, resource_version, ..ObjectMeta::default() };
+        Self { metadata, spec: None, status: serde_json::value::to_raw_value(status).ok() }
+    }
+
     /// Returns the namespace and the name.
     pub fn identity(&self) -> (String, String) {
         let ObjectMeta { namespace, name, .. } = &self.metadata;
@@ -146,7 +154,7 @@ impl Seen {
     pub fn document(&self, watched: Watched, with_spec: bool) -> Value {
         let api_version = match watched {
             Watched::Instrumentation => Instrumentation::api_version(&()),
-            Watched::Namespace | Watched::Limit(_) => "v1".into(),
+            Watched::Namespace | Watched::Node | Watched::Limit(_) => "v1".into(),
         };
         let ObjectMeta { name, namespace, labels, annotations, generation, .. } = &self.metadata;
         let mut document = json!({

@@ -9,16 +9,28 @@ pub enum Watched {
     Instrumentation,
     /// Namespaces, by their metadata.
     Namespace,
+    /// Nodes, by labels and versions.
+    Node,
     /// LimitRanges, ResourceQuotas or ServiceAccounts.
     Limit(LimitKind),
 }
 
 impl Watched {
+    /// Returns the kinds that the webhook can do without, if it is one of them.
+    pub fn optional(self) -> Option<&'static str> {
+        match self {
+            Self::Instrumentation | Self::Namespace => None,
+            Self::Node => Some("nodes"),
+            Self::Limit(_) => Some("LimitRanges, ResourceQuotas and ServiceAccounts"),
+        }
+    }
+
     /// Returns the name of the kind.
     pub fn kind(self) -> &'static str {
         match self {
             Self::Instrumentation => "Instrumentation",
             Self::Namespace => "Namespace",
+            Self::Node => "Node",
             Self::Limit(kind) => kind.name(),
         }
     }

@@ -2,6 +2,7 @@
 //! that it can be broken, and what a preview says of pods that run.
 
 mod controller;
+mod crd;
 mod examples;
 mod home;
 
@@ -118,7 +119,7 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     rights(&plane);
     controller::states(&plane);
     requests(&plane);
-    crd(&plane);
+    crd::older(&plane);
 }
 
 /// The commands of `--fix-commands`, for the same cluster.
@@ -299,19 +300,6 @@ fn requests(plane: &ControlPlane) {
     let remedy = "move it to another namespace: kube-system is left out";
     assert!(said.contains("does not select namespace kube-system") && said.contains(remedy), "{said}");
     assert!(plane.kubectl(&["delete", "deployment", "left-out", "-n", "kube-system"]).ok);
-}
-
-fn crd(plane: &ControlPlane) {
-    let mut old: Value = serde_saphyr::from_str(registration::CRD).expect("YAML");
-    let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
-    let fields = old.pointer_mut(spec).and_then(Value::as_object_mut).expect("fields");
-    fields.retain(|name, _| name != "selector" && name != "priority");
-    old["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": "operator",
-        "meta.helm.sh/release-namespace": "observability"});
-    registration::apply(plane, &old.to_string());
-    let said = until_found(plane, "CrdPrunesFields", 0);
-    assert!(said.contains("drops these fields: spec.priority, spec.selector"), "{said}");
-    assert!(until_found(plane, "CrdGoesWithRelease", 0).contains("the Helm release observability/operator"));
 }
 
 /// What the preview and the check say where the webhook really runs.

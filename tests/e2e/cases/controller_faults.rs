@@ -4,9 +4,9 @@
 use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
 
 use otel_webhook_testkit::{
-    cluster::{control_plane::free_ports, program::Program},
+    cluster::{ports::free_ports, program::Program},
     objects::items,
-    until::until,
+    until::{poll, until},
 };
 use serde_json::{Value, json};
 
@@ -102,10 +102,9 @@ pub fn missing_permissions(_: &Cluster) {
         }
     }
     let says = |name: &str, expected: &str| {
-        let log = cluster.plane.dir().join(format!("{name}.log"));
-        until(&format!("{name} says that it {expected}"), LIMIT * 2, || {
-            fs::read_to_string(&log).expect("a log").contains(expected).then_some(())
-        });
+        let log = || fs::read_to_string(cluster.plane.dir().join(format!("{name}.log"))).expect("a log");
+        let said = poll(LIMIT * 2, || log().contains(expected).then_some(()));
+        assert!(said.is_some(), "{name} does not say that it {expected}:\n{}", log());
     };
     // Beside others, it would find the status written already.
     let is_first = |lacking: &&(String, PathBuf, String)| lacking.2.contains("instrumentations/status");

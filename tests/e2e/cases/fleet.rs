@@ -66,6 +66,33 @@ pub fn missed_and_stale(_: &Cluster) {
     assert!(more.is_empty(), "asked for but not granted: {more:?}");
 }
 
+/// Pods without annotations are missed once a selector opts them in, and injected once they are replaced.
+pub fn opted_in(_: &Cluster) {
+    const JAVA: &str = "otel_webhook_pods{state=\"missed\",language=\"java\"}";
+    let cluster = &Cluster::start();
+    cluster.namespace(SHOP, &[]);
+    let mut silent = deployment(SHOP, "silent", 3);
+    silent["spec"]["template"]["metadata"]["annotations"] = json!({});
+    cluster.apply(&silent);
+    cluster.pods_of(SHOP, "app=silent", 3);
+    let controller = Controller::new(cluster);
+    controller.start();
+    until("all pods are known", LIMIT, || (controller.metric(JAVA) == Some(0)).then_some(()));
+    let selector = json!({"matchLabels": {"app": "silent"}});
+    cluster.instrumentation(SHOP, "default", &json!({"inject": ["java"], "selector": selector}));
+    let found = controller.expect(SHOP, "default", &json!({"matched": 3, "missed": 3}));
+    status::agrees_with_controller(cluster, &found);
+    assert!(cluster.plane.kubectl(&["delete", "pods", "--all", "--namespace", SHOP, "--wait=false"]).ok);
+    let found = controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 3}));
+    status::agrees_with_controller(cluster, &found);
+    cluster.instrumentation(SHOP, "default", &json!({"selector": selector}));
+    until("nothing opts them in", LIMIT, || {
+        let stale = controller.metric("otel_webhook_pods{state=\"stale\",language=\"java\"}");
+        (stale == Some(3)).then_some(())
+    });
+    controller.stop();
+}
+
 /// With --namespaces, it reads nothing of others, and does not take what it cannot see for missing.
 pub fn one_namespace(_: &Cluster) {
     const FLAGS: (&str, &[&str]) = (SHOP, &["--namespaces=fleet-shop"]);

@@ -20,13 +20,15 @@ use otel_webhook_testkit::{
         mistakes::break_some,
         pods::{self, Generated, generate},
     },
+    objects::items,
     runner::note,
     surroundings::review,
 };
 use serde_json::Value;
 
+use crate::cases::image_volumes;
 use crate::cluster::Cluster;
-use crate::registration::HOME;
+use crate::registration::{ELSEWHERE, HOME};
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
 const PODS: u64 = 2_000;
@@ -43,8 +45,8 @@ enum Fate {
     RefusedAnyway(String),
     /// The core leaves it as it is.
     LeftAlone,
-    /// It was taken, and so it was with the patch; whether that injects anything.
-    Taken { injected: bool },
+    /// It was taken, and so it was with the patch; whether that injects anything, and how many images it mounts.
+    Taken { injected: bool, images: usize },
     /// It was taken, but not with the patch: the seed, and what the API server says.
     RefusedPatched(u64, String),
 }
@@ -65,20 +67,53 @@ pub fn taken_with_mistakes(cluster: &Cluster) {
     judge(&fates, 10);
 }
 
+/// A namespace that enforces that level.
+const RESTRICTED: &str = "restricted";
+
+/// With image volumes, in a namespace that enforces the pod security level `restricted`. The API server must keep the
+/// volumes, too.
+pub fn taken_with_images(cluster: &Cluster) {
+    cluster.namespace(RESTRICTED, &[]);
+    cluster.apply(&image_volumes::restricted(RESTRICTED));
+    let fates = fates_in(cluster, RESTRICTED, |seed| {
+        let mut generated = generate(seed);
+        generated.instrumentation["spec"]["delivery"] = "imageVolume".into();
+        image_volumes::harden(&mut generated.pod);
+        // No webhook gets it.
+        generated.pod["metadata"]["labels"][ELSEWHERE] = "".into();
+        generated
+    });
+    let images: usize = fates.iter().map(Fate::images).sum();
+    note(&format!("{images} image volumes"));
+    assert!(images > fates.len() / 8, "only {images} image volumes");
+    judge(&fates, 4);
+}
+
+impl Fate {
+    fn images(&self) -> usize {
+        if let Self::Taken { images, .. } = self { *images } else { 0 }
+    }
+}
+
 fn fates(cluster: &Cluster, make: fn(u64) -> Generated) -> Vec<Fate> {
     // The registration leaves this namespace out, so each pod comes as it was sent.
     cluster.namespace(HOME, &[]);
+    fates_in(cluster, HOME, make)
+}
+
+/// The same in another namespace.
+fn fates_in(cluster: &Cluster, namespace: &str, make: fn(u64) -> Generated) -> Vec<Fate> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let count = how_many(PODS);
     runtime.block_on(async {
-        let pods = pods(cluster.plane.kubeconfig()).await;
+        let pods = pods(cluster.plane.kubeconfig(), namespace).await;
         let tried = stream::iter(0..count).map(|seed| try_pod(&pods, seed, make(seed)));
         tried.buffer_unordered(IN_FLIGHT).collect().await
     })
 }
 
-async fn pods(kubeconfig: &Path) -> Api<DynamicObject> {
-    Api::namespaced_with(client(kubeconfig).await, HOME, &ApiResource::erase::<Pod>(&()))
+async fn pods(kubeconfig: &Path, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(client(kubeconfig).await, namespace, &ApiResource::erase::<Pod>(&()))
 }
 
 /// A client of the API server.
@@ -96,6 +131,9 @@ async fn try_pod(pods: &Api<DynamicObject>, seed: u64, generated: Generated) -> 
     }
     let mut writer = Writer::new(DefaultImages::default());
     writer.put(&generated.instrumentation);
+    if pods.resource_url().contains(&format!("/{RESTRICTED}/")) {
+        writer.put(&image_volumes::restricted(pods::NAMESPACE));
+    }
     writer.publish();
     let snapshot = writer.store().snapshot();
     let outcome = review(&snapshot.catalogue, &snapshot.owners, pods::NAMESPACE, &generated.pod);
@@ -105,20 +143,36 @@ async fn try_pod(pods: &Api<DynamicObject>, seed: u64, generated: Generated) -> 
     let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
     let mut patched = generated.pod;
     json_patch::patch(&mut patched, &outcome.patch.operations()).expect("the patch applies");
+    let expected = images(&patched);
     match dry_run(pods, &patched).await {
-        Ok(()) => Fate::Taken { injected },
+        Ok(taken) if images(&taken) != expected => {
+            Fate::RefusedPatched(seed, format!("{} of {expected} images are kept", images(&taken)))
+        }
+        Ok(_) => Fate::Taken { injected, images: expected },
         Err(message) => {
             Fate::RefusedPatched(seed, format!("{message}\n  by {}", generated.instrumentation["spec"]))
         }
     }
 }
 
-/// What the API server says against a pod.
-async fn dry_run(pods: &Api<DynamicObject>, pod: &Value) -> Result<(), String> {
+/// How many images a pod mounts in containers.
+fn images(pod: &Value) -> usize {
+    let volumes = items(&pod["spec"]["volumes"]).filter(|volume| volume.get("image").is_some());
+    let containers =
+        || ["initContainers", "containers"].into_iter().flat_map(|list| items(&pod["spec"][list]));
+    let mounts = |volume: &Value| {
+        let all = containers().flat_map(|container| items(&container["volumeMounts"]));
+        all.filter(|mount| mount["name"] == volume["name"]).count()
+    };
+    volumes.map(mounts).sum()
+}
+
+/// What the API server makes of a pod, or says against it.
+async fn dry_run(pods: &Api<DynamicObject>, pod: &Value) -> Result<Value, String> {
     let sent: DynamicObject = serde_json::from_value(pod.clone()).expect("an object");
     let params = PostParams { dry_run: true, ..PostParams::default() };
     match pods.create(&params, &sent).await {
-        Ok(_) => Ok(()),
+        Ok(taken) => Ok(taken.data),
         Err(kube::Error::Api(status)) => Err(status.message),
         Err(error) => panic!("the API server did not answer: {error}"),
     }
@@ -129,7 +183,7 @@ fn judge(fates: &[Fate], injected_of: usize) {
     let count = |is: fn(&Fate) -> bool| fates.iter().filter(|fate| is(fate)).count();
     let refused_anyway = count(|fate| matches!(fate, Fate::RefusedAnyway(_)));
     let taken = count(|fate| matches!(fate, Fate::Taken { .. }));
-    let injected = count(|fate| matches!(fate, Fate::Taken { injected: true }));
+    let injected = count(|fate| matches!(fate, Fate::Taken { injected: true, .. }));
     let left_alone = count(|fate| matches!(fate, Fate::LeftAlone));
     let by_us: Vec<_> = fates
         .iter()

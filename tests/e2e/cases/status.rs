@@ -205,7 +205,7 @@ fn contexts(cluster: &Cluster) {
         serde_json::from_str(&fs::read_to_string(cluster.plane.kubeconfig()).expect("a kubeconfig"))
             .expect("JSON");
     let context = config["contexts"][0]["context"].clone();
-    let [port] = otel_webhook_testkit::cluster::control_plane::free_ports();
+    let [port] = otel_webhook_testkit::cluster::ports::free_ports();
     let away = json!({"name": "away", "cluster": {"server": format!("https://127.0.0.1:{port}")}});
     config["clusters"].as_array_mut().expect("clusters").push(away);
     let user = context["user"].clone();

@@ -151,3 +151,38 @@ fn what_was_done_to_resources_is_said() {
     let note = "  note on java in order: the resources of the init containers were adjusted so that the pod's requests and limits stay the same: requests none; limits none";
     assert!(run.out.lines().any(|line| line == note), "{}", run.out);
 }
+
+/// The output of `kubectl get nodes -o yaml`, with these kubelets.
+fn nodes(kubelets: &[&str]) -> tempfile::NamedTempFile {
+    let node = |(index, kubelet): (usize, &&str)| {
+        let info = json!({"kubeletVersion": kubelet, "containerRuntimeVersion": "containerd://2.1.5"});
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": format!("n{index}")}, "status": {"nodeInfo": info}})
+    };
+    let items: Vec<_> = kubelets.iter().enumerate().map(node).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "metadata": {}, "items": items});
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), list.to_string()).expect("it can be written");
+    file
+}
+
+#[test]
+fn nodes_of_a_file_decide_what_auto_mounts() {
+    for (kubelets, expected) in [
+        (
+            &["v1.36.1", "v1.37.0"][..],
+            "the image of the agent is mounted as a volume, without init containers",
+        ),
+        (
+            &["v1.36.1", "v1.35.2"],
+            "init containers copy the agent, since on node \"n1\" the kubelet has version v1.35.2; image volumes need 1.36 or newer",
+        ),
+    ] {
+        let file = nodes(kubelets);
+        let file = file.path().to_str().expect("Unicode");
+        let run = explain(&["--delivery", "auto", "--nodes", file], &[INSTRUMENTATION, &pod("name: p")]);
+        let note = format!("  note on java in app: {expected}");
+        assert!(run.out.lines().any(|line| line == note), "{}", run.out);
+    }
+    let unknown = explain(&["--delivery=auto"], &[INSTRUMENTATION, &pod("name: p")]);
+    assert!(unknown.out.contains("the nodes are not known; see --watch-nodes"), "{}", unknown.out);
+}

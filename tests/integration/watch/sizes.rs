@@ -1,12 +1,13 @@
 //! Large objects: which are not used, and what is kept of the others.
 
 use otel_webhook_inject::{
-    self as inject, Input, Outcome, Settings, pod::Pod, reason::ObjectName, size::SizeLimits,
+    self as inject, Input, Outcome, Settings, catalogue::NamespaceLabels, pod::Pod, reason::ObjectName,
+    size::SizeLimits,
 };
 use otel_webhook_testkit::objects::{NAMESPACE, asking};
 use serde_json::{Value, json};
 
-use super::{Following, Listing, Log, Server, account, until};
+use super::{Following, Listing, Server, account, log::Log, until};
 use crate::logs;
 
 const KIB: usize = 1024;
@@ -90,7 +91,7 @@ async fn instrumentations_beyond_what_all_may_have_are_not_used() {
         Listing::Items(vec![sized("a", 6 * KIB), sized("b", 6 * KIB), sized("c", 4 * KIB)]),
     );
     let limits = SizeLimits { all: 10 * KIB as u64, ..SizeLimits::default() };
-    let following = server.follow_with(limits);
+    let following = server.follow_with(limits, false);
     following.ready().await;
     let reason = "Instrumentation \"shop/b\" cannot be used: spec: its JSON has 6Ki, that of the other Instrumentations has \
                   6Ki, and the maximum of all is 10Ki (--max-instrumentations-total); remove what is not needed, then change \
@@ -134,6 +135,7 @@ async fn of_a_namespace_only_what_is_used_is_kept() {
     }
     namespace["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = "true".into();
     namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "baseline".into();
+    namespace["metadata"]["labels"]["instrumentation.opentelemetry.io/inject-go"] = "inst".into();
     server.list("namespaces", Listing::Items(vec![namespace]));
     let following = server.follow();
     following.ready().await;
@@ -142,6 +144,13 @@ async fn of_a_namespace_only_what_is_used_is_kept() {
     let annotations: Vec<_> = known.annotations.iter().map(|(key, value)| (&**key, &**value)).collect();
     assert_eq!(annotations, [("inject-java", "true")]);
     assert_eq!(known.enforced_level.as_deref(), Some("baseline"));
+    let opt_in: Vec<_> = known.opt_in_labels.iter().map(|(key, value)| (&**key, &**value)).collect();
+    assert_eq!(opt_in, [("inject-go", "inst")]);
+    assert_eq!(
+        known.labels,
+        NamespaceLabels::default(),
+        "without a default Instrumentation none is selected"
+    );
 }
 
 #[tokio::test]

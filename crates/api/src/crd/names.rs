@@ -3,6 +3,9 @@
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
 
+#[cfg(feature = "schema")]
+use crate::delivery::Delivery;
+
 /// Samplers of the OpenTelemetry specification and the operator.
 pub const SAMPLERS: [&str; 9] = [
     "always_on",
@@ -19,6 +22,26 @@ pub const SAMPLERS: [&str; 9] = [
 /// Propagators of the OpenTelemetry specification and the operator.
 pub const PROPAGATORS: [&str; 8] =
     ["tracecontext", "baggage", "b3", "b3multi", "jaeger", "xray", "ottrace", "none"];
+
+/// The schema of a delivery's name.
+#[cfg(feature = "schema")]
+pub(crate) fn deliveries(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "nullable": true, "enum": Delivery::NAMES})
+}
+
+/// Languages that an Instrumentation can opt pods in to, as in the keys of the annotations that opt in.
+pub const LANGUAGES: [&str; 8] = ["java", "nodejs", "python", "dotnet", "go", "apache-httpd", "nginx", "sdk"];
+
+/// The schema of a list of languages.
+#[cfg(feature = "schema")]
+pub(crate) fn languages(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "nullable": true,
+        "maxItems": 64,
+        "items": {"type": "string", "enum": LANGUAGES},
+    })
+}
 
 /// The schema of a sampler's name.
 #[cfg(feature = "schema")]

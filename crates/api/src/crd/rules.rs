@@ -20,12 +20,14 @@ use crate::defaults::LANGUAGES;
 
 /// Adds everything to the schema of the whole resource.
 pub fn add(schema: &mut Value) {
+    opt_in(&mut schema["properties"]["spec"]);
     let spec = &mut schema["properties"]["spec"]["properties"];
     // Typed clients write a policy that is not set as "".
     set(spec, "imagePullPolicy", json!({"enum": ["Always", "IfNotPresent", "Never", ""]}));
     pod::security_context(&mut spec["initContainerSecurityContext"]);
     sampler(&mut spec["sampler"]);
     selector(&mut spec["selector"]);
+    selector(&mut spec["namespaceSelector"]);
     variables(&mut spec["env"]);
     let tls = &mut spec["exporter"]["properties"]["tls"]["properties"];
     for object in ["secretName", "configMapName"] {
@@ -57,6 +59,22 @@ pub fn add(schema: &mut Value) {
             set(extension, "dir", json!({"minLength": 1}));
         }
     }
+}
+
+/// What opts pods in has to say which pods.
+fn opt_in(spec: &mut Value) {
+    let nothing = "!has(self.inject) || size(self.inject) == 0";
+    add_rule(
+        spec,
+        rule(
+            format!("{nothing} || has(self.selector)"),
+            "inject requires a selector; selector: {} selects all pods",
+        ),
+    );
+    add_rule(
+        spec,
+        rule(format!("!has(self.namespaceSelector) || !({nothing})"), "namespaceSelector requires inject"),
+    );
 }
 
 fn add_rule(node: &mut Value, rule: Value) {

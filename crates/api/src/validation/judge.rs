@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    exporter, language,
+    exporter, language, opt_in,
     path::Path,
     sampler, schema, security, selector, text, variables,
     verdict::{Cause, Verdict},
@@ -27,6 +27,7 @@ pub fn judge(object: &Value) -> Verdict {
     security::warn_of_privileges(&mut verdict, path.member(context), &spec[context]);
     sampler::check(&mut verdict, &spec["sampler"]);
     selector::check(&mut verdict, path.member("selector"), &spec["selector"]);
+    opt_in::check(&mut verdict, path, spec);
     exporter::check(&mut verdict, object);
     variables::check(&mut verdict, path.member("env"), &spec["env"]);
     language::check(&mut verdict, path, spec);

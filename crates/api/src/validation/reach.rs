@@ -14,8 +14,18 @@ pub enum Reach {
 }
 
 /// Fields of a specification that cannot break a pod: they decide which
-/// Instrumentation is used, or are values of variables, which may be any string.
-const HARMLESS: [&str; 6] = ["defaults", "priority", "propagators", "resource", "sampler", "selector"];
+/// Instrumentation is used, are values of variables, which may be any string, or have a default.
+const HARMLESS: [&str; 9] = [
+    "defaults",
+    "delivery",
+    "inject",
+    "namespaceSelector",
+    "priority",
+    "propagators",
+    "resource",
+    "sampler",
+    "selector",
+];
 
 /// Fields of languages that have no volume for the agent.
 const OF_VOLUMES: [&str; 2] = ["volumeClaimTemplate", "volumeLimitSize"];
@@ -29,6 +39,8 @@ impl Reach {
             // The name of the object is not used in pods.
             _ if top != Some("spec") => Self::NoPod,
             Some(field) if HARMLESS.contains(&field) => Self::NoPod,
+            // Injection takes the next source of it.
+            Some(_) if member == Some("delivery") => Self::NoPod,
             Some(field) => match LANGUAGES.iter().find(|language| language.field == field) {
                 Some(language)
                     if !language.has_volume && member.is_some_and(|member| OF_VOLUMES.contains(&member)) =>
@@ -56,9 +68,13 @@ mod tests {
             ("spec.exporter.tls.secretName", Reach::EveryPod),
             ("spec.imagePullPolicy", Reach::EveryPod),
             ("spec.initContainerSecurityContext.runAsUser", Reach::EveryPod),
+            ("spec.delivery", Reach::NoPod),
+            ("spec.java.delivery", Reach::NoPod),
             ("spec.sampler.type", Reach::NoPod),
             ("spec.propagators[1]", Reach::NoPod),
             ("spec.selector.matchLabels", Reach::NoPod),
+            ("spec.inject[0]", Reach::NoPod),
+            ("spec.namespaceSelector", Reach::NoPod),
             ("spec.java", Reach::Language("java")),
             ("spec.java.volumeLimitSize", Reach::Language("java")),
             ("spec.apacheHttpd.env[0].name", Reach::Language("apacheHttpd")),

@@ -191,7 +191,9 @@ impl Check<'_> {
 fn choice_noun(path: Path<'_>) -> &'static str {
     match path.last_names() {
         ("type", "sampler") => "a sampler",
+        ("inject", _) => "a language",
         ("propagators", _) => "a propagator",
+        ("delivery", _) => "a delivery",
         ("imagePullPolicy", _) => "a pull policy",
         ("operator", _) => "an operator",
         ("accessModes", _) => "an access mode",

@@ -39,7 +39,7 @@ struct LanguageTally {
     worst: Option<(State, Cause)>,
     since: Option<Timestamp>,
     instrumentation: Option<String>,
-    images: BTreeMap<String, usize>,
+    images: Vec<(String, usize)>,
 }
 
 /// Orders what is found of pods by how bad it is. The first of equally bad ones in the order of names stands for all,
@@ -52,7 +52,10 @@ impl LanguageTally {
     fn add(&mut self, found: Found, created: Timestamp) {
         self.pods.add(found.state);
         if let Some(image) = found.image {
-            *self.images.entry(image).or_default() += 1;
+            match self.images.iter_mut().find(|(known, _)| *known == image) {
+                Some((_, count)) => *count += 1,
+                None => self.images.push((image, 1)),
+            }
         }
         let state = self.worst.as_ref().map(|(state, _)| *state);
         if state == Some(found.state) {
@@ -70,14 +73,17 @@ impl LanguageTally {
         }
     }
 
-    fn row(self, language: &str) -> LanguageRow {
+    fn row(mut self, language: &'static str) -> LanguageRow {
+        self.images.sort();
+        // Reports are kept.
+        self.images.shrink_to_fit();
         let (state, cause) = self.worst.unwrap_or((State::Injected, Cause::NONE));
         LanguageRow {
-            language: language.to_owned(),
+            language,
             pods: self.pods,
             state,
-            reason: (!cause.code.is_empty()).then(|| cause.code.to_owned()),
-            message: (!cause.message.is_empty()).then(|| cause.message.into_owned()),
+            reason: (!cause.code.is_empty()).then_some(cause.code),
+            message: (!cause.message.is_empty()).then_some(cause.message),
             instrumentation: self.instrumentation,
             images: self.images,
             since: self.since,
@@ -98,6 +104,11 @@ impl Tally {
         }
     }
 
+    /// Returns whether no pod was counted.
+    pub(super) fn is_empty(&self) -> bool {
+        self.pods == 0
+    }
+
     /// Returns what is told of the workload, and what restarts need of it.
     pub(super) fn rows(self, workload: Workload) -> (WorkloadRow, WorkloadPods) {
         let pods = self.replaceable.of(workload.clone());
@@ -114,9 +125,10 @@ impl Found {
 
 fn row(pods: usize, mut languages: BTreeMap<&'static str, LanguageTally>, workload: Workload) -> WorkloadRow {
     let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
-    let languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
+    let mut languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
+    languages.shrink_to_fit();
     let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);
-    let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason.as_deref() != Some(NOT_SELECTED);
+    let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason != Some(NOT_SELECTED);
     let command = languages.iter().any(helps).then(|| workload.restart_command()).flatten();
     WorkloadRow { workload, pods, state, languages, command, restart: None }
 }

@@ -138,7 +138,7 @@ fn a_pod_that_would_not_reach_the_webhook_is_not_to_be_restarted() {
         assert!(pods(true).command.is_some());
         let row = pods(false);
         assert!(row.state.is_outdated(), "{row:?}");
-        assert_eq!((row.languages[0].reason.as_deref(), row.command), (Some("NotSelected"), None));
+        assert_eq!((row.languages[0].reason, row.command), (Some("NotSelected"), None));
     }
 }
 
@@ -162,7 +162,7 @@ fn the_order_of_pods_does_not_matter() {
     pods.reverse();
     assert_eq!(forward, report(&now, pods.iter().filter_map(RunningPod::read)));
     let row = &forward.workloads[0].languages[0];
-    assert_eq!(row.reason.as_deref(), Some("OlderThanInstrumentation"), "the first of two reasons");
+    assert_eq!(row.reason, Some("OlderThanInstrumentation"), "the first of two reasons");
     assert_eq!(row.since.map(|since| since.to_string()).as_deref(), Some("2025-12-01T00:00:00Z"));
     assert_eq!(forward.instrumentations[0].workloads[0].reason, "OlderThanInstrumentation");
 }

@@ -133,3 +133,27 @@ fn a_pod_that_was_read_stays_read_until_it_is_gone() {
     census.forget("u");
     assert!(census.is_empty() && census.groups().next().is_none());
 }
+
+#[test]
+fn pods_that_a_selector_opts_in_have_the_same_states() {
+    let (plain, opting) = (Cluster::new(ENDPOINT), Cluster::new(ENDPOINT).opting_in("java"));
+    let changed = Cluster::new("http://other:4317").opting_in("java");
+    let mut silent = pod(&[]);
+    silent["spec"]["containers"] = json!([{"name": "app", "image": "app"}]);
+    let injected = opting.injected(silent.clone());
+    assert_ne!(injected, silent);
+    let state = |cluster: &Cluster, pod: &Value| -> Vec<State> {
+        states(cluster, std::slice::from_ref(pod)).into_iter().map(|(_, _, state, _)| state).collect()
+    };
+    assert_eq!(state(&opting, &silent), [State::Missed]);
+    assert_eq!(state(&opting, &injected), [State::Injected]);
+    assert_eq!(state(&changed, &injected), [State::Stale]);
+    assert_eq!(state(&plain, &injected), [State::Stale], "nothing opts it in any longer");
+    assert_eq!(state(&plain, &silent), []);
+    let missed = rows(&report(&opting, [RunningPod::read(&silent).expect("a pod")].into_iter()));
+    assert_eq!(missed[0].3.as_deref(), Some("Unknown"), "it does not opt in itself");
+    let mut labelled = silent;
+    labelled["metadata"]["labels"] = json!({"instrumentation.opentelemetry.io/inject-java": "true"});
+    let missed = rows(&report(&plain, [RunningPod::read(&labelled).expect("a pod")].into_iter()));
+    assert_eq!(missed[0].3.as_deref(), Some("WebhookNotReached"), "it opts in by its label");
+}

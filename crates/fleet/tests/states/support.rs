@@ -43,6 +43,13 @@ impl Cluster {
         Self { settings, objects: vec![instrumentation] }
     }
 
+    /// The same, and the Instrumentation opts in all pods to a language.
+    pub fn opting_in(mut self, language: &str) -> Self {
+        self.objects[0]["spec"]["inject"] = json!([language]);
+        self.objects[0]["spec"]["selector"] = json!({});
+        self
+    }
+
     /// The same with or without the stamp.
     pub fn with_stamp(mut self, stamp: bool) -> Self {
         self.settings.stamp = stamp;
@@ -91,7 +98,7 @@ pub fn rows(report: &Report) -> Vec<Row> {
     let of = |row: &WorkloadRow| {
         let name = row.workload.name.clone();
         let own = row.languages.iter();
-        own.map(|one| (language(&one.language), name.clone(), one.state, one.reason.clone()))
+        own.map(|one| (language(one.language), name.clone(), one.state, one.reason.map(str::to_owned)))
             .collect::<Vec<_>>()
     };
     report.workloads.iter().flat_map(of).collect()

@@ -1,16 +1,21 @@
 //! The common code of Java, Node.js, Python and .NET: an init container
-//! copies the agent into a volume, which each target mounts.
+//! copies the agent into a volume, which each target mounts; or each target
+//! mounts the agent's image itself.
 
 use std::borrow::Cow;
+
+use serde_json::json;
 
 use crate::{
     added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy},
     annotation::Annotations,
     container::{check_security_context, init_resources, security_context},
+    delivery::{self, Chosen},
     edit::{NewVolume, Place, is_empty_dir},
     env::Env,
     injection::Injection,
     note::Note,
+    path,
     reason::Reason,
     storage::{self, Room},
     target::{self, Own, SearchPath},
@@ -33,8 +38,8 @@ pub struct CopiedAgent {
     pub platforms: Option<Platforms>,
     /// The condition on a target, if there is one.
     pub fits_target: Option<TargetCheck>,
-    /// The init containers in order: command, name and image.
-    pub copies: for<'p> fn(&Injection<'_, 'p>, platform: &'static str) -> Vec<Copying<'p>>,
+    /// The images in order.
+    pub images: for<'p> fn(&Injection<'_, 'p>, platform: &'static str) -> Vec<AgentImage<'p>>,
     /// The search path that it extends, if any.
     pub search_path: Option<SearchPath>,
     /// Variables after those of every language.
@@ -66,21 +71,34 @@ impl Platforms {
     }
 }
 
-/// An init container's command.
-pub struct Copying<'p> {
-    /// Name of the init container.
+/// An image whose content a target gets.
+pub struct AgentImage<'p> {
+    /// Name of the init container, or of the volume.
     pub name: Cow<'p, str>,
-    /// Its image.
+    /// The image.
     pub image: &'p str,
-    /// Its command.
+    /// The init container's command.
     pub command: Vec<Cow<'p, str>>,
+    /// The folder that is mounted, if not the whole image.
+    pub sub_path: Option<&'static str>,
 }
 
-impl<'p> Copying<'p> {
-    /// An init container that copies the content of a folder of the agent's image.
+impl<'p> AgentImage<'p> {
+    /// The agent's image, of which the content of a folder is used.
     pub fn folder(agent: &CopiedAgent, injection: &Injection<'_, 'p>, folder: &'static str) -> Vec<Self> {
-        let command = ["cp", "-r", folder, agent.mount_path].map(Cow::Borrowed);
-        vec![Self { name: agent.name.into(), image: &injection.prepared().image, command: command.into() }]
+        let content = ["/", folder, "/."].concat();
+        let command = vec!["cp".into(), "-r".into(), content.into(), agent.mount_path.into()];
+        let image = &injection.prepared().image;
+        vec![Self { name: agent.name.into(), image, command, sub_path: Some(folder) }]
+    }
+
+    /// The source of a volume with it.
+    fn volume(&self, pull_policy: Option<Cow<'p, str>>) -> NewVolume<'p> {
+        let mut source = json!({"reference": self.image});
+        if let Some(policy) = pull_policy {
+            source["pullPolicy"] = policy.into();
+        }
+        NewVolume::new(self.name.clone(), Cow::Owned(json!({"image": source})))
     }
 }
 
@@ -90,67 +108,150 @@ pub struct Call<'c> {
     pub path: &'c str,
     /// The platform's part of the agent's paths.
     pub platform: &'static str,
-    /// Whether there are extensions to load.
-    pub extensions: bool,
+    /// The folders of the extensions, comma-separated; empty if there are none.
+    pub extensions: &'c str,
 }
 
-/// Injects the agent into every suitable target; adds the volume and the
+/// How the agent gets into the pod.
+enum Way {
+    /// Init containers copy it.
+    Copied(Room),
+    /// Its images are mounted.
+    Mounted,
+}
+
+/// What is the same for all targets.
+struct Ready<'p> {
+    platform: &'static str,
+    images: Vec<AgentImage<'p>>,
+    way: Way,
+}
+
+/// Injects the agent into every suitable target; adds the volumes and the
 /// init containers if there is one (D2).
 pub fn inject(injection: &mut Injection<'_, '_>, agent: &CopiedAgent) {
-    let (platform, copies, room) = match prepare(injection, agent) {
+    let Chosen { is_mounted, notes } = delivery::choose(injection);
+    let ready = match prepare(injection, agent, is_mounted) {
         Ok(ready) => ready,
         Err(reason) => return injection.report_all(reason),
     };
     let injected =
-        injection.each_target(|injection, place, _| inject_target(injection, agent, platform, place));
+        injection.each_target(|injection, place, _| inject_target(injection, agent, &ready, place));
     // Position and security context are those of the first injected target (D15).
     if let Some(&first) = injected.first() {
-        add_to_pod(injection, agent, copies, &room, first);
-        storage::warn_of_volume(injection, &room);
+        match ready.way {
+            Way::Copied(room) => {
+                add_init_containers(injection, agent, ready.images, &room, first);
+                storage::warn_of_volume(injection, &room);
+            }
+            Way::Mounted => add_image_volumes(injection, &ready.images),
+        }
+        for note in notes {
+            injection.note_injected(note);
+        }
     }
 }
 
 fn prepare<'p>(
     injection: &Injection<'_, 'p>,
     agent: &CopiedAgent,
-) -> Result<(&'static str, Vec<Copying<'p>>, Room), Reason> {
-    injection.check_security_context()?;
-    injection.check_claims(&[&injection.prepared().volume])?;
+    is_mounted: bool,
+) -> Result<Ready<'p>, Reason> {
+    let prepared = injection.prepared();
+    if !is_mounted {
+        injection.check_security_context()?;
+        injection.check_claims(&[&prepared.volume])?;
+    }
     let chosen = agent.platforms.as_ref().map(|platforms| platforms.chosen(injection.annotations));
     let platform = chosen.transpose()?.unwrap_or_default();
-    let copies = (agent.copies)(injection, platform);
-    injection.check_names(&[agent.name], copies.iter().map(|copying| &*copying.name))?;
-    let room = storage::check(injection, !is_empty_dir(&injection.prepared().volume))?;
-    Ok((platform, copies, room))
+    let images = (agent.images)(injection, platform);
+    let names = images.iter().map(|image| &*image.name);
+    let way = if is_mounted {
+        injection.check_names(&names.collect::<Vec<_>>(), [])?;
+        Way::Mounted
+    } else {
+        injection.check_names(&[agent.name], names)?;
+        Way::Copied(storage::check(injection, !is_empty_dir(&prepared.volume))?)
+    };
+    Ok(Ready { platform, images, way })
 }
 
 fn inject_target(
     injection: &mut Injection<'_, '_>,
     agent: &CopiedAgent,
-    platform: &'static str,
+    ready: &Ready<'_>,
     place: Place,
 ) -> Result<Vec<Note>, Reason> {
-    let path = (agent.target_path)(injection.name(place));
+    let container = injection.name(place);
+    let path = (agent.target_path)(container);
+    let is_mounted = matches!(ready.way, Way::Mounted);
     target::check(injection, place, agent.extended)?;
-    check_security_context(injection, place)?;
+    if !is_mounted {
+        check_security_context(injection, place)?;
+    }
     let at = injection.edit.open(place)?;
     if let Some(fits) = agent.fits_target {
         fits(injection, &injection.edit.containers[at].env)?;
     }
-    target::check_path(&injection.edit.containers[at].mounts, &path)?;
+    let mounts = if is_mounted {
+        image_mounts(&ready.images, &path, container)
+    } else {
+        vec![NewMount::new(agent.name, path.clone())]
+    };
+    let own = &injection.edit.containers[at].mounts;
+    mounts.iter().try_for_each(|mount| target::check_path(own, &mount.path))?;
     let notes = target::of_target(injection, place, agent.extended);
-    injection.edit.containers[at].mounts.add(NewMount::new(agent.name, path.clone()));
-    let call = Call { path: &path, platform, extensions: !injection.prepared().extensions.is_empty() };
+    let extensions = extensions(injection, &mounts, is_mounted);
+    injection.edit.containers[at].mounts.added.extend(mounts);
+    let call = Call { path: &path, platform: ready.platform, extensions: &extensions };
     let last = |env: &mut Env<'_>| (agent.last)(&call, env);
-    let own = Own { search_path: agent.search_path.as_ref(), last: &last, ..Own::NOTHING };
+    // The operator does not recognise image volumes, but this variable (D29).
+    let own = Own { search_path: agent.search_path.as_ref(), last: &last, node_name: is_mounted };
     target::instrument(injection, place, &own)?;
     Ok(notes)
 }
 
-fn add_to_pod<'p>(
+/// The mounts of the images: the agent's at the path of the agent, each other one at a path with its name.
+fn image_mounts(images: &[AgentImage<'_>], path: &str, container: &str) -> Vec<NewMount<'static>> {
+    let mount = |(index, image): (usize, &AgentImage<'_>)| {
+        let path = match index {
+            0 => path.to_owned(),
+            _ => ["/", &image.name, "-", container].concat(),
+        };
+        let mount = NewMount::new(image.name.clone().into_owned(), path);
+        NewMount { sub_path: image.sub_path, read_only: true, ..mount }
+    };
+    images.iter().enumerate().map(mount).collect()
+}
+
+/// The folders of the extensions in a target: one with copies of all, or one in each mounted image.
+fn extensions(injection: &Injection<'_, '_>, mounts: &[NewMount<'_>], is_mounted: bool) -> String {
+    let extensions = &injection.prepared().extensions;
+    if extensions.is_empty() {
+        return String::new();
+    }
+    let [agent, others @ ..] = mounts else { return String::new() };
+    if !is_mounted {
+        return [&agent.path, "/extensions"].concat();
+    }
+    let folder = |(mount, (_, dir)): (&NewMount<'_>, &(String, String))| {
+        let dir = path::clean(&["/", dir].concat());
+        [&mount.path, dir.trim_end_matches('/')].concat()
+    };
+    others.iter().zip(extensions).map(folder).collect::<Vec<_>>().join(",")
+}
+
+fn add_image_volumes<'p>(injection: &mut Injection<'_, 'p>, images: &[AgentImage<'p>]) {
+    let policy = injection.instrumentation().image_pull_policy.as_deref();
+    for image in images {
+        injection.edit.volumes.add(image.volume(pull_policy(policy)));
+    }
+}
+
+fn add_init_containers<'p>(
     injection: &mut Injection<'_, 'p>,
     agent: &CopiedAgent,
-    copies: Vec<Copying<'p>>,
+    images: Vec<AgentImage<'p>>,
     room: &Room,
     first: Place,
 ) {
@@ -161,7 +262,7 @@ fn add_to_pod<'p>(
     let resources = init_resources(injection, before);
     let mount = NewMount::new(agent.name, agent.mount_path);
     let security_context = security_context(injection, first);
-    for Copying { name, image, command } in copies {
+    for AgentImage { name, image, command, .. } in images {
         let container = NewContainer {
             command,
             volume_mounts: mounts(Vec::new(), [mount.clone()]),

@@ -1,7 +1,7 @@
 //! .NET: the profiler, the startup hook, and the paths that they need.
 
 use crate::{
-    agents::copied::{Call, CopiedAgent, Copying, Platforms},
+    agents::copied::{AgentImage, Call, CopiedAgent, Platforms},
     env::{Entry, Env},
     injection::Injection,
     language::{self, DOTNET_AGENT},
@@ -26,7 +26,7 @@ pub const AGENT: CopiedAgent = CopiedAgent {
         choices: &[("linux-x64", "linux"), ("linux-musl-x64", "linux-musl")],
     }),
     fits_target: Some(check_home),
-    copies: |injection, _| Copying::folder(&AGENT, injection, "/autoinstrumentation/."),
+    images: |injection, _| AgentImage::folder(&AGENT, injection, "autoinstrumentation"),
     search_path: None,
     last: add_profiler,
 };

@@ -42,7 +42,7 @@ fn check_pod(injection: &Injection<'_, '_>) -> Result<(), Reason> {
     }
     let list = injection.annotations.of_pod(language::GO.containers).unwrap_or_default();
     if list.contains(',') {
-        let annotation = Annotation { key: language::GO.containers, of_namespace: false };
+        let annotation = Annotation { key: language::GO.containers, of_namespace: false, is_label: false };
         return Err(Reason::SeveralContainers { annotation, containers: list.to_owned() });
     }
     if injection.enforced_level().is_some() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::{
-    agents::copied::{Call, CopiedAgent, Copying},
+    agents::copied::{AgentImage, Call, CopiedAgent},
     env::Env,
     injection::Injection,
     language::{self, JAVA_AGENT, JAVA_EXTENSION},
@@ -21,20 +21,23 @@ pub const AGENT: CopiedAgent = CopiedAgent {
     extended: language::JAVA.extended,
     platforms: None,
     fits_target: None,
-    copies,
+    images,
     search_path: None,
     last: add_options,
 };
 
-fn copies<'p>(injection: &Injection<'_, 'p>, _platform: &'static str) -> Vec<Copying<'p>> {
+fn images<'p>(injection: &Injection<'_, 'p>, _platform: &'static str) -> Vec<AgentImage<'p>> {
     let prepared = injection.prepared();
     let command = ["cp", "/javaagent.jar", "/otel-auto-instrumentation-java/javaagent.jar"];
-    let agent = Copying {
+    // The agent is at the root of its image, and the folder of an extension is listed to it.
+    let sub_path = None;
+    let agent = AgentImage {
         name: AGENT.name.into(),
         image: &prepared.image,
         command: command.map(Cow::Borrowed).into(),
+        sub_path,
     };
-    let extension = |(index, (image, dir)): (usize, &'p (String, String))| Copying {
+    let extension = |(index, (image, dir)): (usize, &'p (String, String))| AgentImage {
         name: [JAVA_EXTENSION, &index.to_string()].concat().into(),
         image,
         command: vec![
@@ -43,6 +46,7 @@ fn copies<'p>(injection: &Injection<'_, 'p>, _platform: &'static str) -> Vec<Cop
             [dir, "/."].concat().into(),
             "/otel-auto-instrumentation-java/extensions".into(),
         ],
+        sub_path,
     };
     let extensions = prepared.extensions.iter().enumerate().map(extension);
     std::iter::once(agent).chain(extensions).collect()
@@ -50,10 +54,9 @@ fn copies<'p>(injection: &Injection<'_, 'p>, _platform: &'static str) -> Vec<Cop
 
 fn add_options(call: &Call<'_>, env: &mut Env<'_>) {
     let path = call.path;
-    let extensions = if call.extensions {
-        [" -Dotel.javaagent.extensions=", path, "/extensions"].concat()
-    } else {
-        String::new()
+    let extensions = match call.extensions {
+        "" => String::new(),
+        folders => [" -Dotel.javaagent.extensions=", folders].concat(),
     };
     env.extend(OPTIONS, |own| {
         [own.unwrap_or_default(), " -javaagent:", path, "/javaagent.jar", &extensions].concat()

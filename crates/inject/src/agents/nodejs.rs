@@ -1,7 +1,7 @@
 //! Node.js: the agent's modules, and `NODE_OPTIONS`.
 
 use crate::{
-    agents::copied::{Call, CopiedAgent, Copying},
+    agents::copied::{AgentImage, Call, CopiedAgent},
     env::{Entry, Env},
     language::{self, NODEJS_AGENT},
 };
@@ -16,7 +16,7 @@ pub const AGENT: CopiedAgent = CopiedAgent {
     extended: language::NODEJS.extended,
     platforms: None,
     fits_target: None,
-    copies: |injection, _| Copying::folder(&AGENT, injection, "/autoinstrumentation/."),
+    images: |injection, _| AgentImage::folder(&AGENT, injection, "autoinstrumentation"),
     search_path: None,
     last: add_options,
 };

@@ -1,7 +1,7 @@
 //! Python: the agent's packages, and `PYTHONPATH`.
 
 use crate::{
-    agents::copied::{Call, CopiedAgent, Copying, Platforms},
+    agents::copied::{AgentImage, Call, CopiedAgent, Platforms},
     env::{Entry, Env},
     language::{self, PYTHON_AGENT},
     target::SearchPath,
@@ -17,10 +17,10 @@ pub const AGENT: CopiedAgent = CopiedAgent {
     extended: language::PYTHON.extended,
     platforms: Some(Platforms {
         annotation: "otel-python-platform",
-        choices: &[("glibc", "/autoinstrumentation/."), ("musl", "/autoinstrumentation-musl/.")],
+        choices: &[("glibc", "autoinstrumentation"), ("musl", "autoinstrumentation-musl")],
     }),
     fits_target: None,
-    copies: |injection, folder| Copying::folder(&AGENT, injection, folder),
+    images: |injection, folder| AgentImage::folder(&AGENT, injection, folder),
     search_path: Some(SearchPath { name: PATH, join: around }),
     last: add_exporters,
 };

@@ -14,6 +14,7 @@ use crate::{
     added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy, variables},
     compiled::Prepared,
     container::{check_security_context, copied_mounts, init_resources, security_context},
+    delivery,
     edit::{NewVolume, Place, container_at, is_empty_dir, own_env, unreadable},
     env::{Entry, Env, SetBy},
     injection::Injection,
@@ -101,6 +102,10 @@ pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
             injection.edit.add_init_container(NewInitContainer { before, container });
         }
         storage::warn_of_volume(injection, &room);
+        let chosen = delivery::choose(injection);
+        for note in chosen.notes {
+            injection.note_injected(note);
+        }
     }
 }
 

@@ -1,8 +1,13 @@
 //! The Instrumentations of a namespace, by name and by the labels that they select.
 
-use std::{collections::HashMap, ops::Deref, slice, sync::OnceLock};
+use std::{
+    collections::HashMap,
+    ops::Deref,
+    slice,
+    sync::{Arc, OnceLock},
+};
 
-use super::stored::Stored;
+use super::{opt_in::OptIns, stored::Stored};
 use crate::text::Map;
 
 /// Instrumentations, sorted by name.
@@ -10,7 +15,8 @@ use crate::text::Map;
 pub struct Instrumentations {
     list: Vec<Stored>,
     /// Built at the first use, and again after each change.
-    index: OnceLock<Box<Index>>,
+    index: OnceLock<Arc<Index>>,
+    opt_ins: OnceLock<Arc<OptIns>>,
 }
 
 /// The index by labels: for a pod only the candidates are checked.
@@ -43,7 +49,7 @@ impl Instrumentations {
             Ok(at) => self.list[at] = stored,
             Err(at) => self.list.insert(at, stored),
         }
-        self.index.take();
+        self.forget_indexes();
     }
 
     /// Removes one.
@@ -54,7 +60,7 @@ impl Instrumentations {
     /// Removes those that `keep` does not keep.
     pub fn retain(&mut self, keep: impl FnMut(&Stored) -> bool) {
         self.list.retain(keep);
-        self.index.take();
+        self.forget_indexes();
     }
 
     /// Those without a selector, by name.
@@ -81,12 +87,22 @@ impl Instrumentations {
         found.into_iter().map(|at| &self.list[at])
     }
 
+    /// The index of those that opt pods in.
+    pub fn opt_ins(&self) -> &OptIns {
+        self.opt_ins.get_or_init(|| Arc::new(OptIns::of(&self.list)))
+    }
+
+    fn forget_indexes(&mut self) {
+        self.index.take();
+        self.opt_ins.take();
+    }
+
     fn position(&self, name: &str) -> Result<usize, usize> {
         self.list.binary_search_by(|stored| (*stored.name().name).cmp(name))
     }
 
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| Box::new(Index::of(&self.list)))
+        self.index.get_or_init(|| Arc::new(Index::of(&self.list)))
     }
 }
 

@@ -8,7 +8,8 @@
 use serde_json::{Value, json};
 
 use super::prepared::Prepared;
-use crate::{env::Setting, exporter::Exporter, resource::Policy};
+use crate::{env::Setting, exporter::Exporter, language::Language, resource::Policy};
+use otel_webhook_api::Delivery;
 
 /// The version of the document, and what separates it from the digits.
 const VERSION: &str = "v1:";
@@ -33,8 +34,10 @@ pub struct Common<'c> {
 
 /// The hash of a language's configuration: FNV-1a of 32 bits. It distinguishes configurations, and is not
 /// used for security.
-pub fn of(common: &Common<'_>, part: &Prepared) -> u32 {
-    let text = document(common, part).to_string();
+pub fn of(common: &Common<'_>, language: &Language, part: &Prepared) -> u32 {
+    // Of an agent that cannot be mounted, it changes nothing.
+    let delivery = part.delivery.filter(|_| language.can_be_mounted());
+    let text = document(common, part, delivery).to_string();
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
@@ -66,7 +69,7 @@ impl Freshness {
 }
 
 /// The canonical JSON of a language's configuration.
-fn document(common: &Common<'_>, part: &Prepared) -> Value {
+fn document(common: &Common<'_>, part: &Prepared, delivery: Option<Delivery>) -> Value {
     let exporter = object([
         ("env", variables(common.exporter.variables())),
         ("objects", common.exporter.objects().collect()),
@@ -81,6 +84,7 @@ fn document(common: &Common<'_>, part: &Prepared) -> Value {
     let extension = |(image, dir): &(String, String)| json!({"image": image, "dir": dir});
     let language = object([
         ("image", part.image.as_str().into()),
+        ("delivery", delivery.map(Delivery::name).into()),
         ("env", variables(&part.env)),
         ("volume", part.volume.clone()),
         ("resources", part.resources.value.clone()),
@@ -138,7 +142,7 @@ mod tests {
     use super::*;
     use crate::{
         compiled::{About, Compiled},
-        language::{JAVA, NODEJS},
+        language::{GO, JAVA, NGINX, NODEJS, SDK},
         reason::ObjectName,
     };
     use otel_webhook_api::{InstrumentationSpec, defaults::DefaultImages};
@@ -199,6 +203,16 @@ mod tests {
             assert_ne!(changed.hash(&JAVA), before.hash(&JAVA), "{path}");
             assert_eq!(changed.hash(&NODEJS) == before.hash(&NODEJS), path.starts_with("/java"), "{path}");
         }
+    }
+
+    #[test]
+    fn the_delivery_is_part_of_the_configuration_of_agents_that_can_be_mounted() {
+        let before = compiled(&spec());
+        let mut changed = spec();
+        changed["delivery"] = json!("imageVolume");
+        let changed = compiled(&changed);
+        let is_same = |language| changed.hash(language) == before.hash(language);
+        assert_eq!([&JAVA, &NODEJS, &NGINX, &GO, &SDK].map(is_same), [false, false, true, true, true]);
     }
 
     #[test]

@@ -6,9 +6,12 @@ use super::{
     about::{About, Reported},
     settings::{filled, settings},
 };
-use crate::{env::Setting, language::Language};
+use crate::{
+    env::Setting,
+    language::{ImageVolume, Language},
+};
 use otel_webhook_api::{
-    InstrumentationSpec, LanguageSettings,
+    Delivery, InstrumentationSpec, LanguageSettings,
     defaults::{DefaultImages, LIMITS, LanguageDefaults, VOLUME_SIZE},
     image::Choice,
     is_hollow,
@@ -24,6 +27,8 @@ pub struct Prepared {
     pub reported: Reported,
     /// The language's variables.
     pub env: Vec<Setting>,
+    /// How the agent gets into pods, if the Instrumentation says.
+    pub delivery: Option<Delivery>,
     /// The volume's source: `{"emptyDir": {…}}` or `{"ephemeral": {…}}`.
     pub volume: Value,
     /// The size limit of the agent's volume; `None` if it is a claim or has no limit.
@@ -73,6 +78,7 @@ pub fn prepare(
         image: choice.as_ref().map(|choice| choice.image.clone()).unwrap_or_default(),
         reported: Reported(choice.filter(Choice::is_reported)),
         size_limit: size_limit(said.volume_limit_size).filter(|_| limited),
+        delivery: delivery(language, said.delivery, spec),
         env: settings(said.env),
         volume,
         empty_dir,
@@ -83,6 +89,13 @@ pub fn prepare(
         config: filled(said.config.map(str::to_owned)),
         security_context: said.security_context.filter(|value| !value.is_null()).cloned(),
     }
+}
+
+/// The delivery of a language, or else that of the specification.
+fn delivery(language: &Language, own: Option<&str>, spec: &InstrumentationSpec) -> Option<Delivery> {
+    let read = |said: Option<&str>| said.and_then(Delivery::parse);
+    let said = read(own).or_else(|| read(spec.delivery.as_deref()));
+    said.filter(|_| language.image_volume != ImageVolume::NotCopied)
 }
 
 impl Resources {

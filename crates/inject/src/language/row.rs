@@ -22,6 +22,8 @@ pub struct Language {
     pub enabled_by_default: bool,
     /// What is added to a pod.
     pub shape: Shape,
+    /// How its image can be mounted in place of a copy.
+    pub image_volume: ImageVolume,
     /// Whether the agent reads the exporter's variables of its target.
     pub exports_from_target: bool,
     /// Whether init containers can be targets.
@@ -68,6 +70,19 @@ pub enum Shape {
     Variables,
 }
 
+/// How the image of an agent can be mounted in place of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImageVolume {
+    /// The agent is not copied.
+    NotCopied,
+    /// Not at all: the init containers write configuration as well.
+    Never,
+    /// As a whole: the agent is at the root of the image.
+    Whole,
+    /// A folder of it, by `subPath`.
+    Folder,
+}
+
 /// A container that only the operator or the webhook adds.
 #[derive(Clone, Copy, Debug)]
 pub enum Mark {
@@ -101,6 +116,16 @@ impl fmt::Debug for Language {
 }
 
 impl Language {
+    /// Whether its image can be mounted in place of a copy.
+    pub fn can_be_mounted(&self) -> bool {
+        matches!(self.image_volume, ImageVolume::Whole | ImageVolume::Folder)
+    }
+
+    /// Whether a volume with the image of the agent has this name: that of the init container it stands in for.
+    pub fn is_image_volume(&self, name: &str) -> bool {
+        self.can_be_mounted() && self.marks.iter().any(|mark| mark.is(true, name))
+    }
+
     /// Its position in the table.
     pub fn index(&self) -> usize {
         self.id as usize

@@ -2,7 +2,7 @@
 
 use otel_webhook_api::{LanguageSettings, defaults};
 
-use super::row::{Language, LanguageId, Mark, Shape};
+use super::row::{ImageVolume, Language, LanguageId, Mark, Shape};
 
 /// Volume and init container of the javaagent.
 pub const JAVA_AGENT: &str = "opentelemetry-auto-instrumentation-java";
@@ -33,6 +33,7 @@ pub const JAVA: Language = Language {
     defaults: Some(&defaults::JAVA),
     enabled_by_default: true,
     shape: Shape::Copied,
+    image_volume: ImageVolume::Whole,
     exports_from_target: true,
     in_init_containers: true,
     extended: &["JAVA_TOOL_OPTIONS"],
@@ -50,6 +51,7 @@ pub const NODEJS: Language = Language {
     defaults: Some(&defaults::NODEJS),
     enabled_by_default: true,
     shape: Shape::Copied,
+    image_volume: ImageVolume::Folder,
     exports_from_target: true,
     in_init_containers: true,
     extended: &["NODE_OPTIONS"],
@@ -67,6 +69,7 @@ pub const PYTHON: Language = Language {
     defaults: Some(&defaults::PYTHON),
     enabled_by_default: true,
     shape: Shape::Copied,
+    image_volume: ImageVolume::Folder,
     exports_from_target: true,
     in_init_containers: true,
     extended: &["PYTHONPATH"],
@@ -84,6 +87,7 @@ pub const DOTNET: Language = Language {
     defaults: Some(&defaults::DOTNET),
     enabled_by_default: true,
     shape: Shape::Copied,
+    image_volume: ImageVolume::Folder,
     exports_from_target: true,
     in_init_containers: true,
     extended: &["DOTNET_STARTUP_HOOKS", "DOTNET_ADDITIONAL_DEPS", "DOTNET_SHARED_STORE"],
@@ -101,6 +105,7 @@ pub const GO: Language = Language {
     defaults: Some(&defaults::GO),
     enabled_by_default: false,
     shape: Shape::Sidecar,
+    image_volume: ImageVolume::NotCopied,
     exports_from_target: false,
     in_init_containers: false,
     extended: &[],
@@ -118,6 +123,7 @@ pub const APACHE_HTTPD: Language = Language {
     defaults: Some(&defaults::APACHE_HTTPD),
     enabled_by_default: true,
     shape: Shape::WebServer,
+    image_volume: ImageVolume::Never,
     exports_from_target: false,
     in_init_containers: false,
     extended: &[],
@@ -136,6 +142,7 @@ pub const NGINX: Language = Language {
     defaults: Some(&defaults::NGINX),
     enabled_by_default: false,
     shape: Shape::WebServer,
+    image_volume: ImageVolume::Never,
     exports_from_target: false,
     in_init_containers: false,
     extended: &["LD_LIBRARY_PATH"],
@@ -153,6 +160,7 @@ pub const SDK: Language = Language {
     defaults: None,
     enabled_by_default: true,
     shape: Shape::Variables,
+    image_volume: ImageVolume::NotCopied,
     exports_from_target: true,
     in_init_containers: true,
     extended: &[],

@@ -91,14 +91,32 @@ fn wrong_prefixes_are_found() {
 }
 
 #[test]
-fn labels_have_no_effect() {
-    let all = found(&pod(&json!({"labels": {JAVA: "true", "app": "a"}})));
+fn only_labels_that_opt_in_have_an_effect() {
+    let names = format!("{ANNOTATION_PREFIX}container-names");
+    let all = found(&pod(&json!({"labels": {JAVA: "true", (&*names): "app", "app": "a"}})));
     let expected = format!(
-        "the label {JAVA} has no effect; only annotations have; set {JAVA}: \"true\" in metadata.annotations"
+        "the label {names} has no effect; only annotations have; set {names}: \"app\" in metadata.annotations"
     );
-    assert_eq!(all, [(Fault::IsLabel, format!("metadata.labels[{JAVA}]"), expected)]);
-    let both = json!({"labels": {JAVA: "true"}, "annotations": {JAVA: "true"}});
+    assert_eq!(all, [(Fault::IsLabel, format!("metadata.labels[{names}]"), expected)]);
+    let both = json!({"labels": {(&*names): "app"}, "annotations": {(&*names): "app"}});
     assert_eq!(found(&pod(&both)), [], "a selector may use the label");
+    let misspelt = "opentelemetry.io/inject-java";
+    let (fault, _, text) = found(&pod(&json!({"labels": {misspelt: "true"}}))).remove(0);
+    let expected = format!(
+        "the label {misspelt} has no effect; {JAVA} has; set {JAVA}: \"true\" in metadata.annotations"
+    );
+    assert_eq!((fault, text), (Fault::IsLabel, expected));
+}
+
+#[test]
+fn a_label_that_opts_in_belongs_to_the_template() {
+    let label = json!({"labels": {JAVA: "true"}});
+    let expected = format!(
+        "the label {JAVA} has no effect on the Deployment itself; move it to spec.template.metadata.labels"
+    );
+    let all = found(&workload("apps/v1", "Deployment", &label, &json!({})));
+    assert_eq!(all, [(Fault::OnWorkload, format!("metadata.labels[{JAVA}]"), expected)]);
+    assert_eq!(found(&workload("apps/v1", "Deployment", &label, &label)), []);
 }
 
 #[test]
@@ -116,10 +134,6 @@ fn annotations_above_the_template_are_found_in_every_kind_that_has_one() {
         assert_eq!(all, [(Fault::OnWorkload, format!("metadata.annotations[{JAVA}]"), expected)]);
         assert_eq!(found(&workload(api_version, kind, &own, &own)), [], "it is in the template, too");
     }
-    let label = json!({"labels": {JAVA: "true"}});
-    let (fault, _, text) = found(&workload("apps/v1", "Deployment", &label, &json!({}))).remove(0);
-    assert_eq!(fault, Fault::IsLabel);
-    assert!(text.ends_with("in spec.template.metadata.annotations"), "{text}");
     let cron_job = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {}, "spec": {"jobTemplate": {
         "metadata": own, "spec": {"template": {"spec": {"containers": []}}}}}});
     let (fault, field, text) = found(&cron_job).remove(0);

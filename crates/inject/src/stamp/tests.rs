@@ -20,7 +20,7 @@ fn the_label_shows_whether_everything_or_a_part_or_nothing_was_injected() {
     let ghost =
         || Reason::ContainerNotFound { container: Unknown::One("ghost".to_owned()), known: Names::default() };
     let disabled = || Reason::LanguageDisabled { language: "go" };
-    let annotation = Annotation { key: "inject-go", of_namespace: false };
+    let annotation = Annotation { key: "inject-go", of_namespace: false, is_label: false };
     let off = Reason::SwitchedOff { annotation };
     for (findings, expected) in [
         (vec![one("java", Reason::Injected)], "true"),
@@ -58,7 +58,9 @@ fn the_status_has_all_known_fields_only() {
         container: Unknown::One("\"web\"".to_owned()),
         known: Names::of(["app"]),
     };
-    let off = Reason::SwitchedOff { annotation: Annotation { key: "inject-go", of_namespace: false } };
+    let off = Reason::SwitchedOff {
+        annotation: Annotation { key: "inject-go", of_namespace: false, is_label: false },
+    };
     let text = status(&[
         java("one", "Secret a"),
         java("two", "Secret a"),

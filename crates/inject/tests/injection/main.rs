@@ -11,6 +11,7 @@ mod conformance;
 mod copied_json;
 mod differences;
 mod hostile;
+mod image_volumes;
 mod languages;
 mod message;
 mod owners;

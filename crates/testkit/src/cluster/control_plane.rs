@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io::{Seek as _, Write as _};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::ports::free_ports;
 use super::program::Program;
 use crate::until::poll;
 
@@ -316,11 +316,4 @@ fn scratch_folder() -> TempDir {
         eprintln!("logs of the control plane: {}", dir.path().display());
     }
     dir
-}
-
-/// Ports of loopback that nobody listens on. All are held until the last is
-/// found, so that they differ.
-pub fn free_ports<const N: usize>() -> [u16; N] {
-    let listeners = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
-    listeners.map(|listener| listener.local_addr().expect("a bound port").port())
 }

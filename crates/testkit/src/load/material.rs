@@ -54,6 +54,32 @@ pub fn instrumentation_of(namespace: &str, name: &str, label: Option<(&str, &str
     object
 }
 
+/// The usual review of a pod that does not opt in itself.
+pub fn silent() -> Value {
+    let mut review = usual();
+    let annotations = review["request"]["object"]["metadata"]["annotations"].as_object_mut();
+    annotations.expect("annotations").retain(|key, _| !key.starts_with(ANNOTATION_PREFIX));
+    review
+}
+
+/// So many Instrumentations of the pod's namespace that opt in to Java by their selectors, one of them for the pod. The
+/// others are for other apps, or for all pods with a lower priority.
+pub fn opting_in(count: usize) -> Vec<Value> {
+    let of = |index: usize| {
+        let (app, all) = (format!("app-{index:05}"), index % 2 == 1);
+        let app = if index == count / 2 { "order" } else { &app };
+        let label = Some(("app", app)).filter(|_| index == count / 2 || !all);
+        let mut object = instrumentation_of(NAMESPACE, &format!("inst-{index:05}"), label);
+        object["spec"]["inject"] = json!(["java"]);
+        object["spec"]["priority"] = index.into();
+        if label.is_none() {
+            object["spec"]["selector"] = json!({});
+        }
+        object
+    };
+    (0..count).map(of).collect()
+}
+
 /// A review as an API server sent it.
 pub fn captured(name: &str) -> Value {
     serde_json::from_str(&files::captured(name)).expect("JSON")

@@ -132,10 +132,11 @@ type Make = fn(Program, usize) -> Case;
 const MOST_LANGUAGES: usize = 7;
 
 /// How the one of many Instrumentations is found.
-const STORED: [(&str, Make); 3] = [
+const STORED: [(&str, Make); 4] = [
     ("Instrumentations, by name", by_name),
     ("Instrumentations, by selector", by_selector),
     ("Instrumentations, one a namespace", by_namespace),
+    ("Instrumentations, opting in", opting_in),
 ];
 
 /// All in the pod's namespace, none with a selector; the pod names the one in the middle.
@@ -153,6 +154,11 @@ fn by_selector(program: Program, count: usize) -> Case {
         material::instrumentation_of(material::NAMESPACE, &format!("inst-{index:05}"), Some(("app", &app)))
     });
     Case::new(program, &material::usual(), &objects.collect::<Vec<_>>())
+}
+
+/// All in the pod's namespace, and all opt in by their selectors.
+fn opting_in(program: Program, count: usize) -> Case {
+    Case::new(program, &material::silent(), &material::opting_in(count))
 }
 
 /// One in each namespace.

@@ -4,7 +4,7 @@ use super::seen::{Seen, is_extension, items};
 use otel_webhook_inject::{
     Note,
     annotation::Ask,
-    language::{LANGUAGES, NGINX_ATTACH, Shape},
+    language::{self, LANGUAGES, NGINX_ATTACH, Shape},
     reason::{Reason, Sign},
 };
 
@@ -96,6 +96,12 @@ pub fn helpers_skipped(seen: &Seen<'_>) -> bool {
     seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
 }
 
+/// D35: the operator always copies the agent.
+pub fn image_mounted(seen: &Seen<'_>) -> bool {
+    let is_note = |note: &Note| matches!(note, Note::ImageVolume);
+    seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
+}
+
 /// D32: the operator's pod would be rejected, or wait for a resource claim that would be.
 pub fn bounded_by_namespace(seen: &Seen<'_>) -> bool {
     const SKIPPED: [&str; 4] = ["ResourcesRefused", "ClaimRefused", "SecretRefused", "MirrorPod"];
@@ -128,4 +134,18 @@ fn names_none(seen: &Seen<'_>, language: &str) -> bool {
         }
         _ => false,
     })
+}
+
+/// D36: the selector of an Instrumentation opts in.
+pub fn opted_in_by_selector(seen: &Seen<'_>) -> bool {
+    const FAILED: [&str; 3] = ["AmbiguousOptIn", "NamespaceSelectorDenied", "SelectorLanguageIgnored"];
+    let is_note = |note: &Note| matches!(note, Note::OptedInBySelector { .. });
+    FAILED.iter().any(|code| seen.has(code))
+        || seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
+}
+
+/// D37: the operator reads annotations only.
+pub fn opted_in_or_out_by_label(seen: &Seen<'_>) -> bool {
+    let languages = seen.findings().iter().filter_map(|finding| language::named(finding.language));
+    languages.flat_map(|language| seen.label(language.inject)).any(|label| label.is_some())
 }

@@ -47,6 +47,17 @@ impl<'s> Seen<'s> {
         })
     }
 
+    /// Returns the values of a label on the pod and on its namespace.
+    pub fn label(&self, key: &str) -> [Option<&'s str>; 2] {
+        let own = self.case.pod["metadata"]["labels"][format!("{ANNOTATION_PREFIX}{key}")].as_str();
+        let known = self.case.around.catalogue.namespace(self.case.around.namespace);
+        let of_namespace = known.and_then(|known| {
+            let found = known.opt_in_labels.iter().find(|(name, _)| **name == *key);
+            found.map(|(_, value)| &**value)
+        });
+        [own.filter(|value| !value.is_empty()), of_namespace]
+    }
+
     /// Returns the values of an annotation on the pod and on its namespace.
     pub fn annotation(&self, key: &str) -> [Option<&'s str>; 2] {
         let own = self.case.pod["metadata"]["annotations"][format!("{ANNOTATION_PREFIX}{key}")].as_str();

@@ -194,6 +194,9 @@ fn differences_without_a_recorded_case_are_derived() {
     let plain = [instrumentation("a", &json!({}))];
     let listed = pod(&[("inject-java", "true"), ("container-names", "app")]);
     assert_eq!(told(&listed, &plain, InitResources::Neutral), "D23");
+    let mounted =
+        pod(&[("inject-java", "true"), ("container-names", "app"), ("otel-webhook/delivery", "imageVolume")]);
+    assert_eq!(told(&mounted, &plain, InitResources::Exact), "D35");
     let main = ("kubectl.kubernetes.io/default-container", "app");
     assert_eq!(told(&pod(&[("inject-java", "true"), main]), &plain, InitResources::Exact), "D24");
     let mut meshed = pod(&[("inject-java", "true")]);
@@ -270,6 +273,20 @@ fn a_missing_grant_is_an_error_of_the_operator_only_if_the_instrumentation_does_
         assert!(is_told(std::slice::from_ref(&own)), "{cross_namespace:?}");
         assert!(!is_told(&[own.clone(), other.clone()]), "{cross_namespace:?}");
     }
+}
+
+#[test]
+fn an_opt_in_by_a_selector_or_a_label_is_a_difference() {
+    let list = pod(&[("container-names", "app")]);
+    let opting = [instrumentation("a", &json!({"inject": ["java"], "selector": {}}))];
+    assert_eq!(told(&list, &opting, InitResources::Exact), "D36");
+    let plain = [instrumentation("a", &json!({}))];
+    assert_eq!(told(&list, &plain, InitResources::Exact), "");
+    let own = pod(&[("container-names", "app"), ("inject-java", "true")]);
+    assert_eq!(told(&own, &opting, InitResources::Exact), "");
+    let mut labelled = list;
+    labelled["metadata"]["labels"] = json!({format!("{ANNOTATION_PREFIX}inject-java"): "true"});
+    assert_eq!(told(&labelled, &plain, InitResources::Exact), "D37");
 }
 
 #[test]

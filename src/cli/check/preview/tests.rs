@@ -13,7 +13,7 @@ use otel_webhook_api::{
     defaults::{DefaultImages, JAVA},
     image::Stored,
 };
-use otel_webhook_inject::reason::{Reason, Sign};
+use otel_webhook_inject::reason::{ObjectName, Reason, Sign};
 
 /// The warning of `Seen::warned`.
 const WARNING: &str = "OTEL_EXPORTER_OTLP_ENDPOINT is \"c:4317\", without a scheme; set it to http://c:4317";
@@ -158,4 +158,26 @@ fn what_is_not_readable_is_unknown_and_not_missing() {
         text(&survey)
     );
     assert_eq!(objects(&survey, None).next().expect("one")["pods"], json!(null));
+}
+
+#[test]
+fn what_selectors_opt_in_is_counted() {
+    let name = ObjectName { namespace: "shop".into(), name: "java".into() };
+    let note = || Note::OptedInBySelector { name: name.clone() };
+    let survey = seen("Deployment", "shop", "order")
+        .pods(2)
+        .asks("java", Reason::Injected)
+        .notes(note())
+        .and(seen("DaemonSet", "shop", "log").pods(3).asks("java", Reason::Injected).notes(note()))
+        .and(seen("Deployment", "shop", "cart").pods(4).asks("java", Reason::Injected))
+        .survey();
+    let text = text(&survey);
+    assert!(
+        text.ends_with("\nInjected by selectors, without an annotation: workloads 2, pods 5\n"),
+        "{text}"
+    );
+    let line = "Deployment shop/order: java: opted in by the selector of Instrumentation \"shop/java\"";
+    assert!(text.contains(line), "{text}");
+    let object = objects(&survey, None).next().expect("one");
+    assert_eq!(object["languages"][0]["notes"], json!([note().to_string()]));
 }

@@ -40,11 +40,11 @@ fn not_selected(subject: &Subject, hook: &Hook, exclusion: &Exclusion<'_>) -> No
     match exclusion {
         Exclusion::NotAnnotated => NotSelected {
             cause: format!(
-                "the match condition of {configuration} excludes pods without an annotation of their own"
+                "the match condition of {configuration} excludes pods without an annotation or label of their own"
             ),
             advice: format!(
-                "annotate the pods, in {}: with registration.pods.shape=annotated, the annotation of the namespace is \
-                 not enough",
+                "annotate the pods, in {}: with registration.pods.shape=annotated, neither the annotation of the \
+                 namespace nor the selector of an Instrumentation is enough",
                 pod_path(&subject.kind, "metadata.annotations")
             ),
         },

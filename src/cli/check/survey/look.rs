@@ -7,6 +7,7 @@ use crate::cli::{
     check::{
         agents,
         differences::{self, Case, Difference},
+        files,
     },
     cluster::{
         known::{COLLECTOR, Known},
@@ -26,12 +27,14 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
     let mistakes = mistakes::of(&object, &api_version, &kind);
     let replaced = replaced(&object);
     let workload = Workload::of(&mut object, &api_version, &kind)?;
-    let (mut unsure, mut agents) = (Vec::new(), Vec::new());
+    let (mut unsure, mut agents, mut mounted) = (Vec::new(), Vec::new(), Vec::new());
     let (next, differences) = match known.decide(&workload, &subject.namespace) {
         Ok(decided) => {
             unsure = decided.unsure;
             let outcome = decided.outcome;
-            agents = agents::of_next(workload.pod, &outcome);
+            let next = agents::next(workload.pod, &outcome);
+            agents = agents::of_next(&next, &outcome);
+            mounted = files::files(&next);
             let differences = if unsure.is_empty() {
                 differences(known, &workload, &subject.namespace, &outcome)
             } else {
@@ -51,6 +54,7 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
         next,
         unsure,
         agents,
+        files: mounted,
         replaced,
         pods: Pods::default(),
         differences,
@@ -70,7 +74,7 @@ fn replaced(object: &Value) -> Replaced {
     }
 }
 
-/// Returns the findings for a pod without annotations, if the namespace opts in.
+/// Returns the findings for a pod without annotations and labels, if the namespace or a selector opts in.
 pub fn at_namespace(known: &Known, name: &str) -> Vec<Finding> {
     let mut pod = json!({"metadata": {}, "spec": {"containers": [{"name": "app", "image": "app"}]}});
     let workload = Workload::of(&mut pod, "v1", "Pod").expect("a pod");

@@ -8,6 +8,7 @@ use crate::cli::{
     check::{
         agents::{self, Agent},
         differences::Difference,
+        files::File,
     },
     cluster::reader::NotTold,
 };
@@ -59,6 +60,8 @@ pub struct Surveyed {
     pub unsure: Vec<Unsure>,
     /// The agents of a new pod.
     pub agents: Vec<Agent>,
+    /// The objects that a new pod mounts for its exporters.
+    pub files: Vec<File>,
     /// How its pods are replaced.
     pub replaced: Replaced,
     /// Its pods.

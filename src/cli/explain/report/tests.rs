@@ -28,7 +28,7 @@ fn injected() -> Explained {
         reason: Reason::Injected,
         notes: Vec::new(),
     };
-    let added = Added { is_init: true, name: "agent".to_owned(), image: IMAGE.to_owned() };
+    let added = Added { kind: Kind::Init, name: "agent".to_owned(), image: IMAGE.to_owned() };
     Explained {
         lines: vec![Line::of(&finding, &std::collections::BTreeMap::new())],
         is_reviewed: Some(true),

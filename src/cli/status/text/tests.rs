@@ -16,15 +16,19 @@ fn counts(states: &[(State, usize)]) -> Counts {
     counts
 }
 
-fn language(name: &str, states: &[(State, usize)], reason: Option<(&str, &str)>) -> LanguageRow {
+fn language(
+    name: &'static str,
+    states: &[(State, usize)],
+    reason: Option<(&'static str, &str)>,
+) -> LanguageRow {
     LanguageRow {
-        language: name.to_owned(),
+        language: name,
         pods: counts(states),
         state: states.iter().map(|(state, _)| *state).max().expect("a pod"),
-        reason: reason.map(|(code, _)| code.to_owned()),
-        message: reason.map(|(_, message)| message.to_owned()),
+        reason: reason.map(|(code, _)| code),
+        message: reason.map(|(_, message)| message.to_owned().into()),
         instrumentation: Some("shop/default".to_owned()),
-        images: BTreeMap::new(),
+        images: Vec::new(),
         since: Some(at("2026-11-01T00:00:00Z")),
     }
 }

@@ -12,19 +12,29 @@ const ELSEWHERE: &str = "--review https://";
 const INSTRUMENTATION: &str = include_str!("../../../../examples/instrumentation.yaml");
 const DEPLOYMENT: &str = include_str!("../../../../examples/deployment.yaml");
 
+/// A node that can mount images.
+const NODES: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: node-1, labels: {kubernetes.io/os: linux}}
+status: {nodeInfo: {kubeletVersion: v1.36.3, containerRuntimeVersion: containerd://2.2.0}}
+";
+
 pub fn each(plane: &ControlPlane) {
     let folder = plane.dir().join("examples");
     fs::create_dir_all(folder.join("instrumentations")).expect("a folder");
     for (path, text) in [
         ("instrumentations/shop.yaml", INSTRUMENTATION),
+        ("instrumentation.yaml", INSTRUMENTATION),
         ("app.yaml", DEPLOYMENT),
+        ("nodes.yaml", NODES),
         ("kubeconfig", &kubeconfig(plane)),
     ] {
         fs::write(folder.join(path), text).expect("the scratch folder is writable");
     }
     let program = std::path::Path::new(env!("CARGO_BIN_EXE_otel-webhook")).parent().expect("a folder");
     let path = format!("{}:{}:/usr/bin:/bin", program.display(), plane.tools().display());
-    for (subcommand, count) in [("explain", 4), ("check", 5)] {
+    for (subcommand, count) in [("explain", 5), ("check", 6)] {
         let run = |line: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", line]).current_dir(&folder).env_clear().env("PATH", &path);

@@ -108,6 +108,7 @@ pub fn rows() -> Vec<Row> {
         (key("inject-jva"), key("java-container-name"), key("default-auto-instrumentation-java-image"));
     let (list, go, python) = (key("container-names"), key("inject-go"), key("inject-python"));
     let set_java = "set instrumentation.opentelemetry.io/inject-java: \"true\" in ";
+    let set_list = "set instrumentation.opentelemetry.io/container-names: \"app\" in ";
     let unknown = "unknown annotation instrumentation.opentelemetry.io/inject-jva";
     let (on, prefix, label) =
         ("has no effect on the ", "is ignored because of its prefix", "has no effect; only annotations have");
@@ -207,10 +208,18 @@ pub fn rows() -> Vec<Row> {
             prefix,
             set_java,
         ),
-        ("a label", "Deployment", Template, l, vec![(&java, "true")], label, set_java),
-        ("a label of a bare pod", "Pod", Template, l, vec![(&java, "true")], label, set_java),
-        ("a label of a namespace", "Namespace", Own, l, vec![(&java, "true")], label, set_java),
-        ("a label of the Deployment itself", "Deployment", Own, l, vec![(&java, "true")], label, set_java),
+        ("a label", "Deployment", Template, l, vec![(&list, "app")], label, set_list),
+        ("a label of a bare pod", "Pod", Template, l, vec![(&list, "app")], label, set_list),
+        ("a label of a namespace", "Namespace", Own, l, vec![(&list, "app")], label, set_list),
+        (
+            "a label of the Deployment itself",
+            "Deployment",
+            Own,
+            l,
+            vec![(&java, "true")],
+            "inject-java has no effect on the Deployment itself",
+            "move it to spec.template.metadata.labels",
+        ),
         (
             "the image of an Instrumentation",
             "Deployment",

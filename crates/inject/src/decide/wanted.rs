@@ -1,0 +1,84 @@
+//! The languages that are opted in to, and by what.
+
+use std::rc::Rc;
+
+use crate::{
+    annotation::Ask, compiled::Compiled, containers::Listed, language::Language, note::Note, reason::Reason,
+};
+use otel_webhook_api::ANNOTATION_PREFIX;
+
+/// What opts in to a language; the last one overrides the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// The selector of the Instrumentation.
+    Selector,
+    /// An annotation or a label of the namespace.
+    Namespace,
+    /// An annotation or a label of the pod.
+    Pod,
+}
+
+/// A language that is opted in to, and by what.
+pub struct Asked<'p> {
+    /// The language.
+    pub language: &'static Language,
+    /// What opts in.
+    pub by: By,
+    /// The choice of its Instrumentation.
+    pub choice: Choice<'p>,
+}
+
+/// The choice of an Instrumentation.
+pub enum Choice<'p> {
+    /// By the value of an annotation or a label.
+    Value(Ask<'p>),
+    /// By the selectors: the Instrumentation, or why none is used.
+    Selected(Result<&'p Compiled, Reason>),
+}
+
+impl Choice<'_> {
+    /// The note about the opt-in, if only a selector opts in.
+    pub fn note(&self) -> Option<Note> {
+        match self {
+            Self::Selected(Ok(used)) => Some(Note::OptedInBySelector { name: used.name.clone() }),
+            Self::Selected(Err(_)) | Self::Value(_) => None,
+        }
+    }
+}
+
+/// A language that is opted in to, with its Instrumentation.
+pub struct Wanted<'p> {
+    /// The language.
+    pub language: &'static Language,
+    /// Its Instrumentation.
+    pub instrumentation: &'p Compiled,
+    /// The lists of its containers.
+    pub listed: Rc<Listed<'p>>,
+    /// What opts in.
+    pub by: By,
+}
+
+impl Wanted<'_> {
+    /// The note about the opt-in, if only a selector opts in.
+    pub fn note(&self) -> Option<Note> {
+        let name = || self.instrumentation.name.clone();
+        (self.by == By::Selector).then(|| Note::OptedInBySelector { name: name() })
+    }
+}
+
+/// Why nothing is injected: each language needs a list of its containers.
+pub fn list_missing(wanted: &[Wanted<'_>]) -> Reason {
+    let without = wanted.iter().filter(|one| !one.listed.is_there());
+    let missing = without.map(|one| [ANNOTATION_PREFIX, one.language.containers].concat()).collect();
+    Reason::ContainerListMissing { languages: names(wanted.iter()), missing }
+}
+
+/// Whether the containers of each language are known.
+pub fn is_clear(wanted: &[Wanted<'_>]) -> bool {
+    wanted.len() < 2 || wanted.iter().all(|one| one.listed.is_there())
+}
+
+/// The names of languages.
+pub fn names<'w, 'p: 'w>(wanted: impl Iterator<Item = &'w Wanted<'p>>) -> Vec<String> {
+    wanted.map(|one| one.language.name.to_owned()).collect()
+}

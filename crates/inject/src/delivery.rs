@@ -1,0 +1,72 @@
+//! Whether an agent is copied by init containers, or its image is mounted (docs/image-volumes.md).
+
+use super::{
+    cluster,
+    edit::is_empty_dir,
+    injection::Injection,
+    kept::{Kept, On},
+    language::ImageVolume,
+    note::Note,
+    path,
+};
+use otel_webhook_api::{DELIVERY_ANNOTATION, Delivery};
+
+/// The delivery of an agent into a pod.
+pub struct Chosen {
+    /// Whether its image is mounted.
+    pub is_mounted: bool,
+    /// What has to be said about it.
+    pub notes: Vec<Note>,
+}
+
+/// Chooses the delivery of the language of the plan.
+pub fn choose(injection: &Injection<'_, '_>) -> Chosen {
+    let mut notes = Vec::new();
+    let asked = asked(injection, &mut notes);
+    if asked == Delivery::InitContainer {
+        return Chosen { is_mounted: false, notes };
+    }
+    let kept = kept(injection, asked);
+    let is_mounted = kept.is_none();
+    notes.push(kept.map_or(Note::ImageVolume, Note::InitContainerKept));
+    Chosen { is_mounted, notes }
+}
+
+/// The first source that says a delivery: pod, namespace, Instrumentation, installation. Invalid annotations are
+/// noted, and the next source is used.
+fn asked(injection: &Injection<'_, '_>, notes: &mut Vec<Note>) -> Delivery {
+    let of_pod = injection.facts.pod.metadata.annotations.get(DELIVERY_ANNOTATION);
+    let of_namespace = injection.namespace.and_then(|namespace| namespace.delivery.as_deref());
+    for (on, said) in [(On::Pod, of_pod), (On::Namespace, of_namespace)] {
+        let Some(said) = said else { continue };
+        match Delivery::parse(said) {
+            Some(delivery) => return delivery,
+            None => notes.push(Note::DeliveryUnknown { on, value: said.to_owned() }),
+        }
+    }
+    injection.prepared().delivery.unwrap_or(injection.settings.delivery)
+}
+
+/// Why the agent is copied nevertheless.
+fn kept(injection: &Injection<'_, '_>, asked: Delivery) -> Option<Kept> {
+    let (prepared, language) = (injection.prepared(), injection.plan.language);
+    if !language.can_be_mounted() {
+        return Some(Kept::WritesConfiguration);
+    }
+    if !is_empty_dir(&prepared.volume) {
+        return Some(Kept::Claim { field: language.defaults.map_or("", |defaults| defaults.field) });
+    }
+    if let Some((_, dir)) = prepared.extensions.iter().find(|(_, dir)| !is_listable(dir)) {
+        return Some(Kept::ExtensionFolder { dir: dir.clone() });
+    }
+    let by_subpath = language.image_volume == ImageVolume::Folder;
+    let need = cluster::Need { by_subpath, least: injection.settings.image_volumes_from };
+    let obstacle = || cluster::obstacle(injection.cluster, &injection.facts.pod.spec, need);
+    (asked == Delivery::Auto).then(obstacle).flatten().map(Kept::Cluster)
+}
+
+/// Whether a folder can be in the list of extensions, which is in a variable that the JVM splits at spaces.
+fn is_listable(dir: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"',".contains(&byte);
+    dir.bytes().all(is_plain) && !path::clean(dir).starts_with("..")
+}

@@ -1,0 +1,127 @@
+//! Mounted agents against the same pods with init containers: the variables are the same but for paths.
+
+use otel_webhook_api::{Delivery, defaults::DefaultImages};
+use otel_webhook_inject::{
+    InitResources, Settings,
+    language::{LANGUAGES, LanguageSet},
+};
+use otel_webhook_testkit::{
+    generated::{
+        choices::{for_each, how_many},
+        pods::{NAMESPACE, generate},
+    },
+    known::Known,
+    models::{invariants, sanity},
+    objects::{asking, items},
+    surroundings::{Surroundings, with},
+};
+use serde_json::{Value, json};
+
+use super::mounting;
+
+const NODE_NAME: &str = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME";
+
+/// Whether the agent of the language can be mounted.
+fn is_mountable(language: &str) -> bool {
+    let mut rows = LANGUAGES.iter().filter(|row| row.name == language);
+    rows.any(|row| row.can_be_mounted())
+}
+
+/// The variables of a container, with the folders of extensions as of the copy, and without the node's name.
+fn variables(container: &Value) -> Vec<Value> {
+    let own = items(&container["env"]).filter(|variable| variable["name"] != NODE_NAME);
+    let name = container["name"].as_str().expect("a name");
+    let copied = format!("/otel-auto-instrumentation-java-{name}/extensions");
+    let like_copied = |variable: &Value| {
+        let mut variable = variable.clone();
+        if let Some((head, folders)) =
+            variable["value"].as_str().and_then(|value| value.split_once("extensions=/open"))
+        {
+            let rest = folders.split_once(' ').map(|(_, rest)| format!(" {rest}")).unwrap_or_default();
+            variable["value"] = json!(format!("{head}extensions={copied}{rest}"));
+        }
+        variable
+    };
+    own.map(like_copied).collect()
+}
+
+/// Checks that a pod gets the same variables in the same order with both deliveries.
+fn compare(copied: &Value, mounted: &Value) -> Result<(), String> {
+    for list in ["initContainers", "containers"] {
+        for container in items(&mounted["spec"][list]) {
+            let same = |other: &&Value| other["name"] == container["name"];
+            let other = items(&copied["spec"][list]).find(same).ok_or("another container")?;
+            if variables(container) != variables(other) {
+                return Err(format!(
+                    "{:?}\nbut with init containers\n{:?}",
+                    variables(container),
+                    variables(other)
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_variables_are_those_of_the_copy_but_for_paths() {
+    let extensions = json!([{"image": "e:0", "dir": "/e"}]);
+    let spec = json!({"java": {"extensions": extensions}, "exporter": {"endpoint": "http://c:4317"}});
+    for language in LANGUAGES {
+        let own = json!({"env": [{"name": "JAVA_TOOL_OPTIONS", "value": "-Xmx1g"}, {"name": "PYTHONPATH", "value": "/app"}]});
+        let pod = asking(&[language.name], own);
+        let (copied, mounted) = (with(spec.clone()).inject(&pod), mounting(spec.clone()).inject(&pod));
+        compare(&copied.pod, &mounted.pod).unwrap_or_else(|problem| panic!("{}: {problem}", language.name));
+    }
+}
+
+/// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
+const PODS: u64 = 2_000;
+
+fn try_pod(seed: u64) -> Result<usize, String> {
+    let generated = generate(seed);
+    let known = Known::of([&generated.instrumentation], &DefaultImages::default());
+    let around = |delivery| {
+        let mut around = Surroundings::new([]);
+        NAMESPACE.clone_into(&mut around.namespace);
+        let init_resources = InitResources::Neutral;
+        around.settings =
+            Settings { languages: LanguageSet::all(), init_resources, delivery, ..Settings::default() };
+        around
+    };
+    let inject =
+        |delivery, pod: &Value| around(delivery).inject_knowing(pod, &known.catalogue, &known.owners);
+    let mounted = inject(Delivery::ImageVolume, &generated.pod);
+    let faults = sanity::faults(&generated.pod, &mounted.pod);
+    if !faults.is_empty() {
+        return Err(faults.join("; "));
+    }
+    invariants::unrelated(&generated.pod, &mounted.pod)?;
+    for delivery in [Delivery::ImageVolume, Delivery::InitContainer] {
+        let again = inject(delivery, &mounted.pod);
+        if !again.is_unchanged() {
+            return Err(format!("a second review with {delivery} changes it: {}", again.outcome.patch));
+        }
+    }
+    // Where only init containers cannot be added, more is injected: these pods are not compared.
+    let copied = inject(Delivery::InitContainer, &generated.pod);
+    if copied.codes() == mounted.codes() {
+        compare(&copied.pod, &mounted.pod)?;
+    }
+    let added = items(&mounted.pod["spec"]["volumes"]).filter(|volume| volume.get("image").is_some()).count();
+    let findings =
+        mounted.outcome.findings.iter().filter(|one| one.reason.is_injected() && is_mountable(one.language));
+    let noted = findings.flat_map(|one| &one.notes).any(|note| note.code() == "ImageVolume");
+    if noted == (added > 0) { Ok(added) } else { Err("notes and volumes disagree".to_owned()) }
+}
+
+#[test]
+fn the_same_holds_for_generated_pods() {
+    let mut volumes = 0;
+    for result in for_each(how_many(PODS), |seed| try_pod(seed).map_err(|problem| (seed, problem))) {
+        volumes += result.unwrap_or_else(|(seed, problem)| {
+            panic!("pod {seed}: {problem}\n{}\n{}", generate(seed).pod, generate(seed).instrumentation)
+        });
+    }
+    assert!(volumes > 500, "only {volumes} images were mounted");
+}

@@ -1,0 +1,100 @@
+//! Pods that podman runs.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::kubelet;
+use super::mounted::Images;
+use super::podman::{Network, both, podman};
+use crate::objects::stream;
+use crate::until::until;
+
+/// Longer than a JVM takes to start with an agent on a busy machine.
+pub const LIMIT: Duration = Duration::from_secs(180);
+
+/// The kinds of documents that podman is given.
+const PLAYED: [&str; 3] = ["ConfigMap", "Deployment", "Pod"];
+
+/// A pod, or the one pod of a Deployment; it is gone when this is dropped.
+pub struct Played {
+    pod: String,
+    network: Network,
+    /// The content of its `ConfigMap`s and Secrets.
+    _volumes: TempDir,
+    _images: Vec<Images>,
+}
+
+impl Played {
+    /// Starts the pod, or that of the Deployment, among the documents. Its init containers have run then.
+    pub fn start(mut documents: Vec<Value>, network: Network) -> Self {
+        let volumes = tempfile::tempdir().expect("a folder");
+        let pod = documents.iter().find_map(kubelet::pod_name).expect("a pod or a Deployment");
+        kubelet::prepare(&mut documents, volumes.path());
+        let images = documents.iter_mut().filter_map(kubelet::pod_spec).map(Images::mount).collect();
+        documents.retain(|document| PLAYED.iter().any(|kind| document["kind"] == *kind));
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), stream(&documents)).expect("its own file");
+        // Before anything is started, so that nothing is left when that fails.
+        let played = Self { pod, network, _volumes: volumes, _images: images };
+        let output =
+            network.podman(&["kube", "play", "--network", network.name(), &file.path().to_string_lossy()]);
+        assert!(output.status.success(), "{}", both(&output));
+        played
+    }
+
+    /// What the container `app` has printed once all of these are among it.
+    pub fn wait_for(&self, wanted: &[&str]) -> String {
+        until(&format!("the application prints {wanted:?}"), LIMIT, || {
+            // Asked first, so that the log has all that it printed.
+            let runs = self.runs("app");
+            let log = self.log("app");
+            let missing = wanted.iter().find(|text| !log.contains(**text));
+            assert!(runs || missing.is_none(), "it ended without {missing:?}:\n{log}");
+            missing.is_none().then_some(log)
+        })
+    }
+
+    /// Runs a shell command in the container `app`: whether it went well, and what it printed.
+    pub fn shell(&self, command: &str) -> (bool, String) {
+        let output = self.network.podman(&["exec", &self.name("app"), "/bin/sh", "-c", command]);
+        (output.status.success(), both(&output))
+    }
+
+    /// Whether a container runs.
+    pub fn runs(&self, container: &str) -> bool {
+        self.inspect(container, "{{.State.Running}}") == "true"
+    }
+
+    /// What a container has printed up to now.
+    pub fn log(&self, container: &str) -> String {
+        both(&self.network.podman(&["logs", &self.name(container)]))
+    }
+
+    /// A field of a container, as a template of Go.
+    pub fn inspect(&self, container: &str, field: &str) -> String {
+        let output = self.network.podman(&["inspect", "--format", field, &self.name(container)]);
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// Ends a container and starts it again, without the init containers, as a kubelet does.
+    pub fn restart(&self, container: &str) {
+        let output = self.network.podman(&["restart", "--time", "1", &self.name(container)]);
+        assert!(output.status.success(), "{}", both(&output));
+    }
+
+    fn name(&self, container: &str) -> String {
+        format!("{}-{container}", self.pod)
+    }
+}
+
+impl Drop for Played {
+    /// Never panics: it also runs while a test that failed is unwinding.
+    fn drop(&mut self) {
+        let output = podman(&["pod", "rm", "--force", "--ignore", "--time", "0", &self.pod]);
+        if !output.status.success() {
+            eprintln!("{} is left: {}", self.pod, both(&output));
+        }
+    }
+}

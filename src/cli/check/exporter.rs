@@ -1,0 +1,82 @@
+//! Checks that the Secrets and `ConfigMap`s with the certificates of exporters exist.
+//!
+//! Injection mounts them as optional volumes, since the webhook reads neither: without them a pod starts, and its
+//! agents send nothing.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::ApiResource;
+
+use super::{
+    files::File,
+    result::{CheckResult, Code},
+    survey::Survey,
+};
+use crate::{cli::cluster::reader::ClusterReader, subject::Subject};
+
+/// Returns a result for each object that does not exist, and for each that the user may not read.
+pub async fn results(cluster: &ClusterReader, survey: &Survey) -> Vec<CheckResult> {
+    let mut results = Vec::new();
+    for ((namespace, file), users) in used(survey) {
+        let kind = match file.kind {
+            "Secret" => ApiResource::erase::<Secret>(&()),
+            _ => ApiResource::erase::<ConfigMap>(&()),
+        };
+        match cluster.exists(&kind, Some(namespace), &file.name).await {
+            Ok(true) => {}
+            Ok(false) => results.push(missing(namespace, file, &users)),
+            Err(not_told) => results.push(not_told.result()),
+        }
+    }
+    results
+}
+
+/// Returns the objects by namespace, with the workloads that mount them.
+fn used(survey: &Survey) -> BTreeMap<(&str, &File), Vec<&Subject>> {
+    let mut used: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for workload in &survey.workloads {
+        for file in &workload.files {
+            used.entry((&*workload.subject.namespace, file)).or_default().push(&workload.subject);
+        }
+    }
+    used
+}
+
+fn missing(namespace: &str, file: &File, users: &[&Subject]) -> CheckResult {
+    let first = users.first().map(ToString::to_string).unwrap_or_default();
+    let others = match users.len().saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" and of {more} more"),
+    };
+    let message = format!(
+        "not found, and spec.exporter.tls refers to it: the agents of {first}{others} do not get their certificates"
+    );
+    let result = CheckResult::new(Code::ExporterFilesMissing, message);
+    result.about(Subject::new(file.kind, namespace, &file.name)).advise("create it, and restart the pods")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::check::survey::tests::seen;
+
+    #[test]
+    fn an_object_is_looked_for_once_in_each_namespace() {
+        let file = File { kind: "Secret", name: "client".to_owned() };
+        let mut survey = seen("Deployment", "shop", "order")
+            .and(seen("Deployment", "shop", "stock"))
+            .and(seen("Deployment", "store", "order"))
+            .survey();
+        for workload in &mut survey.workloads {
+            workload.files.push(file.clone());
+        }
+        let used = used(&survey);
+        let keys: Vec<_> = used.keys().map(|(namespace, _)| *namespace).collect();
+        assert_eq!(keys, ["shop", "store"]);
+        let line = missing("shop", &file, &used[&("shop", &file)]).line();
+        let said = "Secret shop/client: not found, and spec.exporter.tls refers to it: the agents of Deployment \
+                    shop/order and of 1 more do not get their certificates; create it, and restart the pods";
+        assert!(line.ends_with(said), "{line}");
+    }
+}

@@ -1,0 +1,1 @@
+GREETING = "by its own PYTHONPATH"

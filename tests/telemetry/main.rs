@@ -1,0 +1,47 @@
+//! What injection is for: telemetry that arrives. `make e2e-telemetry` runs it.
+//!
+//! ```text
+//! API server <──> otel-webhook        pods as stored ──> kubelet ──> podman: services with real agents
+//!                                                                      │ OTLP
+//!                       cases <── files <── a real Collector <─────────┘
+//! ```
+//! One control plane serves all cases. Each case has a namespace of the cluster, and a Collector in
+//! a network of its own, on the usual ports: only what the case starts can send to it.
+//!
+//! Images are made by `tests/telemetry/prepare`, under the names that injection has by default.
+
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "`json!` makes a value, and a test reads better without the &"
+)]
+
+mod cases;
+mod certificates;
+mod collector;
+mod received;
+mod service;
+mod stage;
+
+/// The cluster with the webhook in it, of which the end-to-end tests use more.
+#[path = "../e2e"]
+#[allow(dead_code, reason = "shared with the end-to-end tests")]
+mod e2e {
+    pub mod admin;
+    pub mod cluster;
+    pub mod registration;
+    pub mod webhook;
+}
+
+use e2e::{admin, cluster, registration, webhook};
+
+use std::process::ExitCode;
+
+use cluster::Cluster;
+use otel_webhook_testkit::runner::{self, Shared};
+
+/// Runs the cases whose name contains the first argument; without one, all.
+fn main() -> ExitCode {
+    let after_failure =
+        |cluster: &Cluster| format!("The end of the webhook's log:\n{}", cluster.webhook.log_tail());
+    runner::run(cases::GROUPS, &[], &Shared { start: Cluster::start, after_failure })
+}
