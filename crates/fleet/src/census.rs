@@ -1,7 +1,7 @@
 //! The running pods, in memory: each once, and what the pods of a template share once for all of them.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, hash_map::Entry},
     sync::Arc,
 };
 
@@ -62,15 +62,18 @@ impl Census {
         self.forget(&pod.uid);
         let RunningPod { workload, template, name, uid, created, digest, agents, shape } = pod;
         let key: Arc<str> = template.into();
-        let group = self.groups.entry(Arc::clone(&key)).or_insert_with(|| Group {
-            workload,
-            shape: shape.clone(),
-            members: Vec::new(),
-            combinations: Vec::new(),
-        });
-        if shape.is_better_than(&group.shape) {
-            group.shape = shape;
-        }
+        let group = match self.groups.entry(Arc::clone(&key)) {
+            Entry::Vacant(place) => {
+                place.insert(Group { workload, shape, members: Vec::new(), combinations: Vec::new() })
+            }
+            Entry::Occupied(group) => {
+                let group = group.into_mut();
+                if shape.is_better_than(&group.shape) {
+                    group.shape = shape;
+                }
+                group
+            }
+        };
         let agents = agents.map(|agents| group.index_of(agents));
         let uid: Arc<str> = uid.into();
         group.members.push(Member { name: name.into(), uid: Arc::clone(&uid), created, digest, agents });

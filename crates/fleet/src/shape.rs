@@ -1,7 +1,7 @@
 //! A pod as it was before injection, as far as the decision about a new one in its place depends on it.
 
 use otel_webhook_inject::{LABEL, MESSAGE, STATUS, pod::Pod};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::injected::is_mark;
 
@@ -9,11 +9,43 @@ use crate::injected::is_mark;
 /// A pod that was injected is decided on without them: what they decide was decided then.
 const CHANGED: [&str; 2] = ["env", "volumeMounts"];
 
-/// Fields of a container that no decision reads, and that may be long.
-const UNREAD: [&str; 6] = ["livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "command", "args"];
+/// Fields of a container that no decision reads.
+const UNREAD: [&str; 14] = [
+    "args",
+    "command",
+    "imagePullPolicy",
+    "lifecycle",
+    "livenessProbe",
+    "ports",
+    "readinessProbe",
+    "startupProbe",
+    "stdin",
+    "stdinOnce",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "tty",
+    "workingDir",
+];
 
-/// The same of a pod.
-const UNREAD_OF_POD: [&str; 2] = ["tolerations", "topologySpreadConstraints"];
+/// Fields of a pod's specification that no decision reads.
+const UNREAD_OF_POD: [&str; 16] = [
+    "dnsConfig",
+    "dnsPolicy",
+    "enableServiceLinks",
+    "hostAliases",
+    "hostname",
+    "imagePullSecrets",
+    "preemptionPolicy",
+    "priority",
+    "readinessGates",
+    "restartPolicy",
+    "schedulerName",
+    "schedulingGates",
+    "subdomain",
+    "terminationGracePeriodSeconds",
+    "tolerations",
+    "topologySpreadConstraints",
+];
 
 /// The JSON of a pod without its agents, its stamp and its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,14 +68,11 @@ enum Detail {
 impl Shape {
     /// Returns the shape of a pod.
     pub fn of(pod: &Value, is_injected: bool) -> Self {
-        let mut spec = pod["spec"].clone();
-        if let Some(fields) = spec.as_object_mut() {
-            fields.retain(|field, _| !UNREAD_OF_POD.contains(&field.as_str()));
-        }
+        let mut spec = without(&pod["spec"], &UNREAD_OF_POD);
         for list in ["initContainers", "containers"] {
             let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
-            for fields in containers.filter_map(Value::as_object_mut) {
-                fields.retain(|field, _| !UNREAD.contains(&field.as_str()));
+            for container in containers {
+                *container = without(container, &UNREAD);
             }
         }
         if is_injected {
@@ -71,6 +100,13 @@ impl Shape {
     pub fn pod(&self) -> Result<Pod<'_>, serde_json::Error> {
         Pod::parse(&self.text)
     }
+}
+
+/// Returns a copy of an object without these fields.
+fn without(object: &Value, fields: &[&str]) -> Value {
+    let kept =
+        object.as_object().into_iter().flatten().filter(|(field, _)| !fields.contains(&field.as_str()));
+    kept.map(|(field, value)| (field.clone(), value.clone())).collect::<Map<_, _>>().into()
 }
 
 fn text(metadata: &Value, spec: &Value) -> Box<str> {
