@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures bench bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate release release-test
+.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures bench bench-agents bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate release release-test
 
 # What `tests/control-plane/build` has to build for the end-to-end tests, and for the chart's installation.
 E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok
@@ -85,6 +85,11 @@ bench:
 bench-load:
 	rustup target add $(TARGET)
 	$(if $(ONLY),OTEL_WEBHOOK_BENCH_ONLY=$(ONLY)) $(if $(OTHER),OTEL_WEBHOOK_BENCH_OTHER=$(OTHER)) cargo bench --bench load --target $(TARGET)
+
+# What the agents of Java, Node.js and Python add to the start and the memory of a small service. Needs what
+# `make e2e-telemetry` needs. OTEL_WEBHOOK_KEEP_FIGURES writes the table of docs/sizes.md.
+bench-agents:
+	OTEL_WEBHOOK_BENCH_AGENTS=1 $(MAKE) e2e-telemetry CASE=
 
 # What the creation of a pod takes on a real API server: without a webhook, with one that allows
 # everything, and with ours. ROUNDS are the turns of each, 20 where it is not set.

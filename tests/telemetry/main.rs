@@ -18,6 +18,7 @@
 mod cases;
 mod certificates;
 mod collector;
+mod measure;
 mod received;
 mod service;
 mod stage;
@@ -39,9 +40,13 @@ use std::process::ExitCode;
 use cluster::Cluster;
 use otel_webhook_testkit::runner::{self, Shared};
 
+/// Set by `make bench-agents`.
+const MEASURE: &str = "OTEL_WEBHOOK_BENCH_AGENTS";
+
 /// Runs the cases whose name contains the first argument; without one, all.
 fn main() -> ExitCode {
     let after_failure =
         |cluster: &Cluster| format!("The end of the webhook's log:\n{}", cluster.webhook.log_tail());
-    runner::run(cases::GROUPS, &[], &Shared { start: Cluster::start, after_failure })
+    let groups = if std::env::var_os(MEASURE).is_some() { &[measure::CASES] } else { cases::GROUPS };
+    runner::run(groups, &[], &Shared { start: Cluster::start, after_failure })
 }

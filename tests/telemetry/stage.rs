@@ -55,7 +55,12 @@ impl<'c> Stage<'c> {
         let mut env = spec["env"].as_array().cloned().unwrap_or_default();
         env.extend(SOON.map(|(name, value)| json!({"name": name, "value": value})));
         spec["env"] = env.into();
-        self.cluster.instrumentation(self.namespace, name, &spec);
+        self.usual_instrumentation(name, &spec);
+    }
+
+    /// The same as it is, with the delays that agents have by default.
+    pub fn usual_instrumentation(&self, name: &str, spec: &Value) {
+        self.cluster.instrumentation(self.namespace, name, spec);
         let probe = crate::cluster::asking("probe", &[("inject-java", name)]);
         until("the Instrumentation is known", LIMIT, || {
             self.cluster.dry_run(self.namespace, &probe).is_injected().then_some(())
