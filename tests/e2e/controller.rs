@@ -104,6 +104,11 @@ impl<'c> Controller<'c> {
         Self { cluster, kubeconfig, port, page_port, flags, process: RefCell::default() }
     }
 
+    /// The port of its metrics.
+    pub fn admin_port(&self) -> u16 {
+        self.port
+    }
+
     /// Its kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig

@@ -7,14 +7,23 @@ use crate::received::Received;
 use crate::service::{JAVA, NODEJS, image};
 use crate::stage::{Service, Stage, pod};
 
+/// Asks until somebody answers.
+const ASK: &str = "\
+    const ask = (tries) => require('http')
+        .get('http://127.0.0.1:4318/', (answer) => answer.resume())
+        .on('error', (error) => {
+            if (tries === 0) throw error;
+            setTimeout(ask, 250, tries - 1);
+        });
+    ask(40);";
+
 /// An init container that asks somebody once, and the container of the pod, which is no target.
 pub fn init_container(cluster: &Cluster) {
     let stage = Stage::new(cluster, "pods-init");
     stage.instrumentation("default", json!({}));
     let mut pod = pod(NODEJS, "default", &[]);
-    let ask = "require('http').get('http://127.0.0.1:4318/', (answer) => answer.resume())";
     pod["spec"]["initContainers"] =
-        json!([{"name": "migrate", "image": image("nodejs"), "command": ["/node", "-e", ask]}]);
+        json!([{"name": "migrate", "image": image("nodejs"), "command": ["/node", "-e", ASK]}]);
     pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/container-names"] = "migrate".into();
     let running = stage.create(pod);
     let service = Service::new(NODEJS, running);

@@ -21,6 +21,8 @@ const PLAYED: [&str; 3] = ["ConfigMap", "Deployment", "Pod"];
 pub struct Played {
     pod: String,
     network: Network,
+    /// Its volumes that podman makes, and keeps when the pod is gone.
+    empty_dirs: Vec<String>,
     /// The content of its `ConfigMap`s and Secrets.
     _volumes: TempDir,
     _images: Vec<Images>,
@@ -32,15 +34,24 @@ impl Played {
         let volumes = tempfile::tempdir().expect("a folder");
         let pod = documents.iter().find_map(kubelet::pod_name).expect("a pod or a Deployment");
         kubelet::prepare(&mut documents, volumes.path());
+        let empty_dirs: Vec<_> =
+            documents.iter_mut().filter_map(kubelet::pod_spec).flat_map(empty_dirs).collect();
         let images = documents.iter_mut().filter_map(kubelet::pod_spec).map(Images::mount).collect();
         documents.retain(|document| PLAYED.iter().any(|kind| document["kind"] == *kind));
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), stream(&documents)).expect("its own file");
         // Before anything is started, so that nothing is left when that fails.
-        let played = Self { pod, network, _volumes: volumes, _images: images };
+        let played = Self { pod, network, empty_dirs, _volumes: volumes, _images: images };
+        // Of a run that was killed.
+        played.remove_empty_dirs();
         let output =
             network.podman(&["kube", "play", "--network", network.name(), &file.path().to_string_lossy()]);
-        assert!(output.status.success(), "{}", both(&output));
+        assert!(
+            output.status.success(),
+            "{}\n{}",
+            both(&output),
+            both(&podman(&["pod", "logs", &played.pod]))
+        );
         played
     }
 
@@ -84,6 +95,13 @@ impl Played {
         assert!(output.status.success(), "{}", both(&output));
     }
 
+    /// What a pod finds in a volume is its own, not what was left by another one of its name.
+    fn remove_empty_dirs(&self) {
+        for volume in &self.empty_dirs {
+            podman(&["volume", "rm", "--force", volume]);
+        }
+    }
+
     fn name(&self, container: &str) -> String {
         format!("{}-{container}", self.pod)
     }
@@ -96,5 +114,13 @@ impl Drop for Played {
         if !output.status.success() {
             eprintln!("{} is left: {}", self.pod, both(&output));
         }
+        self.remove_empty_dirs();
     }
+}
+
+/// The names of a pod's volumes of this kind.
+fn empty_dirs(spec: &mut Value) -> Vec<String> {
+    let volumes = spec["volumes"].as_array().into_iter().flatten();
+    let empty = volumes.filter(|volume| volume["emptyDir"].is_object());
+    empty.filter_map(|volume| volume["name"].as_str().map(str::to_owned)).collect()
 }
