@@ -148,7 +148,7 @@ impl<'c> Controller<'c> {
 
     /// The value of a metric, if it is shown.
     pub fn metric(&self, name_and_labels: &str) -> Option<u64> {
-        let (_, text) = admin::get(self.port, "/metrics").filter(|(is_good, _)| *is_good)?;
+        let (_, text) = admin::get(self.admin_port(), "/metrics").filter(|(is_good, _)| *is_good)?;
         let value = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '))?;
         Some(value.parse().expect("a whole number"))
     }

@@ -19,7 +19,7 @@ pub const CASES: &[Case<Cluster>] = &[("agents_at_work", agents)];
 const TURNS: usize = 5;
 
 /// How many requests a service has served when its memory is read.
-const REQUESTS: usize = 500;
+const REQUESTS: usize = 200;
 
 /// The page that has the table, between two lines.
 const PAGE: &str = "docs/sizes.md";
