@@ -46,8 +46,9 @@ fn agents(cluster: &Cluster) {
          |---|---|---|---|---|---|---|\n",
     );
     for language in LANGUAGES {
-        let turns: Vec<_> =
-            (0..TURNS).map(|_| ["false", "default"].map(|asks| cost(&stage, language, asks))).collect();
+        let turns: Vec<_> = (0..TURNS)
+            .map(|turn| ["false", "default"].map(|asks| cost(&stage, language, turn, asks)))
+            .collect();
         let [without, with] = [0, 1].map(|side| median(turns.iter().map(|turn| turn[side])));
         writeln!(
             table,
@@ -63,9 +64,12 @@ fn agents(cluster: &Cluster) {
 }
 
 /// Starts a service once. `asks` is the value of its annotation.
-fn cost(stage: &Stage<'_>, language: Language, asks: &str) -> Cost {
-    let service = Service::new(language, stage.create(pod(language, asks, &[])));
-    assert_eq!(service.running.stored.is_injected(), asks != "false", "{} asks {asks}", language.name);
+fn cost(stage: &Stage<'_>, language: Language, turn: usize, asks: &str) -> Cost {
+    let mut pod = pod(language, asks, &[]);
+    pod["metadata"]["name"] = format!("{}-{turn}-{asks}", language.name).into();
+    let service = Service::new(language, stage.create(pod));
+    let is_injected = service.running.stored.pod["metadata"]["labels"]["otel-webhook/injected"] == "true";
+    assert_eq!(is_injected, asks != "false", "{} asks {asks}", language.name);
     stage.ask(&service, "first");
     let answered = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64();
     let played = &service.running.played;
