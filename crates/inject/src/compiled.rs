@@ -2,6 +2,7 @@
 //! applied, variables merged, JSON serialised.
 
 mod about;
+mod agent;
 mod generic;
 mod hash;
 mod opt_in;
@@ -25,7 +26,7 @@ use otel_webhook_api::{
     ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw, defaults::DefaultImages,
 };
 
-use generic::prepare_agent;
+use agent::prepare_agent;
 use hash::Common;
 use prepared::prepare;
 use settings::{filled, settings};
