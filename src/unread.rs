@@ -192,7 +192,7 @@ mod tests {
     };
 
     fn finding(language: &'static str, reason: Reason) -> Finding {
-        Finding { language, container: None, instrumentation: None, reason, notes: Vec::new() }
+        Finding { language, agent: None, container: None, instrumentation: None, reason, notes: Vec::new() }
     }
 
     fn by(namespace: &str) -> Used {

@@ -118,7 +118,7 @@ fn warned(outcome: &Outcome) -> String {
     let noted = warnings.iter().filter(|warning| warning.note.is_some());
     summary_of(noted.map(|warning| {
         let container = shown(warning.finding.container.as_deref().unwrap_or("-"));
-        format!("{}/{container}={}", warning.finding.language, warning.code())
+        format!("{}/{container}={}", warning.finding.name(), warning.code())
     }))
 }
 

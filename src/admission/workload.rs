@@ -11,7 +11,7 @@ use crate::store::cluster;
 use otel_webhook_api::{ANNOTATION_PREFIX, validation::Verdict};
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{
-    Outcome,
+    Finding, Outcome,
     language::{self, LANGUAGES, Language},
     mistakes,
     shown::shown,
@@ -168,9 +168,14 @@ fn tell(verdict: &mut Verdict, outcome: &Outcome, workload: &Workload<'_>, previ
             own.filter(|finding| finding.reason.is_injected())
         };
         if let Some(used) = injected().find_map(|finding| finding.instrumentation.as_ref()) {
-            let containers: Vec<_> = injected().filter_map(|finding| finding.container.as_deref()).collect();
+            // Several agents have the same targets.
+            let first = injected().next().and_then(|finding| finding.agent.as_deref());
+            let of_first = injected().filter(|finding| finding.agent.as_deref() == first);
+            let containers: Vec<_> = of_first.filter_map(|finding| finding.container.as_deref()).collect();
+            let mut names: Vec<_> = injected().map(Finding::name).collect();
+            names.dedup();
             let message =
-                format!("will be injected: {} from {used} into {}", language.name, containers.join(", "));
+                format!("will be injected: {} from {used} into {}", names.join(", "), containers.join(", "));
             verdict.warn("preview", field(workload, language), message);
         }
     }

@@ -5,6 +5,7 @@
 //! clusters of their own; pods for other webhooks have the label of `registration::ELSEWHERE`.
 
 mod aftermath;
+mod agents;
 mod bounded;
 mod certificate;
 mod check;
@@ -94,6 +95,7 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("each_mistake_is_found_in_the_terminal_and_later", mistakes::found_everywhere),
     ("each_language_is_injected_as_the_contract_says", languages::each),
     ("an_image_volume_is_accepted_where_restricted_is_enforced", image_volumes::each_language),
+    ("agents_that_an_instrumentation_names_are_copied_and_mounted", agents::named),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
     ("status_has_each_state_with_its_reason", status::each_state),

@@ -119,7 +119,7 @@ fn the_table_of_resources_is_judged_row_by_row() {
 }
 
 /// Names of fields, so that generated objects get past the first level.
-const FIELDS: [&str; 46] = [
+const FIELDS: [&str; 49] = [
     "env",
     "name",
     "value",
@@ -142,6 +142,9 @@ const FIELDS: [&str; 46] = [
     "go",
     "apacheHttpd",
     "nginx",
+    "agents",
+    "mountPath",
+    "separator",
     "resources",
     "resourceRequirements",
     "limits",

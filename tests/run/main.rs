@@ -15,6 +15,7 @@
 
 mod image;
 mod java;
+mod php;
 mod tmpfs;
 mod web_servers;
 

@@ -8,6 +8,8 @@
 //! (`schema.rs`), so the API server and the webhook cannot disagree about them.
 
 #[cfg(feature = "schema")]
+mod agents;
+#[cfg(feature = "schema")]
 mod mend;
 pub mod names;
 mod patterns;

@@ -21,7 +21,7 @@ pub struct LanguageDefaults {
     /// Image of the init container or sidecar.
     pub image: &'static str,
     /// CPU and memory requests of the init container.
-    pub requests: [(&'static str, &'static str); 2],
+    pub requests: Requests,
     /// Whether the agent's volume can have a size limit or a claim.
     pub has_volume: bool,
     /// The version of the agent with breaking changes, to which the operator does not upgrade by itself.
@@ -37,6 +37,9 @@ pub struct LanguageDefaults {
     /// How the agent reads resource attributes.
     pub decoding: Decoding,
 }
+
+/// Requests for CPU and memory, by name.
+pub type Requests = [(&'static str, &'static str); 2];
 
 /// The first two numbers of a version.
 pub type Release = (u64, u64);
@@ -70,6 +73,9 @@ pub static LANGUAGES: [&LanguageDefaults; 7] = [&JAVA, &NODEJS, &PYTHON, &DOTNET
 
 /// CPU and memory limits of every language's init container.
 pub const LIMITS: [(&str, &str); 2] = [("cpu", "500m"), ("memory", "256Mi")];
+
+/// CPU and memory requests of the init container of an agent in `spec.agents`.
+pub const AGENT_REQUESTS: Requests = [("cpu", "50m"), ("memory", "64Mi")];
 
 /// Size limit of the volume that holds an agent.
 pub const VOLUME_SIZE: &str = "200Mi";

@@ -3,17 +3,18 @@
 //!
 //! The types follow `opentelemetry.io/v1alpha1` as the OpenTelemetry Operator
 //! serves it, field by field, with additional fields: `spec.selector`, `spec.priority`, `spec.inject`,
-//! `spec.namespaceSelector`, and `delivery` of `spec` and of some languages. The feature `schema` generates the CRD
-//! from them.
+//! `spec.namespaceSelector`, `spec.agents`, and `delivery` of `spec` and of some languages. The feature `schema`
+//! generates the CRD from them.
 //!
 //! From the bottom up:
 //!
-//! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`, `delivery`, [`directive`]
-//! - types: `language`, `spec`
+//! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`, `delivery`, `mode`, [`directive`]
+//! - types: `language`, `agent`, `spec`
 //! - defaults: [`defaults`], [`sizes`], [`otlp`], [`mod@image`]
 //! - the schema: [`crd`]
 //! - the webhook endpoints: `defaulting`, [`validation`]
 
+mod agent;
 mod allowed;
 mod annotations;
 pub mod crd;
@@ -25,6 +26,7 @@ pub mod image;
 pub mod images;
 mod labels;
 mod language;
+mod mode;
 pub mod otlp;
 pub mod quantity;
 mod raw;
@@ -34,12 +36,14 @@ mod status;
 pub mod validation;
 mod variable;
 
+pub use agent::{AGENTS_FIELD, AgentVariable, GenericAgent, MOUNT_PATH, default_mount_path, with_mount_path};
 pub use allowed::{ALLOWED_NAMESPACES, AllowedNamespaces};
 pub use annotations::{ANNOTATION_PREFIX, RESOURCE_PREFIX};
 pub use defaulting::{defaulting, is_written};
 pub use delivery::{DELIVERY_ANNOTATION, Delivery};
 pub use labels::{LabelSelector, LabelSelectorRequirement};
 pub use language::{Agent, ApacheHttpd, Extension, Go, Java, LanguageSettings, Nginx};
+pub use mode::Mode;
 pub use raw::{Raw, is_hollow};
 #[cfg(feature = "schema")]
 pub use spec::Instrumentation;

@@ -12,6 +12,7 @@ use k8s_openapi::{api::core::v1::SecurityContext, apimachinery::pkg::apis::meta:
 use serde::{Deserialize, Serialize};
 
 use super::{
+    agent::GenericAgent,
     labels::LabelSelector,
     language::{Agent, ApacheHttpd, Go, Java, Nginx},
     raw::Raw,
@@ -96,6 +97,8 @@ pub struct InstrumentationSpec {
     pub apache_httpd: Option<ApacheHttpd>,
     /// Nginx.
     pub nginx: Option<Nginx>,
+    /// Agents for other languages. Pods opt in to them by `inject-agent: NAME`.
+    pub agents: Option<Vec<GenericAgent>>,
 }
 
 /// The collector that telemetry is sent to.

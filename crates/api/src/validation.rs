@@ -9,6 +9,7 @@
 //! what is valid; the path of the field comes with it. Values of variables
 //! are never shown: they may be secrets.
 
+mod agents;
 mod claim;
 mod exporter;
 mod image;

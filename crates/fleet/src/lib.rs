@@ -17,6 +17,7 @@ pub mod count;
 pub mod doubts;
 pub mod injected;
 pub mod next;
+pub mod origin;
 pub mod pod;
 pub mod report;
 pub mod restart;

@@ -14,6 +14,7 @@ use otel_webhook_inject::{
 
 use crate::{
     doubts::{Doubts, NoDoubts, Separated},
+    origin,
     shape::Shape,
 };
 
@@ -81,8 +82,13 @@ impl NextPod {
         let findings = build(decide(input), &NoOwners).findings;
         let Separated { certain, unknown, others } = doubts.separate(namespace, findings);
         let mut next = Self { own: own(&pod), labels: labels(&pod), others, ..Self::default() };
+        for row in LANGUAGES {
+            if let Some(used) = origin::of_findings(&certain, row.name) {
+                next.languages.insert(row.name, NextAgent::Agent(used));
+            }
+        }
         for finding in certain {
-            next.add(finding);
+            next.add_skipped(finding);
         }
         let unknown = unknown.into_iter().map(|(language, why)| (language, NextAgent::Unknown(why)));
         next.languages.extend(unknown);
@@ -99,24 +105,16 @@ impl NextPod {
     }
 
     /// A language is injected if it is into one container at least; else the first reason stands for all.
-    fn add(&mut self, finding: Finding) {
+    fn add_skipped(&mut self, finding: Finding) {
         if matches!(finding.reason, Reason::SwitchedOff { .. }) {
             return;
         }
-        let is_agent = finding.reason.is_injected();
-        match finding.instrumentation {
-            Some(used) if is_agent => {
-                self.languages.insert(finding.language, NextAgent::Agent(used));
-            }
-            used => {
-                let skipped = NextAgent::Skipped {
-                    code: finding.reason.code(),
-                    message: finding.reason.to_string(),
-                    instrumentation: used.map(|used| used.name),
-                };
-                self.languages.entry(finding.language).or_insert(skipped);
-            }
-        }
+        let skipped = NextAgent::Skipped {
+            code: finding.reason.code(),
+            message: finding.reason.to_string(),
+            instrumentation: finding.instrumentation.map(|used| used.name),
+        };
+        self.languages.entry(finding.language).or_insert(skipped);
     }
 }
 

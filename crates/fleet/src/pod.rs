@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::{
     injected::{self, By},
+    origin,
     shape::Shape,
     state::Origin,
     workload::Workload,
@@ -156,11 +157,11 @@ fn agents(pod: &Value) -> Vec<Agent> {
     let stamp = pod["metadata"]["annotations"][STATUS].as_str().unwrap_or_default();
     let entries: Vec<Value> = serde_json::from_str(stamp).unwrap_or_default();
     let agent = |(language, by)| {
-        let is_own = |entry: &&Value| entry["language"] == language && entry["outcome"] == "Injected";
-        let entry = entries.iter().find(is_own);
+        let entry = origin::injected(&entries, language).next();
         let said = |field: &str| entry.and_then(|entry| entry[field].as_str()).map(Into::into);
         let image = injected::image(pod, language).or_else(|| said("image"));
-        Agent { language, by, instrumentation: said("instrumentation"), hash: said("hash"), image }
+        let hash = origin::stamped(&entries, language);
+        Agent { language, by, instrumentation: said("instrumentation"), hash, image }
     };
     injected::languages(pod).into_iter().map(agent).collect()
 }

@@ -115,7 +115,7 @@ pub struct NewMount<'p> {
     pub path: Cow<'p, str>,
     /// The mounted folder of the volume, if not the whole.
     #[serde(rename = "subPath", skip_serializing_if = "Option::is_none")]
-    pub sub_path: Option<&'static str>,
+    pub sub_path: Option<&'p str>,
     /// Whether it is read-only.
     #[serde(rename = "readOnly", skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,

@@ -4,6 +4,7 @@ mod apache_httpd;
 mod copied;
 mod directive;
 mod dotnet;
+mod generic;
 mod go;
 mod java;
 mod module;
@@ -27,5 +28,6 @@ pub(crate) fn inject(injection: &mut Injection<'_, '_>) {
         LanguageId::ApacheHttpd => web_server::inject(injection, &apache_httpd::SERVER),
         LanguageId::Nginx => web_server::inject(injection, &nginx::SERVER),
         LanguageId::Sdk => sdk::inject(injection),
+        LanguageId::Agent => generic::inject(injection),
     }
 }

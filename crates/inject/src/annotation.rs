@@ -3,6 +3,9 @@
 use super::{catalogue::Namespace, language::is_read_as_label, pod::Pod, reason::Annotation, text::Map};
 use otel_webhook_api::ANNOTATION_PREFIX;
 
+/// The maximum number of agents of `spec.agents` for a pod: as many as an Instrumentation may have.
+pub const MOST_AGENTS: usize = 16;
+
 /// Entries by the rest of their keys.
 type Entries = [(Box<str>, Box<str>)];
 
@@ -101,10 +104,31 @@ pub enum Ask<'p> {
         /// Its name.
         name: &'p str,
     },
+    /// Opts in to this agent of `spec.agents`.
+    Agent {
+        /// Its name.
+        name: &'p str,
+    },
 }
 
 impl<'p> Ask<'p> {
-    /// Reads a value.
+    /// Reads a value that names agents: one each time, in their order.
+    pub fn agents(value: &'p str) -> Vec<Self> {
+        let mut agents = Vec::new();
+        for name in value.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let ask = Self::Agent { name };
+            // The list of a pod's author may be long: one more than may be used is enough.
+            if !agents.contains(&ask) && agents.len() <= MOST_AGENTS {
+                agents.push(ask);
+            }
+        }
+        if agents.is_empty() {
+            agents.push(Self::Agent { name: value });
+        }
+        agents
+    }
+
+    /// Reads a value that names an Instrumentation.
     pub fn parse(value: &'p str) -> Self {
         if value.is_empty() {
             return Self::Nothing;
@@ -191,6 +215,16 @@ mod tests {
             let (said, value) = annotations.said("inject-java").expect("a value");
             assert_eq!((value, said.of_namespace, said.is_label), expected, "{annotations:?}");
         }
+    }
+
+    #[test]
+    fn a_value_names_agents_each_once() {
+        let named = |name| Ask::Agent { name };
+        assert_eq!(Ask::agents(" php,ruby,, php"), [named("php"), named("ruby")]);
+        assert_eq!(Ask::agents("true"), [named("true")]);
+        assert_eq!(Ask::agents(","), [named(",")]);
+        let many: Vec<_> = (0..100).map(|number| number.to_string()).collect();
+        assert_eq!(Ask::agents(&many.join(",")).len(), MOST_AGENTS + 1);
     }
 
     #[test]

@@ -2,20 +2,22 @@
 //! applied, variables merged, JSON serialised.
 
 mod about;
+mod agent;
+mod generic;
 mod hash;
 mod opt_in;
 mod prepared;
 mod settings;
 mod shared;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, iter, sync::Arc};
 
 use serde_json::Value;
 
 use super::{
     env::Setting,
     exporter::Exporter,
-    language::{LANGUAGES, Language},
+    language::{AGENT, LANGUAGES, Language},
     reason::ObjectName,
     resource::Policy,
     selector::Selector,
@@ -24,12 +26,14 @@ use otel_webhook_api::{
     ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw, defaults::DefaultImages,
 };
 
+use agent::prepare_agent;
 use hash::Common;
 use prepared::prepare;
 use settings::{filled, settings};
 
 pub use about::{About, Reported};
-pub use hash::Freshness;
+pub use generic::{Extended, Generic};
+pub use hash::{Freshness, joined};
 pub use opt_in::OptIn;
 pub use prepared::Prepared;
 pub use shared::Shared;
@@ -63,11 +67,11 @@ pub struct Compiled {
     pub image_pull_policy: Option<String>,
     /// The init containers' security context.
     pub security_context: Option<Value>,
-    /// One for each row of the language table, in its order.
-    pub languages: Vec<Arc<Prepared>>,
+    /// One for each row of the language table, in its order, and then one for each agent of `spec.agents`.
+    pub parts: Vec<Arc<Prepared>>,
     /// Why it cannot be used for some languages, by their positions in the table.
     problems: BTreeMap<usize, Box<str>>,
-    /// See [`Compiled::hash`]; one for each language.
+    /// See [`Compiled::hash_of`]; one for each part.
     hashes: Vec<u32>,
 }
 
@@ -88,6 +92,8 @@ impl Compiled {
         let labels = spec.defaults.as_ref().and_then(|defaults| defaults.use_labels_for_resource_attributes);
         let selector = opt_in::compiled("spec.selector", spec.selector.as_ref())?;
         let security_context = spec.init_container_security_context.as_ref();
+        let languages = LANGUAGES.iter().map(|language| prepare(language, spec, about, images));
+        let agents = spec.agents.iter().flatten().map(|agent| prepare_agent(agent, spec));
         let compiled = Self {
             name,
             generation,
@@ -106,10 +112,7 @@ impl Compiled {
             sampler: filled(sampler.kind).map(|kind| (kind, filled(sampler.argument))),
             image_pull_policy: filled(spec.image_pull_policy.clone()),
             security_context: security_context.map(Raw::value).filter(|value| !value.is_null()).cloned(),
-            languages: LANGUAGES
-                .iter()
-                .map(|language| Arc::new(prepare(language, spec, about, images)))
-                .collect(),
+            parts: languages.chain(agents).map(Arc::new).collect(),
             problems: BTreeMap::new(),
             hashes: Vec::new(),
         };
@@ -123,7 +126,7 @@ impl Compiled {
     #[must_use]
     pub fn unusable_for(mut self, languages: &BTreeMap<&str, String>) -> Self {
         for (index, language) in LANGUAGES.iter().enumerate() {
-            let problem = language.defaults.and_then(|defaults| languages.get(defaults.field));
+            let problem = languages.get(language.field);
             self.problems.extend(problem.map(|problem| (index, problem.as_str().into())));
         }
         self
@@ -137,20 +140,36 @@ impl Compiled {
     /// The same, sharing equal parts with other Instrumentations.
     #[must_use]
     pub fn sharing(mut self, shared: &mut Shared) -> Self {
-        for (index, prepared) in self.languages.iter_mut().enumerate() {
+        for (index, prepared) in self.parts.iter_mut().enumerate() {
             *prepared = shared.one_like(index, Arc::clone(prepared));
         }
         self
     }
 
-    /// The hash of a language's configuration, such as `v1:0123abcd`; see [`hash`].
-    pub fn hash(&self, language: &Language) -> Box<str> {
-        hash::written(self.hashes[language.index()]).into()
+    /// The part for a language, or for an agent of `spec.agents`; `None` if there is no such agent.
+    pub fn part(&self, language: &Language, agent: Option<&str>) -> Option<usize> {
+        let Some(agent) = agent else { return Some(language.index()) };
+        self.parts.iter().position(|part| part.generic.as_ref().is_some_and(|own| *own.name == *agent))
     }
 
-    /// The image of a language's agent; `None` if the language has none.
-    pub fn image(&self, language: &Language) -> Option<&str> {
-        Some(&*self.languages[language.index()].image).filter(|image| !image.is_empty())
+    /// The names of the agents of `spec.agents`.
+    pub fn agents(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| part.generic.as_ref()).map(|own| &*own.name)
+    }
+
+    /// The hash of a language's configuration; see [`Self::hash_of`].
+    pub fn hash(&self, language: &Language) -> Box<str> {
+        self.hash_of(language.index())
+    }
+
+    /// The hash of the configuration of a part, such as `v1:0123abcd`; see [`hash`].
+    pub fn hash_of(&self, part: usize) -> Box<str> {
+        hash::written(self.hashes[part]).into()
+    }
+
+    /// The image of the agent of a part; `None` if it has none.
+    pub fn image_of(&self, part: usize) -> Option<&str> {
+        Some(&*self.parts[part].image).filter(|image| !image.is_empty())
     }
 
     fn with_hashes(mut self) -> Self {
@@ -163,8 +182,9 @@ impl Compiled {
             image_pull_policy: self.image_pull_policy.as_deref(),
             security_context: self.security_context.as_ref(),
         };
-        let parts = LANGUAGES.iter().zip(&self.languages);
-        self.hashes = parts.map(|(language, part)| hash::of(&common, language, part)).collect();
+        // The parts after those of the rows are of the last row.
+        let rows = LANGUAGES.into_iter().chain(iter::repeat(&AGENT));
+        self.hashes = rows.zip(&self.parts).map(|(row, part)| hash::of(&common, row, part)).collect();
         self
     }
 }

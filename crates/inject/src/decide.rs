@@ -5,7 +5,7 @@ mod wanted;
 use std::rc::Rc;
 
 use super::{
-    annotation::{Annotations, Ask},
+    annotation::{Annotations, Ask, MOST_AGENTS},
     compiled::Compiled,
     containers::{self, Listed, Places},
     finding::{Finding, Used},
@@ -19,7 +19,7 @@ use super::{
     select::Search,
     workload::{self, OwnerQuery},
 };
-use wanted::{Asked, By, Choice, Wanted, is_clear, list_missing, names};
+use wanted::{Asked, By, Choice, Subject, Wanted, is_clear, list_missing, names};
 
 /// The decision for a pod.
 #[derive(Debug)]
@@ -87,17 +87,25 @@ impl<'p> Decision<'p> {
             if is_mirror && by != By::Pod {
                 continue;
             }
-            let (by, choice) = match self.annotations.said(language.inject) {
+            let (by, choices) = match self.annotations.said(language.inject) {
                 Some((annotation, value)) => match Ask::parse(value) {
                     Ask::No => {
-                        self.leave_out(language, None, Reason::SwitchedOff { annotation });
+                        self.leave_out(language.into(), None, Reason::SwitchedOff { annotation });
                         continue;
                     }
-                    ask => (by, Choice::Value(ask)),
+                    _ if language.names_agents => match Choice::agents(value) {
+                        Some(choices) => (by, choices),
+                        None => {
+                            let reason = Reason::TooManyAgents { annotation, most: MOST_AGENTS };
+                            self.leave_out(language.into(), None, reason);
+                            continue;
+                        }
+                    },
+                    ask => (by, vec![Choice::Value(ask)]),
                 },
                 None if !is_selectable => continue,
-                None => match self.search(language).selected() {
-                    Some(selected) => (By::Selector, Choice::Selected(selected.map(|found| &**found))),
+                None => match self.search(language.into()).selected() {
+                    Some(selected) => (By::Selector, vec![Choice::Selected(selected.map(|found| &**found))]),
                     None => continue,
                 },
             };
@@ -108,9 +116,12 @@ impl<'p> Decision<'p> {
             } else {
                 Some(Reason::LanguageDisabled { language: language.name })
             };
-            match reason {
-                Some(reason) => self.leave_out_of(choice.note(), language, None, reason),
-                None => asked.push(Asked { language, by, choice }),
+            for choice in choices {
+                let subject = Subject { language, agent: choice.agent() };
+                match reason.clone() {
+                    Some(reason) => self.leave_out_of(choice.note(), subject, None, reason),
+                    None => asked.push(Asked { subject, by, choice }),
+                }
             }
         }
         asked
@@ -120,8 +131,9 @@ impl<'p> Decision<'p> {
         self.annotations.of_pod(language.inject).is_some_and(|value| !value.is_empty())
     }
 
-    fn search(&self, language: &'static Language) -> Search<'p> {
+    fn search(&self, Subject { language, agent }: Subject<'p>) -> Search<'p> {
         Search {
+            agent,
             catalogue: self.input.catalogue,
             namespace: self.input.namespace,
             pod: self.input.pod,
@@ -135,20 +147,18 @@ impl<'p> Decision<'p> {
     fn select(&mut self, asked: Vec<Asked<'p>>) -> Vec<Wanted<'p>> {
         let mut wanted = Vec::with_capacity(asked.len());
         let mut common: Option<Rc<Listed<'p>>> = None;
-        for Asked { language, by, choice } in asked {
+        for Asked { subject, by, choice } in asked {
             let found = match choice {
-                Choice::Value(ask) => {
-                    self.search(language).find(ask).map(|found| found.map(|found| &**found))
-                }
+                Choice::Value(ask) => self.search(subject).find(ask).map(|found| found.map(|found| &**found)),
                 Choice::Selected(found) => Some(found),
             };
             match found {
                 None => {}
-                Some(Err(reason)) => self.leave_out(language, None, reason),
+                Some(Err(reason)) => self.leave_out(subject, None, reason),
                 Some(Ok(instrumentation)) => wanted.push(Wanted {
-                    language,
+                    subject,
                     instrumentation,
-                    listed: self.listed(language, &mut common),
+                    listed: self.listed(subject.language, &mut common),
                     by,
                 }),
             }
@@ -174,7 +184,7 @@ impl<'p> Decision<'p> {
         }
         let by = wanted.iter().map(|one| one.by).max().unwrap_or(By::Pod);
         let own: Vec<String> = names(wanted.iter().filter(|one| one.by == by));
-        if own.len() == wanted.len() {
+        if wanted.iter().all(|one| one.by == by) {
             let reason = list_missing(&wanted);
             return self.leave_all_out(wanted, &reason);
         }
@@ -193,7 +203,7 @@ impl<'p> Decision<'p> {
                 }
                 By::Namespace | By::Pod => Reason::NamespaceLanguageIgnored { languages },
             };
-            self.leave_out(one.language, Some(one.instrumentation), reason);
+            self.leave_out(one.subject, Some(one.instrumentation), reason);
         }
         if is_clear(&stay) {
             return stay;
@@ -205,7 +215,8 @@ impl<'p> Decision<'p> {
     /// A name that is listed twice may be a mistake for another one, in any of the
     /// languages, so nothing is injected.
     fn check_lists(&mut self, wanted: Vec<Wanted<'p>>) -> Vec<Wanted<'p>> {
-        let repeated = wanted.iter().find_map(|one| Some((one.listed.repeated()?, one.language.name)));
+        let repeated =
+            wanted.iter().find_map(|one| Some((one.listed.repeated()?, one.subject.language.name)));
         let Some(((container, annotations), language)) = repeated else {
             return wanted;
         };
@@ -215,16 +226,17 @@ impl<'p> Decision<'p> {
 
     fn leave_all_out(&mut self, wanted: Vec<Wanted<'p>>, reason: &Reason) -> Vec<Wanted<'p>> {
         for one in wanted {
-            self.leave_out_of(one.note(), one.language, Some(one.instrumentation), reason.clone());
+            self.leave_out_of(one.note(), one.subject, Some(one.instrumentation), reason.clone());
         }
         Vec::new()
     }
 
     fn plan(&mut self, wanted: Wanted<'p>) {
         let by = wanted.note();
-        let Wanted { language, instrumentation, listed, .. } = wanted;
+        let Wanted { subject, instrumentation, listed, .. } = wanted;
+        let language = subject.language;
         if let Err(reason) = listed.check(self.input.pod) {
-            return self.leave_out_of(by.clone(), language, Some(instrumentation), reason);
+            return self.leave_out_of(by.clone(), subject, Some(instrumentation), reason);
         }
         let places = listed.places(self.input.pod, &self.input.settings.helpers);
         if !places.unknown.is_empty() {
@@ -233,7 +245,7 @@ impl<'p> Decision<'p> {
             let named = places.unknown.iter().map(|name| Unknown::One((*name).to_owned()));
             for container in named.chain(more) {
                 let reason = Reason::ContainerNotFound { container, known: known.clone() };
-                self.leave_out_of(by.clone(), language, Some(instrumentation), reason);
+                self.leave_out_of(by.clone(), subject, Some(instrumentation), reason);
             }
         }
         let (fit, unfit): (Vec<_>, Vec<_>) = containers::in_order(places.found)
@@ -241,22 +253,24 @@ impl<'p> Decision<'p> {
             .partition(|place| language.in_init_containers || !place.init);
         for place in unfit {
             let container = super::edit::container_at(self.input.pod, place).name.to_string();
-            self.leave_out(language, Some(instrumentation), Reason::InitContainer { container });
+            self.leave_out(subject, Some(instrumentation), Reason::InitContainer { container });
         }
         let Places { first, note, .. } = places;
         let notes = by.into_iter().chain(note).collect();
-        self.plans.push(Plan { language, instrumentation, targets: fit, first_listed: first, notes });
+        // It was found for the subject, so it has that part.
+        let part = instrumentation.part(language, subject.agent).unwrap_or(language.index());
+        self.plans.push(Plan { language, instrumentation, part, targets: fit, first_listed: first, notes });
     }
 
-    fn leave_out(&mut self, language: &Language, instrumentation: Option<&Compiled>, reason: Reason) {
-        self.leave_out_of(None, language, instrumentation, reason);
+    fn leave_out(&mut self, subject: Subject<'_>, instrumentation: Option<&Compiled>, reason: Reason) {
+        self.leave_out_of(None, subject, instrumentation, reason);
     }
 
     /// Skips a language, with a note about its opt-in.
     fn leave_out_of(
         &mut self,
         note: Option<Note>,
-        language: &Language,
+        Subject { language, agent }: Subject<'_>,
         instrumentation: Option<&Compiled>,
         reason: Reason,
     ) {
@@ -267,8 +281,9 @@ impl<'p> Decision<'p> {
         };
         self.findings.push(Finding {
             language: language.name,
+            agent: agent.map(Into::into),
             container,
-            instrumentation: instrumentation.map(|one| Used::of(one, language)),
+            instrumentation: instrumentation.and_then(|one| Some(Used::of(one, one.part(language, agent)?))),
             reason,
             notes: note.into_iter().collect(),
         });

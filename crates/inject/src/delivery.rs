@@ -54,7 +54,7 @@ fn kept(injection: &Injection<'_, '_>, asked: Delivery) -> Option<Kept> {
         return Some(Kept::WritesConfiguration);
     }
     if !is_empty_dir(&prepared.volume) {
-        return Some(Kept::Claim { field: language.defaults.map_or("", |defaults| defaults.field) });
+        return Some(Kept::Claim { field: injection.plan.field() });
     }
     if let Some((_, dir)) = prepared.extensions.iter().find(|(_, dir)| !is_listable(dir)) {
         return Some(Kept::ExtensionFolder { dir: dir.clone() });

@@ -119,7 +119,7 @@ impl<'p> Env<'p> {
     /// The value of a reference is unknown. Its entry is
     /// renamed and keeps its position; the variable is added right after it
     /// and refers to it (D1).
-    pub fn extend(&mut self, name: &'static str, text: impl FnOnce(Option<&str>) -> String) {
+    pub fn extend(&mut self, name: &'p str, text: impl FnOnce(Option<&str>) -> String) {
         let Some(at) = self.position(name) else {
             return self.push(Entry::extended(name, text(None)));
         };

@@ -1,10 +1,9 @@
 //! The result for one language in one container.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use super::{
     compiled::Compiled,
-    language::Language,
     note::Note,
     reason::{ObjectName, Reason, Unknown},
     shown::shown,
@@ -15,6 +14,8 @@ use super::{
 pub struct Finding {
     /// The language, as on the command line.
     pub language: &'static str,
+    /// The agent of `spec.agents`, if the language stands for those.
+    pub agent: Option<Box<str>>,
     /// The container; `None` for the whole language.
     pub container: Option<String>,
     /// The used Instrumentation.
@@ -41,11 +42,20 @@ impl Finding {
         }
     }
 
+    /// The language, with the agent if there is one, such as `agent:php`.
+    pub fn name(&self) -> Cow<'static, str> {
+        match &self.agent {
+            Some(agent) => format!("{}:{}", self.language, shown(agent)).into(),
+            None => self.language.into(),
+        }
+    }
+
     /// The language, and the container if there is one.
     pub fn subject(&self) -> String {
+        let agent = self.agent.as_deref().map(|agent| format!(" {}", shown(agent))).unwrap_or_default();
         match &self.container {
-            Some(container) => format!("{} in {}", self.language, shown(container)),
-            None => self.language.to_owned(),
+            Some(container) => format!("{}{agent} in {}", self.language, shown(container)),
+            None => [self.language, &agent].concat(),
         }
     }
 }
@@ -64,13 +74,13 @@ pub struct Used {
 }
 
 impl Used {
-    /// Describes a compiled Instrumentation.
-    pub fn of(instrumentation: &Compiled, language: &Language) -> Self {
+    /// Describes a compiled Instrumentation and one of its parts.
+    pub fn of(instrumentation: &Compiled, part: usize) -> Self {
         Self {
             name: instrumentation.name.clone(),
             generation: instrumentation.generation,
-            hash: instrumentation.hash(language),
-            image: instrumentation.image(language).map(Into::into),
+            hash: instrumentation.hash_of(part),
+            image: instrumentation.image_of(part).map(Into::into),
         }
     }
 }

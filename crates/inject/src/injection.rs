@@ -30,6 +30,8 @@ pub struct Plan<'p> {
     pub language: &'static Language,
     /// The Instrumentation.
     pub instrumentation: &'p Compiled,
+    /// Its part of the Instrumentation.
+    pub part: usize,
     /// Init containers in the pod's order, then regular ones in the list's.
     pub targets: Vec<Place>,
     /// The position of the first name on the list, suitable or not; `None` if the pod
@@ -43,7 +45,23 @@ pub struct Plan<'p> {
 impl<'p> Plan<'p> {
     /// The language's part of the Instrumentation.
     pub fn prepared(&self) -> &'p Prepared {
-        &self.instrumentation.languages[self.language.index()]
+        &self.instrumentation.parts[self.part]
+    }
+
+    /// The agent of `spec.agents`, if the language stands for those.
+    pub fn agent(&self) -> Option<&'p str> {
+        self.prepared().generic.as_ref().map(|agent| &*agent.name)
+    }
+
+    /// Whether a finding is about it.
+    pub fn is_of(&self, finding: &Finding) -> bool {
+        finding.language == self.language.name && finding.agent.as_deref() == self.agent()
+    }
+
+    /// Its field in the specification.
+    pub fn field(&self) -> String {
+        let field = self.language.field;
+        self.agent().map_or_else(|| field.to_owned(), |agent| format!("{field}[{agent}]"))
     }
 
     /// How the agent reads resource attributes. SDKs in applications are expected to follow the specification.
@@ -181,7 +199,7 @@ impl<'p> Injection<'_, 'p> {
     /// The object that rejects one (D32).
     pub fn check_claims(&self, sources: &[&Value]) -> Result<(), Reason> {
         let checked = fitting::check_claims(self.limits(), self.edit, sources);
-        let field = self.plan.language.defaults.map_or("", |defaults| defaults.field);
+        let field = self.plan.field();
         checked.map_err(|Refusal { object, problem }| Reason::ClaimRefused {
             field: format!("spec.{field}.volumeClaimTemplate"),
             object,
@@ -222,9 +240,7 @@ impl<'p> Injection<'_, 'p> {
 
     /// Adds a note to the first injected target.
     pub fn note_injected(&mut self, note: Note) {
-        let own = |finding: &&mut Finding| {
-            finding.language == self.plan.language.name && finding.reason.is_injected()
-        };
+        let own = |finding: &&mut Finding| self.plan.is_of(finding) && finding.reason.is_injected();
         if let Some(finding) = self.findings.iter_mut().find(own) {
             finding.notes.push(note);
         }
@@ -232,7 +248,7 @@ impl<'p> Injection<'_, 'p> {
 
     /// Adds a note to the last finding.
     pub fn note(&mut self, note: Note) {
-        let own = self.findings.iter_mut().rfind(|finding| finding.language == self.plan.language.name);
+        let own = self.findings.iter_mut().rfind(|finding| self.plan.is_of(finding));
         if let Some(finding) = own {
             finding.notes.push(note);
         }
@@ -255,8 +271,9 @@ impl<'p> Injection<'_, 'p> {
     fn push(&mut self, container: Option<String>, reason: Reason, notes: Vec<Note>) {
         self.findings.push(Finding {
             language: self.plan.language.name,
+            agent: self.plan.agent().map(Into::into),
             container,
-            instrumentation: Some(Used::of(self.plan.instrumentation, self.plan.language)),
+            instrumentation: Some(Used::of(self.plan.instrumentation, self.plan.part)),
             reason,
             notes,
         });

@@ -33,7 +33,7 @@ pub enum Kept {
     /// The agent is copied into a claim.
     Claim {
         /// The language's field in the specification.
-        field: &'static str,
+        field: String,
     },
     /// The agent cannot list a folder with this name.
     ExtensionFolder {

@@ -10,15 +10,17 @@ use std::fmt;
 
 pub use row::{ImageVolume, Language, LanguageId, Mark, Shape};
 pub use rows::{
-    APACHE_ATTACH, APACHE_HTTPD, DOTNET, DOTNET_AGENT, GO, GO_SIDECAR, JAVA, JAVA_AGENT, JAVA_EXTENSION,
-    NGINX, NGINX_ATTACH, NODEJS, NODEJS_AGENT, PYTHON, PYTHON_AGENT, SDK, WEB_SERVER_CLONE,
+    AGENT, APACHE_ATTACH, APACHE_HTTPD, DOTNET, DOTNET_AGENT, GENERIC_AGENT, GO, GO_SIDECAR, JAVA,
+    JAVA_AGENT, JAVA_EXTENSION, NGINX, NGINX_ATTACH, NODEJS, NODEJS_AGENT, PYTHON, PYTHON_AGENT, SDK,
+    WEB_SERVER_CLONE,
 };
 
 /// The annotation with the containers of all languages, without the prefix.
 pub const CONTAINERS: &str = "container-names";
 
 /// The table.
-pub static LANGUAGES: [&Language; 8] = [&JAVA, &NODEJS, &PYTHON, &DOTNET, &GO, &APACHE_HTTPD, &NGINX, &SDK];
+pub static LANGUAGES: [&Language; 9] =
+    [&JAVA, &NODEJS, &PYTHON, &DOTNET, &GO, &APACHE_HTTPD, &NGINX, &SDK, &AGENT];
 
 /// The row of a name.
 pub fn named(name: &str) -> Option<&'static Language> {
@@ -81,7 +83,7 @@ impl fmt::Display for LanguageSet {
 }
 
 impl Default for LanguageSet {
-    /// The languages that the operator's default installation enables.
+    /// The languages that the operator's default installation enables, and the agents of Instrumentations.
     fn default() -> Self {
         let rows = LANGUAGES.iter().filter(|language| language.enabled_by_default);
         rows.fold(Self(0), |set, language| set.with(language))
@@ -108,7 +110,8 @@ mod tests {
 
     #[test]
     fn an_instrumentation_can_opt_in_to_every_language() {
-        assert_eq!(LANGUAGES.map(|row| row.name), otel_webhook_api::crd::LANGUAGES);
+        let named = LANGUAGES.iter().filter(|row| !row.names_agents).map(|row| row.name);
+        assert!(named.eq(otel_webhook_api::crd::LANGUAGES));
         for row in LANGUAGES {
             assert_eq!(row.inject.strip_prefix("inject-"), Some(row.name));
         }

@@ -67,7 +67,7 @@ mod tests {
     use crate::shown::Names;
 
     fn finding(language: &'static str, reason: Reason) -> Finding {
-        Finding { language, container: None, instrumentation: None, reason, notes: Vec::new() }
+        Finding { language, agent: None, container: None, instrumentation: None, reason, notes: Vec::new() }
     }
 
     fn missing(namespace: &str) -> Reason {

@@ -277,7 +277,8 @@ impl<'a> Place<'a> {
             let message = format!("{message} (did you mean {word:?}?)");
             return (Fault::UnknownAnnotation, message, self.set(word, said));
         }
-        let languages: Vec<_> = LANGUAGES.iter().map(|language| language.name).collect();
+        let languages: Vec<_> =
+            LANGUAGES.iter().filter(|row| !row.names_agents).map(|row| row.name).collect();
         let remedy = format!(
             "remove it; to opt in, set {ANNOTATION_PREFIX}inject-LANGUAGE in {}.annotations (languages: {})",
             self.at,

@@ -23,7 +23,7 @@ pub enum Note {
     /// An extended variable may also be set by `envFrom`; the injected value overrides it.
     MayBeSetByEnvFrom {
         /// The variable.
-        variable: &'static str,
+        variable: Box<str>,
         /// The sources of `envFrom`.
         sources: Names,
     },

@@ -176,6 +176,10 @@ reasons! {
     DefaultInstrumentationNotFound { name: ObjectName } => "default Instrumentation \"{name}\" not found; create it, or set another one by --default-instrumentation";
     /// It exists, but cannot be used.
     InstrumentationInvalid { name: ObjectName, problem: String } => "Instrumentation \"{name}\" cannot be used: {problem}";
+    /// No Instrumentation that may be used has the agent.
+    AgentNotFound { agent: String, known: Names } => "agent \"{agent}\" not found in spec.agents of the Instrumentations that the pod may use; they have: {known}";
+    /// More agents than an Instrumentation can have.
+    TooManyAgents { annotation: Annotation, most: usize } => "{annotation} names more than {most} agents; name at most {most}";
     /// The pod has no such container.
     ContainerNotFound { container: Unknown, known: Names } => "{container} not found; the pod has: {known}";
     /// A list of container names without a name.
@@ -274,6 +278,7 @@ impl NotAList for &str {}
 impl NotAList for ObjectName {}
 impl NotAList for Taken {}
 impl NotAList for Sign {}
+impl NotAList for usize {}
 impl NotAList for Unknown {}
 impl NotAList for Excess {}
 impl NotAList for Annotation {}

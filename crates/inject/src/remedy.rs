@@ -12,6 +12,7 @@ impl Reason {
             Self::NoneSelectsPod { .. } => {
                 "change the labels or the selectors, or name an Instrumentation in the annotation"
             }
+            Self::AgentNotFound { .. } => "name one of these, or add it to an Instrumentation",
             Self::InstrumentationNotFound { .. } => "name one of these, or create it",
             Self::InstrumentationNotGranted { .. } => "name a granted one, or have the namespace granted",
             Self::InstrumentationInvalid { .. } => {

@@ -1,6 +1,6 @@
 //! Chooses the Instrumentation, or returns the reason why none is used.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     annotation::{Annotations, Ask},
@@ -55,7 +55,8 @@ pub fn rivals(catalogue: &Catalogue, namespace: &str, name: &str, spec: &Instrum
 pub fn unselected<'p>(input: &Input<'p>) -> Vec<(&'static Language, &'p ObjectName)> {
     let known = input.catalogue.namespace(input.namespace);
     let annotations = Annotations::new(input.pod, known);
-    let enabled = LANGUAGES.into_iter().filter(|language| input.settings.languages.has(language));
+    let named = LANGUAGES.into_iter().filter(|language| !language.names_agents);
+    let enabled = named.filter(|language| input.settings.languages.has(language));
     let misfit = |language: &'static Language| {
         let Ask::Named { namespace, name } = Ask::parse(annotations.effective(language.inject)) else {
             return None;
@@ -81,8 +82,10 @@ pub struct Search<'p> {
     pub namespace: &'p str,
     /// The pod, for its labels.
     pub pod: &'p Pod<'p>,
-    /// The annotations.
+    /// The language.
     pub language: &'static Language,
+    /// The agent of `spec.agents`, if the language stands for those.
+    pub agent: Option<&'p str>,
     /// The settings of the installation.
     pub settings: &'p Settings,
 }
@@ -92,7 +95,7 @@ impl<'p> Search<'p> {
     pub fn find(&self, ask: Ask<'p>) -> Option<Result<&'p Arc<Compiled>, Reason>> {
         match ask {
             Ask::Nothing | Ask::No => None,
-            Ask::Any => Some(self.best()),
+            Ask::Any | Ask::Agent { .. } => Some(self.best()),
             Ask::Named { namespace, name } => Some(self.named(namespace.unwrap_or(self.namespace), name)),
         }
     }
@@ -177,7 +180,8 @@ impl<'p> Search<'p> {
             return self.fall_back(&[]);
         };
         let (all, labels) = (&namespace.instrumentations, &self.pod.metadata.labels);
-        let usable = |stored: &'p Stored| stored.usable_for(self.language).ok();
+        let usable =
+            |stored: &'p Stored| stored.usable_for(self.language).ok().filter(|ready| self.is_in(ready));
         let selects =
             |ready: &&Arc<Compiled>| ready.selector.as_ref().is_some_and(|selector| selector.matches(labels));
         let mut best = highest(all.for_labels(labels).filter_map(usable).filter(selects));
@@ -199,7 +203,8 @@ impl<'p> Search<'p> {
             let known = self.catalogue.namespace(&default.namespace);
             let stored = known.and_then(|known| known.instrumentations.get(&default.name));
             let missing = || Reason::DefaultInstrumentationNotFound { name: default.clone() };
-            return stored.ok_or_else(missing).and_then(|stored| self.usable(stored));
+            let found = stored.ok_or_else(missing).and_then(|stored| self.usable(stored))?;
+            return if self.is_in(found) { Ok(found) } else { Err(self.agent_missing()) };
         }
         let unusable = stored.iter().find(|stored| stored.usable_for(self.language).is_err());
         if let Some(unusable) = unusable {
@@ -208,9 +213,28 @@ impl<'p> Search<'p> {
         let namespace = self.namespace.to_owned();
         Err(if stored.is_empty() {
             Reason::NoInstrumentation { namespace, advice: self.settings.cross_namespace.advice() }
+        } else if !stored.iter().any(|stored| self.usable(stored).is_ok_and(|ready| self.is_in(ready))) {
+            self.agent_missing()
         } else {
             Reason::NoneSelectsPod { namespace, names: names(stored) }
         })
+    }
+
+    /// Whether an Instrumentation has the agent.
+    fn is_in(&self, ready: &Compiled) -> bool {
+        ready.part(self.language, self.agent).is_some()
+    }
+
+    /// The reason for an agent that no Instrumentation has that `"true"` could choose.
+    fn agent_missing(&self) -> Reason {
+        let own =
+            self.catalogue.namespace(self.namespace).into_iter().flat_map(|known| &known.instrumentations);
+        let default = self.settings.default_instrumentation.as_ref().and_then(|default| {
+            self.catalogue.namespace(&default.namespace)?.instrumentations.get(&default.name)
+        });
+        let ready = own.chain(default).filter_map(|stored| stored.usable_for(self.language).ok());
+        let known: BTreeSet<&str> = ready.flat_map(|ready| ready.agents()).collect();
+        Reason::AgentNotFound { agent: self.agent.unwrap_or_default().to_owned(), known: Names::of(known) }
     }
 
     fn usable(&self, stored: &'p Stored) -> Result<&'p Arc<Compiled>, Reason> {

@@ -55,6 +55,9 @@ pub struct Stamp {
 #[derive(Serialize)]
 struct Entry<'f> {
     language: &'static str,
+    /// Agent of `spec.agents`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<&'f str>,
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     instrumentation: Option<String>,
@@ -145,7 +148,11 @@ fn status(findings: &[Finding]) -> String {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for finding in findings {
         let code = finding.reason.code();
-        match entries.iter_mut().find(|entry| entry.language == finding.language && entry.outcome == code) {
+        let is_same = |entry: &&mut Entry<'_>| {
+            let of_language = entry.language == finding.language && entry.agent == finding.agent.as_deref();
+            of_language && entry.outcome == code
+        };
+        match entries.iter_mut().find(is_same) {
             Some(entry) => entry.add(finding),
             None => entries.push(Entry::of(finding)),
         }
@@ -190,6 +197,7 @@ impl<'f> Entry<'f> {
         let used = finding.instrumentation.as_ref();
         let mut entry = Self {
             language: finding.language,
+            agent: finding.agent.as_deref(),
             outcome: finding.reason.code(),
             instrumentation: used.map(|used| Short { what: used, longest: 2 * LONGEST_NAME }.to_string()),
             generation: used.and_then(|used| used.generation),

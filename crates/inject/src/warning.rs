@@ -100,7 +100,7 @@ pub fn add(findings: &mut [Finding], plans: &[Plan<'_>], edit: &PodEdit<'_>) {
     let of_languages: Vec<_> = plans.iter().map(of_language).collect();
     let edited = by_name(&edit.containers);
     for finding in findings.iter_mut().filter(injected) {
-        let plan = plans.iter().zip(&of_languages).find(|(plan, _)| plan.language.name == finding.language);
+        let plan = plans.iter().zip(&of_languages).find(|(plan, _)| plan.is_of(finding));
         let Some((plan, of_language)) = plan else { continue };
         finding.notes.extend(of_language.iter().cloned());
         let container = finding.container.as_deref();

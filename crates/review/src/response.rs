@@ -201,7 +201,7 @@ struct Summed<'f>(&'f Finding);
 impl fmt::Display for Summed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(finding) = self;
-        f.write_str(finding.language)?;
+        f.write_str(&finding.name())?;
         if let Some(container) = &finding.container {
             write!(f, "/{}", shown(container))?;
         }
@@ -218,6 +218,7 @@ mod tests {
     fn audited(reasons: Vec<Reason>) -> serde_json::Value {
         let finding = |reason| Finding {
             language: "java",
+            agent: None,
             container: None,
             instrumentation: None,
             reason,

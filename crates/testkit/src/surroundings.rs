@@ -89,7 +89,7 @@ impl Injected {
     pub fn codes(&self) -> Vec<String> {
         let show = |finding: &Finding| {
             let container = finding.container.as_deref().map(|name| format!("/{name}")).unwrap_or_default();
-            format!("{}{container}: {}", finding.language, finding.reason.code())
+            format!("{}{container}: {}", finding.name(), finding.reason.code())
         };
         self.outcome.findings.iter().map(show).collect()
     }

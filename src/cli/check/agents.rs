@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use otel_webhook_fleet::{
-    injected,
+    injected, origin,
     state::{Has, Next, Origin, State},
 };
 use otel_webhook_inject::{
@@ -28,14 +28,13 @@ pub struct Agent {
 pub fn of_pod(pod: &Value) -> Vec<Agent> {
     let stamp = stamp(pod);
     let agents = injected::languages(pod).into_iter().map(|(language, _)| {
-        let entry =
-            stamp.iter().find(|entry| entry["language"] == language && entry["outcome"] == "Injected");
+        let entry = origin::injected(&stamp, language).next();
         let said = |field: &str| entry.and_then(|entry| entry[field].as_str()).unwrap_or_default().to_owned();
         Agent {
             language,
             image: image_of(pod, language),
             instrumentation: said("instrumentation"),
-            hash: said("hash"),
+            hash: origin::stamped(&stamp, language).unwrap_or_default().into(),
         }
     });
     agents.collect()
@@ -51,13 +50,8 @@ pub fn next(pod: &Value, outcome: &Outcome) -> Value {
 
 /// Returns the agents of a new pod, which is `next` after the injection.
 pub fn of_next(next: &Value, outcome: &Outcome) -> Vec<Agent> {
-    let injected = |language: &Language| {
-        let own = outcome.findings.iter().filter(|finding| finding.language == language.name);
-        own.filter(|finding| finding.reason.is_injected())
-            .find_map(|finding| finding.instrumentation.as_ref())
-    };
     let agent = |language: &&'static Language| {
-        let used = injected(language)?;
+        let used = origin::of_findings(&outcome.findings, language.name)?;
         Some(Agent {
             language: language.name,
             image: image_of(next, language.name),

@@ -6,6 +6,7 @@ use super::{known::Known, object::text};
 use crate::subject::Subject;
 use otel_webhook_fleet::{
     injected::{self, By},
+    origin,
     workload::Workload,
 };
 use otel_webhook_inject::{MESSAGE, STATUS, catalogue::Stored, compiled::Freshness, language};
@@ -53,15 +54,19 @@ impl RunningPod {
         let status = text(&pod["metadata"]["annotations"][STATUS]);
         let entries: Vec<Value> = serde_json::from_str(&status).unwrap_or_default();
         let agent = |(language, by): (&'static str, By)| {
-            let is_own = |entry: &&Value| entry["language"] == language && entry["outcome"] == "Injected";
-            let entry = entries.iter().find(is_own);
+            let mut own = origin::injected(&entries, language);
+            // A language may stand for several agents: one that is stale makes it stale.
+            let freshness = own.clone().map(|entry| freshness(entry, known));
+            let freshness =
+                freshness.reduce(|one, other| if one == Some(Freshness::Stale) { one } else { other });
+            let entry = own.next();
             let said = |field: &str| entry.and_then(|entry| entry[field].as_str()).map(str::to_owned);
             Agent {
                 language,
                 by,
                 instrumentation: said("instrumentation"),
                 image: said("image"),
-                freshness: entry.and_then(|entry| freshness(entry, known)),
+                freshness: freshness.flatten(),
             }
         };
         let skipped = entries
@@ -107,7 +112,10 @@ fn freshness(entry: &Value, known: &Known) -> Option<Freshness> {
     let stored = known.snapshot.catalogue.namespace(namespace)?.instrumentations.get(name)?;
     let Stored::Ready(compiled) = stored else { return None };
     let language = language::named(entry["language"].as_str()?)?;
-    Some(Freshness::of(entry["hash"].as_str()?, &compiled.hash(language)))
+    // An agent that is no longer there is stale.
+    let part = compiled.part(language, entry["agent"].as_str());
+    let present = part.map_or_else(Box::default, |part| compiled.hash_of(part));
+    Some(Freshness::of(entry["hash"].as_str()?, &present))
 }
 
 /// Returns how to recreate the pods of a workload.

@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(running.pod, Subject::new("Pod", "home", "b"));
         assert_eq!(running.account, Account { namespace: "home".to_owned(), name: "webhook".to_owned() });
         let languages = running.flags.expect("readable").injection.languages.names();
-        assert_eq!(languages, "java,nodejs,python,dotnet,apache-httpd,sdk");
+        assert_eq!(languages, "java,nodejs,python,dotnet,apache-httpd,sdk,agent");
         assert!(newest(&[]).is_none());
     }
 }

@@ -1,12 +1,12 @@
 //! One line of a report: the result for a language in a container.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::{Value, json};
 
 use crate::{cli::output, unread::Unsure};
 use otel_webhook_api::ANNOTATION_PREFIX;
-use otel_webhook_inject::{Finding, Note, language::LANGUAGES, mistakes::Mistake};
+use otel_webhook_inject::{Finding, Note, language::LANGUAGES, mistakes::Mistake, shown::shown};
 
 /// The column headers.
 const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION", "REASON"];
@@ -14,6 +14,8 @@ const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION
 /// The result for a language in a container.
 pub struct Line {
     language: &'static str,
+    /// The agent of `spec.agents`, if the language stands for those.
+    agent: Option<String>,
     container: Option<String>,
     outcome: &'static str,
     instrumentation: Option<String>,
@@ -30,6 +32,7 @@ impl Line {
     pub fn of(finding: &Finding, fields: &BTreeMap<&'static str, String>) -> Self {
         Self {
             language: finding.language,
+            agent: finding.agent.as_deref().map(str::to_owned),
             container: finding.container.clone(),
             outcome: finding.reason.code(),
             instrumentation: finding.instrumentation.as_ref().map(ToString::to_string),
@@ -44,6 +47,7 @@ impl Line {
     pub fn unknown(unsure: &Unsure) -> Self {
         Self {
             language: unsure.language,
+            agent: None,
             container: None,
             outcome: "NotReadable",
             instrumentation: None,
@@ -69,7 +73,7 @@ impl Line {
             let notes = self.notes.iter().filter(move |(_, is_warning)| *is_warning == warnings);
             notes.map(|(note, _)| note).collect::<Vec<_>>()
         };
-        json!({
+        let mut object = json!({
             "container": self.container,
             "language": self.language,
             "outcome": self.outcome,
@@ -79,14 +83,26 @@ impl Line {
             "remedy": self.remedy,
             "notes": notes(false),
             "warnings": notes(true),
-        })
+        });
+        if let Some(agent) = &self.agent {
+            object["agent"] = agent.as_str().into();
+        }
+        object
+    }
+
+    /// The language, with the agent if there is one.
+    fn name(&self) -> Cow<'_, str> {
+        match &self.agent {
+            Some(agent) => format!("{}:{}", self.language, shown(agent)).into(),
+            None => self.language.into(),
+        }
     }
 
     fn row(&self) -> [String; 5] {
         let dash = || "-".to_owned();
         [
             self.container.clone().unwrap_or_else(dash),
-            self.language.to_owned(),
+            self.name().into_owned(),
             self.outcome.to_owned(),
             self.instrumentation.clone().unwrap_or_else(dash),
             self.reason.clone(),
@@ -94,7 +110,7 @@ impl Line {
     }
 
     fn notes(&self) -> impl Iterator<Item = String> {
-        let (container, language) = (self.container.as_deref().unwrap_or("-"), self.language);
+        let (container, language) = (self.container.as_deref().unwrap_or("-"), self.name());
         let level = |is_warning: bool| if is_warning { "warning" } else { "note" };
         let line = move |(note, is_warning): &(String, bool)| {
             format!("  {} on {language} in {container}: {note}", level(*is_warning))

@@ -14,6 +14,9 @@ use crate::cluster::{Cluster, LIMIT, asking, java};
 /// An account with pods that get no token.
 const TOKENLESS: &str = "tokenless";
 
+/// An agent of the Instrumentation.
+const AGENT: &str = "php";
+
 /// Each language, in pods with the token and without it.
 pub fn once(cluster: &Cluster) {
     let namespace = "reviewed-once";
@@ -100,8 +103,13 @@ fn prepare(cluster: &Cluster, namespace: &str) {
     cluster
         .apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "automountServiceAccountToken": false,
         "metadata": {"name": TOKENLESS, "namespace": namespace}}));
-    let extensions = json!({"java": {"extensions": [{"image": "registry.example.com/e:1", "dir": "/e"}]}});
-    cluster.instrumentation(namespace, "default", &extensions);
+    let extensions = json!([{"image": "registry.example.com/e:1", "dir": "/e"}]);
+    let agents = json!([{"name": AGENT, "image": "registry.example.com/a:1", "directory": "/a"}]);
+    cluster.instrumentation(
+        namespace,
+        "default",
+        &json!({"java": {"extensions": extensions}, "agents": agents}),
+    );
     let has_extension = |pod: &Created| pod.init_containers().len() == 2;
     cluster.create_when("the extension is known", namespace, &java("first"), has_extension);
 }
@@ -110,7 +118,7 @@ fn prepare(cluster: &Cluster, namespace: &str) {
 fn with_more(name: &str, language: &str, spec: &Value) -> Value {
     let list = if language == "nginx" { "inject-nginx".to_owned() } else { language.to_owned() };
     let asks = [
-        (&*format!("inject-{language}"), "true"),
+        (&*format!("inject-{language}"), if language == "agent" { AGENT } else { "true" }),
         (&*format!("{list}-container-names"), "app"),
         ("otel-go-auto-target-exe", "/app"),
     ];

@@ -12,8 +12,10 @@ pub fn mend(schema: &mut Value) {
     // A resource that uses only defaults is complete without a `spec`.
     remove(schema, "required");
     for language in schema["properties"]["spec"]["properties"].as_object_mut().into_iter().flatten() {
-        if let Some(claim) = language.1.pointer_mut("/properties/volumeClaimTemplate") {
-            mend_claim(claim);
+        for claim in ["/properties/volumeClaimTemplate", "/items/properties/volumeClaimTemplate"] {
+            if let Some(claim) = language.1.pointer_mut(claim) {
+                mend_claim(claim);
+            }
         }
     }
     mend_node(schema);

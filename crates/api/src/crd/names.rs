@@ -4,7 +4,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 #[cfg(feature = "schema")]
-use crate::delivery::Delivery;
+use crate::{delivery::Delivery, mode::Mode};
 
 /// Samplers of the OpenTelemetry specification and the operator.
 pub const SAMPLERS: [&str; 9] = [
@@ -29,8 +29,19 @@ pub(crate) fn deliveries(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "nullable": true, "enum": Delivery::NAMES})
 }
 
+/// The schema of the mode of an agent's variable.
+#[cfg(feature = "schema")]
+pub(crate) fn modes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": Mode::NAMES})
+}
+
 /// Languages that an Instrumentation can opt pods in to, as in the keys of the annotations that opt in.
 pub const LANGUAGES: [&str; 8] = ["java", "nodejs", "python", "dotnet", "go", "apache-httpd", "nginx", "sdk"];
+
+/// Names that no agent of `spec.agents` may have: those of languages, and values that opt in or out.
+pub fn reserved() -> impl Iterator<Item = &'static str> {
+    LANGUAGES.into_iter().chain(["agent", "true", "false"])
+}
 
 /// The schema of a list of languages.
 #[cfg(feature = "schema")]

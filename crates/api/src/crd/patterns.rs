@@ -35,6 +35,12 @@ pub const SHORT_NAME: &str = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$";
 /// A key of a Secret or a ConfigMap, which is also a file name.
 pub const KEY: &str = r"^\.?[-_a-zA-Z0-9][-._a-zA-Z0-9]*$";
 
+/// The name of an agent.
+pub const AGENT_NAME: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+
+/// An absolute path below the root, without `.` and `..`. It is an argument of `cp`, and a mount path.
+pub const FOLDER: &str = r"^(/\.?[A-Za-z0-9_-][A-Za-z0-9._-]*)+$";
+
 /// A pattern of the schema, with the words for messages.
 #[derive(Debug)]
 pub struct Pattern {
@@ -47,7 +53,7 @@ pub struct Pattern {
 }
 
 /// Every pattern of the schema; quantities come first.
-pub static PATTERNS: [Pattern; 9] = [
+pub static PATTERNS: [Pattern; 11] = [
     Pattern { regex: QUANTITY, noun: "a quantity", valid: "such as 100m, 0.5, 64Mi or 1Gi" },
     Pattern { regex: CONFIG_PATH, noun: "a valid path", valid: "letters, digits, and . _ / -" },
     Pattern {
@@ -75,6 +81,16 @@ pub static PATTERNS: [Pattern; 9] = [
         regex: SHORT_NAME,
         noun: "a valid name",
         valid: "at most 63 lower-case letters, digits and -, with a letter or digit first and last",
+    },
+    Pattern {
+        regex: AGENT_NAME,
+        noun: "the name of an agent",
+        valid: "lower-case letters, digits and -, with a letter or digit first and last",
+    },
+    Pattern {
+        regex: FOLDER,
+        noun: "an absolute path of a folder",
+        valid: "such as \"/opt/agent\"; letters, digits, and . _ -, without \"..\" and a final /",
     },
     Pattern { regex: KEY, noun: "a key of a Secret or ConfigMap", valid: "letters, digits, -, _ and ." },
 ];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     patterns::{KEY, LABEL_VALUE, OBJECT_NAME, QUALIFIED_NAME, SHORT_NAME},
-    set::set,
+    set::{rule, set},
 };
 
 /// The longest name of an object.
@@ -77,4 +77,18 @@ pub fn claim(claim: &mut Value) {
         set(reference, "name", json!({"minLength": 1}));
         set(reference, "namespace", json!({"pattern": SHORT_NAME}));
     }
+}
+
+/// An empty claim template is treated as not set. CEL cannot recognise every
+/// empty form, but only those that nobody writes by accident are missing.
+pub fn claim_or_limit() -> Value {
+    let claim = "self.volumeClaimTemplate";
+    let spec = format!("{claim}.spec");
+    let text = format!(
+        "!has(self.volumeLimitSize) || !has({claim}) || !has({spec}) || \
+         !(has({spec}.storageClassName) || has({spec}.volumeName) || has({spec}.volumeMode) || \
+         (has({spec}.accessModes) && size({spec}.accessModes) > 0) || \
+         (has({spec}.resources) && has({spec}.resources.requests) && size({spec}.resources.requests) > 0))"
+    );
+    rule(text, "volumeClaimTemplate and volumeLimitSize cannot both be set")
 }

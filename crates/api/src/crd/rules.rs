@@ -12,9 +12,10 @@
 use serde_json::{Value, json};
 
 use super::{
+    agents::agents,
     patterns::{CONFIG_PATH, IMAGE, INTERVAL, OBJECT_NAME, QUALIFIED_NAME, RATIO, VARIABLE},
     pod,
-    set::set,
+    set::{add_rule, rule, set},
 };
 use crate::defaults::LANGUAGES;
 
@@ -33,9 +34,10 @@ pub fn add(schema: &mut Value) {
     for object in ["secretName", "configMapName"] {
         set(tls, object, json!({"pattern": OBJECT_NAME, "maxLength": pod::LONGEST_NAME}));
     }
+    agents(&mut spec["agents"]);
     for language in LANGUAGES {
         let field = &mut spec[language.field];
-        add_rule(field, claim_or_limit());
+        add_rule(field, pod::claim_or_limit());
         let members = &mut field["properties"];
         let resources = &mut members[language.resources];
         add_rule(resources, limits_hold_requests());
@@ -75,17 +77,6 @@ fn opt_in(spec: &mut Value) {
         spec,
         rule(format!("!has(self.namespaceSelector) || !({nothing})"), "namespaceSelector requires inject"),
     );
-}
-
-fn add_rule(node: &mut Value, rule: Value) {
-    let node = node.as_object_mut().expect("every rule is for an object of the schema");
-    let rules = node.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
-    rules.as_array_mut().expect("a list of rules").push(rule);
-}
-
-/// A rule with its message.
-fn rule(rule: impl Into<String>, message: &str) -> Value {
-    json!({"rule": rule.into(), "message": message})
 }
 
 fn sampler(sampler: &mut Value) {
@@ -141,20 +132,6 @@ fn variables(list: &mut Value) {
     let text =
         format!("!has(self.value) || self.value == '' || !has(self.valueFrom) || !({})", any.join(" || "));
     add_rule(variable, rule(text, "value and valueFrom cannot both be set"));
-}
-
-/// An empty claim template is treated as not set. CEL cannot recognise every
-/// empty form, but only those that nobody writes by accident are missing.
-fn claim_or_limit() -> Value {
-    let claim = "self.volumeClaimTemplate";
-    let spec = format!("{claim}.spec");
-    let text = format!(
-        "!has(self.volumeLimitSize) || !has({claim}) || !has({spec}) || \
-         !(has({spec}.storageClassName) || has({spec}.volumeName) || has({spec}.volumeMode) || \
-         (has({spec}.accessModes) && size({spec}.accessModes) > 0) || \
-         (has({spec}.resources) && has({spec}.resources.requests) && size({spec}.resources.requests) > 0))"
-    );
-    rule(text, "volumeClaimTemplate and volumeLimitSize cannot both be set")
 }
 
 /// CPU and memory only: a rule for all names would cost more than the API server allows.

@@ -64,6 +64,10 @@ pub struct Schema {
     _any_of: IgnoredAny,
     #[serde(rename = "x-kubernetes-validations")]
     _rules: IgnoredAny,
+    #[serde(rename = "x-kubernetes-list-type")]
+    _list_type: IgnoredAny,
+    #[serde(rename = "x-kubernetes-list-map-keys")]
+    _list_keys: IgnoredAny,
 }
 
 /// The types of fields.

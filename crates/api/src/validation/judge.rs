@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::{
-    exporter, language, opt_in,
+    agents, exporter, language, opt_in,
     path::Path,
     sampler, schema, security, selector, text, variables,
     verdict::{Cause, Verdict},
 };
 use crate::{
+    agent::AGENTS_FIELD,
     allowed::{self, ALLOWED_NAMESPACES},
     crd,
 };
@@ -31,6 +32,7 @@ pub fn judge(object: &Value) -> Verdict {
     exporter::check(&mut verdict, object);
     variables::check(&mut verdict, path.member("env"), &spec["env"]);
     language::check(&mut verdict, path, spec);
+    agents::check(&mut verdict, path.member(AGENTS_FIELD), &spec[AGENTS_FIELD]);
     verdict
 }
 

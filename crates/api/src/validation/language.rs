@@ -16,7 +16,12 @@ pub fn check(verdict: &mut Verdict, path: Path<'_>, spec: &Value) {
         let (field, own) = (path.member(language.field), &spec[language.field]);
         if own.is_object() {
             check_volume(verdict, language, field, own);
-            resources::check(verdict, language, field.member(language.resources), &own[language.resources]);
+            resources::check(
+                verdict,
+                &language.requests,
+                field.member(language.resources),
+                &own[language.resources],
+            );
             security::check(verdict, field.member("securityContext"), &own["securityContext"]);
             variables::check(verdict, field.member("env"), &own["env"]);
             variables::check_attrs(verdict, field.member("attrs"), &own["attrs"]);

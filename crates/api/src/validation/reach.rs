@@ -1,6 +1,6 @@
 //! The pods that an error of an Instrumentation would break.
 
-use crate::defaults::LANGUAGES;
+use crate::{agent::AGENTS_FIELD, defaults::LANGUAGES};
 
 /// The pods that an error would break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,8 @@ impl Reach {
             _ if top != Some("spec") => Self::NoPod,
             Some(field) if HARMLESS.contains(&field) => Self::NoPod,
             // Injection takes the next source of it.
-            Some(_) if member == Some("delivery") => Self::NoPod,
+            Some(_) if path.ends_with(".delivery") => Self::NoPod,
+            Some(field) if field == AGENTS_FIELD => Self::Language(AGENTS_FIELD),
             Some(field) => match LANGUAGES.iter().find(|language| language.field == field) {
                 Some(language)
                     if !language.has_volume && member.is_some_and(|member| OF_VOLUMES.contains(&member)) =>
@@ -80,6 +81,8 @@ mod tests {
             ("spec.apacheHttpd.env[0].name", Reach::Language("apacheHttpd")),
             ("spec.go.volumeLimitSize", Reach::NoPod),
             ("spec.nginx.volumeClaimTemplate.spec.accessModes", Reach::NoPod),
+            ("spec.agents[1].env[0].name", Reach::Language("agents")),
+            ("spec.agents[1].delivery", Reach::NoPod),
             ("spec.nginx.image", Reach::Language("nginx")),
         ] {
             assert_eq!(Reach::of(path), expected, "{path}");

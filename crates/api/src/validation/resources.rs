@@ -9,7 +9,7 @@ use super::{
     verdict::{Cause, Verdict},
 };
 use crate::{
-    defaults::{LIMITS, LanguageDefaults},
+    defaults::{LIMITS, Requests},
     quantity::Quantity,
 };
 
@@ -18,13 +18,13 @@ const PLAIN: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
 const HUGE_PAGES: &str = "hugepages-";
 
-/// Checks resources. Defaults are treated as set.
-pub fn check(verdict: &mut Verdict, language: &LanguageDefaults, field: Path<'_>, resources: &Value) {
+/// Checks resources. Defaults, such as these requests, are treated as set.
+pub fn check(verdict: &mut Verdict, usual: &Requests, field: Path<'_>, resources: &Value) {
     if !(resources.is_null() || resources.is_object()) {
         return;
     }
     let limits = Amounts::new(&resources["limits"], &LIMITS);
-    let requests = Amounts::new(&resources["requests"], &language.requests);
+    let requests = Amounts::new(&resources["requests"], usual);
     for (list, amounts) in [("limits", &limits), ("requests", &requests)] {
         let list = field.member(list);
         for amount in amounts.given() {

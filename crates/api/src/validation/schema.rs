@@ -194,6 +194,7 @@ fn choice_noun(path: Path<'_>) -> &'static str {
         ("inject", _) => "a language",
         ("propagators", _) => "a propagator",
         ("delivery", _) => "a delivery",
+        ("mode", _) => "a mode",
         ("imagePullPolicy", _) => "a pull policy",
         ("operator", _) => "an operator",
         ("accessModes", _) => "an access mode",

@@ -63,6 +63,23 @@ fn every_language_is_injected_then_stale_and_missed_without_agent() {
     }
 }
 
+/// All agents of an Instrumentation are one language.
+#[test]
+fn a_pod_is_stale_if_one_of_several_agents_has_changed() {
+    let before = Cluster::new(ENDPOINT);
+    let mut both = pod(&["agent"]);
+    both["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-agent"] = json!("php,ruby");
+    let injected = before.injected(both);
+    let one = |state, reason: Option<&str>| vec![("agent", "p".to_owned(), state, reason.map(str::to_owned))];
+    let state = |cluster: &Cluster| states(cluster, std::slice::from_ref(&injected));
+    assert_eq!(state(&before), one(State::Injected, None));
+    for index in [0, 1] {
+        let mut after = Cluster::new(ENDPOINT);
+        after.objects[0]["spec"]["agents"][index]["image"] = json!("own:2");
+        assert_eq!(state(&after), one(State::Stale, Some("ConfigurationChanged")), "agent {index}");
+    }
+}
+
 #[test]
 fn states_that_are_not_a_matter_of_the_present_configuration() {
     let cluster = Cluster::new(ENDPOINT);

@@ -24,6 +24,13 @@ use serde_json::{Value, json};
 /// An endpoint.
 pub const ENDPOINT: &str = "http://collector:4317";
 
+/// An agent of the Instrumentation.
+pub const AGENT: &str = "php";
+
+fn agent(name: &str) -> Value {
+    json!({"name": name, "image": format!("own/{name}:1"), "directory": "/agent"})
+}
+
 /// A language of a workload: its name, that of the workload, the state, and the code of the reason.
 pub type Row = (&'static str, String, State, Option<String>);
 
@@ -31,14 +38,16 @@ pub type Row = (&'static str, String, State, Option<String>);
 pub struct Cluster {
     /// The settings.
     pub settings: Settings,
-    objects: Vec<Value>,
+    /// The Instrumentation.
+    pub objects: Vec<Value>,
 }
 
 impl Cluster {
     /// A cluster whose Instrumentation `shop/inst` has this endpoint.
     pub fn new(endpoint: &str) -> Self {
         let instrumentation = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-            "metadata": {"name": "inst", "namespace": "shop"}, "spec": {"exporter": {"endpoint": endpoint}}});
+            "metadata": {"name": "inst", "namespace": "shop"},
+            "spec": {"exporter": {"endpoint": endpoint}, "agents": [agent(AGENT), agent("ruby")]}});
         let settings = Settings { languages: LanguageSet::all(), stamp: true, ..Settings::default() };
         Self { settings, objects: vec![instrumentation] }
     }
@@ -83,7 +92,8 @@ pub fn pod(languages: &[&str]) -> Value {
     let mut annotations = json!({format!("{ANNOTATION_PREFIX}otel-go-auto-target-exe"): "/app"});
     for name in languages {
         let language = language::named(name).expect("a language");
-        annotations[format!("{ANNOTATION_PREFIX}{}", language.inject)] = json!("true");
+        annotations[format!("{ANNOTATION_PREFIX}{}", language.inject)] =
+            json!(if language.names_agents { AGENT } else { "true" });
         annotations[format!("{ANNOTATION_PREFIX}{}", language.containers)] = json!(format!("app-{name}"));
         containers.push(json!({"name": format!("app-{name}"), "image": "app"}));
     }

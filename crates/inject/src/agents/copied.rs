@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::{
     added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy},
     annotation::Annotations,
+    compiled::Prepared,
     container::{check_security_context, init_resources, security_context},
     delivery::{self, Chosen},
     edit::{NewVolume, Place, is_empty_dir},
@@ -24,14 +25,17 @@ use crate::{
 /// A condition on one target.
 type TargetCheck = fn(&Injection<'_, '_>, &Env<'_>) -> Result<(), Reason>;
 
+/// The images of an agent, for the platform's part of its paths.
+type Images = for<'c> fn(&CopiedAgent<'c>, &Injection<'_, 'c>, platform: &'static str) -> Vec<AgentImage<'c>>;
+
 /// What differs between the agents that are copied.
-pub struct CopiedAgent {
+pub struct CopiedAgent<'p> {
     /// Name of the volume and of the init container.
-    pub name: &'static str,
+    pub name: &'p str,
     /// The mount path in the init container.
-    pub mount_path: &'static str,
-    /// The mount path in a target.
-    pub target_path: fn(container: &str) -> Cow<'static, str>,
+    pub mount_path: &'p str,
+    /// The mount path in a target, if it is another one.
+    pub target_path: Option<fn(container: &str) -> String>,
     /// The extended variables.
     pub extended: &'static [&'static str],
     /// The platforms of the agent, if a pod has to choose one.
@@ -39,11 +43,11 @@ pub struct CopiedAgent {
     /// The condition on a target, if there is one.
     pub fits_target: Option<TargetCheck>,
     /// The images in order.
-    pub images: for<'p> fn(&Injection<'_, 'p>, platform: &'static str) -> Vec<AgentImage<'p>>,
+    pub images: Images,
     /// The search path that it extends, if any.
     pub search_path: Option<SearchPath>,
     /// Variables after those of every language.
-    pub last: fn(&Call<'_>, &mut Env<'_>),
+    pub last: for<'c> fn(&Call<'_, 'c>, &mut Env<'c>),
 }
 
 /// The platforms of an agent, and the annotation that chooses among them.
@@ -80,12 +84,12 @@ pub struct AgentImage<'p> {
     /// The init container's command.
     pub command: Vec<Cow<'p, str>>,
     /// The folder that is mounted, if not the whole image.
-    pub sub_path: Option<&'static str>,
+    pub sub_path: Option<&'p str>,
 }
 
 impl<'p> AgentImage<'p> {
     /// The agent's image, of which the content of a folder is used.
-    pub fn folder(agent: &CopiedAgent, injection: &Injection<'_, 'p>, folder: &'static str) -> Vec<Self> {
+    pub fn folder(agent: &CopiedAgent<'p>, injection: &Injection<'_, 'p>, folder: &'p str) -> Vec<Self> {
         let content = ["/", folder, "/."].concat();
         let command = vec!["cp".into(), "-r".into(), content.into(), agent.mount_path.into()];
         let image = &injection.prepared().image;
@@ -103,7 +107,9 @@ impl<'p> AgentImage<'p> {
 }
 
 /// The input for the variables of a target.
-pub struct Call<'c> {
+pub struct Call<'c, 'p> {
+    /// The language's part of the Instrumentation.
+    pub prepared: &'p Prepared,
     /// The mount path in the target.
     pub path: &'c str,
     /// The platform's part of the agent's paths.
@@ -129,7 +135,7 @@ struct Ready<'p> {
 
 /// Injects the agent into every suitable target; adds the volumes and the
 /// init containers if there is one (D2).
-pub fn inject(injection: &mut Injection<'_, '_>, agent: &CopiedAgent) {
+pub fn inject<'p>(injection: &mut Injection<'_, 'p>, agent: &CopiedAgent<'p>) {
     let Chosen { is_mounted, notes } = delivery::choose(injection);
     let ready = match prepare(injection, agent, is_mounted) {
         Ok(ready) => ready,
@@ -154,7 +160,7 @@ pub fn inject(injection: &mut Injection<'_, '_>, agent: &CopiedAgent) {
 
 fn prepare<'p>(
     injection: &Injection<'_, 'p>,
-    agent: &CopiedAgent,
+    agent: &CopiedAgent<'p>,
     is_mounted: bool,
 ) -> Result<Ready<'p>, Reason> {
     let prepared = injection.prepared();
@@ -164,7 +170,7 @@ fn prepare<'p>(
     }
     let chosen = agent.platforms.as_ref().map(|platforms| platforms.chosen(injection.annotations));
     let platform = chosen.transpose()?.unwrap_or_default();
-    let images = (agent.images)(injection, platform);
+    let images = (agent.images)(agent, injection, platform);
     let names = images.iter().map(|image| &*image.name);
     let way = if is_mounted {
         injection.check_names(&names.collect::<Vec<_>>(), [])?;
@@ -176,16 +182,17 @@ fn prepare<'p>(
     Ok(Ready { platform, images, way })
 }
 
-fn inject_target(
-    injection: &mut Injection<'_, '_>,
-    agent: &CopiedAgent,
-    ready: &Ready<'_>,
+fn inject_target<'p>(
+    injection: &mut Injection<'_, 'p>,
+    agent: &CopiedAgent<'p>,
+    ready: &Ready<'p>,
     place: Place,
 ) -> Result<Vec<Note>, Reason> {
     let container = injection.name(place);
-    let path = (agent.target_path)(container);
+    let path = agent.target_path.map_or(Cow::Borrowed(agent.mount_path), |path| path(container).into());
     let is_mounted = matches!(ready.way, Way::Mounted);
-    target::check(injection, place, agent.extended)?;
+    let extended = extended(injection, agent);
+    target::check(injection, place, &extended)?;
     if !is_mounted {
         check_security_context(injection, place)?;
     }
@@ -200,25 +207,32 @@ fn inject_target(
     };
     let own = &injection.edit.containers[at].mounts;
     mounts.iter().try_for_each(|mount| target::check_path(own, &mount.path))?;
-    let notes = target::of_target(injection, place, agent.extended);
+    let notes = target::of_target(injection, place, &extended);
     let extensions = extensions(injection, &mounts, is_mounted);
     injection.edit.containers[at].mounts.added.extend(mounts);
-    let call = Call { path: &path, platform: ready.platform, extensions: &extensions };
-    let last = |env: &mut Env<'_>| (agent.last)(&call, env);
+    let prepared = injection.prepared();
+    let call = Call { prepared, path: &path, platform: ready.platform, extensions: &extensions };
+    let last = |env: &mut Env<'p>| (agent.last)(&call, env);
     // The operator does not recognise image volumes, but this variable (D29).
     let own = Own { search_path: agent.search_path.as_ref(), last: &last, node_name: is_mounted };
     target::instrument(injection, place, &own)?;
     Ok(notes)
 }
 
+/// The extended variables: the language's own, and those of the Instrumentation.
+fn extended<'p>(injection: &Injection<'_, 'p>, agent: &CopiedAgent<'p>) -> Vec<&'p str> {
+    let generic = injection.prepared().generic.iter().flat_map(|own| &own.extended);
+    agent.extended.iter().copied().chain(generic.map(|one| one.name.as_str())).collect()
+}
+
 /// The mounts of the images: the agent's at the path of the agent, each other one at a path with its name.
-fn image_mounts(images: &[AgentImage<'_>], path: &str, container: &str) -> Vec<NewMount<'static>> {
-    let mount = |(index, image): (usize, &AgentImage<'_>)| {
+fn image_mounts<'p>(images: &[AgentImage<'p>], path: &str, container: &str) -> Vec<NewMount<'p>> {
+    let mount = |(index, image): (usize, &AgentImage<'p>)| {
         let path = match index {
             0 => path.to_owned(),
             _ => ["/", &image.name, "-", container].concat(),
         };
-        let mount = NewMount::new(image.name.clone().into_owned(), path);
+        let mount = NewMount::new(image.name.clone(), path);
         NewMount { sub_path: image.sub_path, read_only: true, ..mount }
     };
     images.iter().enumerate().map(mount).collect()
@@ -250,7 +264,7 @@ fn add_image_volumes<'p>(injection: &mut Injection<'_, 'p>, images: &[AgentImage
 
 fn add_init_containers<'p>(
     injection: &mut Injection<'_, 'p>,
-    agent: &CopiedAgent,
+    agent: &CopiedAgent<'p>,
     images: Vec<AgentImage<'p>>,
     room: &Room,
     first: Place,

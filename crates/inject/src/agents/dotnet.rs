@@ -16,17 +16,17 @@ const DEPENDENCIES: &str = "DOTNET_ADDITIONAL_DEPS";
 const STORE: &str = "DOTNET_SHARED_STORE";
 
 /// The agent.
-pub const AGENT: CopiedAgent = CopiedAgent {
+pub const AGENT: CopiedAgent<'static> = CopiedAgent {
     name: DOTNET_AGENT,
     mount_path: "/otel-auto-instrumentation-dotnet",
-    target_path: |_| AGENT.mount_path.into(),
+    target_path: None,
     extended: language::DOTNET.extended,
     platforms: Some(Platforms {
         annotation: "otel-dotnet-auto-runtime",
         choices: &[("linux-x64", "linux"), ("linux-musl-x64", "linux-musl")],
     }),
     fits_target: Some(check_home),
-    images: |injection, _| AgentImage::folder(&AGENT, injection, "autoinstrumentation"),
+    images: |agent, injection, _| AgentImage::folder(agent, injection, "autoinstrumentation"),
     search_path: None,
     last: add_profiler,
 };
@@ -39,7 +39,7 @@ fn check_home(injection: &Injection<'_, '_>, env: &Env<'_>) -> Result<(), Reason
     if by_container || by_instrumentation { Err(Reason::AutoHomeSet) } else { Ok(()) }
 }
 
-fn add_profiler(call: &Call<'_>, env: &mut Env<'_>) {
+fn add_profiler(call: &Call<'_, '_>, env: &mut Env<'_>) {
     let (path, platform) = (call.path, call.platform);
     let library = format!("{path}/{platform}/OpenTelemetry.AutoInstrumentation.Native.so");
     let append = |env: &mut Env<'_>, name, file| {

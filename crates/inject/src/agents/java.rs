@@ -12,12 +12,12 @@ use crate::{
 const OPTIONS: &str = "JAVA_TOOL_OPTIONS";
 
 /// The agent.
-pub const AGENT: CopiedAgent = CopiedAgent {
+pub const AGENT: CopiedAgent<'static> = CopiedAgent {
     name: JAVA_AGENT,
     mount_path: "/otel-auto-instrumentation-java",
     // Each target has its own path, since the option with the path is
     // inherited by every Java process that the container starts.
-    target_path: |container| ["/otel-auto-instrumentation-java-", container].concat().into(),
+    target_path: Some(|container| ["/otel-auto-instrumentation-java-", container].concat()),
     extended: language::JAVA.extended,
     platforms: None,
     fits_target: None,
@@ -26,13 +26,17 @@ pub const AGENT: CopiedAgent = CopiedAgent {
     last: add_options,
 };
 
-fn images<'p>(injection: &Injection<'_, 'p>, _platform: &'static str) -> Vec<AgentImage<'p>> {
+fn images<'p>(
+    agent: &CopiedAgent<'p>,
+    injection: &Injection<'_, 'p>,
+    _platform: &'static str,
+) -> Vec<AgentImage<'p>> {
     let prepared = injection.prepared();
     let command = ["cp", "/javaagent.jar", "/otel-auto-instrumentation-java/javaagent.jar"];
     // The agent is at the root of its image, and the folder of an extension is listed to it.
     let sub_path = None;
     let agent = AgentImage {
-        name: AGENT.name.into(),
+        name: agent.name.into(),
         image: &prepared.image,
         command: command.map(Cow::Borrowed).into(),
         sub_path,
@@ -52,7 +56,7 @@ fn images<'p>(injection: &Injection<'_, 'p>, _platform: &'static str) -> Vec<Age
     std::iter::once(agent).chain(extensions).collect()
 }
 
-fn add_options(call: &Call<'_>, env: &mut Env<'_>) {
+fn add_options(call: &Call<'_, '_>, env: &mut Env<'_>) {
     let path = call.path;
     let extensions = match call.extensions {
         "" => String::new(),

@@ -9,19 +9,19 @@ use crate::{
 const OPTIONS: &str = "NODE_OPTIONS";
 
 /// The agent.
-pub const AGENT: CopiedAgent = CopiedAgent {
+pub const AGENT: CopiedAgent<'static> = CopiedAgent {
     name: NODEJS_AGENT,
     mount_path: "/otel-auto-instrumentation-nodejs",
-    target_path: |_| AGENT.mount_path.into(),
+    target_path: None,
     extended: language::NODEJS.extended,
     platforms: None,
     fits_target: None,
-    images: |injection, _| AgentImage::folder(&AGENT, injection, "autoinstrumentation"),
+    images: |agent, injection, _| AgentImage::folder(agent, injection, "autoinstrumentation"),
     search_path: None,
     last: add_options,
 };
 
-fn add_options(call: &Call<'_>, env: &mut Env<'_>) {
+fn add_options(call: &Call<'_, '_>, env: &mut Env<'_>) {
     let option = format!(" --require {}/autoinstrumentation.js", call.path);
     env.extend(OPTIONS, |own| own.unwrap_or_default().to_owned() + &option);
     // Without a reader the SDK for Node.js drops all metrics.

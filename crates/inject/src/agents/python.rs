@@ -10,17 +10,17 @@ use crate::{
 const PATH: &str = "PYTHONPATH";
 
 /// The agent.
-pub const AGENT: CopiedAgent = CopiedAgent {
+pub const AGENT: CopiedAgent<'static> = CopiedAgent {
     name: PYTHON_AGENT,
     mount_path: "/otel-auto-instrumentation-python",
-    target_path: |_| AGENT.mount_path.into(),
+    target_path: None,
     extended: language::PYTHON.extended,
     platforms: Some(Platforms {
         annotation: "otel-python-platform",
         choices: &[("glibc", "autoinstrumentation"), ("musl", "autoinstrumentation-musl")],
     }),
     fits_target: None,
-    images: |injection, folder| AgentImage::folder(&AGENT, injection, folder),
+    images: |agent, injection, folder| AgentImage::folder(agent, injection, folder),
     search_path: Some(SearchPath { name: PATH, join: around }),
     last: add_exporters,
 };
@@ -37,7 +37,7 @@ fn around(present: Option<&str>) -> String {
 }
 
 /// The agent's image has exporters for these protocols only.
-fn add_exporters(_: &Call<'_>, env: &mut Env<'_>) {
+fn add_exporters(_: &Call<'_, '_>, env: &mut Env<'_>) {
     for (name, value) in [
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
         ("OTEL_TRACES_EXPORTER", "otlp"),

@@ -58,7 +58,7 @@ mod tests {
         let java = named("java").expect("a language");
         let built_in = DefaultImages::default();
         let [chosen, kept] = ["", "own:2"].map(|recorded| compiled(recorded, &built_in));
-        assert_ne!(chosen.languages[java.index()].reported, kept.languages[java.index()].reported);
+        assert_ne!(chosen.parts[java.index()].reported, kept.parts[java.index()].reported);
         assert_eq!(chosen.hash(java), kept.hash(java));
         let set = DefaultImages { overrides: [("java".into(), "own:3".into())].into(), registry: None };
         assert_ne!(compiled("own:2", &set).hash(java), kept.hash(java), "it is replaced");

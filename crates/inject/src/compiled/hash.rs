@@ -7,7 +7,10 @@
 
 use serde_json::{Value, json};
 
-use super::prepared::Prepared;
+use super::{
+    generic::{Extended, Generic},
+    prepared::Prepared,
+};
 use crate::{env::Setting, exporter::Exporter, language::Language, resource::Policy};
 use otel_webhook_api::Delivery;
 
@@ -44,6 +47,11 @@ pub fn of(common: &Common<'_>, language: &Language, part: &Prepared) -> u32 {
 /// Formats a hash: the version, and eight digits.
 pub fn written(hash: u32) -> String {
     format!("{VERSION}{hash:08x}")
+}
+
+/// The hash of several agents in one pod, in their order.
+pub fn joined(one: &str, other: &str) -> Box<str> {
+    [one, "+", other].concat().into()
 }
 
 /// The result of comparing a pod's hash with the present one.
@@ -93,6 +101,7 @@ fn document(common: &Common<'_>, part: &Prepared, delivery: Option<Delivery>) ->
         ("version", part.version.as_deref().into()),
         ("config", part.config.as_deref().into()),
         ("securityContext", part.security_context.clone().into()),
+        ("agent", part.generic.as_ref().map(agent).into()),
     ]);
     let mut document = object([
         ("env", variables(common.env)),
@@ -106,6 +115,24 @@ fn document(common: &Common<'_>, part: &Prepared, delivery: Option<Delivery>) ->
     ]);
     document.sort_all_objects();
     document
+}
+
+/// What only an agent of `spec.agents` has.
+fn agent(agent: &Generic) -> Value {
+    let extended = |one: &Extended| {
+        object([
+            ("name", one.name.as_str().into()),
+            ("value", one.value.as_str().into()),
+            ("isFirst", one.is_first.into()),
+            ("separator", one.separator.as_str().into()),
+        ])
+    };
+    object([
+        ("name", (&*agent.name).into()),
+        ("directory", agent.folder.as_str().into()),
+        ("mountPath", agent.mount_path.as_str().into()),
+        ("extended", agent.extended.iter().map(extended).collect()),
+    ])
 }
 
 /// An object of the non-empty members, so that a new field in the document changes no hash.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     about::{About, Reported},
+    generic::Generic,
     settings::{filled, settings},
 };
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
 };
 use otel_webhook_api::{
     Delivery, InstrumentationSpec, LanguageSettings,
-    defaults::{DefaultImages, LIMITS, LanguageDefaults, VOLUME_SIZE},
+    defaults::{DefaultImages, LIMITS, Requests, VOLUME_SIZE},
     image::Choice,
     is_hollow,
     quantity::Quantity,
@@ -47,6 +48,8 @@ pub struct Prepared {
     pub config: Option<String>,
     /// Go's security context.
     pub security_context: Option<Value>,
+    /// What only an agent of `spec.agents` has.
+    pub generic: Option<Generic>,
 }
 
 /// Requests, limits and claims.
@@ -68,26 +71,43 @@ pub fn prepare(
     let said = (language.settings)(spec);
     let defaults = language.defaults;
     let choice = defaults.map(|defaults| images.choose(defaults, about.stored(defaults, said.image)));
-    let empty_dir = empty_dir(&said);
+    let prepared = prepare_with(language, &said, defaults.map(|defaults| &defaults.requests), spec);
+    let is_limited = defaults.is_some_and(|defaults| defaults.has_volume);
+    Prepared {
+        image: choice.as_ref().map(|choice| choice.image.clone()).unwrap_or_default(),
+        reported: Reported(choice.filter(Choice::is_reported)),
+        size_limit: prepared.size_limit.filter(|_| is_limited),
+        ..prepared
+    }
+}
+
+/// Prepares what does not depend on default images.
+pub fn prepare_with(
+    language: &Language,
+    said: &LanguageSettings<'_>,
+    requests: Option<&Requests>,
+    spec: &InstrumentationSpec,
+) -> Prepared {
+    let empty_dir = empty_dir(said);
     let claim = said.volume_claim_template.filter(|claim| !is_hollow(claim));
     let volume =
         claim.map_or_else(|| empty_dir.clone(), |claim| json!({"ephemeral": {"volumeClaimTemplate": claim}}));
     let attrs = said.attrs.iter().map(|attr| (attr.name.clone(), attr.value.clone().unwrap_or_default()));
-    let limited = defaults.is_some_and(|defaults| defaults.has_volume) && claim.is_none();
     Prepared {
-        image: choice.as_ref().map(|choice| choice.image.clone()).unwrap_or_default(),
-        reported: Reported(choice.filter(Choice::is_reported)),
-        size_limit: size_limit(said.volume_limit_size).filter(|_| limited),
+        image: String::new(),
+        reported: Reported(None),
+        size_limit: size_limit(said.volume_limit_size).filter(|_| claim.is_none()),
         delivery: delivery(language, said.delivery, spec),
         env: settings(said.env),
         volume,
         empty_dir,
-        resources: Resources::new(said.resources, defaults),
+        resources: Resources::new(said.resources, requests),
         extensions: said.extensions.iter().map(|one| (one.image.clone(), one.dir.clone())).collect(),
         attrs: attrs.collect(),
         version: filled(said.version.map(str::to_owned)),
         config: filled(said.config.map(str::to_owned)),
         security_context: said.security_context.filter(|value| !value.is_null()).cloned(),
+        generic: None,
     }
 }
 
@@ -99,11 +119,11 @@ fn delivery(language: &Language, own: Option<&str>, spec: &InstrumentationSpec) 
 }
 
 impl Resources {
-    fn new(said: Option<&Value>, defaults: Option<&LanguageDefaults>) -> Self {
+    fn new(said: Option<&Value>, requests: Option<&Requests>) -> Self {
         let mut members = said.and_then(Value::as_object).cloned().unwrap_or_default();
-        if let Some(defaults) = defaults {
+        if let Some(requests) = requests {
             let limits_are_said = !fill(&mut members, "limits", &LIMITS);
-            fill(&mut members, "requests", &defaults.requests);
+            fill(&mut members, "requests", requests);
             keep_within_limits(&mut members, limits_are_said);
         }
         let claims = members.get("claims").and_then(Value::as_array).into_iter().flatten();
@@ -168,7 +188,7 @@ mod tests {
 
     #[test]
     fn no_request_is_above_its_limit() {
-        let filled = |said: Value| Resources::new(Some(&said), Some(&JAVA)).value;
+        let filled = |said: Value| Resources::new(Some(&said), Some(&JAVA.requests)).value;
         let defaults = json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
         assert_eq!(filled(json!({})), defaults);
         let small = json!({"limits": {"cpu": "10m", "memory": "1Gi"}});

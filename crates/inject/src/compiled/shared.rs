@@ -77,7 +77,7 @@ mod tests {
         let mut shared = Shared::default();
         let (one, other) = (compiled("a").sharing(&mut shared), compiled("b").sharing(&mut shared));
         for (index, language) in LANGUAGES.iter().enumerate() {
-            let same = Arc::ptr_eq(&one.languages[index], &other.languages[index]);
+            let same = Arc::ptr_eq(&one.parts[index], &other.parts[index]);
             assert_eq!(same, language.name != "java", "{}", language.name);
         }
         drop((one, other));

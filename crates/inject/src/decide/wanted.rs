@@ -3,7 +3,12 @@
 use std::rc::Rc;
 
 use crate::{
-    annotation::Ask, compiled::Compiled, containers::Listed, language::Language, note::Note, reason::Reason,
+    annotation::{Ask, MOST_AGENTS},
+    compiled::Compiled,
+    containers::Listed,
+    language::Language,
+    note::Note,
+    reason::Reason,
 };
 use otel_webhook_api::ANNOTATION_PREFIX;
 
@@ -18,10 +23,25 @@ pub enum By {
     Pod,
 }
 
+/// What is injected: a language, or an agent of `spec.agents`.
+#[derive(Clone, Copy)]
+pub struct Subject<'p> {
+    /// The language.
+    pub language: &'static Language,
+    /// The agent, if the language stands for those.
+    pub agent: Option<&'p str>,
+}
+
+impl From<&'static Language> for Subject<'_> {
+    fn from(language: &'static Language) -> Self {
+        Self { language, agent: None }
+    }
+}
+
 /// A language that is opted in to, and by what.
 pub struct Asked<'p> {
     /// The language.
-    pub language: &'static Language,
+    pub subject: Subject<'p>,
     /// What opts in.
     pub by: By,
     /// The choice of its Instrumentation.
@@ -34,6 +54,22 @@ pub enum Choice<'p> {
     Value(Ask<'p>),
     /// By the selectors: the Instrumentation, or why none is used.
     Selected(Result<&'p Compiled, Reason>),
+}
+
+impl<'p> Choice<'p> {
+    /// The choices for a value that names agents; `None` if it names too many.
+    pub fn agents(value: &'p str) -> Option<Vec<Self>> {
+        let asked = Ask::agents(value);
+        (asked.len() <= MOST_AGENTS).then(|| asked.into_iter().map(Self::Value).collect())
+    }
+
+    /// The agent of `spec.agents` that is named.
+    pub fn agent(&self) -> Option<&'p str> {
+        match self {
+            Self::Value(Ask::Agent { name }) => Some(name),
+            Self::Value(_) | Self::Selected(_) => None,
+        }
+    }
 }
 
 impl Choice<'_> {
@@ -49,7 +85,7 @@ impl Choice<'_> {
 /// A language that is opted in to, with its Instrumentation.
 pub struct Wanted<'p> {
     /// The language.
-    pub language: &'static Language,
+    pub subject: Subject<'p>,
     /// Its Instrumentation.
     pub instrumentation: &'p Compiled,
     /// The lists of its containers.
@@ -69,16 +105,27 @@ impl Wanted<'_> {
 /// Why nothing is injected: each language needs a list of its containers.
 pub fn list_missing(wanted: &[Wanted<'_>]) -> Reason {
     let without = wanted.iter().filter(|one| !one.listed.is_there());
-    let missing = without.map(|one| [ANNOTATION_PREFIX, one.language.containers].concat()).collect();
+    let missing = without.map(|one| [ANNOTATION_PREFIX, one.subject.language.containers].concat());
+    let missing = unique(missing);
     Reason::ContainerListMissing { languages: names(wanted.iter()), missing }
 }
 
 /// Whether the containers of each language are known.
 pub fn is_clear(wanted: &[Wanted<'_>]) -> bool {
-    wanted.len() < 2 || wanted.iter().all(|one| one.listed.is_there())
+    // All agents have the same list.
+    let Some(first) = wanted.first() else { return true };
+    let is_same = |one: &Wanted<'_>| one.subject.language.id == first.subject.language.id;
+    wanted.iter().all(is_same) || wanted.iter().all(|one| one.listed.is_there())
 }
 
-/// The names of languages.
+/// The names of languages, each once.
 pub fn names<'w, 'p: 'w>(wanted: impl Iterator<Item = &'w Wanted<'p>>) -> Vec<String> {
-    wanted.map(|one| one.language.name.to_owned()).collect()
+    unique(wanted.map(|one| one.subject.language.name.to_owned()))
+}
+
+/// The different ones of a list in the order of languages.
+fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut names: Vec<_> = names.collect();
+    names.dedup();
+    names
 }

@@ -116,7 +116,7 @@ impl<'p> Entry<'p> {
     }
 
     /// An extended variable, which has several sources.
-    pub(super) fn extended(name: &'static str, value: String) -> Self {
+    pub(super) fn extended(name: &'p str, value: String) -> Self {
         Self { set_by: SetBy::Container, ..Self::new(name, value) }
     }
 

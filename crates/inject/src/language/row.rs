@@ -16,9 +16,13 @@ pub struct Language {
     pub containers: &'static str,
     /// The annotations of this language only, without the prefix.
     pub annotations: &'static [&'static str],
+    /// Its field in the specification; empty if it has none.
+    pub field: &'static str,
+    /// Whether the annotation names agents of `spec.agents`, and not an Instrumentation.
+    pub names_agents: bool,
     /// The defaults of an Instrumentation; `None` for a language without an image.
     pub defaults: Option<&'static LanguageDefaults>,
-    /// Whether the operator's default installation enables it.
+    /// Whether it is enabled by default: as in the operator's default installation, which has no agents of Instrumentations.
     pub enabled_by_default: bool,
     /// What is added to a pod.
     pub shape: Shape,
@@ -55,6 +59,8 @@ pub enum LanguageId {
     Nginx,
     /// Variables for applications that contain an SDK.
     Sdk,
+    /// Agents that Instrumentations describe themselves.
+    Agent,
 }
 
 /// What a language adds to a pod.
@@ -90,6 +96,8 @@ pub enum Mark {
     Init(&'static str),
     /// An init container with a name that ends with a number.
     InitWithNumber(&'static str),
+    /// An init container with a name that ends with that of an agent.
+    InitWithName(&'static str),
     /// A regular container.
     Regular(&'static str),
 }
@@ -100,6 +108,7 @@ impl Mark {
         match self {
             Self::Init(mark) => init && name == mark,
             Self::InitWithNumber(mark) => init && name.strip_prefix(mark).is_some_and(is_number),
+            Self::InitWithName(mark) => init && name.strip_prefix(mark).is_some_and(|rest| !rest.is_empty()),
             Self::Regular(mark) => !init && name == mark,
         }
     }

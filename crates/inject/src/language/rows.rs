@@ -1,6 +1,6 @@
 //! The rows of the language table.
 
-use otel_webhook_api::{LanguageSettings, defaults};
+use otel_webhook_api::{AGENTS_FIELD, LanguageSettings, defaults};
 
 use super::row::{ImageVolume, Language, LanguageId, Mark, Shape};
 
@@ -22,6 +22,8 @@ pub const WEB_SERVER_CLONE: &str = "otel-agent-source-container-clone";
 pub const APACHE_ATTACH: &str = "otel-agent-attach-apache";
 /// The init container that adds the module to the configuration of nginx.
 pub const NGINX_ATTACH: &str = "otel-agent-attach-nginx";
+/// The prefix of the names of volume and init container of an agent in `spec.agents`; its name follows.
+pub const GENERIC_AGENT: &str = "opentelemetry-auto-instrumentation-agent-";
 
 /// Java.
 pub const JAVA: Language = Language {
@@ -30,6 +32,8 @@ pub const JAVA: Language = Language {
     inject: "inject-java",
     containers: "java-container-names",
     annotations: &[],
+    field: "java",
+    names_agents: false,
     defaults: Some(&defaults::JAVA),
     enabled_by_default: true,
     shape: Shape::Copied,
@@ -48,6 +52,8 @@ pub const NODEJS: Language = Language {
     inject: "inject-nodejs",
     containers: "nodejs-container-names",
     annotations: &[],
+    field: "nodejs",
+    names_agents: false,
     defaults: Some(&defaults::NODEJS),
     enabled_by_default: true,
     shape: Shape::Copied,
@@ -66,6 +72,8 @@ pub const PYTHON: Language = Language {
     inject: "inject-python",
     containers: "python-container-names",
     annotations: &["otel-python-platform"],
+    field: "python",
+    names_agents: false,
     defaults: Some(&defaults::PYTHON),
     enabled_by_default: true,
     shape: Shape::Copied,
@@ -84,6 +92,8 @@ pub const DOTNET: Language = Language {
     inject: "inject-dotnet",
     containers: "dotnet-container-names",
     annotations: &["otel-dotnet-auto-runtime"],
+    field: "dotnet",
+    names_agents: false,
     defaults: Some(&defaults::DOTNET),
     enabled_by_default: true,
     shape: Shape::Copied,
@@ -102,6 +112,8 @@ pub const GO: Language = Language {
     inject: "inject-go",
     containers: "go-container-names",
     annotations: &["otel-go-auto-target-exe"],
+    field: "go",
+    names_agents: false,
     defaults: Some(&defaults::GO),
     enabled_by_default: false,
     shape: Shape::Sidecar,
@@ -120,6 +132,8 @@ pub const APACHE_HTTPD: Language = Language {
     inject: "inject-apache-httpd",
     containers: "apache-httpd-container-names",
     annotations: &[],
+    field: "apacheHttpd",
+    names_agents: false,
     defaults: Some(&defaults::APACHE_HTTPD),
     enabled_by_default: true,
     shape: Shape::WebServer,
@@ -139,6 +153,8 @@ pub const NGINX: Language = Language {
     // The operator's own spelling, unlike that of the other languages.
     containers: "inject-nginx-container-names",
     annotations: &[],
+    field: "nginx",
+    names_agents: false,
     defaults: Some(&defaults::NGINX),
     enabled_by_default: false,
     shape: Shape::WebServer,
@@ -157,6 +173,8 @@ pub const SDK: Language = Language {
     inject: "inject-sdk",
     containers: "sdk-container-names",
     annotations: &[],
+    field: "",
+    names_agents: false,
     defaults: None,
     enabled_by_default: true,
     shape: Shape::Variables,
@@ -165,5 +183,25 @@ pub const SDK: Language = Language {
     in_init_containers: true,
     extended: &[],
     marks: &[],
+    settings: |_| LanguageSettings::default(),
+};
+
+/// Agents that Instrumentations describe themselves, in `spec.agents`.
+pub const AGENT: Language = Language {
+    id: LanguageId::Agent,
+    name: "agent",
+    inject: "inject-agent",
+    containers: "agent-container-names",
+    annotations: &[],
+    field: AGENTS_FIELD,
+    names_agents: true,
+    defaults: None,
+    enabled_by_default: true,
+    shape: Shape::Copied,
+    image_volume: ImageVolume::Folder,
+    exports_from_target: true,
+    in_init_containers: true,
+    extended: &[],
+    marks: &[Mark::InitWithName(GENERIC_AGENT)],
     settings: |_| LanguageSettings::default(),
 };

@@ -11,7 +11,7 @@ use crate::{
 
 fn finding(language: &'static str, container: Option<&str>, reason: Reason) -> Finding {
     let container = container.map(str::to_owned);
-    Finding { language, container, instrumentation: None, reason, notes: Vec::new() }
+    Finding { language, agent: None, container, instrumentation: None, reason, notes: Vec::new() }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The notes about extended variables of a target.
-pub fn of_target(injection: &mut Injection<'_, '_>, place: Place, extended: &[&'static str]) -> Vec<Note> {
+pub fn of_target(injection: &mut Injection<'_, '_>, place: Place, extended: &[&str]) -> Vec<Note> {
     let mut notes = Vec::new();
     let sources = container_at(injection.facts.pod, place).sources().unwrap_or_default();
     if let Ok(target) = injection.target(place) {
@@ -19,7 +19,7 @@ pub fn of_target(injection: &mut Injection<'_, '_>, place: Place, extended: &[&'
             // An entry of the container's own list overrides envFrom,
             // with and without the webhook.
             if !target.env.has(variable) && !able.is_empty() {
-                notes.push(Note::MayBeSetByEnvFrom { variable, sources: able });
+                notes.push(Note::MayBeSetByEnvFrom { variable: (*variable).into(), sources: able });
             }
         }
     }

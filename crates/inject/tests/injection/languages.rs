@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 const SIDECAR: &str = "opentelemetry-auto-instrumentation";
 
 #[test]
-fn the_default_languages_are_those_of_the_operator() {
-    assert_eq!(LanguageSet::default().names(), "java,nodejs,python,dotnet,apache-httpd,sdk");
+fn the_default_languages_are_those_of_the_operator_and_agents_of_instrumentations() {
+    assert_eq!(LanguageSet::default().names(), "java,nodejs,python,dotnet,apache-httpd,sdk,agent");
 }
 
 #[test]

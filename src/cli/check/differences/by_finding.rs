@@ -144,6 +144,12 @@ pub fn opted_in_by_selector(seen: &Seen<'_>) -> bool {
         || seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
 }
 
+/// D38: the operator has no agents but those of its languages.
+pub fn agent_of_the_instrumentation(seen: &Seen<'_>) -> bool {
+    let mut languages = seen.findings().iter().filter_map(|finding| language::named(finding.language));
+    languages.any(|language| language.names_agents)
+}
+
 /// D37: the operator reads annotations only.
 pub fn opted_in_or_out_by_label(seen: &Seen<'_>) -> bool {
     let languages = seen.findings().iter().filter_map(|finding| language::named(finding.language));

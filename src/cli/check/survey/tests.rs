@@ -40,7 +40,8 @@ impl Seen {
     /// Adds a language for the container `app`, with its reason.
     pub fn asks(self, language: &'static str, reason: Reason) -> Self {
         let container = reason.is_injected().then(|| "app".to_owned());
-        let finding = Finding { language, container, instrumentation: None, reason, notes: Vec::new() };
+        let finding =
+            Finding { language, agent: None, container, instrumentation: None, reason, notes: Vec::new() };
         self.change(|one| match &mut one.next {
             Next::Decided(findings) => findings.push(finding),
             next => *next = Next::Decided(vec![finding]),

@@ -23,6 +23,7 @@ fn pod(name: &str, injected: Vec<Agent>) -> RunningPod {
 fn injected() -> Explained {
     let finding = Finding {
         language: "java",
+        agent: None,
         container: Some("app".to_owned()),
         instrumentation: None,
         reason: Reason::Injected,
