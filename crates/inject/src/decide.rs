@@ -5,7 +5,7 @@ mod wanted;
 use std::rc::Rc;
 
 use super::{
-    annotation::{Annotations, Ask, MOST_AGENTS},
+    annotation::{Annotations, Ask},
     compiled::Compiled,
     containers::{self, Listed, Places},
     finding::{Finding, Used},
@@ -93,10 +93,9 @@ impl<'p> Decision<'p> {
                         self.leave_out(language.into(), None, Reason::SwitchedOff { annotation });
                         continue;
                     }
-                    _ if language.names_agents => match Choice::agents(value) {
-                        Some(choices) => (by, choices),
-                        None => {
-                            let reason = Reason::TooManyAgents { annotation, most: MOST_AGENTS };
+                    _ if language.names_agents() => match Choice::agents(annotation, value) {
+                        Ok(choices) => (by, choices),
+                        Err(reason) => {
                             self.leave_out(language.into(), None, reason);
                             continue;
                         }

@@ -8,7 +8,7 @@ mod rows;
 
 use std::fmt;
 
-pub use row::{ImageVolume, Language, LanguageId, Mark, Shape};
+pub use row::{ImageVolume, Language, LanguageId, Mark, Names, Shape};
 pub use rows::{
     AGENT, APACHE_ATTACH, APACHE_HTTPD, DOTNET, DOTNET_AGENT, GENERIC_AGENT, GO, GO_SIDECAR, JAVA,
     JAVA_AGENT, JAVA_EXTENSION, NGINX, NGINX_ATTACH, NODEJS, NODEJS_AGENT, PYTHON, PYTHON_AGENT, SDK,
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_instrumentation_can_opt_in_to_every_language() {
-        let named = LANGUAGES.iter().filter(|row| !row.names_agents).map(|row| row.name);
+        let named = LANGUAGES.iter().filter(|row| !row.names_agents()).map(|row| row.name);
         assert!(named.eq(otel_webhook_api::crd::LANGUAGES));
         for row in LANGUAGES {
             assert_eq!(row.inject.strip_prefix("inject-"), Some(row.name));

@@ -278,7 +278,7 @@ impl<'a> Place<'a> {
             return (Fault::UnknownAnnotation, message, self.set(word, said));
         }
         let languages: Vec<_> =
-            LANGUAGES.iter().filter(|row| !row.names_agents).map(|row| row.name).collect();
+            LANGUAGES.iter().filter(|row| !row.names_agents()).map(|row| row.name).collect();
         let remedy = format!(
             "remove it; to opt in, set {ANNOTATION_PREFIX}inject-LANGUAGE in {}.annotations (languages: {})",
             self.at,

@@ -55,7 +55,7 @@ pub fn rivals(catalogue: &Catalogue, namespace: &str, name: &str, spec: &Instrum
 pub fn unselected<'p>(input: &Input<'p>) -> Vec<(&'static Language, &'p ObjectName)> {
     let known = input.catalogue.namespace(input.namespace);
     let annotations = Annotations::new(input.pod, known);
-    let named = LANGUAGES.into_iter().filter(|language| !language.names_agents);
+    let named = LANGUAGES.into_iter().filter(|language| !language.names_agents());
     let enabled = named.filter(|language| input.settings.languages.has(language));
     let misfit = |language: &'static Language| {
         let Ask::Named { namespace, name } = Ask::parse(annotations.effective(language.inject)) else {

@@ -93,7 +93,7 @@ pub fn pod(languages: &[&str]) -> Value {
     for name in languages {
         let language = language::named(name).expect("a language");
         annotations[format!("{ANNOTATION_PREFIX}{}", language.inject)] =
-            json!(if language.names_agents { AGENT } else { "true" });
+            json!(if language.names_agents() { AGENT } else { "true" });
         annotations[format!("{ANNOTATION_PREFIX}{}", language.containers)] = json!(format!("app-{name}"));
         containers.push(json!({"name": format!("app-{name}"), "image": "app"}));
     }

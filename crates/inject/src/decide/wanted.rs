@@ -8,7 +8,7 @@ use crate::{
     containers::Listed,
     language::Language,
     note::Note,
-    reason::Reason,
+    reason::{Annotation, Reason},
 };
 use otel_webhook_api::ANNOTATION_PREFIX;
 
@@ -57,10 +57,16 @@ pub enum Choice<'p> {
 }
 
 impl<'p> Choice<'p> {
-    /// The choices for a value that names agents; `None` if it names too many.
-    pub fn agents(value: &'p str) -> Option<Vec<Self>> {
+    /// The choices for an annotation that names agents.
+    ///
+    /// # Errors
+    /// The reason if it names too many.
+    pub fn agents(annotation: Annotation, value: &'p str) -> Result<Vec<Self>, Reason> {
         let asked = Ask::agents(value);
-        (asked.len() <= MOST_AGENTS).then(|| asked.into_iter().map(Self::Value).collect())
+        if asked.len() > MOST_AGENTS {
+            return Err(Reason::TooManyAgents { annotation, most: MOST_AGENTS });
+        }
+        Ok(asked.into_iter().map(Self::Value).collect())
     }
 
     /// The agent of `spec.agents` that is named.

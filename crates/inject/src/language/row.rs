@@ -18,8 +18,8 @@ pub struct Language {
     pub annotations: &'static [&'static str],
     /// Its field in the specification; empty if it has none.
     pub field: &'static str,
-    /// Whether the annotation names agents of `spec.agents`, and not an Instrumentation.
-    pub names_agents: bool,
+    /// What the annotation names.
+    pub names: Names,
     /// The defaults of an Instrumentation; `None` for a language without an image.
     pub defaults: Option<&'static LanguageDefaults>,
     /// Whether it is enabled by default: as in the operator's default installation, which has no agents of Instrumentations.
@@ -76,6 +76,15 @@ pub enum Shape {
     Variables,
 }
 
+/// What the annotation that opts in can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Names {
+    /// An Instrumentation.
+    Instrumentation,
+    /// Agents of `spec.agents`.
+    Agents,
+}
+
 /// How the image of an agent can be mounted in place of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageVolume {
@@ -125,6 +134,11 @@ impl fmt::Debug for Language {
 }
 
 impl Language {
+    /// Whether the annotation names agents of `spec.agents`, and not an Instrumentation.
+    pub fn names_agents(&self) -> bool {
+        self.names == Names::Agents
+    }
+
     /// Whether its image can be mounted in place of a copy.
     pub fn can_be_mounted(&self) -> bool {
         matches!(self.image_volume, ImageVolume::Whole | ImageVolume::Folder)

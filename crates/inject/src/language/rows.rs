@@ -2,7 +2,7 @@
 
 use otel_webhook_api::{AGENTS_FIELD, LanguageSettings, defaults};
 
-use super::row::{ImageVolume, Language, LanguageId, Mark, Shape};
+use super::row::{ImageVolume, Language, LanguageId, Mark, Names, Shape};
 
 /// Volume and init container of the javaagent.
 pub const JAVA_AGENT: &str = "opentelemetry-auto-instrumentation-java";
@@ -33,7 +33,7 @@ pub const JAVA: Language = Language {
     containers: "java-container-names",
     annotations: &[],
     field: "java",
-    names_agents: false,
+    names: Names::Instrumentation,
     defaults: Some(&defaults::JAVA),
     enabled_by_default: true,
     shape: Shape::Copied,
@@ -53,7 +53,7 @@ pub const NODEJS: Language = Language {
     containers: "nodejs-container-names",
     annotations: &[],
     field: "nodejs",
-    names_agents: false,
+    names: Names::Instrumentation,
     defaults: Some(&defaults::NODEJS),
     enabled_by_default: true,
     shape: Shape::Copied,
@@ -73,7 +73,7 @@ pub const PYTHON: Language = Language {
     containers: "python-container-names",
     annotations: &["otel-python-platform"],
     field: "python",
-    names_agents: false,
+    names: Names::Instrumentation,
     defaults: Some(&defaults::PYTHON),
     enabled_by_default: true,
     shape: Shape::Copied,
@@ -93,7 +93,7 @@ pub const DOTNET: Language = Language {
     containers: "dotnet-container-names",
     annotations: &["otel-dotnet-auto-runtime"],
     field: "dotnet",
-    names_agents: false,
+    names: Names::Instrumentation,
     defaults: Some(&defaults::DOTNET),
     enabled_by_default: true,
     shape: Shape::Copied,
@@ -113,7 +113,7 @@ pub const GO: Language = Language {
     containers: "go-container-names",
     annotations: &["otel-go-auto-target-exe"],
     field: "go",
-    names_agents: false,
+    names: Names::Instrumentation,
     defaults: Some(&defaults::GO),
     enabled_by_default: false,
     shape: Shape::Sidecar,
@@ -133,7 +133,7 @@ pub const APACHE_HTTPD: Language = Language {
     containers: "apache-httpd-container-names",
     annotations: &[],
     field: "apacheHttpd",
-    names_agents: false,
+    names: Names::Instrumentation,
     defaults: Some(&defaults::APACHE_HTTPD),
     enabled_by_default: true,
     shape: Shape::WebServer,
@@ -154,7 +154,7 @@ pub const NGINX: Language = Language {
     containers: "inject-nginx-container-names",
     annotations: &[],
     field: "nginx",
-    names_agents: false,
+    names: Names::Instrumentation,
     defaults: Some(&defaults::NGINX),
     enabled_by_default: false,
     shape: Shape::WebServer,
@@ -174,7 +174,7 @@ pub const SDK: Language = Language {
     containers: "sdk-container-names",
     annotations: &[],
     field: "",
-    names_agents: false,
+    names: Names::Instrumentation,
     defaults: None,
     enabled_by_default: true,
     shape: Shape::Variables,
@@ -194,7 +194,7 @@ pub const AGENT: Language = Language {
     containers: "agent-container-names",
     annotations: &[],
     field: AGENTS_FIELD,
-    names_agents: true,
+    names: Names::Agents,
     defaults: None,
     enabled_by_default: true,
     shape: Shape::Copied,

@@ -4,7 +4,7 @@ use super::seen::{Seen, is_extension, items};
 use otel_webhook_inject::{
     Note,
     annotation::Ask,
-    language::{self, LANGUAGES, NGINX_ATTACH, Shape},
+    language::{self, LANGUAGES, Language, NGINX_ATTACH, Shape},
     reason::{Reason, Sign},
 };
 
@@ -147,7 +147,7 @@ pub fn opted_in_by_selector(seen: &Seen<'_>) -> bool {
 /// D38: the operator has no agents but those of its languages.
 pub fn agent_of_the_instrumentation(seen: &Seen<'_>) -> bool {
     let mut languages = seen.findings().iter().filter_map(|finding| language::named(finding.language));
-    languages.any(|language| language.names_agents)
+    languages.any(Language::names_agents)
 }
 
 /// D37: the operator reads annotations only.
