@@ -17,6 +17,7 @@ mod generated;
 mod instrumentation;
 mod logs;
 mod modules;
+mod reference;
 mod reinvocation;
 mod server;
 mod tenants;
