@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures bench bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate docs release release-test
+.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures bench bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate docs docs-pictures release release-test
 
 # What `tests/control-plane/build` has to build for the end-to-end tests, and for the chart's installation.
 E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok
@@ -138,6 +138,11 @@ generate:
 # The site of docs/, in dist/docs, without a network once mdBook is built.
 docs:
 	release/docs dist/docs
+
+# The drawings in docs/images, by Python, and the recordings of the program.
+docs-pictures:
+	docs/images/make
+	OTEL_WEBHOOK_PICTURES=1 cargo test --test integration docs::recordings
 
 # Everything that a release of VERSION consists of, in OUT, from the commit that is checked out: needs Go, jq and
 # Python's pip. KEY, a private key of cosign, signs it.

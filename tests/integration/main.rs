@@ -12,6 +12,7 @@ mod captured;
 mod cli;
 mod defaulting;
 mod demo;
+mod docs;
 mod fuzz_seeds;
 mod generated;
 mod instrumentation;

@@ -47,6 +47,11 @@ impl Metric {
     }
 }
 
+/// The names of all metrics, with the suffixes under which they are exposed.
+pub fn names() -> BTreeSet<String> {
+    all().into_iter().map(|metric| metric.name).collect()
+}
+
 /// All metrics, each with a sample.
 fn all() -> Vec<Metric> {
     let text = exposed();

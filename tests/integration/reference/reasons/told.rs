@@ -92,8 +92,8 @@ pub const NOTES: &[Row] = &[
     ),
     (
         "OwnersNotLookedUp",
-        "the pod has more than three owners that would have to be looked up; the attributes of the owners of the \
-         rest are missing",
+        "the pod has more than three owners that would have to be looked up; the controller and the first \
+         others were, and the attributes of the owners of the rest are missing",
         "nothing",
     ),
     (
