@@ -2,6 +2,8 @@
 //!
 //! With `OTEL_WEBHOOK_WRITE_REFERENCE`, as `make generate` sets it, the pages are replaced; else they are compared.
 
+#![allow(clippy::format_push_string, reason = "pages are small, and read better so")]
+
 pub mod annotations;
 mod chart_values;
 pub mod command_line;

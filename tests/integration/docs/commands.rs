@@ -66,7 +66,7 @@ fn quoted<'t>(parts: impl Iterator<Item = &'t str>) -> Vec<String> {
         let mut command = String::new();
         for line in part.lines() {
             command += line;
-            if command.matches('\'').count() % 2 == 0 {
+            if command.matches('\'').count().is_multiple_of(2) {
                 break;
             }
             command.push(' ');

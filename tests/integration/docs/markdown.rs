@@ -69,7 +69,7 @@ impl Page {
             reader.take(event, range.start);
         }
         let Reader { anchors, links, blocks, names, .. } = reader;
-        Self { path, anchors, links, blocks, names, text }
+        Self { path, text, anchors, links, blocks, names }
     }
 }
 

@@ -40,7 +40,7 @@ fn fields() -> Vec<[String; 3]> {
     let (_, entry) = text.split_once("struct Entry<'f> {").expect("the entry");
     let entry = entry.split_once("\n}").expect("its end").0;
     let field =
-        Regex::new(r#"(?m)((?:^ +///.*\n)*)((?:^ +#\[.*\n)*)^ +([a-z_]+): (.+),$"#).expect("an expression");
+        Regex::new(r"(?m)((?:^ +///.*\n)*)((?:^ +#\[.*\n)*)^ +([a-z_]+): (.+),$").expect("an expression");
     let renamed = Regex::new("rename = \"([a-zA-Z]+)\"").expect("an expression");
     let row = |found: regex::Captures<'_>| {
         let name = renamed.captures(&found[2]).map_or_else(|| found[3].to_owned(), |name| name[1].to_owned());
