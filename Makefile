@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures dashboard-picture bench bench-agents bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate release release-test
+.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures dashboard-picture bench bench-agents bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate docs docs-pictures release release-test
 
 # What `tests/control-plane/build` has to build for the end-to-end tests, and for the chart's installation.
 E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok
@@ -144,6 +144,17 @@ simulation:
 # Files that are made from the code and the chart: needs Go. A failure leaves the old ones.
 generate:
 	charts/generate
+
+# The site of docs/, in dist/docs, without a network once mdBook is built.
+docs:
+	release/docs dist/docs
+
+# All pictures in docs/images: drawings by Python, recordings of the program, the dashboard and the status page. Needs
+# what `make e2e` and `make page` need.
+docs-pictures:
+	docs/images/make
+	OTEL_WEBHOOK_PICTURES=1 cargo test --test integration docs::recordings
+	$(MAKE) dashboard-picture page-pictures
 
 # Everything that a release of VERSION consists of, in OUT, from the commit that is checked out: needs Go, jq and
 # Python's pip. KEY, a private key of cosign, signs it.

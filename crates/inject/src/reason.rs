@@ -115,17 +115,23 @@ impl fmt::Display for Annotation {
 }
 
 macro_rules! reasons {
-    ($($(#[$doc:meta])* $name:ident $({ $($(#[$fdoc:meta])* $field:ident: $kind:ty),* $(,)? })? => $text:literal;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident $({ $($(#[$fdoc:meta])* $field:ident: $kind:ty),* $(,)? })? => $text:literal;)*) => {
         /// Why a language was injected into a container, or skipped.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[allow(missing_docs, reason = "the sentence of a reason explains its fields")]
         pub enum Reason {
-            $($(#[$doc])* $name $({ $($(#[$fdoc])* $field: $kind),* })?,)*
+            $($(#[doc = $doc])* $name $({ $($(#[$fdoc])* $field: $kind),* })?,)*
         }
 
         impl Reason {
             /// All codes, in the order of the list.
             pub const CODES: &'static [&'static str] = &[$(stringify!($name)),*];
+
+            /// What each code means, in the same order.
+            pub const MEANINGS: &'static [&'static str] = &[$(concat!($($doc),*)),*];
+
+            /// The sentence of each code, in the same order, with the names of its fields in braces.
+            pub const SENTENCES: &'static [&'static str] = &[$($text),*];
 
             /// The stable code, in camel case.
             pub fn code(&self) -> &'static str {

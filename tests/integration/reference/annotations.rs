@@ -1,0 +1,193 @@
+//! Annotations and labels, read and written.
+
+use std::collections::BTreeSet;
+
+use otel_webhook_api::{ANNOTATION_PREFIX, RESOURCE_PREFIX};
+use otel_webhook_inject::language::{CONTAINERS, LANGUAGES};
+use regex::Regex;
+
+use super::{beginning, code, source, table};
+
+/// Name, on which objects, meaning.
+type Row = (&'static str, &'static str, &'static str);
+
+/// Values of the annotations of single languages.
+const OF_LANGUAGES: &[Row] = &[
+    ("otel-python-platform", "pods, namespaces", "`glibc` (default) or `musl`"),
+    ("otel-dotnet-auto-runtime", "pods, namespaces", "`linux-x64` (default) or `linux-musl-x64`"),
+    ("otel-go-auto-target-exe", "pods, namespaces", "path of the Go program"),
+];
+
+/// Annotations and labels of the webhook itself.
+const OWN: &[Row] = &[
+    (
+        "otel-webhook/injected",
+        "label, written to pods that opted in",
+        "`true`, `partial` or `false`: whether all languages were injected, some, or none",
+    ),
+    (
+        "otel-webhook/status",
+        "written to pods that opted in",
+        "what was injected and skipped, as JSON: [stamp](stamp.md)",
+    ),
+    (
+        "otel-webhook/message",
+        "written to pods that lack something or have a warning",
+        "the sentences, for `kubectl describe`; at most 2,048 bytes",
+    ),
+    (
+        "otel-webhook/delivery",
+        "read from pods and namespaces",
+        "`initContainer`, `imageVolume` or `auto`: [image volumes](../image-volumes.md)",
+    ),
+    (
+        "otel-webhook/allowed-namespaces",
+        "read from Instrumentations",
+        "namespaces whose pods may use it with `--cross-namespace=granted`: comma-separated, or `*`",
+    ),
+    (
+        "otel-webhook/restart",
+        "read from workloads, namespaces and Instrumentations",
+        "`rollout`, `evict` or `never`: [consent to restarts](../restarts.md#consent)",
+    ),
+    (
+        "otel-webhook/resume-restart",
+        "read from Instrumentations",
+        "another value than before resumes a stopped restart",
+    ),
+    (
+        "otel-webhook/config",
+        "written to pod templates",
+        "the configuration for which the workload was restarted",
+    ),
+    (
+        "otel-webhook/restarted",
+        "written to workloads",
+        "the last change that the workload has received, as JSON",
+    ),
+    (
+        "otel-webhook/replaced-certificates-valid-until",
+        "written to the Secret of the managed certificate",
+        "until when certificates of the CAs before may be in use",
+    ),
+];
+
+/// Annotations and labels of Kubernetes and others that are read or written.
+const OTHERS: &[Row] = &[
+    (
+        "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
+        "written to injected pods",
+        "the added volumes, so that they do not block scale-down",
+    ),
+    (
+        "kubectl.kubernetes.io/default-container",
+        "read from pods",
+        "the container to inject if no list names one",
+    ),
+    (
+        "kubernetes.io/enforce-mountable-secrets",
+        "read from ServiceAccounts",
+        "whether pods may mount only the listed Secrets",
+    ),
+    (
+        "pod-security.kubernetes.io/enforce",
+        "label, read from namespaces",
+        "the pod security level that added containers have to meet",
+    ),
+    (
+        "app.kubernetes.io/instance",
+        "label, read from pods",
+        "the service's name, with `spec.defaults.useLabelsForResourceAttributes`",
+    ),
+    (
+        "app.kubernetes.io/name",
+        "label, read from pods",
+        "the service's name, if the label `app.kubernetes.io/instance` is missing",
+    ),
+    (
+        "app.kubernetes.io/version",
+        "label, read from pods",
+        "the service's version, with `spec.defaults.useLabelsForResourceAttributes`",
+    ),
+    ("kubernetes.io/os", "node selector of pods", "`windows`: the pod is not injected"),
+    (
+        "kubernetes.io/arch",
+        "node selector and affinity of pods",
+        "`arm64`: a warning if the image has no build for it",
+    ),
+];
+
+pub fn page() -> String {
+    let purpose = "Every annotation and label that is read or written. [Opt pods in](../annotations.md) explains how \
+                   they work together.";
+    let mut text = beginning("Annotations and labels", purpose);
+    text += &format!(
+        "\n## Opt in\n\nAnnotations of pods (in the pod template) and of namespaces, with the prefix \
+         `{ANNOTATION_PREFIX}`. Values of `inject-…`: `\"true\"`, the name of an Instrumentation, \
+         `namespace/name`, or `\"false\"`. They [work as labels](../opt-in.md#by-labels), too.\n\n"
+    );
+    let languages = LANGUAGES.iter().map(|row| {
+        let containers = code(format!("{ANNOTATION_PREFIX}{}", row.containers));
+        let default = if row.enabled_by_default { "yes" } else { "no" };
+        [
+            row.name.to_owned(),
+            code(format!("{ANNOTATION_PREFIX}{}", row.inject)),
+            containers,
+            default.to_owned(),
+        ]
+    });
+    text += &table(["language", "opts in", "containers of the language", "enabled by default"], languages);
+    text += "\n## Details\n\n";
+    let all = [[
+        code(format!("{ANNOTATION_PREFIX}{CONTAINERS}")),
+        "pods, namespaces".to_owned(),
+        "comma-separated containers, for every language".to_owned(),
+    ]];
+    let single = OF_LANGUAGES
+        .iter()
+        .map(|row| [code(format!("{ANNOTATION_PREFIX}{}", row.0)), row.1.to_owned(), row.2.to_owned()]);
+    let prefixed = [
+        [
+            code(format!("{RESOURCE_PREFIX}<attribute>")),
+            "pods".to_owned(),
+            "the value of a [resource attribute](../injection.md#resource-attributes)".to_owned(),
+        ],
+        [
+            code(format!("{ANNOTATION_PREFIX}default-auto-instrumentation-<language>-image")),
+            "written to and read from Instrumentations".to_owned(),
+            "the default image with which it was stored; a newer default replaces that one".to_owned(),
+        ],
+    ];
+    text += &table(["annotation", "on", "value"], all.into_iter().chain(single).chain(prefixed));
+    for (heading, list) in [("Of the webhook", OWN), ("Of others", OTHERS)] {
+        text += &format!("\n## {heading}\n\n");
+        let rows = list.iter().map(|row| [code(row.0), row.1.to_owned(), row.2.to_owned()]);
+        text += &table(["annotation or label", "where", "meaning"], rows);
+    }
+    text
+}
+
+/// The keys of annotations and labels in the code that match an expression.
+fn in_code(expression: &str) -> BTreeSet<String> {
+    let expression = Regex::new(expression).expect("an expression");
+    let all = source::code();
+    all.iter().flat_map(|text| expression.captures_iter(text)).map(|found| found[1].to_owned()).collect()
+}
+
+fn names(list: &[Row]) -> BTreeSet<String> {
+    list.iter().map(|row| row.0.to_owned()).collect()
+}
+
+#[test]
+fn every_annotation_of_the_code_is_in_the_reference() {
+    let own = in_code("const [A-Z_]+: &str = \"(otel-webhook/[a-z-]+)\"");
+    assert_eq!(names(OWN), own);
+    for key in in_code("\"([a-z.-]*kubernetes\\.io/[a-z-]+)\"") {
+        let is_other = ["last-applied-configuration", "managed-by", "storage-class", "tls"];
+        let is_known = names(OTHERS).contains(key.trim_start_matches("beta."));
+        assert!(is_known || is_other.iter().any(|end| key.ends_with(end)), "{key} is not in the reference");
+    }
+    let of_languages: BTreeSet<_> =
+        LANGUAGES.iter().flat_map(|row| row.annotations).map(ToString::to_string).collect();
+    assert_eq!(names(OF_LANGUAGES), of_languages);
+}
