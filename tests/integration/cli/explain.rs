@@ -41,6 +41,29 @@ pod or its namespace";
 }
 
 #[test]
+fn an_agent_of_the_instrumentation_has_its_name_in_the_table() {
+    let inst = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+        "metadata": {"name": "inst", "namespace": "default"},
+        "spec": {"agents": [{"name": "php", "image": "own/php:1", "directory": "/agent"}]}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default",
+            "annotations": {"instrumentation.opentelemetry.io/inject-agent": "php,pearl"}},
+        "spec": {"containers": [{"name": "app", "image": "app"}]}});
+    let documents = [format!("{inst}\n"), format!("{pod}\n")];
+    let documents: Vec<_> = documents.iter().map(String::as_str).collect();
+    let run = explain(&[], &documents);
+    for line in [
+        "  -          agent:pearl  AgentNotFound  -                agent \"pearl\" not found in spec.agents of the \
+         Instrumentations that the pod may use; they have: php",
+        "  app        agent:php    Injected       default/inst     injected",
+    ] {
+        assert!(run.out.contains(line), "{}", run.out);
+    }
+    let [object] = &values(&explain(&["-o", "json"], &documents))[..] else { panic!("one document") };
+    assert!(object.to_string().contains(r#""agent":"php""#), "{object}");
+}
+
+#[test]
 fn mistakes_in_any_kind_of_workload_and_in_namespaces_are_said() {
     let rollout = FIRST_CASE
         .split("---")

@@ -276,6 +276,14 @@ fn a_missing_grant_is_an_error_of_the_operator_only_if_the_instrumentation_does_
 }
 
 #[test]
+fn an_agent_of_the_instrumentation_is_a_difference() {
+    let agents = json!([{"name": "php", "image": "own/php:1", "directory": "/agent"}]);
+    let inst = [instrumentation("a", &json!({"agents": agents}))];
+    let own = pod(&[("agent-container-names", "app"), ("inject-agent", "php")]);
+    assert_eq!(told(&own, &inst, InitResources::Exact), "D38");
+}
+
+#[test]
 fn an_opt_in_by_a_selector_or_a_label_is_a_difference() {
     let list = pod(&[("container-names", "app")]);
     let opting = [instrumentation("a", &json!({"inject": ["java"], "selector": {}}))];
