@@ -1,6 +1,6 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures dashboard-picture bench bench-agents bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate docs docs-pictures release release-test
+.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures bench bench-agents bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate docs docs-pictures release release-test
 
 # What `tests/control-plane/build` has to build for the end-to-end tests, and for the chart's installation.
 E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok
@@ -67,11 +67,6 @@ page:
 page-pictures:
 	OTEL_WEBHOOK_PICTURES=1 $(MAKE) page CASE=light_or_dark
 
-# The Grafana dashboard in docs/images, with real metrics and Prometheus' own engine: takes three minutes.
-dashboard-picture:
-	control_plane=$$(tests/control-plane/build $(E2E_TOOLS) panels) && \
-	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test dashboard
-
 # Whether the program decides as another one does: OLD is the path of that one,
 # and NEW that of a program to take in place of the one that is built here.
 compare:
@@ -135,7 +130,7 @@ fuzz:
 lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test compare --test dashboard --test e2e --test faults --test fips --test install --test page --test run --test telemetry --bench create --bench fleet --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test compare --test e2e --test faults --test fips --test install --test page --test pictures --test run --test telemetry --bench create --bench fleet --bench load --bench scale -- -D warnings
 
 # A million steps of the simulation of restarts, with crashes, overlapping leaders and late views: about three minutes.
 simulation:
@@ -149,12 +144,14 @@ generate:
 docs:
 	release/docs dist/docs
 
-# All pictures in docs/images: drawings by Python, recordings of the program, the dashboard and the status page. Needs
-# what `make e2e` and `make page` need.
+# All pictures in docs/images: drawings by Python, recordings of the terminal, the dashboard with real metrics and
+# Prometheus' own engine, and the status page. Needs what `make e2e` and `make page` need; five minutes.
 docs-pictures:
 	docs/images/make
 	OTEL_WEBHOOK_PICTURES=1 cargo test --test integration docs::recordings
-	$(MAKE) dashboard-picture page-pictures
+	control_plane=$$(tests/control-plane/build $(E2E_TOOLS) panels) && \
+	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test pictures
+	$(MAKE) page-pictures
 
 # Everything that a release of VERSION consists of, in OUT, from the commit that is checked out: needs Go, jq and
 # Python's pip. KEY, a private key of cosign, signs it.

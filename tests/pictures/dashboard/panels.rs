@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::series::{CONTROLLER, INTERVAL, NAMESPACE, SERVICE, Series};
+use super::series::{CONTROLLER, INTERVAL, NAMESPACE, SERVICE, Series};
 
 /// The range of rates: Grafana takes four times the interval between two readings, and at least as much as this.
 const RATE_INTERVAL: &str = "16s";

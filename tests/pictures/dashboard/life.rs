@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::series::INTERVAL;
 use crate::cluster::{Cluster, asking, template};
-use crate::series::INTERVAL;
 
 /// How often metrics are read.
 const READINGS: u32 = 90;

@@ -3,7 +3,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use crate::panels::{Kind, Line, Panel};
+use super::panels::{Kind, Line, Panel};
 
 const TITLE: &str = "The dashboard: injections, running pods, restarts, reviews, memory and certificates in some minutes of a small cluster";
 
