@@ -16,6 +16,7 @@ mod failure;
 mod first_case;
 mod fleet;
 mod generated;
+mod guides;
 mod huge;
 mod image_volumes;
 mod instrumentations;
@@ -65,6 +66,8 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("the_higher_priority_wins", selection::priority),
     ("pods_without_annotations_are_opted_in_by_selectors_and_labels", opt_in::each_way),
     ("a_preview_and_a_check_tell_what_a_selector_opts_in", opt_in::told),
+    ("services_that_follow_the_guides_are_injected", guides::services),
+    ("objects_of_the_guides_are_accepted", guides::objects),
     ("every_field_comes_back_as_it_was_sent", every_field::with_and_without),
     ("a_pod_that_cannot_be_helped_is_created_all_the_same", reasons::not_helped),
     ("what_can_be_injected_is_beside_what_cannot", reasons::partly_helped),
