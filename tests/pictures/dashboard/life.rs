@@ -21,7 +21,7 @@ pub fn live(cluster: &Cluster, mut read: impl FnMut()) {
     for reading in 0..READINGS {
         read();
         happen(cluster, reading);
-        // Queries take the time between two readings for the same throughout.
+        // The queries' engine takes readings to be this far apart.
         thread::sleep((began + INTERVAL * (reading + 1)).saturating_duration_since(Instant::now()));
     }
 }
