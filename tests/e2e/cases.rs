@@ -10,6 +10,7 @@ mod bounded;
 mod certificate;
 mod check;
 mod controller_faults;
+mod default_images;
 mod every_field;
 mod explain;
 mod failure;
@@ -99,6 +100,7 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("each_language_is_injected_as_the_contract_says", languages::each),
     ("an_image_volume_is_accepted_where_restricted_is_enforced", image_volumes::each_language),
     ("agents_that_an_instrumentation_names_are_copied_and_mounted", agents::named),
+    ("a_namespace_takes_a_new_agent_first", default_images::of_one_namespace),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
     ("status_has_each_state_with_its_reason", status::each_state),

@@ -272,6 +272,9 @@ pub fn image_annotation(language: &str) -> String {
     format!("{ANNOTATION_PREFIX}default-auto-instrumentation-{language}-image")
 }
 
+/// The beginning of the annotations of a namespace with the default images of its pods; the language follows.
+pub const NAMESPACE_IMAGE_PREFIX: &str = "otel-webhook/default-image-";
+
 /// The default images of this installation.
 #[derive(Clone, Debug, Default)]
 pub struct DefaultImages {

@@ -196,6 +196,11 @@ impl Choice {
         matches!(self.why, Why::Replaced { .. } | Why::Kept { .. })
     }
 
+    /// Whether the Instrumentation's author chose it.
+    pub fn is_chosen(&self) -> bool {
+        self.why == Why::Chosen
+    }
+
     /// Whether the present default replaced the recorded one.
     pub fn is_replaced(&self) -> bool {
         matches!(self.why, Why::Replaced { .. })

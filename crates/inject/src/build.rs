@@ -108,7 +108,9 @@ fn try_edit<'p>(
             Err(reason) => injection.report_all(reason),
         }
         injection.edit.check_size(0).map_err(|excess| (index, excess))?;
-        injection.note_image();
+        for note in &plan.image_notes {
+            injection.note_injected(note.clone());
+        }
         for note in &plan.notes {
             injection.note(note.clone());
         }

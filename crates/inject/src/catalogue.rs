@@ -23,6 +23,8 @@ pub struct Namespace {
     pub annotations: Vec<(Box<str>, Box<str>)>,
     /// Its annotation `otel-webhook/delivery`.
     pub delivery: Option<Box<str>>,
+    /// Its annotations with default images, by the rest of their keys: the language.
+    pub default_images: Vec<(Box<str>, Box<str>)>,
     /// Its labels that are read as annotations, by the rest of their keys.
     pub opt_in_labels: Vec<(Box<str>, Box<str>)>,
     /// The labels that a selector of namespaces can match.
@@ -50,6 +52,7 @@ impl Namespace {
         self.is_listed = said.is_listed;
         self.annotations.clone_from(&said.annotations);
         self.delivery.clone_from(&said.delivery);
+        self.default_images.clone_from(&said.default_images);
         self.opt_in_labels.clone_from(&said.opt_in_labels);
         self.labels.clone_from(&said.labels);
         self.enforced_level.clone_from(&said.enforced_level);

@@ -167,13 +167,17 @@ impl Compiled {
         hash::written(self.hashes[part]).into()
     }
 
-    /// The image of the agent of a part; `None` if it has none.
-    pub fn image_of(&self, part: usize) -> Option<&str> {
-        Some(&*self.parts[part].image).filter(|image| !image.is_empty())
+    /// The hash of the configuration of a part with this image.
+    pub fn hash_with(&self, part: usize, image: &str) -> Box<str> {
+        if image == self.parts[part].image {
+            return self.hash_of(part);
+        }
+        let language = LANGUAGES.get(part).copied().unwrap_or(&AGENT);
+        hash::written(hash::of(&self.common(), language, &self.parts[part], image)).into()
     }
 
-    fn with_hashes(mut self) -> Self {
-        let common = Common {
+    fn common(&self) -> Common<'_> {
+        Common {
             env: &self.env,
             exporter: &self.exporter,
             resource: &self.resource,
@@ -181,10 +185,15 @@ impl Compiled {
             sampler: self.sampler.as_ref().map(|(kind, argument)| (kind.as_str(), argument.as_deref())),
             image_pull_policy: self.image_pull_policy.as_deref(),
             security_context: self.security_context.as_ref(),
-        };
+        }
+    }
+
+    fn with_hashes(mut self) -> Self {
+        let common = self.common();
         // The parts after those of the rows are of the last row.
         let rows = LANGUAGES.into_iter().chain(iter::repeat(&AGENT));
-        self.hashes = rows.zip(&self.parts).map(|(row, part)| hash::of(&common, row, part)).collect();
+        self.hashes =
+            rows.zip(&self.parts).map(|(row, part)| hash::of(&common, row, part, &part.image)).collect();
         self
     }
 }

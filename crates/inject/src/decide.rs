@@ -15,6 +15,7 @@ use super::{
     mark,
     note::Note,
     pod::Pod,
+    pod_image::PodImage,
     reason::{Reason, Unknown},
     select::Search,
     workload::{self, OwnerQuery},
@@ -258,10 +259,25 @@ impl<'p> Decision<'p> {
         let notes = by.into_iter().chain(note).collect();
         // It was found for the subject, so it has that part.
         let part = instrumentation.part(language, subject.agent).unwrap_or(language.index());
-        self.plans.push(Plan { language, instrumentation, part, targets: fit, first_listed: first, notes });
+        let PodImage { image, notes: image_notes } = self.image(instrumentation, part);
+        self.plans.push(Plan {
+            language,
+            instrumentation,
+            part,
+            image,
+            image_notes,
+            targets: fit,
+            first_listed: first,
+            notes,
+        });
     }
 
-    fn leave_out(&mut self, subject: Subject<'_>, instrumentation: Option<&Compiled>, reason: Reason) {
+    /// The image of the agent of a part in the pod.
+    fn image(&self, instrumentation: &'p Compiled, part: usize) -> PodImage<'p> {
+        PodImage::of(instrumentation, part, self.input.catalogue.namespace(self.input.namespace))
+    }
+
+    fn leave_out(&mut self, subject: Subject<'_>, instrumentation: Option<&'p Compiled>, reason: Reason) {
         self.leave_out_of(None, subject, instrumentation, reason);
     }
 
@@ -270,7 +286,7 @@ impl<'p> Decision<'p> {
         &mut self,
         note: Option<Note>,
         Subject { language, agent }: Subject<'_>,
-        instrumentation: Option<&Compiled>,
+        instrumentation: Option<&'p Compiled>,
         reason: Reason,
     ) {
         let container = match &reason {
@@ -278,11 +294,15 @@ impl<'p> Decision<'p> {
             | Reason::InitContainer { container } => Some(container.clone()),
             _ => None,
         };
+        let used = instrumentation.and_then(|one| {
+            let part = one.part(language, agent)?;
+            Some(Used::of(one, part, self.image(one, part).image))
+        });
         self.findings.push(Finding {
             language: language.name,
             agent: agent.map(Into::into),
             container,
-            instrumentation: instrumentation.and_then(|one| Some(Used::of(one, one.part(language, agent)?))),
+            instrumentation: used,
             reason,
             notes: note.into_iter().collect(),
         });

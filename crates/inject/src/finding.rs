@@ -74,13 +74,13 @@ pub struct Used {
 }
 
 impl Used {
-    /// Describes a compiled Instrumentation and one of its parts.
-    pub fn of(instrumentation: &Compiled, part: usize) -> Self {
+    /// Describes a compiled Instrumentation, and one of its parts with the image of its agent.
+    pub fn of(instrumentation: &Compiled, part: usize, image: &str) -> Self {
         Self {
             name: instrumentation.name.clone(),
             generation: instrumentation.generation,
-            hash: instrumentation.hash_of(part),
-            image: instrumentation.image_of(part).map(Into::into),
+            hash: instrumentation.hash_with(part, image),
+            image: Some(image).filter(|image| !image.is_empty()).map(Into::into),
         }
     }
 }

@@ -1,24 +1,39 @@
-//! The version in an image reference, by the grammar of the distribution
+//! Image references, by the grammar of the distribution
 //! project (`reference.Parse`).
 
 /// The service version of an image reference: its tag, `tag@digest`,
 /// or its digest. `None` for a reference with neither, or an invalid one.
 pub fn version(image: &str) -> Option<&str> {
-    let (named, digest) = match image.split_once('@') {
-        Some((named, digest)) => (named, Some(digest)),
-        None => (image, None),
-    };
-    let name_start = named.rfind('/').map_or(0, |slash| slash + 1);
-    let colon = named[name_start..].rfind(':').map(|at| name_start + at);
-    let (name, tag) = match colon {
-        Some(at) => (&named[..at], Some(&named[at + 1..])),
-        None => (named, None),
-    };
-    let valid = is_name(name) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest);
-    match (tag, digest) {
-        _ if !valid => None,
-        (Some(_), _) => Some(&image[name.len() + 1..]),
-        (None, digest) => digest,
+    let Parts { name, tag, digest } = Parts::of(image)?;
+    if tag.is_some() { Some(&image[name.len() + 1..]) } else { digest }
+}
+
+/// Whether it is a valid reference.
+pub fn is_reference(image: &str) -> bool {
+    Parts::of(image).is_some()
+}
+
+/// The parts of a valid reference.
+struct Parts<'i> {
+    name: &'i str,
+    tag: Option<&'i str>,
+    digest: Option<&'i str>,
+}
+
+impl<'i> Parts<'i> {
+    fn of(image: &'i str) -> Option<Self> {
+        let (named, digest) = match image.split_once('@') {
+            Some((named, digest)) => (named, Some(digest)),
+            None => (image, None),
+        };
+        let name_start = named.rfind('/').map_or(0, |slash| slash + 1);
+        let colon = named[name_start..].rfind(':').map(|at| name_start + at);
+        let (name, tag) = match colon {
+            Some(at) => (&named[..at], Some(&named[at + 1..])),
+            None => (named, None),
+        };
+        let is_valid = is_name(name) && tag.is_none_or(is_tag) && digest.is_none_or(is_digest);
+        is_valid.then_some(Self { name, tag, digest })
     }
 }
 
@@ -118,6 +133,20 @@ mod tests {
             (&alone, Some(&digest)),
         ] {
             assert_eq!(version(image), expected, "{image}");
+        }
+    }
+
+    #[test]
+    fn a_reference_needs_neither_tag_nor_digest() {
+        for (image, is_valid) in [
+            ("app", true),
+            ("registry.example.com:5000/team/app:1.4.2", true),
+            ("", false),
+            (" app:1", false),
+            ("app:", false),
+            ("https://registry.example.com/app:1", false),
+        ] {
+            assert_eq!(is_reference(image), is_valid, "{image}");
         }
     }
 }

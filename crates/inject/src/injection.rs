@@ -32,6 +32,10 @@ pub struct Plan<'p> {
     pub instrumentation: &'p Compiled,
     /// Its part of the Instrumentation.
     pub part: usize,
+    /// The image of the agent; empty if the language has none.
+    pub image: &'p str,
+    /// The notes about this image.
+    pub image_notes: Vec<Note>,
     /// Init containers in the pod's order, then regular ones in the list's.
     pub targets: Vec<Place>,
     /// The position of the first name on the list, suitable or not; `None` if the pod
@@ -121,6 +125,11 @@ impl<'p> Injection<'_, 'p> {
     /// The language's part of the Instrumentation.
     pub fn prepared(&self) -> &'p Prepared {
         self.plan.prepared()
+    }
+
+    /// The image of the agent.
+    pub fn image(&self) -> &'p str {
+        self.plan.image
     }
 
     /// The edits of a target.
@@ -231,13 +240,6 @@ impl<'p> Injection<'_, 'p> {
         injected
     }
 
-    /// Adds a note to the first injected target if its image is a recorded default that is not the present
-    /// one.
-    pub fn note_image(&mut self) {
-        let Some(choice) = &self.prepared().reported.0 else { return };
-        self.note_injected(Note::Image(choice.clone()));
-    }
-
     /// Adds a note to the first injected target.
     pub fn note_injected(&mut self, note: Note) {
         let own = |finding: &&mut Finding| self.plan.is_of(finding) && finding.reason.is_injected();
@@ -273,7 +275,7 @@ impl<'p> Injection<'_, 'p> {
             language: self.plan.language.name,
             agent: self.plan.agent().map(Into::into),
             container,
-            instrumentation: Some(Used::of(self.plan.instrumentation, self.plan.part)),
+            instrumentation: Some(Used::of(self.plan.instrumentation, self.plan.part, self.plan.image)),
             reason,
             notes,
         });

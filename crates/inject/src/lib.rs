@@ -67,6 +67,7 @@ mod outcome;
 mod patch;
 mod path;
 pub mod pod;
+pub mod pod_image;
 mod pod_security;
 pub mod reason;
 mod remedy;

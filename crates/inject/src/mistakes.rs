@@ -2,6 +2,8 @@
 //!
 //! One list for everything that reports them: admission, `validate`, `explain` and `check`.
 
+mod default_image;
+mod fault;
 mod key;
 
 use std::{borrow::Cow, fmt};
@@ -14,6 +16,7 @@ use super::{
     shown::shown,
     template::{dotted, pod_path},
 };
+pub use fault::Fault;
 use key::{Key, near};
 use otel_webhook_api::ANNOTATION_PREFIX;
 
@@ -23,37 +26,6 @@ const MOST: usize = 10;
 
 /// The maximum number of annotations, and of labels, that are compared with the valid ones.
 const MOST_COMPARED: usize = 100;
-
-/// What is wrong with an annotation or a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The annotation has the prefix, but nothing reads it.
-    UnknownAnnotation,
-    /// Only Instrumentations have this annotation.
-    InstrumentationsOnly,
-    /// The annotation does not have the prefix.
-    WrongPrefix,
-    /// The key is that of a label.
-    IsLabel,
-    /// The value is not a string.
-    NotAString,
-    /// The annotation is on the workload and not in its pod template.
-    OnWorkload,
-}
-
-impl Fault {
-    /// The stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::UnknownAnnotation => "unknown-annotation",
-            Self::InstrumentationsOnly => "annotation-for-instrumentations",
-            Self::WrongPrefix => "wrong-prefix",
-            Self::IsLabel => "label-instead-of-annotation",
-            Self::NotAString => "annotation-not-a-string",
-            Self::OnWorkload => "annotation-on-workload",
-        }
-    }
-}
 
 /// A mistake in the metadata of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +51,8 @@ impl fmt::Display for Mistake {
 /// The mistakes in the metadata of an object: a namespace, a pod, or anything with a pod template.
 pub fn of(object: &Value, api_version: &str, kind: &str) -> Vec<Mistake> {
     if api_version == "v1" && kind == "Namespace" {
-        return Place::own("metadata").mistakes(&Metadata::of(&object["metadata"]));
+        let place = Place { is_namespace: true, ..Place::own("metadata") };
+        return place.mistakes(&Metadata::of(&object["metadata"]));
     }
     let Some(path) = pod_path(object, api_version, kind) else { return Vec::new() };
     let pod = Metadata::of(object.pointer(path).map_or(&Value::Null, |pod| &pod["metadata"]));
@@ -90,7 +63,7 @@ pub fn of(object: &Value, api_version: &str, kind: &str) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for (field, whose) in [("metadata", kind), ("spec.jobTemplate.metadata", "job template")] {
         let pointer = format!("/{}", field.replace('.', "/"));
-        let place = Place { path: field, above: Some(whose), at: &at, pod: Some(&pod) };
+        let place = Place { path: field, above: Some(whose), at: &at, pod: Some(&pod), is_namespace: false };
         mistakes.extend(place.mistakes(&Metadata::of(object.pointer(&pointer).unwrap_or(&Value::Null))));
     }
     mistakes.extend(Place::own(&at).mistakes(&pod));
@@ -168,12 +141,14 @@ struct Place<'a> {
     at: &'a str,
     /// The metadata that has an effect, if it is another one.
     pod: Option<&'a Metadata<'a>>,
+    /// Whether it is that of a namespace.
+    is_namespace: bool,
 }
 
 impl<'a> Place<'a> {
     /// Metadata that has an effect itself.
     fn own(path: &'a str) -> Self {
-        Self { path, above: None, at: path, pod: None }
+        Self { path, above: None, at: path, pod: None, is_namespace: false }
     }
 
     fn mistakes(&self, metadata: &Metadata<'_>) -> Vec<Mistake> {
@@ -219,6 +194,10 @@ impl<'a> Place<'a> {
         effective: &Metadata<'_>,
     ) -> Option<(Fault, String, String)> {
         let whole = shown(key.whole);
+        if let Some(language) = key.default_image_of() {
+            let (fault, message, remedy) = default_image::fault(language, &said.text(), self.is_namespace)?;
+            return Some((fault, format!("the annotation {whole} {message}"), remedy));
+        }
         if !key.is_prefixed {
             let word = key.meant().filter(|word| !effective.has(word))?;
             let message = format!("the annotation {whole} is ignored because of its prefix");

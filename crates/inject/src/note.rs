@@ -1,18 +1,15 @@
 //! Notes and warnings about an injected container.
 
-use std::fmt;
+mod sentence;
 
 use super::{
     attribute_problem,
     kept::{Kept, On},
     other_agent::OtherAgent,
     reason::ObjectName,
-    shown::{LONGEST_TEXT, Names, Short, shown},
-    workload::MOST_LOOKUPS,
+    shown::Names,
 };
-use otel_webhook_api::{
-    ANNOTATION_PREFIX, DELIVERY_ANNOTATION, Delivery, image::Choice, otlp, quantity::Quantity,
-};
+use otel_webhook_api::{image::Choice, otlp, quantity::Quantity};
 
 /// With less memory than this, the kernel may kill a copying container (reason `OOMKilled`).
 pub const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
@@ -64,6 +61,13 @@ pub enum Note {
     },
     /// The Instrumentation's image is a recorded default, and not the present one (D28).
     Image(Choice),
+    /// The default image of the namespace replaces that of the Instrumentation or the installation (D39).
+    ImageOfNamespace {
+        /// The image.
+        image: String,
+        /// The replaced image.
+        instead_of: String,
+    },
     /// The container already loads another agent.
     OtherAgent(OtherAgent),
     /// The pod runs on arm64 only, and the image has no build for it.
@@ -124,6 +128,13 @@ pub enum Note {
         /// The value.
         value: String,
     },
+    /// The default image of the namespace is no image reference, so that the installation's is used (D39).
+    DefaultImageInvalid {
+        /// The language.
+        language: &'static str,
+        /// The value.
+        value: String,
+    },
     /// Telemetry will not arrive with the container's endpoint and protocol.
     Exporter(otlp::Problem),
     /// The agent does not read resource attributes as they were meant (D34).
@@ -141,6 +152,7 @@ impl Note {
             | Self::OtherAgent(_)
             | Self::ImageLacksArm64 { .. }
             | Self::DeliveryUnknown { .. }
+            | Self::DefaultImageInvalid { .. }
             | Self::Exporter(_)
             | Self::Attributes(_) => true,
             Self::MayBeSetByEnvFrom { .. }
@@ -151,6 +163,7 @@ impl Note {
             | Self::ResourcesLowered { .. }
             | Self::MemoryTooLittle { .. }
             | Self::Image(_)
+            | Self::ImageOfNamespace { .. }
             | Self::SidecarFitted { .. }
             | Self::ImageVolume
             | Self::InitContainerKept(_)
@@ -175,6 +188,7 @@ impl Note {
             Self::MemoryTooLittle { .. } => "MemoryTooLittle",
             Self::Image(choice) if choice.is_replaced() => "ImageReplaced",
             Self::Image(_) => "ImageKept",
+            Self::ImageOfNamespace { .. } => "ImageOfNamespace",
             Self::OtherAgent(_) => "OtherAgent",
             Self::ImageLacksArm64 { .. } => "ImageLacksArm64",
             Self::HelpersSkipped { .. } => "HelpersSkipped",
@@ -185,121 +199,9 @@ impl Note {
             Self::ImageVolume => "ImageVolume",
             Self::InitContainerKept(_) => "InitContainerKept",
             Self::DeliveryUnknown { .. } => "DeliveryUnknown",
+            Self::DefaultImageInvalid { .. } => "DefaultImageInvalid",
             Self::Exporter(problem) => problem.code(),
             Self::Attributes(problem) => problem.code(),
         }
     }
-}
-
-/// A text of the Instrumentation as messages show it.
-fn text(text: &str) -> Short<&str> {
-    Short { what: text, longest: LONGEST_TEXT }
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MayBeSetByEnvFrom { variable, sources } => {
-                write!(
-                    f,
-                    "{variable} may also be set by envFrom ({sources}); the injected value overrides it"
-                )
-            }
-            Self::CertificateNotChecked { object } => {
-                write!(f, "{} is mounted as optional; it was not checked whether it exists", shown(object))
-            }
-            Self::OptedInBySelector { name } => {
-                write!(f, "opted in by the selector of Instrumentation \"{name}\"")
-            }
-            Self::OwnerNotLearned { owner } => {
-                write!(
-                    f,
-                    "the owner lookup for {} timed out; attributes derived from its name were used",
-                    shown(owner)
-                )
-            }
-            Self::OwnersNotLookedUp { count } => {
-                write!(
-                    f,
-                    "at most {MOST_LOOKUPS} owners of a pod are looked up, the controller first; {count} more were \
-                     not, and the pod has no attributes of their owners"
-                )
-            }
-            Self::ResourcesLowered { requests, limits, due_to } => {
-                f.write_str("the resources of the init containers were adjusted so that the pod's requests and limits stay the same")?;
-                if !due_to.is_empty() {
-                    write!(f, ", and so that {} accepts the pod", due_to.join(", "))?;
-                }
-                write!(f, ": requests {}; limits {}", text(requests), text(limits))
-            }
-            Self::MemoryTooLittle { allowed } => {
-                write!(
-                    f,
-                    "the pod's resources leave {allowed} of memory for its init containers, which may be too little to copy an agent; if one is OOMKilled, raise the pod's memory limit to {LEAST_MEMORY}"
-                )
-            }
-            Self::SidecarFitted { requests, limits, due_to } => {
-                let due_to = if due_to.is_empty() { "spec.resources".to_owned() } else { due_to.join(", ") };
-                write!(
-                    f,
-                    "the resources of the sidecar were adjusted so that {due_to} accepts the pod: requests {}; limits {}",
-                    text(requests),
-                    text(limits)
-                )
-            }
-            Self::Image(choice) => choice.fmt(f),
-            Self::OtherAgent(other) => other.fmt(f),
-            Self::ImageLacksArm64 { image } => {
-                write!(
-                    f,
-                    "the pod runs on arm64 nodes only, and {} has no build for arm64; set an image that has one",
-                    text(image)
-                )
-            }
-            Self::HelpersSkipped { container, skipped } => {
-                write!(
-                    f,
-                    "no container is named, so \"{}\" was selected; known proxies and helpers are skipped ({skipped})",
-                    shown(container)
-                )
-            }
-            Self::OnlyHelpers { container, helpers } => {
-                write!(
-                    f,
-                    "no container is named, and the pod has only known proxies and helpers ({helpers}); \"{}\", \
-                     the first, was selected; name the application's container by the annotation {ANNOTATION_PREFIX}container-names",
-                    shown(container)
-                )
-            }
-            Self::LittleStorageLeft { limit, need, left } => {
-                write!(
-                    f,
-                    "the agents take {need} of the pod's {limit} of ephemeral storage; {left} is left for logs and \
-                     files, and the kubelet evicts the pod when it uses more; raise resources.limits[ephemeral-storage]"
-                )
-            }
-            Self::VolumeLimitTooSmall { field, limit, size } => {
-                write!(
-                    f,
-                    "the agent needs {size}, more than the size limit of its volume ({limit}), so the kubelet \
-                     may evict the pod; raise spec.{field}.volumeLimitSize, or set spec.{field}.volumeClaimTemplate"
-                )
-            }
-            Self::ImageVolume => {
-                f.write_str("the image of the agent is mounted as a volume, without init containers")
-            }
-            Self::InitContainerKept(kept) => write!(f, "init containers copy the agent, since {kept}"),
-            Self::DeliveryUnknown { on, value } => f.write_str(&delivery_unknown(on, value)),
-            Self::Exporter(problem) => problem.fmt(f),
-            Self::Attributes(problem) => problem.fmt(f),
-        }
-    }
-}
-
-fn delivery_unknown(on: impl fmt::Display, value: &str) -> String {
-    format!(
-        "the annotation {DELIVERY_ANNOTATION} of {on} is \"{}\", which is not a delivery and is ignored; valid: {}",
-        text(value),
-        Delivery::NAMES.join(", ")
-    )
 }

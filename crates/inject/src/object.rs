@@ -18,7 +18,7 @@ use super::{
 };
 use otel_webhook_api::{
     ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, DELIVERY_ANNOTATION, InstrumentationSpec,
-    defaults::DefaultImages,
+    defaults::{DefaultImages, NAMESPACE_IMAGE_PREFIX},
     image,
     validation::{Unusable, unusable},
 };
@@ -107,13 +107,9 @@ pub fn name_of(object: &Value) -> ObjectName {
 /// What a Namespace says of use, and its name.
 pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
     let metadata = &object["metadata"];
-    let annotations = metadata["annotations"].as_object().into_iter().flatten();
     // Only those that are used, whatever else there is.
-    let ours = annotations.filter_map(|(key, value)| {
-        let key =
-            key.strip_prefix(ANNOTATION_PREFIX).filter(|key| language::keys().any(|known| known == *key))?;
-        Some((key.into(), value.as_str()?.into()))
-    });
+    let ours = with_prefix(metadata, ANNOTATION_PREFIX);
+    let ours = ours.filter(|(key, _)| language::keys().any(|known| *known == **key));
     let labels: NamespaceLabels = metadata["name"]
         .as_str()
         .map(|name| NamespaceLabels::of(name, strings(&metadata["labels"])))
@@ -122,6 +118,7 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
         is_listed: true,
         annotations: ours.collect(),
         delivery: metadata["annotations"][DELIVERY_ANNOTATION].as_str().map(Into::into),
+        default_images: with_prefix(metadata, NAMESPACE_IMAGE_PREFIX).collect(),
         opt_in_labels: labels.opt_in(),
         labels,
         enforced_level: metadata["labels"][ENFORCE].as_str().map(Into::into),
@@ -129,6 +126,13 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
         limits: Limits::default(),
     };
     (metadata["name"].as_str().unwrap_or_default().into(), namespace)
+}
+
+/// The annotations with a prefix, by the rest of their keys.
+fn with_prefix(metadata: &Value, prefix: &str) -> impl Iterator<Item = (Box<str>, Box<str>)> {
+    let annotations = metadata["annotations"].as_object().into_iter().flatten();
+    annotations
+        .filter_map(move |(key, value)| Some((key.strip_prefix(prefix)?.into(), value.as_str()?.into())))
 }
 
 /// A specification without what it says of languages that it cannot be used for.

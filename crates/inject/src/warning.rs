@@ -150,16 +150,17 @@ fn of_module(plan: &Plan<'_>) -> Option<Note> {
 /// The warning about the resource attributes of a container with these variables.
 fn of_attributes(plan: &Plan<'_>, env: &Env<'_>, pod: &Pod<'_>) -> Option<Note> {
     let (value, defaults) = (env.value(RESOURCE_ATTRIBUTES)?, plan.language.defaults?);
-    let problem = attribute_problem::of_variable(value, defaults, &plan.prepared().image, pod);
+    let problem = attribute_problem::of_variable(value, defaults, plan.image, pod);
     problem.map(Note::Attributes)
 }
 
 fn agent(plan: &Plan<'_>) -> Agent {
-    plan.language.defaults.map_or(Agent::UNKNOWN, |defaults| defaults.agent(&plan.prepared().image))
+    plan.language.defaults.map_or(Agent::UNKNOWN, |defaults| defaults.agent(plan.image))
 }
 
 fn of_image(plan: &Plan<'_>, pod: &Pod<'_>) -> Option<Note> {
-    let image = &plan.prepared().image;
+    let image = plan.image;
     let lacks = plan.language.defaults?.lacks_arm64(image);
-    (lacks && architecture::is_arm64_only(&pod.spec)).then(|| Note::ImageLacksArm64 { image: image.clone() })
+    (lacks && architecture::is_arm64_only(&pod.spec))
+        .then(|| Note::ImageLacksArm64 { image: image.to_owned() })
 }

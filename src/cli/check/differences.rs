@@ -18,7 +18,7 @@ use seen::Seen;
 type Rule = fn(&Seen<'_>) -> bool;
 
 /// The rules, by number.
-static RULES: [(u8, Rule); 35] = [
+static RULES: &[(u8, Rule)] = &[
     (1, by_pod::original_kept),
     (2, by_finding::every_target_skipped),
     (3, by_pod::extension_has_pull_policy),
@@ -54,6 +54,7 @@ static RULES: [(u8, Rule); 35] = [
     (36, by_finding::opted_in_by_selector),
     (37, by_finding::opted_in_or_out_by_label),
     (38, by_finding::agent_of_the_instrumentation),
+    (39, by_finding::image_of_the_namespace),
 ];
 
 /// Returns the differences of a case, by number.

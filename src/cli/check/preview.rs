@@ -288,7 +288,8 @@ fn reasons(workload: &Surveyed) -> Vec<String> {
 
 /// Returns the notes about default images, and about the selector that opts in.
 fn told_notes(finding: &Finding) -> impl Iterator<Item = &Note> {
-    let is_told = |note: &&Note| matches!(note, Note::Image(_)) || is_opt_in(note);
+    let is_told =
+        |note: &&Note| matches!(note, Note::Image(_) | Note::ImageOfNamespace { .. }) || is_opt_in(note);
     finding.notes.iter().filter(is_told)
 }
 

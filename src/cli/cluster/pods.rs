@@ -9,7 +9,9 @@ use otel_webhook_fleet::{
     origin,
     workload::Workload,
 };
-use otel_webhook_inject::{MESSAGE, STATUS, catalogue::Stored, compiled::Freshness, language};
+use otel_webhook_inject::{
+    MESSAGE, STATUS, catalogue::Stored, compiled::Freshness, language, pod_image::PodImage,
+};
 
 /// A running pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,10 +55,11 @@ impl RunningPod {
     pub fn of(pod: &Value, known: &Known) -> Self {
         let status = text(&pod["metadata"]["annotations"][STATUS]);
         let entries: Vec<Value> = serde_json::from_str(&status).unwrap_or_default();
+        let pod_namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
         let agent = |(language, by): (&'static str, By)| {
             let mut own = origin::injected(&entries, language);
             // A language may stand for several agents: one that is stale makes it stale.
-            let freshness = own.clone().map(|entry| freshness(entry, known));
+            let freshness = own.clone().map(|entry| freshness(entry, pod_namespace, known));
             let freshness =
                 freshness.reduce(|one, other| if one == Some(Freshness::Stale) { one } else { other });
             let entry = own.next();
@@ -104,17 +107,21 @@ pub fn has_ended(pod: &Value) -> bool {
 
 /// Compares the hash of an entry with that of the Instrumentation. Default images are a part of it, so that it is
 /// unknown without the webhook's flags.
-fn freshness(entry: &Value, known: &Known) -> Option<Freshness> {
+fn freshness(entry: &Value, pod_namespace: &str, known: &Known) -> Option<Freshness> {
     if known.unread.flags.is_some() {
         return None;
     }
     let (namespace, name) = entry["instrumentation"].as_str()?.split_once('/')?;
-    let stored = known.snapshot.catalogue.namespace(namespace)?.instrumentations.get(name)?;
+    let catalogue = &known.snapshot.catalogue;
+    let stored = catalogue.namespace(namespace)?.instrumentations.get(name)?;
     let Stored::Ready(compiled) = stored else { return None };
     let language = language::named(entry["language"].as_str()?)?;
     // An agent that is no longer there is stale.
     let part = compiled.part(language, entry["agent"].as_str());
-    let present = part.map_or_else(Box::default, |part| compiled.hash_of(part));
+    let present = part.map_or_else(Box::default, |part| {
+        let PodImage { image, .. } = PodImage::of(compiled, part, catalogue.namespace(pod_namespace));
+        compiled.hash_with(part, image)
+    });
     Some(Freshness::of(entry["hash"].as_str()?, &present))
 }
 

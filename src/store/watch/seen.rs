@@ -18,7 +18,10 @@ use serde::{
 use serde_json::{Value, json, value::RawValue};
 
 use super::watched::Watched;
-use otel_webhook_api::{ALLOWED_NAMESPACES, ANNOTATION_PREFIX, DELIVERY_ANNOTATION, Instrumentation};
+use otel_webhook_api::{
+    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, DELIVERY_ANNOTATION, Instrumentation,
+    defaults::NAMESPACE_IMAGE_PREFIX,
+};
 use otel_webhook_inject::limits::ENFORCE_MOUNTABLE_SECRETS;
 
 /// An object with what is used of it.
@@ -63,6 +66,7 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D:
 
 fn is_used(key: &str) -> bool {
     key.starts_with(ANNOTATION_PREFIX)
+        || key.starts_with(NAMESPACE_IMAGE_PREFIX)
         || [ALLOWED_NAMESPACES, DELIVERY_ANNOTATION, ENFORCE_MOUNTABLE_SECRETS].contains(&key)
 }
 

@@ -114,15 +114,19 @@ fn forged(cluster: &Cluster) -> Value {
 }
 
 fn status(cluster: &Cluster, more: &[&str]) -> Checked {
+    of_namespace(cluster, NAMESPACE, more)
+}
+
+/// What the command says of a namespace.
+pub fn of_namespace(cluster: &Cluster, namespace: &str, more: &[&str]) -> Checked {
     let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
-    run_as("status", kubeconfig, &[&["-n", NAMESPACE], &FLAGS[..], more].concat())
+    run_as("status", kubeconfig, &[&["-n", namespace], &FLAGS[..], more].concat())
 }
 
 /// The command counts the pods of an Instrumentation as the controller has written it into the object.
 pub fn agrees_with_controller(cluster: &Cluster, instrumentation: &Value) {
     let text = |field: &str| instrumentation["metadata"][field].as_str().expect("a name");
-    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
-    let seen = run_as("status", kubeconfig, &[&["-n", text("namespace")], &FLAGS[..]].concat());
+    let seen = of_namespace(cluster, text("namespace"), &[]);
     let rows = seen.found[0]["instrumentations"].as_array().expect("Instrumentations");
     let row = rows.iter().find(|row| row["name"] == text("name")).expect("the Instrumentation");
     for (state, count) in row["pods"].as_object().expect("counts") {
@@ -132,7 +136,8 @@ pub fn agrees_with_controller(cluster: &Cluster, instrumentation: &Value) {
 }
 
 /// The state and the reason of each language, by the workload.
-fn states(report: &Value) -> BTreeMap<String, (String, String)> {
+/// The state of each language of each workload, with its reason.
+pub fn states(report: &Value) -> BTreeMap<String, (String, String)> {
     let mut states = BTreeMap::new();
     for workload in report["workloads"].as_array().expect("workloads") {
         for row in workload["languages"].as_array().expect("languages") {

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use clap::Command;
-use otel_webhook_api::crd;
+use otel_webhook_api::{
+    crd,
+    defaults::{LANGUAGES, NAMESPACE_IMAGE_PREFIX},
+};
 use otel_webhook_inject::reason::Reason;
 use regex::Regex;
 use serde_json::Value;
@@ -102,6 +105,7 @@ fn every_named_annotation_exists() {
             let rest = &name[found.get(0).expect("the match").end()..];
             let is_known = reference.contains(&format!("`{}`", &found[0]))
                 || is_object(&found[1])
+                || is_default_image(&found[0])
                 || ["-…", "-<"].iter().any(|left_out| rest.starts_with(left_out));
             // The last one is shown as a mistake.
             !is_known && !found[0].ends_with("/inject-jva")
@@ -113,6 +117,12 @@ fn every_named_annotation_exists() {
 /// Whether it is the name of an object in the namespace `otel-webhook`, or of a label of examples.
 fn is_object(name: &str) -> bool {
     ["otel-webhook", "injects", "default-auto-instrumentation"].iter().any(|start| name.starts_with(start))
+}
+
+/// Whether it is the annotation with the default image of a language that has one.
+fn is_default_image(name: &str) -> bool {
+    let language = name.strip_prefix(NAMESPACE_IMAGE_PREFIX);
+    language.is_some_and(|language| LANGUAGES.iter().any(|known| known.language == language))
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use otel_webhook_api::{ANNOTATION_PREFIX, RESOURCE_PREFIX};
+use otel_webhook_api::{ANNOTATION_PREFIX, RESOURCE_PREFIX, defaults::NAMESPACE_IMAGE_PREFIX};
 use otel_webhook_inject::language::{CONTAINERS, LANGUAGES};
 use regex::Regex;
 
@@ -157,6 +157,13 @@ pub fn page() -> String {
             "written to and read from Instrumentations".to_owned(),
             "the default image with which it was stored; a newer default replaces that one".to_owned(),
         ],
+        [
+            code(format!("{NAMESPACE_IMAGE_PREFIX}<language>")),
+            "namespaces".to_owned(),
+            "the default image of the language in their pods: [one namespace \
+             first](../guides/agent-upgrades.md#3-one-namespace-first)"
+                .to_owned(),
+        ],
     ];
     text += &table(["annotation", "on", "value"], all.into_iter().chain(single).chain(prefixed));
     for (heading, list) in [("Of the webhook", OWN), ("Of others", OTHERS)] {
@@ -180,7 +187,7 @@ fn names(list: &[Row]) -> BTreeSet<String> {
 
 #[test]
 fn every_annotation_of_the_code_is_in_the_reference() {
-    let own = in_code("const [A-Z_]+: &str = \"(otel-webhook/[a-z-]+)\"");
+    let own = in_code("const [A-Z_]+: &str = \"(otel-webhook/[a-z-]*[a-z])\"");
     assert_eq!(names(OWN), own);
     for key in in_code("\"([a-z.-]*kubernetes\\.io/[a-z-]+)\"") {
         let is_other = ["last-applied-configuration", "managed-by", "storage-class", "tls"];

@@ -92,8 +92,7 @@ impl<'p> AgentImage<'p> {
     pub fn folder(agent: &CopiedAgent<'p>, injection: &Injection<'_, 'p>, folder: &'p str) -> Vec<Self> {
         let content = ["/", folder, "/."].concat();
         let command = vec!["cp".into(), "-r".into(), content.into(), agent.mount_path.into()];
-        let image = &injection.prepared().image;
-        vec![Self { name: agent.name.into(), image, command, sub_path: Some(folder) }]
+        vec![Self { name: agent.name.into(), image: injection.image(), command, sub_path: Some(folder) }]
     }
 
     /// The source of a volume with it.

@@ -70,7 +70,7 @@ fn add_sidecar(injection: &mut Injection<'_, '_>, place: Place) -> Result<Vec<No
         volume_mounts: mounts(Vec::new(), folders.added),
         image_pull_policy: pull_policy(instrumentation.image_pull_policy.as_deref()),
         security_context: Some(said.unwrap_or_else(privileged)),
-        ..NewContainer::new(GO_SIDECAR, &injection.prepared().image, resources)
+        ..NewContainer::new(GO_SIDECAR, injection.image(), resources)
     });
     // With `hostPID` there is nothing to share, and the
     // API server rejects both together (D17).

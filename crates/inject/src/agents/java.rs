@@ -37,7 +37,7 @@ fn images<'p>(
     let sub_path = None;
     let agent = AgentImage {
         name: agent.name.into(),
-        image: &prepared.image,
+        image: injection.image(),
         command: command.map(Cow::Borrowed).into(),
         sub_path,
     };

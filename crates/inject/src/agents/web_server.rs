@@ -244,7 +244,7 @@ impl<'p> Site<'_, 'p> {
             volume_mounts: mounts(Vec::new(), folders),
             image_pull_policy: pull_policy(instrumentation.image_pull_policy.as_deref()),
             security_context: security_context(injection, self.secured_as),
-            ..NewContainer::new(self.server.attach, &prepared.image, self.resources.clone())
+            ..NewContainer::new(self.server.attach, injection.image(), self.resources.clone())
         }
     }
 }

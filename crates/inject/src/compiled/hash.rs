@@ -37,10 +37,10 @@ pub struct Common<'c> {
 
 /// The hash of a language's configuration: FNV-1a of 32 bits. It distinguishes configurations, and is not
 /// used for security.
-pub fn of(common: &Common<'_>, language: &Language, part: &Prepared) -> u32 {
+pub fn of(common: &Common<'_>, language: &Language, part: &Prepared, image: &str) -> u32 {
     // Of an agent that cannot be mounted, it changes nothing.
     let delivery = part.delivery.filter(|_| language.can_be_mounted());
-    let text = document(common, part, delivery).to_string();
+    let text = document(common, part, image, delivery).to_string();
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
@@ -77,7 +77,7 @@ impl Freshness {
 }
 
 /// The canonical JSON of a language's configuration.
-fn document(common: &Common<'_>, part: &Prepared, delivery: Option<Delivery>) -> Value {
+fn document(common: &Common<'_>, part: &Prepared, image: &str, delivery: Option<Delivery>) -> Value {
     let exporter = object([
         ("env", variables(common.exporter.variables())),
         ("objects", common.exporter.objects().collect()),
@@ -91,7 +91,7 @@ fn document(common: &Common<'_>, part: &Prepared, delivery: Option<Delivery>) ->
         common.sampler.map(|(kind, argument)| object([("type", kind.into()), ("argument", argument.into())]));
     let extension = |(image, dir): &(String, String)| json!({"image": image, "dir": dir});
     let language = object([
-        ("image", part.image.as_str().into()),
+        ("image", image.into()),
         ("delivery", delivery.map(Delivery::name).into()),
         ("env", variables(&part.env)),
         ("volume", part.volume.clone()),

@@ -24,6 +24,8 @@ use otel_webhook_api::{
 pub struct Prepared {
     /// Image of the init container or sidecar.
     pub image: String,
+    /// Whether the image is a default one, which that of a namespace replaces.
+    pub has_default_image: bool,
     /// The choice of the image, if users have to know about it.
     pub reported: Reported,
     /// The language's variables.
@@ -75,6 +77,7 @@ pub fn prepare(
     let is_limited = defaults.is_some_and(|defaults| defaults.has_volume);
     Prepared {
         image: choice.as_ref().map(|choice| choice.image.clone()).unwrap_or_default(),
+        has_default_image: choice.as_ref().is_some_and(|choice| !choice.is_chosen()),
         reported: Reported(choice.filter(Choice::is_reported)),
         size_limit: prepared.size_limit.filter(|_| is_limited),
         ..prepared
@@ -95,6 +98,7 @@ pub fn prepare_with(
     let attrs = said.attrs.iter().map(|attr| (attr.name.clone(), attr.value.clone().unwrap_or_default()));
     Prepared {
         image: String::new(),
+        has_default_image: false,
         reported: Reported(None),
         size_limit: size_limit(said.volume_limit_size).filter(|_| claim.is_none()),
         delivery: delivery(language, said.delivery, spec),

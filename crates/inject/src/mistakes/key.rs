@@ -1,7 +1,7 @@
 //! The key of an annotation or a label, and the annotation that was probably meant.
 
 use crate::language::{self, LANGUAGES};
-use otel_webhook_api::{ANNOTATION_PREFIX, validation::nearest};
+use otel_webhook_api::{ANNOTATION_PREFIX, defaults::NAMESPACE_IMAGE_PREFIX, validation::nearest};
 
 /// Domains of other annotations of the OpenTelemetry Operator, and of the webhook's own.
 const WITH_OTHER_KEYS: [&str; 3] = ["sidecar.opentelemetry.io", "resource.opentelemetry.io", "otel-webhook"];
@@ -52,6 +52,11 @@ impl<'a> Key<'a> {
     /// Whether it is one by which the operator keeps the default images of Instrumentations.
     pub fn is_default_image(&self) -> bool {
         self.word.starts_with("default-auto-instrumentation-") && self.word.ends_with("-image")
+    }
+
+    /// The end of an annotation with a default image of a namespace, which is the language.
+    pub fn default_image_of(&self) -> Option<&'a str> {
+        self.whole.strip_prefix(NAMESPACE_IMAGE_PREFIX)
     }
 }
 

@@ -175,3 +175,42 @@ fn a_parsed_pod_has_the_same_mistakes_and_their_number_is_bounded() {
         assert_eq!((parsed.len(), parsed), (count, of(&object, "v1", "Pod")));
     }
 }
+
+#[test]
+fn default_images_are_those_of_namespaces_and_languages() {
+    let named = |kind: &str, key: &str, value: &str| {
+        let metadata = json!({"annotations": {key: value}});
+        let object =
+            json!({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": {"containers": []}});
+        found(&object).pop().map(|(fault, _, text)| (fault.code(), text))
+    };
+    let java = "otel-webhook/default-image-java";
+    assert_eq!(named("Namespace", java, "registry.example.com/java:2"), None);
+    for (kind, key, value, code, text) in [
+        (
+            "Pod",
+            java,
+            "own:1",
+            "annotation-for-namespaces",
+            "the annotation otel-webhook/default-image-java only has an effect on namespaces; set it on the namespace",
+        ),
+        (
+            "Namespace",
+            "otel-webhook/default-image-jva",
+            "own:1",
+            "default-image-invalid",
+            "the annotation otel-webhook/default-image-jva names no language with an image: \"jva\"; use one of java, \
+             nodejs, python, dotnet, go, apache-httpd, nginx",
+        ),
+        (
+            "Namespace",
+            java,
+            "own 1",
+            "default-image-invalid",
+            "the annotation otel-webhook/default-image-java is \"own 1\", which is not an image reference and is \
+             ignored; set a reference such as registry.example.com/agents/java:1.0",
+        ),
+    ] {
+        assert_eq!(named(kind, key, value), Some((code, text.to_owned())));
+    }
+}

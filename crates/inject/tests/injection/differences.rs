@@ -5,6 +5,7 @@ mod agents;
 mod attributes;
 mod checking;
 mod choice;
+mod default_images;
 mod delivery;
 mod environment;
 mod helpers;
@@ -22,7 +23,7 @@ mod workload;
 /// A new one goes in here, with a test whose name begins with its number and a row in both tables.
 const NUMBERS: &[u8] = &[
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
-    29, 30, 31, 32, 33, 34, 35, 36, 37, 38,
+    29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39,
 ];
 
 #[test]
@@ -32,6 +33,7 @@ fn every_difference_has_a_test() {
         include_str!("differences/attributes.rs"),
         include_str!("differences/checking.rs"),
         include_str!("differences/choice.rs"),
+        include_str!("differences/default_images.rs"),
         include_str!("differences/delivery.rs"),
         include_str!("differences/environment.rs"),
         include_str!("differences/helpers.rs"),

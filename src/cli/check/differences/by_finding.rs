@@ -150,6 +150,12 @@ pub fn agent_of_the_instrumentation(seen: &Seen<'_>) -> bool {
     languages.any(Language::names_agents)
 }
 
+/// D39: the operator has no default images of namespaces.
+pub fn image_of_the_namespace(seen: &Seen<'_>) -> bool {
+    let is_note = |note: &Note| matches!(note, Note::ImageOfNamespace { .. });
+    seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
+}
+
 /// D37: the operator reads annotations only.
 pub fn opted_in_or_out_by_label(seen: &Seen<'_>) -> bool {
     let languages = seen.findings().iter().filter_map(|finding| language::named(finding.language));

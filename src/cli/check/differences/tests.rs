@@ -284,6 +284,19 @@ fn an_agent_of_the_instrumentation_is_a_difference() {
 }
 
 #[test]
+fn a_default_image_of_the_namespace_is_a_difference() {
+    let own = pod(&[("container-names", "app"), ("inject-java", "true")]);
+    let metadata = json!({"name": "shop", "annotations": {"otel-webhook/default-image-java": "own:1"}});
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+    let of = |java: &Value| {
+        let inst = instrumentation("a", &json!({"java": java}));
+        told(&own, &[inst, namespace.clone()], InitResources::Exact)
+    };
+    assert_eq!(of(&json!({})), "D39");
+    assert_eq!(of(&json!({"image": "chosen:1"})), "");
+}
+
+#[test]
 fn an_opt_in_by_a_selector_or_a_label_is_a_difference() {
     let list = pod(&[("container-names", "app")]);
     let opting = [instrumentation("a", &json!({"inject": ["java"], "selector": {}}))];

@@ -66,6 +66,11 @@ pub const WARNINGS: &[Row] = &[
          `auto`; it is ignored",
         "correct the value",
     ),
+    (
+        "DefaultImageInvalid",
+        "the annotation `otel-webhook/default-image-…` of the namespace is not an image reference; it is ignored",
+        "correct the value",
+    ),
 ];
 
 /// Those that need no action.
@@ -118,6 +123,12 @@ pub const NOTES: &[Row] = &[
         "set `--default-image` or `--image-registry` to replace it, or remove the image from the Instrumentation",
     ),
     (
+        "ImageOfNamespace",
+        "the namespace has a default image for the language, which is used instead of the Instrumentation's or the \
+         installation's default",
+        "nothing; remove the annotation `otel-webhook/default-image-…` of the namespace to end it",
+    ),
+    (
         "HelpersSkipped",
         "no container is named, and known proxies and helpers before the selected one were skipped",
         "name the container if another one was meant",
@@ -164,4 +175,11 @@ pub const MISTAKES: &[Row] = &[
     ),
     ("annotation-not-a-string", "the value in the manifest is not quoted", "quote it"),
     ("annotation-for-instrumentations", "only Instrumentations have the annotation", "remove it"),
+    ("annotation-for-namespaces", "only namespaces have the annotation", "set it on the namespace"),
+    (
+        "default-image-invalid",
+        "the annotation `otel-webhook/default-image-…` of a namespace names no language, or its value is not an image \
+         reference",
+        "correct the annotation",
+    ),
 ];
