@@ -4,8 +4,13 @@
 use serde_json::{Value, json};
 
 use crate::{deployment, image, inject, unique};
-use otel_webhook_testkit::containers::played::Played;
-use otel_webhook_testkit::containers::podman::Network;
+use otel_webhook_testkit::{
+    containers::{
+        played::{LIMIT, Played},
+        podman::Network,
+    },
+    until::until,
+};
 
 const PATH: &str = "/otel-auto-instrumentation-php";
 
@@ -54,6 +59,23 @@ fn started(name: &str, delivery: &str) -> Played {
 #[test]
 fn php_runs_with_an_agent_of_the_instrumentation_that_is_copied() {
     started(&unique("php"), "initContainer");
+}
+
+/// As when a node starts again, with the volumes of its pods.
+#[test]
+fn an_agent_of_the_instrumentation_is_copied_again_over_its_first_copy() {
+    let name = unique("php-again");
+    let pod = started(&name, "initContainer");
+    let documents = inject(&[app(&name)], &instrumentation("initContainer"));
+    let init = &documents[0]["spec"]["template"]["spec"]["initContainers"][0];
+    pod.run_in_volumes(init);
+    let (ok, said) = pod.shell(&format!("test -L {PATH}/prepend.php"));
+    assert!(ok, "{said}: the agent of the test has no link");
+    pod.restart("app");
+    until("the application runs with the second copy", LIMIT, || {
+        let loaded = format!("agent=loaded by cli from {PATH}\n");
+        (pod.log("app").matches(&loaded).count() == 2).then_some(())
+    });
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub fn named(cluster: &Cluster) {
     let has_agent = |pod: &Created| pod.init_containers() == [NAME];
     let copied = cluster.create_when("the agent is known", NAMESPACE, &pod("copied", "php"), has_agent);
     assert_eq!(copied.warnings, "");
-    let command = json!(["cp", "-r", "/opt/agent/.", PATH]);
+    let command = json!(["cp", "-rf", "/opt/agent/.", PATH]);
     assert_eq!(copied.container(NAME)["command"], command);
     assert_eq!(copied.variable("app", "OTEL_PHP_AUTOLOAD_ENABLED"), "true");
     assert_eq!(copied.variable("app", "PHP_INI_SCAN_DIR"), format!("/own:{PATH}/conf.d"));

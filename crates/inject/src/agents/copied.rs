@@ -91,7 +91,10 @@ impl<'p> AgentImage<'p> {
     /// The agent's image, of which the content of a folder is used.
     pub fn folder(agent: &CopiedAgent<'p>, injection: &Injection<'_, 'p>, folder: &'p str) -> Vec<Self> {
         let content = ["/", folder, "/."].concat();
-        let command = vec!["cp".into(), "-r".into(), content.into(), agent.mount_path.into()];
+        // When a node starts again, the init container may find the links that it copied before, over which only
+        // `-f` copies. The command of the languages is the operator's.
+        let options = if injection.prepared().generic.is_some() { "-rf" } else { "-r" };
+        let command = vec!["cp".into(), options.into(), content.into(), agent.mount_path.into()];
         vec![Self { name: agent.name.into(), image: injection.image(), command, sub_path: Some(folder) }]
     }
 

@@ -95,6 +95,22 @@ impl Played {
         assert!(output.status.success(), "{}", both(&output));
     }
 
+    /// Runs the command of a container of the pod to its end, in a new container with the pod's volumes.
+    pub fn run_in_volumes(&self, container: &Value) {
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let items = |field: &str| container[field].as_array().into_iter().flatten();
+        let mount =
+            |mount: &Value| format!("--volume={}:{}", text(&mount["name"]), text(&mount["mountPath"]));
+        let run = ["run", "--rm", "--network", self.network.name()].map(str::to_owned).into_iter();
+        let arguments: Vec<_> = run
+            .chain(items("volumeMounts").map(mount))
+            .chain([text(&container["image"])])
+            .chain(items("command").map(text))
+            .collect();
+        let output = self.network.podman(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(output.status.success(), "{}", both(&output));
+    }
+
     /// What a pod finds in a volume is its own, not what was left by another one of its name.
     fn remove_empty_dirs(&self) {
         for volume in &self.empty_dirs {

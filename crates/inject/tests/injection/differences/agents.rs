@@ -54,7 +54,7 @@ fn d38_an_agent_of_the_instrumentation_is_copied_and_mounted() {
     let injected = injected(json!({}));
     let added = injected.container(NAME).expect("the init container");
     assert_eq!(added["image"], "own/php:1");
-    assert_eq!(added["command"], json!(["cp", "-r", "/opt/agent/.", PATH]));
+    assert_eq!(added["command"], json!(["cp", "-rf", "/opt/agent/.", PATH]));
     assert_eq!(added["volumeMounts"], json!([{"name": NAME, "mountPath": PATH}]));
     assert_eq!(added["resources"]["requests"], json!({"cpu": "50m", "memory": "64Mi"}));
     let volume = json!({"name": NAME, "emptyDir": {"sizeLimit": "200Mi"}});
