@@ -89,7 +89,8 @@ impl Played {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// Ends a container and starts it again, without the init containers, as a kubelet does.
+    /// Ends a container and starts it again, without the init containers, as a kubelet does. Another container of the pod
+    /// has to run meanwhile: podman ends a pod with its last one.
     pub fn restart(&self, container: &str) {
         let output = self.network.podman(&["restart", "--time", "1", &self.name(container)]);
         assert!(output.status.success(), "{}", both(&output));
