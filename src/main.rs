@@ -1,9 +1,8 @@
 //! The program. Its code is in the library.
 
-use mimalloc::MiMalloc;
-
+#[cfg(unix)]
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
     otel_webhook::cli::run()

@@ -24,6 +24,7 @@ mod refusal;
 mod review;
 mod router;
 mod shutdown;
+mod signals;
 mod status_page;
 mod turn;
 
@@ -35,5 +36,6 @@ pub use files::raise_file_limit;
 pub use health::{Condition, Health};
 pub use listen::{ListenError, Listening};
 pub use router::{webhook_router, webhook_router_within};
-pub use shutdown::{Phases, Shutdown, TerminationSignals};
+pub use shutdown::{Phases, Shutdown};
+pub use signals::TerminationSignals;
 pub use status_page::{ReadReport, page_router};

@@ -1,9 +1,8 @@
 //! `certs`: creates a CA and a serving certificate as files.
 
 use std::{
-    fs::{self, File},
+    fs::{self, OpenOptions},
     io::{self, Write},
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -128,7 +127,7 @@ fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     beside.push(format!(".{}", std::process::id()));
     let beside = PathBuf::from(beside);
     let written = (|| {
-        let mut file = File::options().write(true).create_new(true).mode(mode).open(&beside)?;
+        let mut file = options(mode).open(&beside)?;
         file.write_all(text.as_bytes())?;
         fs::rename(&beside, path)
     })();
@@ -136,6 +135,17 @@ fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
         drop(fs::remove_file(&beside));
     }
     written
+}
+
+/// Options to create a file with this mode. On Windows it inherits the permissions of its folder.
+fn options(mode: u32) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    options
 }
 
 fn failed(path: &Path, error: &io::Error) -> Failure {

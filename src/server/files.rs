@@ -1,11 +1,12 @@
 //! The limit of open files.
 
-use rustix::process::{Resource, getrlimit, setrlimit};
-use tracing::debug;
-
 /// Raises the limit of open files to what the system permits. Many systems begin with 1,024, which is fewer than the
 /// connections that both ports may have: accepting would fail before a port reaches its own limit.
+#[cfg(unix)]
 pub fn raise_file_limit() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    use tracing::debug;
+
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
@@ -13,8 +14,14 @@ pub fn raise_file_limit() {
     }
 }
 
+/// Windows has no such limit.
+#[cfg(not(unix))]
+pub fn raise_file_limit() {}
+
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Resource, getrlimit};
+
     use super::*;
 
     #[test]

@@ -1,14 +1,12 @@
 //! Graceful shutdown.
 
-use std::io;
 use std::time::Duration;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time;
 use tracing::info;
 
-use super::health::Health;
+use super::{health::Health, signals::TerminationSignals};
 
 /// Notifies listeners and background tasks of the shutdown.
 ///
@@ -87,40 +85,6 @@ impl Phases {
     pub async fn stopping(&mut self) {
         // An error means that the `Shutdown` was dropped, with the rest of the program.
         drop(self.stopping.wait_for(|stop| *stop).await);
-    }
-}
-
-/// Handlers of SIGTERM, SIGINT and SIGHUP.
-///
-/// SIGHUP is among them because its default would end the process at once, with the reviews in flight.
-#[derive(Debug)]
-pub struct TerminationSignals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl TerminationSignals {
-    /// Installs the handlers. Has to be called early: the kernel ignores signals to process 1 of a container that have
-    /// no handler.
-    ///
-    /// # Errors
-    /// If a handler cannot be installed.
-    pub fn catch() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for the next signal, and returns its name.
-    pub async fn recv(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.hangup.recv() => "SIGHUP",
-        }
     }
 }
 
