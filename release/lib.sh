@@ -11,8 +11,9 @@ fail() {
 # Names of processors as images and archives have them, by target.
 platform() {
     case $1 in
-    x86_64-*) echo linux/amd64 ;;
-    aarch64-*) echo linux/arm64 ;;
+    x86_64-*-linux-*) echo linux/amd64 ;;
+    aarch64-*-linux-*) echo linux/arm64 ;;
+    x86_64-*-windows-*) echo windows/amd64 ;;
     *) fail "no platform is known for $1" ;;
     esac
 }
