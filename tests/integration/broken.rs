@@ -45,7 +45,7 @@ fn try_pod(seed: u64, generated: &Generated) -> Result<Vec<&'static str>, String
     if !faults.is_empty() {
         return Err(faults.join("; "));
     }
-    invariants::unrelated(&generated.pod, &after)?;
+    invariants::unrelated(&generated.pod, &after, &generated.instrumentation)?;
     Ok(outcome.findings.iter().map(|finding| finding.reason.code()).collect())
 }
 

@@ -61,12 +61,14 @@ fn pod(data: &[u8]) {
         return;
     }
     ask_for_something(&mut before);
-    let around = Surroundings::new([instrumentation("inst", usual_spec())]);
+    let instrumentation = instrumentation("inst", usual_spec());
+    let around = Surroundings::new([instrumentation.clone()]);
     let Some(after) = injected(&around, &before) else { return };
     let faults: Vec<_> =
         sanity::faults(&before, &after).into_iter().chain(validity::faults(&before, &after)).collect();
     assert!(faults.is_empty(), "{faults:?}\n{before}\n{after}");
-    invariants::unrelated(&before, &after).unwrap_or_else(|problem| panic!("{problem}\n{before}\n{after}"));
+    invariants::unrelated(&before, &after, &instrumentation)
+        .unwrap_or_else(|problem| panic!("{problem}\n{before}\n{after}"));
 }
 
 /// The specification of an Instrumentation: defaulted, validated, used.

@@ -1,5 +1,6 @@
 //! Pods, Instrumentations and namespaces made from a number: the same number, the same object.
 
+mod agents;
 pub mod bounded_pods;
 pub mod choices;
 pub mod mistakes;

@@ -43,7 +43,7 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
     if !faults.is_empty() {
         return Err(faults.join("; "));
     }
-    invariants::unrelated(&generated.pod, &after)?;
+    invariants::unrelated(&generated.pod, &after, &generated.instrumentation)?;
     let has_sidecar =
         outcome.findings.iter().any(|finding| finding.language == "go" && finding.reason.is_injected());
     // The Go sidecar runs beside the others.
@@ -119,7 +119,9 @@ fn they_hold_for_generated_pods() {
     }
     println!("{codes:#?}");
     // A generator that makes nothing of interest proves nothing.
-    for code in ["Injected", "OptionalReference", "NameTaken", "WindowsPod", "ContainerListMissing"] {
+    for code in
+        ["Injected", "OptionalReference", "NameTaken", "WindowsPod", "ContainerListMissing", "AgentNotFound"]
+    {
         assert!(
             codes.get(code).is_some_and(|count| *count > 10),
             "too few pods came out as {code}: {codes:?}"

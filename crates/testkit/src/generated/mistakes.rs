@@ -4,7 +4,7 @@
 use otel_webhook_api::defaults::{LANGUAGES, LanguageDefaults};
 use serde_json::{Value, json};
 
-use super::choices::Choices;
+use super::{agents, choices::Choices};
 
 /// Lists of variables.
 const VARIABLES: [&str; 26] = [
@@ -114,6 +114,9 @@ pub fn break_some(choices: &mut Choices, instrumentation: &mut Value) -> Vec<Str
 }
 
 fn break_one(choices: &mut Choices, spec: &mut Value) -> String {
+    if choices.chance(10) {
+        return agents::break_one(choices, spec);
+    }
     if choices.chance(40) {
         let (field, values): (_, &[&str]) = match choices.below(4) {
             0 => ("env", &VARIABLES),

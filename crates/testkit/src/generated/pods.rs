@@ -4,7 +4,7 @@
 use otel_webhook_inject::language::LANGUAGES;
 use serde_json::{Map, Value, json};
 
-use super::choices::Choices;
+use super::{agents, choices::Choices};
 
 /// The namespace of every generated pod.
 pub const NAMESPACE: &str = "generated";
@@ -67,8 +67,10 @@ pub fn generate(seed: u64) -> Generated {
     if choices.chance(50) {
         metadata["ownerReferences"] = json!([owner(&mut choices)]);
     }
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
-    Generated { pod, instrumentation: instrumentation(&mut choices) }
+    let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
+    let mut instrumentation = instrumentation(&mut choices);
+    agents::add(&mut choices, &mut pod, &mut instrumentation);
+    Generated { pod, instrumentation }
 }
 
 fn container_names(choices: &mut Choices) -> (Vec<&'static str>, Vec<&'static str>) {

@@ -6,11 +6,11 @@ use serde_json::Value;
 /// The lists of containers of a pod.
 const LISTS: [&str; 2] = ["initContainers", "containers"];
 
-/// Checks that what injection has no business with is as it was.
+/// Checks that what injection has no business with is as it was, where this Instrumentation was used.
 ///
 /// # Errors
 /// A sentence that names what changed.
-pub fn unrelated(before: &Value, after: &Value) -> Result<(), String> {
+pub fn unrelated(before: &Value, after: &Value, instrumentation: &Value) -> Result<(), String> {
     same_but_for(before, after, &["metadata", "spec"], "the pod")?;
     same_but_for(&before["metadata"], &after["metadata"], &["annotations", "labels"], "metadata")?;
     for map in ["annotations", "labels"] {
@@ -32,21 +32,24 @@ pub fn unrelated(before: &Value, after: &Value) -> Result<(), String> {
         for own in items(&before["spec"][list]) {
             let now =
                 items(&after["spec"][list]).find(|one| one["name"] == own["name"]).unwrap_or(&Value::Null);
-            same_container(own, now).map_err(|problem| format!("{}: {problem}", text(&own["name"])))?;
+            same_container(own, now, instrumentation)
+                .map_err(|problem| format!("{}: {problem}", text(&own["name"])))?;
         }
     }
     Ok(())
 }
 
 /// Whether injection extends or renames a variable, and so may change it.
-fn is_extended(variable: &str) -> bool {
+fn is_extended(variable: &str, instrumentation: &Value) -> bool {
+    let of_agents = items(&instrumentation["spec"]["agents"]).flat_map(|agent| items(&agent["env"]));
     variable == "OTEL_RESOURCE_ATTRIBUTES"
         || LANGUAGES.iter().any(|language| language.extended.contains(&variable))
+        || of_agents.filter(|of| !of["separator"].is_null()).any(|of| of["name"] == variable)
 }
 
-fn same_container(before: &Value, after: &Value) -> Result<(), String> {
+fn same_container(before: &Value, after: &Value, instrumentation: &Value) -> Result<(), String> {
     same_but_for(before, after, &["env", "volumeMounts"], "it")?;
-    let stable = |variable: &&Value| !is_extended(text(&variable["name"]));
+    let stable = |variable: &&Value| !is_extended(text(&variable["name"]), instrumentation);
     subsequence(items(&before["env"]).filter(stable), items(&after["env"]), "env")?;
     // Apache HTTPD and nginx take the mount away that would hide their configuration.
     let lost = items(&before["volumeMounts"])

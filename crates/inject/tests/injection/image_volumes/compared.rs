@@ -96,7 +96,7 @@ fn try_pod(seed: u64) -> Result<usize, String> {
     if !faults.is_empty() {
         return Err(faults.join("; "));
     }
-    invariants::unrelated(&generated.pod, &mounted.pod)?;
+    invariants::unrelated(&generated.pod, &mounted.pod, &generated.instrumentation)?;
     for delivery in [Delivery::ImageVolume, Delivery::InitContainer] {
         let again = inject(delivery, &mounted.pod);
         if !again.is_unchanged() {
