@@ -130,7 +130,7 @@ fuzz:
 lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test compare --test e2e --test faults --test fips --test install --test page --test pictures --test run --test telemetry --bench create --bench fleet --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test compare --test e2e --test faults --test fips --test install --test page --test run --test telemetry --bench create --bench fleet --bench load --bench scale -- -D warnings
 
 # A million steps of the simulation of restarts, with crashes, overlapping leaders and late views: about three minutes.
 simulation:
@@ -144,13 +144,9 @@ generate:
 docs:
 	release/docs dist/docs
 
-# All pictures in docs/images: drawings by Python, recordings of the terminal, the dashboard with real metrics and
-# Prometheus' own engine, and the status page. Needs what `make e2e` and `make page` need; five minutes.
+# All pictures in docs/images: drawings by Python, and the status page. Needs what `make page` needs.
 docs-pictures:
 	docs/images/make
-	OTEL_WEBHOOK_PICTURES=1 cargo test --test integration docs::recordings
-	control_plane=$$(tests/control-plane/build $(E2E_TOOLS) panels) && \
-	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test pictures
 	$(MAKE) page-pictures
 
 # Everything that a release of VERSION consists of, in OUT, from the commit that is checked out: needs Go, jq and

@@ -167,7 +167,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     let client = Client::try_from(config.clone()).map_err(|error| unreachable(&error))?;
     config.default_retry = false;
     let evictions = Client::try_from(config).map_err(|error| unreachable(&error))?;
-    let metrics = Arc::new(Metrics::new().with_log(logging));
+    let metrics = Arc::new(Metrics::new().with_log(logging.dropped.clone()));
     let (health, shutdown) = (Arc::new(Health::new()), Shutdown::new());
     let listed = health.condition("store", "Instrumentations and namespaces are not listed yet");
     let admin = Listening::bind("admin", flags.admin_listen).map_err(Failure::failed)?;

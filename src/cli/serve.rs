@@ -157,7 +157,7 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
     let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
     let running = Running {
         health: Arc::new(Health::new()),
-        metrics: Arc::new(Metrics::new().with_log(logging)),
+        metrics: Arc::new(Metrics::new().with_log(logging.dropped.clone())),
         shutdown: Shutdown::new(),
     };
     let (mut background, mut ports) = (Parts::default(), Parts::default());

@@ -264,7 +264,7 @@ mod tests {
         let dropped = logging.dropped.dropped_lines();
         assert!((8..10).contains(&dropped), "{dropped}");
         let line = format!("otel_webhook_log_lines_dropped_total {dropped}");
-        let text = Metrics::new().with_log(&logging).encode();
+        let text = Metrics::new().with_log(logging.dropped.clone()).encode();
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
         drop(reader);
     }

@@ -11,10 +11,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use tracing_appender::non_blocking::ErrorCounter;
 
 use super::connections::ConnectionMetrics;
 use super::fleet::FleetMetrics;
-use super::log::Logging;
 use super::managed::ManagedMetrics;
 use super::process::{DroppedLines, ProcessCollector};
 use super::restarts::RestartMetrics;
@@ -217,10 +217,10 @@ impl Metrics {
         self.registry.register_collector(Box::new(ProcessCollector));
     }
 
-    /// Adds the number of dropped log lines.
+    /// Adds the number of log lines that were dropped.
     #[must_use]
-    pub fn with_log(mut self, logging: &Logging) -> Self {
-        self.registry.register_collector(Box::new(DroppedLines(logging.dropped.clone())));
+    pub fn with_log(mut self, dropped: ErrorCounter) -> Self {
+        self.registry.register_collector(Box::new(DroppedLines(dropped)));
         self
     }
 

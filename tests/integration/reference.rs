@@ -9,7 +9,6 @@ mod chart_values;
 pub mod command_line;
 mod exit_codes;
 mod instrumentation;
-pub mod log;
 pub mod metrics;
 mod rbac;
 pub mod reasons;
@@ -22,14 +21,13 @@ use std::{env, fmt::Display, fs, path::PathBuf};
 type Page = (&'static str, fn() -> String);
 
 /// All of them.
-pub const PAGES: [Page; 10] = [
+pub const PAGES: [Page; 9] = [
     ("command-line.md", command_line::page),
     ("instrumentation.md", instrumentation::page),
     ("annotations.md", annotations::page),
     ("chart-values.md", chart_values::page),
     ("reasons.md", reasons::page),
     ("metrics.md", metrics::page),
-    ("log.md", log::page),
     ("stamp.md", stamp::page),
     ("rbac.md", rbac::page),
     ("exit-codes.md", exit_codes::page),

@@ -13,7 +13,6 @@
 //! | [`load`] | reviews, senders and figures of the benches |
 //! | [`fuzzed`] | what has to hold for any input |
 //! | [`imports`] | which source files of a crate import which |
-//! | [`terminal`] | recordings of a terminal as SVG |
 //!
 //! It does not depend on the program, so that the tests of a crate are built without it:
 //! where a process is started, the caller passes the path of the program. `cluster`, `containers`, `load`
@@ -37,5 +36,4 @@ pub mod objects;
 pub mod runner;
 pub mod surroundings;
 pub mod table;
-pub mod terminal;
 pub mod until;

@@ -17,8 +17,6 @@ pub fn root() -> &'static Path {
 pub struct Page {
     /// Path in the repository.
     pub path: String,
-    /// Its whole text.
-    pub text: String,
     /// Anchors of its headings.
     pub anchors: Vec<String>,
     /// Targets of its links and images.
@@ -69,7 +67,7 @@ impl Page {
             reader.take(event, range.start);
         }
         let Reader { anchors, links, blocks, names, .. } = reader;
-        Self { path, text, anchors, links, blocks, names }
+        Self { path, anchors, links, blocks, names }
     }
 }
 
