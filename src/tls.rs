@@ -4,14 +4,13 @@
 //! files ───────┐
 //! managed ─────┼─> ServingCertificate ──replace──> CurrentCertificate <──resolve── each handshake
 //! self_signed ─┘
-//! client_ca_file ──> ClientCa ──replace──> CurrentClients <──verify── each handshake, with --client-ca
+//! files ──> ClientCa ──replace──> CurrentClients <──verify── each handshake, with --client-ca
 //! ```
 //! The crate `managed-certs` issues the certificates of the last two, and makes the decisions of the second.
 //!
 //! A certificate is checked when it is parsed, so that [`CurrentCertificate`] only ever holds certificates that can
 //! be served. Existing connections keep their certificate.
 
-mod client_ca_file;
 mod clients;
 mod current;
 mod files;
@@ -20,10 +19,9 @@ mod names;
 mod self_signed;
 pub mod trust;
 
-pub use client_ca_file::{ClientCaFile, ClientCaFileError};
 pub use clients::{ClientCa, ClientCaError, CurrentClients};
 pub use current::CurrentCertificate;
-pub use files::{CertificateFiles, FilesError};
+pub use files::{Files, FilesError, INTERVAL};
 pub use names::{DEFAULT_NAMES, service_names};
 pub use self_signed::SelfSigned;
 

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::failure::Failure;
 use crate::{
     telemetry::Metrics,
-    tls::{CertificateFiles, ClientCaFile, CurrentClients},
+    tls::{CurrentClients, Files, INTERVAL},
 };
 
 /// Flags of the clients that may connect.
@@ -47,10 +47,15 @@ impl ClientCaFlags {
         stopping: watch::Receiver<bool>,
     ) -> Result<Option<Clients>, Failure> {
         let Some(path) = &self.client_ca else { return Ok(None) };
-        let mut file = ClientCaFile::new(path);
+        let mut file = Files::client_ca(path);
         let ca = file.load().await.map_err(|error| Failure::failed(format!("--client-ca {error}")))?;
         let current = Arc::new(CurrentClients::new(ca, self.client_name.clone()));
-        let upkeep = file.follow(Arc::clone(&current), metrics, CertificateFiles::INTERVAL, stopping);
+        let (clients, path) = (Arc::clone(&current), path.clone());
+        let replace = move |ca| {
+            tracing::info!(file = %path.display(), "verifying clients by a new CA");
+            clients.replace(ca);
+        };
+        let upkeep = file.follow(replace, metrics, INTERVAL, stopping);
         Ok(Some(Clients { current, upkeep: upkeep.boxed() }))
     }
 }

@@ -15,11 +15,11 @@ use super::{
 use crate::{
     telemetry::Metrics,
     tls::{
-        CertificateFiles, CurrentCertificate, DEFAULT_NAMES, SelfSigned,
+        CurrentCertificate, DEFAULT_NAMES, Files, INTERVAL, SelfSigned,
         managed::{Managed, Place},
     },
 };
-use otel_webhook_managed_certs::plan::Policy;
+use otel_webhook_managed_certs::{certificate::ServingCertificate, plan::Policy};
 
 /// Flags of the source of the certificate, one of three.
 #[derive(Debug, Args)]
@@ -155,10 +155,16 @@ impl CertificateFlags {
         }
         on_ready();
         if let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) {
-            let mut files = CertificateFiles::new(certificate, key);
+            let mut files = Files::certificate(certificate, key);
             let first = files.load().await.map_err(Failure::failed)?;
             let current = Arc::new(CurrentCertificate::new(first, Arc::clone(&metrics)));
-            let upkeep = files.follow(Arc::clone(&current), metrics, CertificateFiles::INTERVAL, stopping);
+            let (serving, file) = (Arc::clone(&current), certificate.clone());
+            let replace = move |certificate: ServingCertificate| {
+                let not_after = certificate.not_after();
+                tracing::info!(file = %file.display(), not_after, "serving a new certificate");
+                serving.replace(certificate);
+            };
+            let upkeep = files.follow(replace, metrics, INTERVAL, stopping);
             return Ok(Certificate { current, upkeep: upkeep.boxed() });
         }
         tracing::warn!("serving a temporary self-signed certificate, which no API server trusts");

@@ -1,22 +1,22 @@
-//! Certificate and key from files, reloaded when they change.
+//! Certificates, keys and CAs from files, reloaded when they change.
 //!
 //! Files are compared by content every second and not watched: a Secret volume is updated by replacing a symlink of a
 //! parent directory, and a watch would stay on the old file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 use tokio::sync::watch;
-use tokio::time::{self, Interval, MissedTickBehavior};
+use tokio::time::{self, MissedTickBehavior};
 use tracing::{info, warn};
 
-use super::current::CurrentCertificate;
+use super::clients::{ClientCa, ClientCaError};
 use crate::telemetry::Metrics;
 use otel_webhook_managed_certs::certificate::{CertificateError, NamedPem, ServingCertificate};
 
-/// Why the files cannot be used.
+/// Why files cannot be used.
 #[derive(Debug, Error)]
 pub enum FilesError {
     /// One of them cannot be read.
@@ -30,60 +30,88 @@ pub enum FilesError {
     /// They do not contain a certificate and its key.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
+    /// The file contains no CA.
+    #[error(transparent)]
+    ClientCa(#[from] ClientCaError),
 }
 
-/// A certificate file and a key file, and their last valid content.
-pub struct CertificateFiles {
-    certificate: PathBuf,
-    key: PathBuf,
-    taken: Option<Content>,
+/// Files that together contain a `T`, and their last valid content.
+pub struct Files<T> {
+    paths: Vec<PathBuf>,
+    /// What the log calls them.
+    what: &'static str,
+    parse: fn(&[NamedPem<'_>]) -> Result<T, FilesError>,
+    taken: Option<Vec<Vec<u8>>>,
     /// The message of the current failure: each is logged once.
     failure: Option<String>,
 }
 
-#[derive(PartialEq, Eq)]
-struct Content {
-    certificate: Vec<u8>,
-    key: Vec<u8>,
+/// The default interval of reading files.
+pub const INTERVAL: Duration = Duration::from_secs(1);
+
+impl Files<ServingCertificate> {
+    /// Returns the files of a serving certificate with its chain and of its key, without reading them.
+    pub fn certificate(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self::new(vec![certificate.into(), key.into()], "certificate files", |files| {
+            let [certificate, key] = files else { unreachable!("two paths are read as two files") };
+            Ok(ServingCertificate::from_pem(*certificate, *key)?)
+        })
+    }
 }
 
-impl CertificateFiles {
-    /// The default interval of reading the files.
-    pub const INTERVAL: Duration = Duration::from_secs(1);
+impl Files<ClientCa> {
+    /// Returns the file of the CA bundle that verifies clients, without reading it.
+    pub fn client_ca(path: impl Into<PathBuf>) -> Self {
+        Self::new(vec![path.into()], "client CA file", |files| {
+            let [bundle] = files else { unreachable!("one path is read as one file") };
+            Ok(ClientCa::from_pem(bundle.name, bundle.pem)?)
+        })
+    }
+}
 
-    /// Returns the files at these paths, without reading them.
-    pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
-        Self { certificate: certificate.into(), key: key.into(), taken: None, failure: None }
+impl<T> Files<T> {
+    fn new(
+        paths: Vec<PathBuf>,
+        what: &'static str,
+        parse: fn(&[NamedPem<'_>]) -> Result<T, FilesError>,
+    ) -> Self {
+        Self { paths, what, parse, taken: None, failure: None }
     }
 
     /// Reads the files.
     ///
     /// # Errors
     /// If a file cannot be read or used; the message names it.
-    pub async fn load(&mut self) -> Result<ServingCertificate, FilesError> {
+    pub async fn load(&mut self) -> Result<T, FilesError> {
         let content = self.read().await?;
         self.take(content)
     }
 
-    /// Reads the files every `interval`, and replaces `current` if they contain another valid pair. Ignores an invalid
-    /// pair. Ends when `shutdown` becomes true.
+    /// Reads the files every `interval`, and calls `replace` if they contain another valid `T`. Ignores an invalid
+    /// one. Ends when `shutdown` becomes true.
     pub async fn follow(
         mut self,
-        current: Arc<CurrentCertificate>,
+        replace: impl Fn(T),
         metrics: Arc<Metrics>,
         interval: Duration,
-        shutdown: watch::Receiver<bool>,
+        mut shutdown: watch::Receiver<bool>,
     ) {
-        let mut ticks = Ticks::new(interval, shutdown);
-        while ticks.next().await {
+        let mut ticks = time::interval(interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                // An error means that the sender was dropped, with the rest of the program.
+                _ = shutdown.wait_for(|stop| *stop) => return,
+                _ = ticks.tick() => {}
+            }
             match self.load_if_changed().await {
-                Ok(changed) => self.succeeded(&current, changed),
+                Ok(changed) => self.succeeded(&replace, changed),
                 Err(error) => self.failed(&metrics, &error),
             }
         }
     }
 
-    async fn load_if_changed(&mut self) -> Result<Option<ServingCertificate>, FilesError> {
+    async fn load_if_changed(&mut self) -> Result<Option<T>, FilesError> {
         let content = self.read().await?;
         if self.taken.as_ref() == Some(&content) {
             return Ok(None);
@@ -91,27 +119,31 @@ impl CertificateFiles {
         self.take(content).map(Some)
     }
 
-    async fn read(&self) -> Result<Content, FilesError> {
-        Ok(Content { certificate: read_file(&self.certificate).await?, key: read_file(&self.key).await? })
+    async fn read(&self) -> Result<Vec<Vec<u8>>, FilesError> {
+        let mut content = Vec::new();
+        for path in &self.paths {
+            let name = || path.to_string_lossy().into_owned();
+            let read = tokio::fs::read(path).await;
+            content.push(read.map_err(|source| FilesError::Read { name: name(), source })?);
+        }
+        Ok(content)
     }
 
-    /// Only remembers a valid pair: an invalid one is read, and counted, again.
-    fn take(&mut self, content: Content) -> Result<ServingCertificate, FilesError> {
-        let certificate = ServingCertificate::from_pem(
-            NamedPem { name: &self.certificate.to_string_lossy(), pem: &content.certificate },
-            NamedPem { name: &self.key.to_string_lossy(), pem: &content.key },
-        )?;
+    /// Only remembers valid content: invalid content is read, and counted, again.
+    fn take(&mut self, content: Vec<Vec<u8>>) -> Result<T, FilesError> {
+        let names: Vec<_> = self.paths.iter().map(|path| path.to_string_lossy()).collect();
+        let files = names.iter().zip(&content).map(|(name, pem)| NamedPem { name, pem });
+        let value = (self.parse)(&files.collect::<Vec<_>>())?;
         self.taken = Some(content);
-        Ok(certificate)
+        Ok(value)
     }
 
-    fn succeeded(&mut self, current: &CurrentCertificate, changed: Option<ServingCertificate>) {
+    fn succeeded(&mut self, replace: impl Fn(T), changed: Option<T>) {
         let recovered = self.failure.take().is_some();
-        if let Some(certificate) = changed {
-            info!(file = %self.certificate.display(), not_after = certificate.not_after(), "serving a new certificate");
-            current.replace(certificate);
+        if let Some(value) = changed {
+            replace(value);
         } else if recovered {
-            info!(file = %self.certificate.display(), "the certificate files are valid again and unchanged");
+            info!(file = %self.paths[0].display(), "the {} can be used again, and did not change", self.what);
         }
     }
 
@@ -119,47 +151,15 @@ impl CertificateFiles {
         metrics.count_certificate_reload_failure();
         let text = error.to_string();
         if self.failure.as_ref() != Some(&text) {
-            warn!(
-                error = text,
-                "cannot reload the certificate files; still serving the previous certificate"
-            );
+            warn!(error = text, "cannot reload the {}; the previous content stays in use", self.what);
             self.failure = Some(text);
         }
     }
 }
 
-/// When to read files again, until the program ends.
-pub(super) struct Ticks {
-    ticks: Interval,
-    shutdown: watch::Receiver<bool>,
-}
-
-impl Ticks {
-    pub(super) fn new(interval: Duration, shutdown: watch::Receiver<bool>) -> Self {
-        let mut ticks = time::interval(interval);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { ticks, shutdown }
-    }
-
-    /// Waits for the next time; false at the end of the program.
-    pub(super) async fn next(&mut self) -> bool {
-        tokio::select! {
-            // An error means that the sender was dropped, with the rest of the program.
-            _ = self.shutdown.wait_for(|stop| *stop) => false,
-            _ = self.ticks.tick() => true,
-        }
-    }
-}
-
-async fn read_file(path: &Path) -> Result<Vec<u8>, FilesError> {
-    tokio::fs::read(path)
-        .await
-        .map_err(|source| FilesError::Read { name: path.to_string_lossy().into_owned(), source })
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, path::Path};
 
     use super::*;
     use crate::tls::SelfSigned;
@@ -173,8 +173,8 @@ mod tests {
         SelfSigned::generate(&["localhost"]).expect("a pair")
     }
 
-    fn files(folder: &Path) -> CertificateFiles {
-        CertificateFiles::new(folder.join("tls.crt"), folder.join("tls.key"))
+    fn files(folder: &Path) -> Files<ServingCertificate> {
+        Files::certificate(folder.join("tls.crt"), folder.join("tls.key"))
     }
 
     #[tokio::test]
@@ -232,16 +232,9 @@ mod tests {
 
     #[tokio::test]
     async fn following_ends_with_the_program() {
-        let metrics = Arc::new(Metrics::new());
-        let current =
-            Arc::new(CurrentCertificate::new(pair().serving().expect("good"), Arc::clone(&metrics)));
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(files(Path::new("/nowhere")).follow(
-            current,
-            metrics,
-            CertificateFiles::INTERVAL,
-            stopped,
-        ));
+        let files = files(Path::new("/nowhere"));
+        let task = tokio::spawn(files.follow(drop, Arc::new(Metrics::new()), INTERVAL, stopped));
         stop.send(true).expect("someone listens");
         task.await.expect("an end without panic");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use otel_webhook::tls::{CertificateFiles, DEFAULT_NAMES, SelfSigned};
+use otel_webhook::tls::{DEFAULT_NAMES, Files, SelfSigned};
 
 use super::harness::{Server, soon, trusting, until};
 use otel_webhook_testkit::cluster::secret_volume::SecretVolume;
@@ -20,10 +20,11 @@ fn pair() -> SelfSigned {
 /// A server that follows the files of `volume`, which hold what it serves.
 async fn following(volume: &SecretVolume) -> Server {
     let server = Server::of(Router::new().route("/", get(async || "fine")));
-    let mut files = CertificateFiles::new(volume.certificate(), volume.key());
+    let mut files = Files::certificate(volume.certificate(), volume.key());
     server.certificate.replace(files.load().await.expect("a good pair"));
     let (current, metrics) = (Arc::clone(&server.certificate), Arc::clone(&server.metrics));
-    tokio::spawn(files.follow(current, metrics, OFTEN, server.shutdown.stopping()));
+    let replace = move |certificate| current.replace(certificate);
+    tokio::spawn(files.follow(replace, metrics, OFTEN, server.shutdown.stopping()));
     server
 }
 
