@@ -8,7 +8,7 @@ use super::{
 /// A question, the links to follow from the front page, and words of the answer.
 type Question = (&'static str, &'static [&'static str], &'static str);
 
-const QUESTIONS: [Question; 12] = [
+const QUESTIONS: [Question; 13] = [
     ("How do I get a first trace?", &["docs/guides/first-service.md"], "## 6. See that telemetry arrives"),
     ("How do I install it?", &["docs/install.md"], "helm"),
     ("How do I opt a pod in?", &["docs/annotations.md#annotations"], "instrumentation.opentelemetry.io/"),
@@ -31,6 +31,7 @@ const QUESTIONS: [Question; 12] = [
     ),
     ("Which permissions does it have?", &["docs/reference/rbac.md"], "mutatingwebhookconfigurations"),
     ("How is the certificate issued and renewed?", &["docs/concepts/certificates.md"], "who rotates"),
+    ("An agent harms pods. How do I stop injection now?", &["docs/pause.md"], "otel-webhook/paused=true"),
     ("An alert fires. What do I do?", &["docs/runbook.md#alerts"], "### OtelWebhookFailingOpen"),
     (
         "How do I keep one tenant out of the Instrumentations of another?",
