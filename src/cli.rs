@@ -24,6 +24,7 @@ mod objects;
 mod output;
 mod pace;
 mod parts;
+mod pause;
 mod rbac;
 mod serve;
 mod status;
@@ -81,6 +82,12 @@ enum Command {
     /// Show which running pods of a cluster are injected, stale or missed, why, and how to bring them up to date
     #[command(after_help = status::EXAMPLES)]
     Status(Box<status::StatusArgs>),
+    /// Pause injection into new pods: of a namespace, of an Instrumentation, or all
+    #[command(after_help = pause::PAUSE_EXAMPLES)]
+    Pause(pause::PauseArgs),
+    /// Resume injection into new pods
+    #[command(after_help = pause::RESUME_EXAMPLES)]
+    Resume(pause::PauseArgs),
     /// Print the CustomResourceDefinition (CRD) of Instrumentation
     Crd {
         /// Output format
@@ -131,6 +138,8 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Rbac(args) => rbac::run(args),
         Command::Check(args) => check::run(args),
         Command::Status(args) => status::run(args),
+        Command::Pause(args) => pause::run(args, pause::Action::Pause),
+        Command::Resume(args) => pause::run(args, pause::Action::Resume),
         Command::Version(args) => version::run(args),
         Command::ManPages(args) => man::run(args, Cli::command()),
         Command::Crd { output } => {

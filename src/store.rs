@@ -93,6 +93,13 @@ impl Writer {
         Self { with_labels, ..self }
     }
 
+    /// Sets the namespace of the release, which can pause all injection.
+    #[must_use]
+    pub fn with_release(mut self, namespace: Option<&str>) -> Self {
+        self.working.catalogue.release = namespace.map(Into::into);
+        self
+    }
+
     /// Counts the published objects in the metrics.
     #[must_use]
     pub fn counted(self, metrics: Arc<Metrics>) -> Self {
@@ -182,8 +189,17 @@ impl Writer {
 
     /// Removes everything, before a source adds it again.
     pub fn forget_all(&mut self) {
+        let release = self.working.catalogue.release.take();
         self.working = Snapshot::default();
+        self.working.catalogue.release = release;
         self.budget.clear();
+    }
+
+    /// Sets the Lease of the release that pauses all injection; none if it does not. Returns whether that is a change.
+    pub fn set_paused_lease(&mut self, lease: Option<ObjectName>) -> bool {
+        let is_changed = self.working.catalogue.paused_lease != lease;
+        self.working.catalogue.paused_lease = lease;
+        is_changed
     }
 
     /// Publishes a snapshot.
@@ -192,6 +208,7 @@ impl Writer {
             let catalogue = &self.working.catalogue;
             metrics.set_store(catalogue.instrumentation_count(), catalogue.namespaces.len());
             metrics.set_too_large(self.budget.too_large());
+            metrics.set_paused(&catalogue.pauses());
         }
         self.store.0.store(Arc::new(self.working.clone()));
     }

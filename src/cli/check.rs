@@ -24,6 +24,7 @@ mod fix;
 mod gather;
 mod injectors;
 mod level;
+mod paused;
 mod permissions;
 mod preview;
 mod registration;
@@ -200,7 +201,8 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         let text = || preview::text(&survey);
         return args.report.write(ExitCode::SUCCESS, text, || preview::objects(&survey, registration));
     }
-    let mut results = args.of_installation(&cluster, &facts).await;
+    let mut results = paused::results(&survey.paused);
+    results.extend(args.of_installation(&cluster, &facts).await);
     if facts.is_registration_told {
         results.extend(injectors::results(&facts.registration, &survey.namespaces));
     }
@@ -279,7 +281,8 @@ impl CheckArgs {
         };
         let flags = facts.running.as_ref().and_then(|running| running.flags.as_ref().ok());
         let watches_nodes = flags.is_some_and(|flags| flags.injection.watches_nodes());
-        let needs = permissions::needs(flags.and_then(|flags| flags.managed.as_ref()), watches_nodes);
+        let managed = flags.and_then(|flags| flags.managed.as_ref());
+        let needs = permissions::needs(managed, watches_nodes, flags.map(|flags| &flags.release));
         permissions::results(account, &gather::answers(cluster, account, needs).await)
     }
 

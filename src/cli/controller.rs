@@ -27,6 +27,7 @@ use crate::{
     telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics},
 };
 use otel_webhook_fleet::report::{ClusterReport, Report};
+use otel_webhook_inject::reason::ObjectName;
 
 /// How long a Lease is valid without being renewed, and how long before its end it is renewed, in seconds.
 const LEASE: (u64, u64) = (15, 5);
@@ -187,7 +188,8 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         );
     }
 
-    let writer = flags.injection.writer().counted(Arc::clone(&metrics));
+    let namespace = flags.namespace(&client);
+    let writer = flags.injection.writer().with_release(Some(&namespace)).counted(Arc::clone(&metrics));
     let controller = Controller {
         client: client.clone(),
         settings: flags.injection.settings(),
@@ -205,7 +207,11 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     let (ready, is_ready) = watch::channel(false);
     let on_ready = move || note_ready(&listed, &ready);
     // What it counts does not depend on the delivery.
-    let sources = store::watch::Sources { scope: controller.scope.clone(), nodes: false };
+    let sources = store::watch::Sources {
+        scope: controller.scope.clone(),
+        nodes: false,
+        lease: Some(ObjectName { namespace: namespace.into(), name: flags.lease.as_str().into() }),
+    };
     background.spawn("the store", store::watch::follow(client.clone(), sources, writer, on_ready));
     let lease = flags.lease(client).await?;
     background

@@ -231,7 +231,11 @@ fn image_volumes_from(text: &str) -> Result<Version, String> {
     }
 }
 
-fn object_name(text: &str) -> Result<ObjectName, String> {
+/// Reads a namespace and a name.
+///
+/// # Errors
+/// If the text is not of the form `namespace/name`.
+pub fn object_name(text: &str) -> Result<ObjectName, String> {
     match text.split_once('/') {
         Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
             Ok(ObjectName { namespace: namespace.into(), name: name.into() })

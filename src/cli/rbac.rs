@@ -83,6 +83,8 @@ enum Rules {
     Cluster,
     /// Of the additional cluster role for `--watch-nodes`
     Nodes,
+    /// Of the Role for the Lease of the controller, in the webhook's namespace
+    Namespace,
     /// Of the additional cluster role for managed certificates
     ManagedCluster,
     /// Of the Role for managed certificates, in the webhook's namespace
@@ -133,10 +135,13 @@ impl RbacArgs {
         let mut list = match rules {
             Rules::Cluster => merged(watch::rules().into_iter().chain(cluster::rules())),
             Rules::Nodes => watch::node_rules().into(),
+            Rules::Namespace => watch::lease_rules().into(),
             Rules::ManagedCluster => managed::cluster_rules().into(),
             Rules::ManagedNamespace => managed::namespace_rules().into(),
             Rules::Controller => merged(watch::rules().into_iter().chain(controller::rules())),
-            Rules::ControllerNamespace => controller::lease_rules().into(),
+            Rules::ControllerNamespace => {
+                merged(controller::lease_rules().into_iter().chain(watch::lease_rules()))
+            }
             Rules::ControllerRestarts => controller::restart_rules().into(),
             Rules::ControllerRestartsNamespace => controller::ledger_rules().into(),
         };
@@ -168,6 +173,7 @@ impl RbacArgs {
             documents.extend(self.role(account, &name, Some(namespace), &self.list(Rules::ManagedNamespace)));
         }
         if self.controller {
+            documents.extend(self.role(account, account, Some(namespace), &self.list(Rules::Namespace)));
             let account = &format!("{account}-controller");
             documents.push(self.account(account));
             documents.extend(self.scoped(account, account, Rules::Controller));

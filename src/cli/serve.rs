@@ -9,6 +9,7 @@ use super::{
     failure::Failure,
     flags::{InjectionFlags, KUBERNETES},
     limits::LimitFlags,
+    names::{dns_name, label},
     parts::Parts,
     tls::{CertificateFlags, Surroundings},
 };
@@ -23,6 +24,7 @@ use crate::{
     telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics},
     tls,
 };
+use otel_webhook_inject::reason::ObjectName;
 
 /// The number of connections of the admin port. Its clients are the kubelet and Prometheus.
 const ADMIN_CONNECTIONS: usize = 256;
@@ -72,6 +74,22 @@ pub struct ServeFlags {
         help_heading = "Server"
     )]
     source: String,
+
+    /// Namespace of the webhook, of its Service and of the Secret of --tls-managed: its annotation otel-webhook/paused
+    /// pauses all injection; defaults to that of the service account, or of the kubeconfig's context
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_NAMESPACE",
+        value_name = "NAMESPACE",
+        value_parser = label,
+        help_heading = "Server"
+    )]
+    namespace: Option<String>,
+
+    /// Lease of the controller, in the same namespace: its annotation otel-webhook/paused pauses all injection, too.
+    /// Needs the Role of `otel-webhook rbac --controller`
+    #[arg(long, env = "OTEL_WEBHOOK_LEASE", value_name = "NAME", value_parser = dns_name, help_heading = "Server")]
+    lease: Option<String>,
 
     /// Seconds to keep accepting connections after SIGTERM, while the endpoint is removed from the Service
     #[arg(
@@ -214,6 +232,11 @@ impl ServeFlags {
         Client::try_default().await.map(Some).map_err(|error| self.no_cluster(&error))
     }
 
+    /// Returns the namespace of the webhook, if it is known.
+    fn namespace(&self, client: Option<&Client>) -> Option<String> {
+        self.namespace.clone().or_else(|| client.map(|client| client.default_namespace().to_owned()))
+    }
+
     fn no_cluster(&self, error: &kube::Error) -> Failure {
         if self.source == KUBERNETES {
             return Failure::failed(format!(
@@ -245,7 +268,8 @@ impl Running {
                 tracing::info!("ready: caBundle of the webhook configurations verifies the certificate");
             }
         };
-        let certificate = flags.certificate.start(client, around, on_ready).await?;
+        let certificate =
+            flags.certificate.start(client, flags.namespace.as_deref(), around, on_ready).await?;
         background.spawn("the management of the certificate", certificate.upkeep);
         let clients = &flags.certificate.clients;
         let config = match clients.start(Arc::clone(&metrics), self.shutdown.stopping()).await? {
@@ -266,7 +290,9 @@ impl Running {
         client: Option<Client>,
         background: &mut Parts,
     ) -> Result<(Store, Option<ClusterLookup>), Failure> {
-        let writer = flags.injection.writer().counted(Arc::clone(&self.metrics));
+        let namespace = flags.namespace(client.as_ref());
+        let writer = flags.injection.writer().with_release(namespace.as_deref());
+        let writer = writer.counted(Arc::clone(&self.metrics));
         let store = writer.store();
         let listed = self.health.condition(
             "store",
@@ -279,7 +305,15 @@ impl Running {
             return Ok((store, None));
         };
         let cluster = ClusterLookup::new(client.clone());
-        let sources = watch::Sources { scope: Scope::Cluster, nodes: flags.injection.watches_nodes() };
+        let lease = namespace.zip(flags.lease.as_ref());
+        let sources = watch::Sources {
+            scope: Scope::Cluster,
+            nodes: flags.injection.watches_nodes(),
+            lease: lease.map(|(namespace, name)| ObjectName {
+                namespace: namespace.into(),
+                name: name.as_str().into(),
+            }),
+        };
         background.spawn("the store", watch::follow(client, sources, writer, move || ready(&listed)));
         Ok((store, Some(cluster)))
     }

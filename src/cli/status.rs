@@ -95,6 +95,8 @@ States, from the best to the worst:
   stale        it has the agent, but a new pod would get another configuration or none
   missed       it has no agent, and a new pod would get one
 
+Where injection is paused, the report begins with that, and ends with the commands that remove the agents of running pods.
+
 Exit status: 0; 1 with --strict if any pod is stale or missed; 2 if a cluster cannot be reached or its pods are not
 readable by you.";
 

@@ -10,7 +10,7 @@ use super::{
     client_ca::ClientCaFlags,
     duration::duration,
     failure::Failure,
-    names::{NameFlags, dns_name, label},
+    names::{NameFlags, dns_name},
 };
 use crate::{
     telemetry::Metrics,
@@ -68,11 +68,6 @@ struct ManagedFlags {
     #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',',
         requires = "tls_managed", value_parser = dns_name)]
     webhook_configuration: Vec<String>,
-
-    /// Namespace of the Secret and the Service; defaults to that of the service account, or of the kubeconfig's
-    /// context
-    #[arg(long, env = "OTEL_WEBHOOK_NAMESPACE", value_name = "NAMESPACE", value_parser = label)]
-    namespace: Option<String>,
 
     /// Lifetime of a serving certificate; it is rotated after two thirds of it
     #[arg(long, env = "OTEL_WEBHOOK_TLS_LIFETIME", default_value = "90d", value_name = "DURATION",
@@ -136,20 +131,22 @@ impl CertificateFlags {
     }
 
     /// Starts with the certificate of these flags. Calls `on_ready` once API servers can verify it, as far as this
-    /// is known. `client` is used for managed certificates.
+    /// is known. `client` and `namespace`, that of the Secret and the Service, are used for managed certificates.
     ///
     /// # Errors
     /// If there is no certificate to start with.
     pub async fn start(
         &self,
         client: Option<Client>,
+        namespace: Option<&str>,
         around: Surroundings,
         on_ready: impl FnOnce() + Send + 'static,
     ) -> Result<Certificate, Failure> {
         let Surroundings { metrics, stopping } = around;
         if let (Some(secret), Some(client)) = (&self.tls_managed, client) {
+            let namespace = namespace.unwrap_or(client.default_namespace());
             let current = Arc::new(CurrentCertificate::none(Arc::clone(&metrics)));
-            let (place, policy) = self.managed(secret, client.default_namespace());
+            let (place, policy) = self.managed(secret, namespace);
             let managed = Managed::new(client, &place, policy, Arc::clone(&current), metrics);
             return Ok(Certificate { current, upkeep: managed.run(on_ready).boxed() });
         }
@@ -173,17 +170,16 @@ impl CertificateFlags {
         Ok(Certificate { current: Arc::new(current), upkeep: future::pending().boxed() })
     }
 
-    fn managed(&self, secret: &str, default_namespace: &str) -> (Place, Policy) {
+    fn managed(&self, secret: &str, namespace: &str) -> (Place, Policy) {
         let flags = &self.managed;
-        let namespace = flags.namespace.as_deref().unwrap_or(default_namespace).to_owned();
         let policy = Policy {
-            names: self.names.all(&namespace),
+            names: self.names.all(namespace),
             lifetime: flags.tls_lifetime,
             authority_lifetime: flags.tls_ca_lifetime,
             propagation: flags.tls_propagation,
         };
         let configurations = flags.webhook_configuration.clone();
-        (Place { namespace, secret: secret.to_owned(), configurations }, policy)
+        (Place { namespace: namespace.to_owned(), secret: secret.to_owned(), configurations }, policy)
     }
 }
 

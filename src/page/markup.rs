@@ -35,6 +35,7 @@ pub fn document(clusters: &[ClusterReport]) -> Markup {
                     p { "What running pods have, compared with what new pods would get. The page does not change by itself." }
                 }
                 main {
+                    (paused(clusters, are_several))
                     (summary(clusters))
                     (not_known(clusters, are_several))
                     h2 #workloads tabindex="-1" { "Workloads" }
@@ -104,6 +105,23 @@ fn summary(clusters: &[ClusterReport]) -> Markup {
     html! {
         h2 #clusters { "Clusters" }
         (region("clusters", &table))
+    }
+}
+
+fn paused(clusters: &[ClusterReport], are_several: bool) -> Markup {
+    let pauses = rows::paused(clusters);
+    html! {
+        @if !pauses.is_empty() {
+            h2 #paused { "Injection is paused" }
+            ul.paused {
+                @for pause in pauses {
+                    li {
+                        @if are_several { (pause.cluster) ": " }
+                        (pause.sentence) "; to resume: " code { (pause.command) }
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use otel_webhook_fleet::{
-    report::{ClusterReport, LanguageRow, OutdatedWorkload, WorkloadRow},
+    report::{self, ClusterReport, LanguageRow, OutdatedWorkload, WorkloadRow},
     state::State,
     workload::Workload,
 };
@@ -139,6 +139,9 @@ fn to_do<'r>(of: &'r WorkloadRow, language: &LanguageRow) -> (Option<&'r str>, O
     if !language.state.is_outdated() {
         return (None, None);
     }
+    if of.paused.is_some() {
+        return (None, Some("wait: injection is paused, so a restart would remove the agent"));
+    }
     if language.reason == Some("NotSelected") {
         return (None, Some("let the webhook receive its pods: otel-webhook check names the selector"));
     }
@@ -171,6 +174,27 @@ fn images(row: &LanguageRow) -> Vec<String> {
         one_line(if is_one { image.clone() } else { format!("{image} ({count})") })
     };
     row.images.iter().map(line).collect()
+}
+
+/// Something that pauses injection.
+pub struct PauseRow {
+    pub cluster: String,
+    pub sentence: String,
+    /// The command that resumes.
+    pub command: String,
+}
+
+/// Returns what pauses injection.
+pub fn paused(clusters: &[ClusterReport]) -> Vec<PauseRow> {
+    let of_cluster = |cluster: &ClusterReport| -> Vec<_> {
+        let row = |pause: &report::PauseRow| PauseRow {
+            cluster: one_line(&*cluster.cluster),
+            sentence: one_line(format!("{}: {} start without agents", pause.by, pause.pods)),
+            command: one_line(&*pause.command),
+        };
+        cluster.report.paused.iter().map(row).collect()
+    };
+    clusters.iter().flat_map(of_cluster).collect()
 }
 
 /// Returns what is not known, with the cluster.

@@ -1,8 +1,9 @@
 use otel_webhook_fleet::{
-    report::{Counts, LanguageRow, OutdatedWorkload, Report, WorkloadRow},
+    report::{Counts, LanguageRow, OutdatedWorkload, PauseRow, PausedRow, Report, WorkloadRow},
     state::State,
     workload::Workload,
 };
+use otel_webhook_inject::pause::Pause;
 
 use super::{
     policy::{SCRIPT, STYLE},
@@ -30,7 +31,7 @@ fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>) -> WorkloadRow 
     let workload = Workload::new(kind, "shop", name);
     let state = languages.iter().map(|row| row.state).max().expect("a language");
     let command = workload.restart_command();
-    WorkloadRow { workload, pods: 2, state, languages, command, restart: None }
+    WorkloadRow { workload, pods: 2, state, languages, command, paused: None, restart: None }
 }
 
 fn cluster(name: &str, workloads: Vec<WorkloadRow>) -> ClusterReport {
@@ -38,7 +39,7 @@ fn cluster(name: &str, workloads: Vec<WorkloadRow>) -> ClusterReport {
         cluster: name.to_owned(),
         taken: "2026-07-20T10:00:00Z".parse().expect("a time"),
         incomplete: vec![format!("something of {name}")],
-        report: Report { instrumentations: Vec::new(), workloads },
+        report: Report { workloads, ..Report::default() },
     }
 }
 
@@ -86,6 +87,27 @@ fn each_row_says_what_to_do() {
             "{kind}, {state:?}: {to_do}"
         );
     }
+}
+
+#[test]
+fn a_pause_is_said_first_and_no_row_has_a_command_that_would_remove_agents() {
+    let mut order =
+        workload("Deployment", "order", vec![language(State::Stale, Some("ConfigurationChanged"))]);
+    order.paused = Some(PausedRow { by: "Namespace shop".to_owned(), command: order.command.take() });
+    let mut report = cluster("one", vec![order]);
+    report.report.paused = vec![PauseRow::from(&Pause::Namespace("shop".into()))];
+    let html = page(std::slice::from_ref(&report));
+    let (before, after) = html.split_once("Injection is paused").expect("it is said");
+    assert!(before.ends_with("<main><h2 id=\"paused\">"), "{before}");
+    let said = "<li>Namespace shop: its pods start without agents; to resume: <code>kubectl annotate namespace shop \
+                otel-webhook/paused-</code></li>";
+    assert!(after.contains(said), "{after}");
+    let rows = shown(&[report]);
+    assert!(
+        rows[0].ends_with("|wait: injection is paused, so a restart would remove the agent|"),
+        "{rows:?}"
+    );
+    assert!(!page(&[cluster("one", Vec::new())]).contains("id=\"paused\""));
 }
 
 #[test]

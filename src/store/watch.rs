@@ -1,10 +1,11 @@
 //! Kubernetes watches as the source: Instrumentations, LimitRanges and ResourceQuotas completely, namespaces and
-//! ServiceAccounts by their metadata, and nodes, if they are watched, by labels and versions.
+//! ServiceAccounts by their metadata, nodes, if they are watched, by labels and versions, and the Lease of the release.
 //!
 //! Objects are watched untyped and parsed one by one, since a typed watch fails as a whole on the first object that
 //! cannot be parsed, and since a parsed object is many times as large as its text.
 
 mod changes;
+mod lease;
 mod lists;
 mod nodes;
 mod pace;
@@ -42,6 +43,14 @@ pub fn rules() -> [Value; 3] {
 /// Returns the rules of a role for the watch of nodes.
 pub fn node_rules() -> [Value; 1] {
     [json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]})]
+}
+
+/// Returns the rules of a Role for the watch of the Lease. The name `LEASE` is a placeholder.
+pub fn lease_rules() -> [Value; 1] {
+    [json!({
+        "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": ["LEASE"],
+        "verbs": ["list", "watch"],
+    })]
 }
 
 /// Something new.

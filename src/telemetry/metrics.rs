@@ -18,6 +18,7 @@ use super::fleet::FleetMetrics;
 use super::managed::ManagedMetrics;
 use super::process::{DroppedLines, ProcessCollector};
 use super::restarts::RestartMetrics;
+use otel_webhook_inject::pause::Pause;
 
 /// Seconds. A decision takes tens of microseconds; reviews above a millisecond waited for a lookup.
 const REVIEW_BUCKETS: [f64; 14] = [
@@ -86,6 +87,11 @@ struct ReviewLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PausedLabels {
+    scope: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct InjectionLabels {
     language: &'static str,
     outcome: &'static str,
@@ -103,6 +109,7 @@ pub struct Metrics {
     instrumentations: Gauge<i64, AtomicI64>,
     namespaces: Gauge<i64, AtomicI64>,
     too_large: Gauge<i64, AtomicI64>,
+    paused: Family<PausedLabels, Gauge<i64, AtomicI64>>,
     last_event: Gauge<i64, AtomicI64>,
     certificate_expiry: Gauge<i64, AtomicI64>,
     certificate_reload_failures: Counter,
@@ -137,6 +144,7 @@ impl Metrics {
             instrumentations: Gauge::default(),
             namespaces: Gauge::default(),
             too_large: Gauge::default(),
+            paused: Family::default(),
             last_event: Gauge::default(),
             certificate_expiry: Gauge::default(),
             certificate_reload_failures: Counter::default(),
@@ -185,6 +193,11 @@ impl Metrics {
             "otel_webhook_instrumentations_too_large",
             "Instrumentations that are not used because of --max-instrumentation-size or --max-instrumentations-total",
             self.too_large.clone(),
+        );
+        self.registry.register(
+            "otel_webhook_paused",
+            "Objects that pause injection by the annotation otel-webhook/paused, by scope: all, namespace or instrumentation",
+            self.paused.clone(),
         );
         self.registry.register(
             "otel_webhook_last_event_timestamp_seconds",
@@ -254,6 +267,14 @@ impl Metrics {
     /// Sets the number of Instrumentations that are not used because of their size.
     pub fn set_too_large(&self, instrumentations: usize) {
         self.too_large.set(i64::try_from(instrumentations).unwrap_or(i64::MAX));
+    }
+
+    /// Sets what pauses injection.
+    pub fn set_paused(&self, paused: &[Pause]) {
+        for scope in Pause::SCOPES {
+            let count = paused.iter().filter(|pause| pause.scope() == scope).count();
+            self.paused.get_or_create(&PausedLabels { scope }).set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
     }
 
     /// Sets the Unix time at which the serving certificate expires.

@@ -34,6 +34,7 @@ mod opt_in;
 mod outages;
 mod owners;
 mod paths;
+mod paused;
 mod reasons;
 mod reinvocation;
 mod resources;
@@ -140,6 +141,9 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("the_controllers_account_changes_two_annotations_of_workloads", restart_policy::two_annotations_alone),
     ("the_controller_of_one_namespace_reads_no_other", fleet::one_namespace),
     ("the_operators_crd_drops_the_status_and_nothing_else", fleet::operators_crd),
+    ("paused_injection_skips_the_next_pod_at_each_place", paused::each_place),
+    ("paused_by_the_subcommand_as_by_kubectl", paused::by_subcommand),
+    ("paused_by_the_lease_where_namespaces_cannot_be_read", paused::by_the_lease),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
 ];
@@ -155,6 +159,7 @@ const RESTARTS: Group<Cluster> = &[
         restarts::taken_back::on_the_operators_crd,
     ),
     ("what_may_not_be_restarted_has_a_reason", restarts::never_forced),
+    ("paused_restarts_wait_and_go_on_after_the_pause", paused::restarts),
 ];
 
 /// The same: what is too much for the webhook or its cluster.

@@ -20,7 +20,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
-use crate::admin;
+use crate::{admin, registration::HOME};
 
 /// The program under test: that of `OTEL_WEBHOOK_PROGRAM`, such as one that was built for a release, or the one that was
 /// built with the tests.
@@ -193,6 +193,7 @@ impl Webhook {
             .args(["--log-format", "json", "--log", "info,otel_webhook=debug"])
             // Nobody takes it off an endpoint first.
             .args(["--shutdown-delay", "0"])
+            .args(["--namespace", HOME, "--lease", "otel-webhook-controller"])
             .args(flags)
             .env("KUBECONFIG", &self.kubeconfig)
             .stdin(Stdio::null())

@@ -2,6 +2,7 @@
 
 mod log;
 mod nodes;
+mod paused;
 mod sizes;
 
 use std::{
@@ -16,7 +17,6 @@ use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Bytes, Frame};
 use hyper::{Request, Response};
 use kube::Client;
-use otel_webhook::scope::Scope;
 use otel_webhook::store::{
     Store, Writer,
     watch::{self, Sources},
@@ -123,17 +123,17 @@ impl Server {
 
     /// Follows this server.
     fn follow(&self) -> Following {
-        self.follow_with(SizeLimits::default(), false)
+        self.follow_with(SizeLimits::default(), Sources::default())
     }
 
-    fn follow_with(&self, limits: SizeLimits, nodes: bool) -> Following {
+    fn follow_with(&self, limits: SizeLimits, sources: Sources) -> Following {
         let writer = Writer::new(DefaultImages::default()).with_size_limits(limits).with_labels(false);
+        let writer = writer.with_release(Some("release"));
         let server = self.clone();
         let client = Client::new(tower::service_fn(move |request| server.clone().answer(request)), "default");
         let (store, ready) = (writer.store(), Arc::new(Mutex::new(false)));
         let is_ready = Arc::clone(&ready);
         let on_ready = move || *is_ready.lock().expect("nobody panics with it") = true;
-        let sources = Sources { scope: Scope::Cluster, nodes };
         let task = tokio::spawn(watch::follow(client, sources, writer, on_ready));
         Following { store, ready, task }
     }

@@ -47,7 +47,15 @@ pub fn workload(kind: &str, namespace: &str, name: &str, told: &[Told<'_>], curr
     let languages: Vec<_> = told.iter().map(|told| language(told, current)).collect();
     let state = languages.iter().map(|row| row.state).max().expect("a language");
     let command = state.is_outdated().then(|| workload.restart_command()).flatten();
-    WorkloadRow { workload, pods: told[0].2 + current, state, languages, command, restart: None }
+    WorkloadRow {
+        workload,
+        pods: told[0].2 + current,
+        state,
+        languages,
+        command,
+        paused: None,
+        restart: None,
+    }
 }
 
 /// A report about workloads.
@@ -56,7 +64,7 @@ pub fn cluster(name: &str, workloads: Vec<WorkloadRow>) -> ClusterReport {
         cluster: name.to_owned(),
         taken: "2026-07-20T10:00:00Z".parse().expect("a time"),
         incomplete: Vec::new(),
-        report: Report { instrumentations: Vec::new(), workloads },
+        report: Report { workloads, ..Report::default() },
     }
 }
 

@@ -17,6 +17,9 @@
 - --only-annotated-pods
 {{- end }}
 - --max-review-memory={{ int .Values.webhook.maxReviewMemory }}
+{{- if .Values.controller.enabled }}
+- --lease={{ include "otel-webhook.controllerName" . }}
+{{- end }}
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
 {{- end }}

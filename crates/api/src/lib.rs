@@ -8,7 +8,7 @@
 //!
 //! From the bottom up:
 //!
-//! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`, `delivery`, `mode`, [`directive`]
+//! - values: `raw`, [`quantity`], `labels`, `variable`, `annotations`, `allowed`, `delivery`, [`paused`], `mode`, [`directive`]
 //! - types: `language`, `agent`, `spec`
 //! - defaults: [`defaults`], [`sizes`], [`otlp`], [`mod@image`]
 //! - the schema: [`crd`]
@@ -28,6 +28,7 @@ mod labels;
 mod language;
 mod mode;
 pub mod otlp;
+pub mod paused;
 pub mod quantity;
 mod raw;
 pub mod sizes;

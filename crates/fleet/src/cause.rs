@@ -12,6 +12,9 @@ use crate::{
 /// The code for a language that is no longer opted in to.
 pub const NOT_ASKED: &str = "NotOptedIn";
 
+/// The code of the reason for what is paused.
+const PAUSED: &str = "Paused";
+
 /// A reason: a code, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
@@ -58,7 +61,9 @@ impl Cause {
                  whether it is up to date is not known",
             ),
             // A restart would take the agent away instead of renewing it.
-            State::Stale if matches!(next, Next::Agent(_)) && !circumstances().is_selected => {
+            State::Stale
+                if matches!(next, Next::Agent(_) | Next::Paused(_)) && !circumstances().is_selected =>
+            {
                 Self::of_missed(Missed::NotSelected)
             }
             State::Stale => Self::of_stale(has, next, next_agent),
@@ -71,7 +76,7 @@ impl Cause {
     }
 
     fn of_stale(has: Has<'_>, next: Next<'_>, next_agent: Option<&NextAgent>) -> Self {
-        let (Has::Agent(agent), Next::Agent(next)) = (has, next) else {
+        let (Has::Agent(agent), Next::Agent(next) | Next::Paused(next)) = (has, next) else {
             let Self { code, message } = Self::of_skipped(next_agent);
             return Self { code, message: format!("a new pod would get no agent: {message}").into() };
         };
@@ -95,6 +100,7 @@ impl Cause {
     fn of_skipped(next: Option<&NextAgent>) -> Self {
         match next {
             Some(NextAgent::Skipped { code, message, .. }) => Self { code, message: message.clone().into() },
+            Some(NextAgent::Paused { message, .. }) => Self { code: PAUSED, message: message.clone().into() },
             _ => Self::new(NOT_ASKED, "neither the pod nor its namespace opts in to the language"),
         }
     }

@@ -19,7 +19,7 @@ use crate::{
     injected::By,
     next::{Around, NextAgent, NextPod},
     pod::Agent,
-    report::{Counts, InstrumentationRow, OutdatedWorkload, Report, WorkloadRow},
+    report::{Counts, InstrumentationRow, OutdatedWorkload, PauseRow, Report, WorkloadRow},
     state::{Circumstances, Has, Next, Origin, State},
     workload::Workload,
 };
@@ -67,7 +67,8 @@ pub fn count_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Co
     let workloads = groups.chunk_by(|a, b| a.workload == b.workload);
     let (workloads, pods) = workloads.filter_map(|groups| counting.count(groups)).unzip();
     let instrumentations = counting.instrumentations.into_iter().map(|(name, own)| own.row(&name));
-    Counted { report: Report { instrumentations: instrumentations.collect(), workloads }, pods }
+    let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
+    Counted { report: Report { paused, instrumentations: instrumentations.collect(), workloads }, pods }
 }
 
 struct Counting<'k> {
@@ -131,7 +132,7 @@ impl Counting<'_> {
         for (name, worst) in of_instrumentations {
             self.instrumentations.entry(name).or_default().add(&group.workload, worst);
         }
-        tally.add(member, found, new);
+        tally.add(member, found, new, next.paused());
     }
 
     fn look(&self, group: &Group, member: &Member, next: &NextPod, language: &'static str) -> Found {
@@ -148,6 +149,9 @@ impl Counting<'_> {
         let next_state = match (next_agent, &next_name) {
             (Some(NextAgent::Agent(used)), Some(name)) => {
                 Next::Agent(Origin { instrumentation: name, hash: &used.hash })
+            }
+            (Some(NextAgent::Paused { used, .. }), Some(name)) => {
+                Next::Paused(Origin { instrumentation: name, hash: &used.hash })
             }
             (Some(NextAgent::Skipped { code, .. }), _) => Next::Skipped(code),
             _ if next.doubt(language).is_some() => Next::Unknown,
@@ -166,6 +170,7 @@ impl Counting<'_> {
             instrumentation: next_name.as_ref().and_then(|name| self.known.created.get(name)).copied(),
             opts_in_itself: asks_itself,
         };
+        let is_paused_agent = matches!((has, next_state), (Has::Agent(_), Next::Paused(_)));
         let cause = match doubt {
             Some(why) => Cause::not_readable(why),
             None => Cause::of(state, has, next_state, next_agent, circumstances),
@@ -176,6 +181,7 @@ impl Counting<'_> {
             cause,
             instrumentation: next_name.or(own),
             image: agent.and_then(|agent| agent.image.as_deref()).map(str::to_owned),
+            is_paused_agent,
         }
     }
 
@@ -184,7 +190,7 @@ impl Counting<'_> {
     fn compare(&self, has: Has<'_>, next: Next<'_>) -> (State, Option<&str>) {
         let state = State::of(has, next);
         match self.doubts.configurations() {
-            Some(why) if state == State::Stale && matches!(next, Next::Agent(_)) => {
+            Some(why) if state == State::Stale && matches!(next, Next::Agent(_) | Next::Paused(_)) => {
                 (State::Unconfirmed, Some(why))
             }
             _ => (state, None),
@@ -195,7 +201,7 @@ impl Counting<'_> {
 /// Returns `namespace/name` of the Instrumentation that was chosen.
 fn name_of(next: &NextAgent) -> Option<String> {
     match next {
-        NextAgent::Agent(used) => Some(used.name.to_string()),
+        NextAgent::Agent(used) | NextAgent::Paused { used, .. } => Some(used.name.to_string()),
         NextAgent::Skipped { instrumentation, .. } => instrumentation.as_ref().map(ToString::to_string),
         NextAgent::Unknown(_) => None,
     }

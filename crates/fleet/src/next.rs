@@ -7,6 +7,7 @@ use otel_webhook_inject::{
     catalogue::Catalogue,
     decide,
     language::LANGUAGES,
+    pause::Pause,
     pod::Pod,
     reason::{ObjectName, Reason},
     workload::{Lookup, OwnerQuery, Owners},
@@ -32,6 +33,15 @@ pub struct Around<'a> {
 pub enum NextAgent {
     /// An agent.
     Agent(Used),
+    /// None while injection is paused, and else this agent.
+    Paused {
+        /// What a new pod would get without the pause.
+        used: Used,
+        /// What pauses.
+        by: Pause,
+        /// The reason as a sentence.
+        message: String,
+    },
     /// None.
     Skipped {
         /// The code of the reason.
@@ -84,7 +94,12 @@ impl NextPod {
         let mut next = Self { own: own(&pod), labels: labels(&pod), others, ..Self::default() };
         for row in LANGUAGES {
             if let Some(used) = origin::of_findings(&certain, row.name) {
-                next.languages.insert(row.name, NextAgent::Agent(used));
+                let paused = certain.iter().filter(|finding| finding.language == row.name).find_map(paused);
+                let agent = match paused {
+                    Some((by, message)) => NextAgent::Paused { used, by, message },
+                    None => NextAgent::Agent(used),
+                };
+                next.languages.insert(row.name, agent);
             }
         }
         for finding in certain {
@@ -104,6 +119,14 @@ impl NextPod {
         }
     }
 
+    /// What pauses injection of one of its languages, if anything does.
+    pub fn paused(&self) -> Option<&Pause> {
+        self.languages.values().find_map(|agent| match agent {
+            NextAgent::Paused { by, .. } => Some(by),
+            _ => None,
+        })
+    }
+
     /// A language is injected if it is into one container at least; else the first reason stands for all.
     fn add_skipped(&mut self, finding: Finding) {
         if matches!(finding.reason, Reason::SwitchedOff { .. }) {
@@ -115,6 +138,14 @@ impl NextPod {
             instrumentation: finding.instrumentation.map(|used| used.name),
         };
         self.languages.entry(finding.language).or_insert(skipped);
+    }
+}
+
+/// What pauses, and the reason as a sentence, if a finding is about a pause.
+fn paused(finding: &Finding) -> Option<(Pause, String)> {
+    match &finding.reason {
+        Reason::Paused { by, .. } => Some((by.clone(), finding.reason.to_string())),
+        _ => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The configuration with which a language was injected: one hash, also if it stands for several agents of
 //! `spec.agents` in the same pod.
 
-use otel_webhook_inject::{Finding, Used, compiled::joined};
+use otel_webhook_inject::{Finding, Used, compiled::joined, reason::Reason};
 use serde_json::Value;
 
 /// Returns the entries of the annotation `otel-webhook/status` for an injected language.
@@ -15,12 +15,14 @@ pub fn stamped(entries: &[Value], language: &str) -> Option<Box<str>> {
     hashes.collect::<Option<Vec<_>>>()?.into_iter().map(Box::from).reduce(|one, other| joined(&one, &other))
 }
 
-/// Returns the Instrumentation of a language that was injected, with the hash of all its agents.
+/// Returns the Instrumentation of a language that is injected, or would be if nothing were paused, with the hash of all
+/// its agents.
 pub fn of_findings<'f>(findings: impl IntoIterator<Item = &'f Finding>, language: &str) -> Option<Used> {
     let mut agents = Vec::new();
     let mut found: Option<Used> = None;
     for finding in findings {
-        let is_own = finding.language == language && finding.reason.is_injected();
+        let is_meant = finding.reason.is_injected() || matches!(finding.reason, Reason::Paused { .. });
+        let is_own = finding.language == language && is_meant;
         let Some(used) = finding.instrumentation.as_ref().filter(|_| is_own) else { continue };
         if agents.contains(&&finding.agent) {
             continue;

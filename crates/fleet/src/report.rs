@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use otel_webhook_inject::pause::Pause;
 use serde::{Serialize, Serializer};
 
 use crate::{state::State, workload::Workload};
@@ -11,6 +12,9 @@ use crate::{state::State, workload::Workload};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
+    /// What pauses injection: what pauses the most first, else by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paused: Vec<PauseRow>,
     /// The Instrumentations that pods use or would use, by namespace and name.
     pub instrumentations: Vec<InstrumentationRow>,
     /// The workloads, by namespace, kind and name.
@@ -78,9 +82,47 @@ pub struct WorkloadRow {
     pub languages: Vec<LanguageRow>,
     /// A command that brings it up to date; `None` if nothing has to be done, or no command does it.
     pub command: Option<String>,
+    /// What pauses injection into its new pods; `None` if nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<PausedRow>,
     /// What becomes of it by restarts; `None` if it is up to date, or where restarts are not planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartRow>,
+}
+
+/// Something that pauses injection.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PauseRow {
+    /// The object with the annotation, such as `Namespace shop`.
+    pub by: String,
+    /// Which pods are paused: `all`, `namespace` or `instrumentation`.
+    pub scope: &'static str,
+    /// The same for people.
+    pub pods: &'static str,
+    /// A command that resumes.
+    pub command: String,
+}
+
+impl From<&Pause> for PauseRow {
+    fn from(pause: &Pause) -> Self {
+        Self {
+            by: pause.to_string(),
+            scope: pause.scope(),
+            pods: pause.pods(),
+            command: pause.resume_command(),
+        }
+    }
+}
+
+/// A workload into the new pods of which injection is paused.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PausedRow {
+    /// The object with the annotation.
+    pub by: String,
+    /// A command that removes the agents of its running pods; `None` if they have none, or no command does it.
+    pub command: Option<String>,
 }
 
 /// Whether a workload is restarted, and why not.

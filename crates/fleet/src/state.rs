@@ -6,9 +6,10 @@
 //! | anything but that of another injector | not known, since it is not readable | unconfirmed |
 //! | an agent of another injector | anything | foreign |
 //! | our agent, hash of another version | anything | unconfirmed |
-//! | our agent | the same Instrumentation, same hash | injected |
+//! | our agent | the same Instrumentation, same hash, or would if injection were not paused | injected |
 //! | our agent | another hash or Instrumentation, or nothing | stale |
 //! | nothing | an agent | missed |
+//! | nothing | an agent, if injection were not paused | skipped |
 //! | nothing | nothing | skipped |
 
 use jiff::Timestamp;
@@ -42,6 +43,8 @@ pub struct Origin<'p> {
 pub enum Next<'p> {
     /// An agent.
     Agent(Origin<'p>),
+    /// No agent while injection is paused, and else this one.
+    Paused(Origin<'p>),
     /// No agent, by this reason code.
     Skipped(&'p str),
     /// Not known, since the user may not read what it depends on.
@@ -76,7 +79,7 @@ impl State {
         match (has, next) {
             (Has::Foreign, _) => Self::Foreign,
             (Has::Nothing, Next::Agent(_)) => Self::Missed,
-            (Has::Nothing, Next::Skipped(_)) => Self::Skipped,
+            (Has::Nothing, Next::Skipped(_) | Next::Paused(_)) => Self::Skipped,
             (Has::Unread, _) | (Has::Nothing, Next::Unknown) => Self::Unconfirmed,
             (Has::Agent(agent), next) => Self::of_agent(agent, next),
         }
@@ -88,7 +91,7 @@ impl State {
             return Self::Unconfirmed;
         }
         match next {
-            Next::Agent(next) if next == agent => Self::Injected,
+            Next::Agent(next) | Next::Paused(next) if next == agent => Self::Injected,
             Next::Unknown => Self::Unconfirmed,
             _ => Self::Stale,
         }
@@ -205,6 +208,12 @@ mod tests {
             (Has::Agent(old), Next::Agent(NOW), State::Stale),
             (Has::Agent(other), Next::Agent(NOW), State::Stale),
             (Has::Agent(NOW), none, State::Stale),
+            (Has::Nothing, Next::Paused(NOW), State::Skipped),
+            (Has::Foreign, Next::Paused(NOW), State::Foreign),
+            (Has::Agent(NOW), Next::Paused(NOW), State::Injected),
+            (Has::Agent(old), Next::Paused(NOW), State::Stale),
+            (Has::Agent(unknown), Next::Paused(NOW), State::Unconfirmed),
+            (Has::Unread, Next::Paused(NOW), State::Unconfirmed),
             (Has::Agent(unknown), Next::Agent(NOW), State::Unconfirmed),
             (Has::Agent(unknown), none, State::Unconfirmed),
             (Has::Agent(NOW), Next::Unknown, State::Unconfirmed),

@@ -12,7 +12,7 @@ pub use labels::NamespaceLabels;
 pub use opt_in::Best;
 pub use stored::Stored;
 
-use super::{cluster::Cluster, limits::Limits};
+use super::{cluster::Cluster, compiled::Compiled, limits::Limits, pause::Pause, reason::ObjectName};
 
 /// A namespace.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,8 @@ pub struct Namespace {
     pub is_listed: bool,
     /// Its annotations with the prefix, by the rest of their keys.
     pub annotations: Vec<(Box<str>, Box<str>)>,
+    /// Whether its annotation `otel-webhook/paused` pauses injection into its pods.
+    pub is_paused: bool,
     /// Its annotation `otel-webhook/delivery`.
     pub delivery: Option<Box<str>>,
     /// Its annotations with default images, by the rest of their keys: the language.
@@ -46,6 +48,10 @@ pub struct Catalogue {
     pub namespaces: HashMap<Box<str>, Arc<Namespace>>,
     /// The nodes; `None` if they are not known.
     pub cluster: Option<Arc<Cluster>>,
+    /// The namespace of the release, which can pause all injection; `None` without a cluster.
+    pub release: Option<Box<str>>,
+    /// The Lease of the release, if it pauses all injection.
+    pub paused_lease: Option<ObjectName>,
 }
 
 impl Namespace {
@@ -53,6 +59,7 @@ impl Namespace {
     pub fn take(&mut self, said: &Self) {
         self.is_listed = said.is_listed;
         self.annotations.clone_from(&said.annotations);
+        self.is_paused = said.is_paused;
         self.delivery.clone_from(&said.delivery);
         self.default_images.clone_from(&said.default_images);
         self.opt_in_labels.clone_from(&said.opt_in_labels);
@@ -85,6 +92,35 @@ impl Catalogue {
         let known = catalogue.namespaces.entry(name.into()).or_default();
         Arc::make_mut(known).take(said);
         catalogue
+    }
+
+    /// What pauses injection by an Instrumentation into the pods of a namespace, if anything does: what pauses the most.
+    pub fn paused(&self, namespace: &str, instrumentation: &Compiled) -> Option<Pause> {
+        let whole = || {
+            let is_paused = self.namespace(namespace).is_some_and(|known| known.is_paused);
+            is_paused.then(|| Pause::Namespace(namespace.into()))
+        };
+        let one = || instrumentation.is_paused.then(|| Pause::Instrumentation(instrumentation.name.clone()));
+        self.pauses_of_all().next().or_else(whole).or_else(one)
+    }
+
+    /// Everything that pauses injection: what pauses the most first, else by name.
+    pub fn pauses(&self) -> Vec<Pause> {
+        let paused = self.namespaces.iter().flat_map(|(name, known)| {
+            let is_whole = known.is_paused && self.release.as_ref() != Some(name);
+            let used = known.instrumentations.iter().filter(|stored| stored.is_paused());
+            let used = used.map(|stored| Pause::Instrumentation(stored.name().clone()));
+            is_whole.then(|| Pause::Namespace(name.clone())).into_iter().chain(used)
+        });
+        let mut pauses: Vec<_> = self.pauses_of_all().chain(paused).collect();
+        pauses.sort();
+        pauses
+    }
+
+    fn pauses_of_all(&self) -> impl Iterator<Item = Pause> {
+        let release = self.release.iter();
+        let release = release.filter(|name| self.namespace(name).is_some_and(|known| known.is_paused));
+        release.cloned().map(Pause::Release).chain(self.paused_lease.iter().cloned().map(Pause::Lease))
     }
 
     /// How many Instrumentations there are.

@@ -23,7 +23,9 @@ use super::{
     selector::Selector,
 };
 use otel_webhook_api::{
-    ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw, defaults::DefaultImages,
+    ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw,
+    defaults::DefaultImages,
+    paused::{PAUSED_ANNOTATION, is_paused},
 };
 
 use agent::prepare_agent;
@@ -47,6 +49,8 @@ pub struct Compiled {
     pub generation: Option<i64>,
     /// The other namespaces that it allows to use it.
     pub allowed: AllowedNamespaces,
+    /// Whether its annotation `otel-webhook/paused` pauses its use. It is no configuration, so no hash depends on it.
+    pub is_paused: bool,
     /// The selector of pods; `None` for all pods.
     pub selector: Option<Selector>,
     /// What it opts in without an annotation.
@@ -98,6 +102,7 @@ impl Compiled {
             name,
             generation,
             allowed: AllowedNamespaces::new(about.annotations.get(ALLOWED_NAMESPACES).map(String::as_str)),
+            is_paused: is_paused(about.annotations.get(PAUSED_ANNOTATION).map(String::as_str)),
             selector,
             opt_in: OptIn::of(spec)?,
             priority: spec.priority.unwrap_or_default(),

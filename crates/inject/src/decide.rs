@@ -236,6 +236,9 @@ impl<'p> Decision<'p> {
         let by = wanted.note();
         let Wanted { subject, instrumentation, listed, .. } = wanted;
         let language = subject.language;
+        if let Some(pause) = self.input.catalogue.paused(self.input.namespace, instrumentation) {
+            return self.leave_out_of(by, subject, Some(instrumentation), Reason::paused(pause));
+        }
         if let Err(reason) = listed.check(self.input.pod) {
             return self.leave_out_of(by.clone(), subject, Some(instrumentation), reason);
         }

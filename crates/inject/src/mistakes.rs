@@ -5,6 +5,7 @@
 mod default_image;
 mod fault;
 mod key;
+mod pause;
 
 use std::{borrow::Cow, fmt};
 
@@ -18,7 +19,7 @@ use super::{
 };
 pub use fault::Fault;
 use key::{Key, near};
-use otel_webhook_api::ANNOTATION_PREFIX;
+use otel_webhook_api::{ANNOTATION_PREFIX, paused::PAUSED_ANNOTATION};
 
 /// The maximum number of mistakes that are reported one by one for a metadata. The other unknown annotations are
 /// counted.
@@ -196,6 +197,10 @@ impl<'a> Place<'a> {
         let whole = shown(key.whole);
         if let Some(language) = key.default_image_of() {
             let (fault, message, remedy) = default_image::fault(language, &said.text(), self.is_namespace)?;
+            return Some((fault, format!("the annotation {whole} {message}"), remedy));
+        }
+        if key.whole == PAUSED_ANNOTATION {
+            let (fault, message, remedy) = pause::fault(&said.text(), self.is_namespace)?;
             return Some((fault, format!("the annotation {whole} {message}"), remedy));
         }
         if !key.is_prefixed {

@@ -21,6 +21,7 @@ use otel_webhook_api::{
     ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, DELIVERY_ANNOTATION, InstrumentationSpec,
     defaults::{DefaultImages, NAMESPACE_IMAGE_PREFIX},
     image,
+    paused::{self, PAUSED_ANNOTATION},
     validation::{Unusable, unusable},
 };
 
@@ -96,6 +97,7 @@ pub fn unusable_instrumentation(object: &Value, problem: &str) -> Stored {
         name: name_of(object),
         problem: problem.into(),
         allowed: AllowedNamespaces::new(allowed),
+        is_paused: is_paused(&object["metadata"]),
     }
 }
 
@@ -118,6 +120,7 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
     let namespace = Namespace {
         is_listed: true,
         annotations: ours.collect(),
+        is_paused: is_paused(metadata),
         delivery: metadata["annotations"][DELIVERY_ANNOTATION].as_str().map(Into::into),
         default_images: with_prefix(metadata, NAMESPACE_IMAGE_PREFIX).collect(),
         opt_in_labels: labels.opt_in(),
@@ -128,6 +131,11 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
         limits: Limits::default(),
     };
     (metadata["name"].as_str().unwrap_or_default().into(), namespace)
+}
+
+/// Whether the annotation `otel-webhook/paused` of an object pauses.
+pub fn is_paused(metadata: &Value) -> bool {
+    paused::is_paused(metadata["annotations"][PAUSED_ANNOTATION].as_str())
 }
 
 /// The annotations with a prefix, by the rest of their keys.

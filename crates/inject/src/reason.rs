@@ -5,30 +5,14 @@
 
 use std::fmt;
 
+pub use super::object_name::ObjectName;
 use super::{
     growth::Excess,
+    pause::Pause,
     shown::{LONGEST_TEXT, Names, Short, shown},
     storage::limit::Shortage,
 };
 use otel_webhook_api::ANNOTATION_PREFIX;
-
-/// The namespace and name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectName {
-    /// Its namespace.
-    pub namespace: Box<str>,
-    /// Its name.
-    pub name: Box<str>,
-}
-
-impl fmt::Display for ObjectName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // For each injected pod, and twice as fast as `write!`.
-        f.write_str(&self.namespace)?;
-        f.write_str("/")?;
-        f.write_str(&self.name)
-    }
-}
 
 /// Something that must have a unique name in a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +147,8 @@ reasons! {
     LanguageDisabled { language: &'static str } => "the language {language} is not enabled in this installation; --languages lists the enabled ones";
     /// The pod has one of the injected containers, or the variables.
     AlreadyInjected { sign: Sign } => "the pod is already injected: {sign}";
+    /// Injection is paused, by an annotation of the installation, the namespace or the Instrumentation.
+    Paused { by: Pause, command: String } => "injection is paused by the annotation otel-webhook/paused of {by}; to resume: {command}";
     /// The annotation is "true", and there is no Instrumentation.
     NoInstrumentation { namespace: String, advice: &'static str } => "there is no Instrumentation in namespace \"{namespace}\" and no default is set; {advice}";
     /// Every Instrumentation of the namespace has a selector, and none matches.
@@ -296,8 +282,15 @@ impl NotAList for Unknown {}
 impl NotAList for Excess {}
 impl NotAList for Annotation {}
 impl NotAList for Box<Shortage> {}
+impl NotAList for Pause {}
 
 impl Reason {
+    /// The reason for what is paused.
+    pub fn paused(by: Pause) -> Self {
+        let command = by.resume_command();
+        Self::Paused { by, command }
+    }
+
     /// The reason for a name that is already used.
     pub fn taken(what: Taken, name: &str) -> Self {
         Self::NameTaken { what, name: name.to_owned() }

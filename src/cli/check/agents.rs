@@ -54,7 +54,11 @@ pub fn of_next(next: &Value, outcome: &Outcome) -> Vec<Agent> {
         let used = origin::of_findings(&outcome.findings, language.name)?;
         Some(Agent {
             language: language.name,
-            image: image_of(next, language.name),
+            image: Some(image_of(next, language.name))
+                .filter(|image| !image.is_empty())
+                // While injection is paused, the pod does not get it.
+                .or(used.image.map(Into::into))
+                .unwrap_or_default(),
             instrumentation: used.name.to_string(),
             hash: used.hash.to_string(),
         })

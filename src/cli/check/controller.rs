@@ -20,7 +20,7 @@ pub fn needs(running: &RunningController) -> Vec<Need> {
     let mut needs: Vec<Need> = of_cluster.flat_map(|rule| Need::of_rule(&rule, &[], None)).collect();
     if let Ok((namespace, lease)) = &running.lease {
         let lease = std::slice::from_ref(lease);
-        let rules = controller::lease_rules();
+        let rules = [&controller::lease_rules()[..], &watch::lease_rules()].concat();
         needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, lease, Some(namespace))));
     }
     if let Ok(Some(restarts)) = &running.restarts {
@@ -85,6 +85,7 @@ mod tests {
             pods: 2,
             ready,
             lease: Ok(("home".to_owned(), "leader".to_owned())),
+            is_scoped: false,
             restarts: Ok(None),
         }
     }
@@ -113,6 +114,7 @@ mod tests {
             "patch instrumentations/status.opentelemetry.io",
             "create leases.coordination.k8s.io in namespace home",
             "get,patch leases.coordination.k8s.io leader in namespace home",
+            "list,watch leases.coordination.k8s.io leader in namespace home",
         ] {
             assert!(said.iter().any(|said| said == expected), "{expected}: {said:?}");
         }

@@ -10,6 +10,7 @@ use crate::{
     cli::cluster::{
         account::{Account, ManagedNames},
         reader::{Asked, NotTold},
+        running::Release,
     },
     store::{cluster, watch},
     tls::managed,
@@ -84,10 +85,14 @@ impl std::fmt::Display for Need {
 }
 
 /// Returns the permissions that the webhook needs, from the rules next to its code.
-pub fn needs(managed: Option<&ManagedNames>, watches_nodes: bool) -> Vec<Need> {
+pub fn needs(managed: Option<&ManagedNames>, watches_nodes: bool, release: Option<&Release>) -> Vec<Need> {
     let of_nodes = watches_nodes.then(watch::node_rules).into_iter().flatten();
     let always = watch::rules().into_iter().chain(cluster::rules()).chain(of_nodes);
     let mut needs: Vec<Need> = always.flat_map(|rule| Need::of_rule(&rule, &[], None)).collect();
+    if let Some(Release { namespace, lease: Some(lease) }) = release {
+        let (rules, lease) = (watch::lease_rules(), std::slice::from_ref(lease));
+        needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, lease, Some(namespace))));
+    }
     if let Some(ManagedNames { namespace, secret, configurations }) = managed {
         let secret = std::slice::from_ref(secret);
         let of_cluster = managed::cluster_rules();
@@ -223,17 +228,21 @@ mod tests {
     fn the_needed_permissions_are_those_of_the_rules() {
         let said = |managed: Option<&ManagedNames>| {
             let need = |need: &Need| format!("{} {need}", need.verbs.join(","));
-            needs(managed, false).iter().map(need).collect::<Vec<_>>()
+            needs(managed, false, None).iter().map(need).collect::<Vec<_>>()
         };
         let always = said(None);
         assert!(always.contains(&"list,watch instrumentations.opentelemetry.io".to_owned()), "{always:?}");
         assert!(always.contains(&"get jobs.batch".to_owned()), "{always:?}");
-        let with_nodes = needs(None, true);
+        let release = Release { namespace: "home".to_owned(), lease: Some("leader".to_owned()) };
+        let with_nodes = needs(None, true, Some(&release));
         let more: Vec<_> = with_nodes[always.len()..]
             .iter()
             .map(|need| format!("{} {need}", need.verbs.join(",")))
             .collect();
-        assert_eq!(more, ["list,watch nodes"]);
+        assert_eq!(
+            more,
+            ["list,watch nodes", "list,watch leases.coordination.k8s.io leader in namespace home"]
+        );
         let names = ManagedNames {
             namespace: "home".to_owned(),
             secret: "serving".to_owned(),

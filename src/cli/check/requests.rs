@@ -14,7 +14,7 @@ use crate::subject::Subject;
 use crate::unread::Unsure;
 use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject as inject;
-use otel_webhook_inject::mistakes::Mistake;
+use otel_webhook_inject::{mistakes::Mistake, reason::Reason};
 pub use workload::reviewers;
 use workload::{decided, injected, is_unreviewed};
 
@@ -68,7 +68,9 @@ pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult>
         // Only the present agents of this webhook are known.
         let is_known = survey.unread.flags.is_none();
         let is_ours = is_known && hooks.iter().any(|hook| registration.names.contains(&hook.configuration));
-        of_workloads.extend(running::outdated(workload).filter(|_| is_ours));
+        // While injection is paused, a restart would remove the agents.
+        let is_paused = decided(workload).iter().any(is_paused);
+        of_workloads.extend(running::outdated(workload).filter(|_| is_ours && !is_paused));
     }
     results.extend(of_namespaces);
     results.extend(of_workloads);
@@ -115,6 +117,10 @@ fn in_vain_for_all((name, findings): &(String, Vec<inject::Finding>)) -> Vec<Che
     own.map(|finding| in_vain(&subject, finding, annotation("metadata", finding.language))).collect()
 }
 
+fn is_paused(finding: &inject::Finding) -> bool {
+    matches!(finding.reason, Reason::Paused { .. })
+}
+
 fn asks(workload: &Surveyed) -> bool {
     decided(workload).iter().any(|finding| finding.reason.code() != "SwitchedOff")
 }
@@ -142,6 +148,8 @@ fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckR
     };
     let troubles =
         decided(workload).iter().filter(|finding| finding.reason.is_trouble() && !is_said(finding));
+    // What pauses is reported once.
+    let troubles = troubles.filter(|finding| !is_paused(finding));
     let field = |language: &str| {
         let metadata = remedy::pod_path(&workload.subject.kind, "metadata");
         workload.own.contains(&language).then(|| annotation(&metadata, language)).flatten()

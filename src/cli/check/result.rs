@@ -58,6 +58,8 @@ impl Code {
 }
 
 codes! {
+    /// Injection is paused by the annotation of the object.
+    InjectionPaused: "paused" Warning;
     /// The CRD has every field of this version.
     CrdCurrent: "crd" Ok;
     /// The CRD is not installed.

@@ -45,6 +45,7 @@ pub async fn take(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>
         survey = once(cluster, scope, &mut known).await;
     }
     survey.not_told.splice(0..0, known.not_told);
+    survey.paused = known.snapshot.catalogue.pauses();
     survey.namespaces = known.namespaces;
     survey.collectors = known.collectors;
     survey.unread = known.unread;

@@ -8,6 +8,7 @@ use k8s_openapi::api::{
     discovery::v1::EndpointSlice,
 };
 
+pub use super::running::Release;
 use super::{
     known::Flags,
     reader::{Asked, ClusterReader, NotTold},
@@ -105,9 +106,23 @@ impl Facts {
         let found = running.and_then(|running| running.flags.as_ref().ok());
         Flags {
             injection: found.map_or(own, |flags| &flags.injection),
+            release: self.release(),
             unread: self.unread_flags().filter(|_| !own_flags),
             ahead: Vec::new(),
         }
+    }
+
+    /// Returns the objects that can pause all injection; none if no webhook was found.
+    pub fn release(&self) -> Option<Release> {
+        let flags = self.running.as_ref().and_then(|running| running.flags.as_ref().ok());
+        let of_service =
+            || Some(Release { namespace: self.services.first()?.namespace.clone(), lease: None });
+        flags.map(|flags| flags.release.clone()).or_else(of_service)
+    }
+
+    /// Returns whether the controller watches some namespaces only.
+    pub fn is_controller_scoped(&self) -> bool {
+        self.controller.as_ref().is_some_and(|controller| controller.is_scoped)
     }
 
     /// Returns why the webhook's flags are unknown; none if they are known, or if no webhook was found.

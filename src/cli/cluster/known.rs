@@ -5,13 +5,17 @@ use std::{
     sync::Arc,
 };
 
-use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, ResourceQuota, ServiceAccount};
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    core::v1::{LimitRange, Namespace, Node, ResourceQuota, ServiceAccount},
+};
 use kube::core::ApiResource;
 use serde_json::Value;
 
 use super::{
     object::{labels, text, typed},
     reader::{Asked, ClusterReader, NotTold, Part},
+    running::Release,
 };
 use crate::{
     cli::flags::InjectionFlags,
@@ -26,6 +30,7 @@ use otel_webhook_inject::{
     Outcome, Settings,
     limits::LimitKind,
     mistakes::{self, Mistake},
+    object,
     template::{Around, Workload},
 };
 
@@ -62,6 +67,8 @@ pub struct Known {
 pub struct Flags<'f> {
     /// The flags.
     pub injection: &'f InjectionFlags,
+    /// The objects that can pause all injection; none if no webhook was found.
+    pub release: Option<Release>,
     /// Why the webhook's own flags are unknown, if these stand in for them.
     pub unread: Option<String>,
     /// Instrumentations that are not stored yet, and are used as if they were.
@@ -80,7 +87,9 @@ pub struct Decided {
 impl Known {
     /// Lists the objects for all namespaces, or for one.
     pub async fn list(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>) -> Self {
-        let (writer, settings) = (flags.injection.writer(), flags.injection.settings());
+        let namespace = flags.release.as_ref().map(|release| &*release.namespace);
+        let writer = flags.injection.writer().with_release(namespace);
+        let settings = flags.injection.settings();
         let default = settings.default_instrumentation.clone();
         let mut known = Self {
             settings,
@@ -96,6 +105,9 @@ impl Known {
             writer,
         };
         known.list_namespaces(cluster, scope).await;
+        if let Some(release) = &flags.release {
+            known.read_release(cluster, scope, release).await;
+        }
         known.list_instrumentations(cluster, scope).await;
         flags.ahead.into_iter().for_each(|object| known.put_instrumentation(object));
         let ignored = list_limits(cluster, scope, &mut known.writer).await;
@@ -133,6 +145,34 @@ impl Known {
         };
         self.unread.namespaces = told.is_err();
         self.not_told.extend(told.err());
+    }
+
+    /// Reads what can pause all injection.
+    async fn read_release(&mut self, cluster: &ClusterReader, scope: Option<&str>, release: &Release) {
+        let Release { namespace, lease } = release;
+        let of_pause = |NotTold { question, problem }| {
+            let problem = format!("{problem}; whether all injection is paused by it is not known");
+            NotTold { question, problem }
+        };
+        // The others are listed.
+        if scope.is_some_and(|scope| scope != namespace) {
+            let kind = ApiResource::erase::<Namespace>(&());
+            match cluster.get_value(&kind, None, namespace).await {
+                Ok(Some(found)) => {
+                    self.writer.put(&typed(found, "v1", "Namespace"));
+                }
+                Ok(None) => {}
+                Err(not_told) => self.not_told.push(of_pause(not_told)),
+            }
+        }
+        let Some(name) = lease else { return };
+        match cluster.get_value(&ApiResource::erase::<Lease>(&()), Some(namespace), name).await {
+            Ok(found) => {
+                let pauses = found.filter(|lease| object::is_paused(&lease["metadata"]));
+                self.writer.set_paused_lease(pauses.as_ref().map(object::name_of));
+            }
+            Err(not_told) => self.not_told.push(of_pause(not_told)),
+        }
     }
 
     /// Lists the Instrumentations of all namespaces, since a pod may name those of others; if the user may not, those

@@ -84,6 +84,11 @@ impl ClusterReader {
         Ok(Self { client, name: flags.name().unwrap_or_else(|| url.to_string()), namespace, version })
     }
 
+    /// Returns the client, for what is not only read.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// Returns an object, if it exists.
     pub async fn get<K>(&self, namespace: Option<&str>, name: &str) -> Asked<Option<K>>
     where

@@ -27,11 +27,22 @@ pub struct Running {
     pub flags: Result<ServingFlags, String>,
 }
 
+/// The objects that can pause all injection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// The namespace of the webhook.
+    pub namespace: String,
+    /// The Lease in it that the webhook watches, if it does.
+    pub lease: Option<String>,
+}
+
 /// The flags that decisions and certificates depend on.
 #[derive(Debug)]
 pub struct ServingFlags {
     /// The injection flags.
     pub injection: InjectionFlags,
+    /// The namespace of the release, and the Lease that can pause all injection.
+    pub release: Release,
     /// Name of the Secret of the serving certificate, if there is one.
     pub secret: Option<String>,
     /// The objects of managed certificates, if they are enabled.
@@ -58,14 +69,18 @@ fn flags(spec: &PodSpec, own_namespace: &str) -> Result<ServingFlags, String> {
     let container = containers.find(serves).ok_or("no container has the argument serve")?;
     let matches = parse::<ServeFlags>(container, "serve")?;
     let injection = InjectionFlags::from_arg_matches(&matches).map_err(|error| error.to_string())?;
-    let managed = given(&matches, "tls_managed").pop().map(|secret| ManagedNames {
+    let release = Release {
         namespace: given(&matches, "namespace").pop().unwrap_or_else(|| own_namespace.to_owned()),
+        lease: given(&matches, "lease").pop(),
+    };
+    let managed = given(&matches, "tls_managed").pop().map(|secret| ManagedNames {
+        namespace: release.namespace.clone(),
         secret,
         configurations: given(&matches, "webhook_configuration"),
     });
     let mounted = || secret(spec, container, &matches);
     let secret = managed.as_ref().map(|managed| managed.secret.clone()).or_else(mounted);
-    Ok(ServingFlags { injection, secret, managed })
+    Ok(ServingFlags { injection, release, secret, managed })
 }
 
 /// Returns the Secret that is mounted at the path of the certificate.

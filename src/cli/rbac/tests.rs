@@ -104,6 +104,7 @@ fn placeholders_are_replaced_by_known_names() {
     let lease = |args: &RbacArgs| args.list(Rules::ControllerNamespace)[1]["resourceNames"].clone();
     assert_eq!(lease(&args(true)), json!(["leader"]));
     assert_eq!(lease(&args(false)), json!(["LEASE"]));
+    assert_eq!(args(true).list(Rules::Namespace)[0]["resourceNames"], json!(["leader"]));
     let ledger = |args: &RbacArgs| args.list(Rules::ControllerRestartsNamespace)[1]["resourceNames"].clone();
     assert_eq!(ledger(&args(true)), json!(["ledger"]));
     assert_eq!(ledger(&args(false)), json!(["CONFIGMAP"]));
@@ -131,10 +132,11 @@ fn each_mode_has_its_roles() {
     let files = ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"];
     assert_eq!(kinds(&args(false)), files);
     let managed = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+    let lease = ["Role", "RoleBinding"];
     let controller = [&["ServiceAccount"], &managed[..], &managed].concat();
-    assert_eq!(kinds(&args(true)), [&files[..], &managed, &controller].concat());
+    assert_eq!(kinds(&args(true)), [&files[..], &managed, &lease, &controller].concat());
     let documents = args(true).documents();
-    let (webhook, controller) = documents.split_at(files.len() + managed.len());
+    let (webhook, controller) = documents.split_at(files.len() + managed.len() + lease.len());
     for (documents, account) in [(webhook, "otel-webhook"), (controller, "otel-webhook-controller")] {
         let subjects = documents.iter().filter_map(|document| document["subjects"][0]["name"].as_str());
         assert!(

@@ -67,7 +67,14 @@ pub async fn read(flags: &ClusterFlags, question: &Question<'_>) -> Result<Clust
     }
     let Counted { mut report, pods } = counted;
     for row in &mut report.workloads {
-        row.command = row.command.as_ref().map(|command| flags.complete(command));
+        for command in
+            row.command.iter_mut().chain(row.paused.iter_mut().filter_map(|one| one.command.as_mut()))
+        {
+            *command = flags.complete(command);
+        }
+    }
+    for pause in &mut report.paused {
+        pause.command = flags.complete(&pause.command);
     }
     let mut incomplete = incomplete(&facts, &known, own_flags);
     if is_planned {

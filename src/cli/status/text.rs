@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use otel_webhook_fleet::{
-    report::{ClusterReport, Counts, InstrumentationRow, LanguageRow, WorkloadRow},
+    report::{ClusterReport, Counts, InstrumentationRow, LanguageRow, PauseRow, WorkloadRow},
     state::State,
 };
 use otel_webhook_inject::image;
@@ -44,7 +44,7 @@ pub fn text(reports: &[ClusterReport], is_outdated_only: bool) -> String {
 fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>> {
     let report = &cluster.report;
     let warnings = cluster.incomplete.iter().map(|why| format!("warning: {why}")).collect();
-    let mut sections = vec![warnings];
+    let mut sections = vec![paused(&report.paused), warnings];
     if !report.instrumentations.is_empty() {
         sections.push(table(OF_INSTRUMENTATIONS, report.instrumentations.iter().map(instrumentation)));
     }
@@ -65,6 +65,7 @@ fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>>
         sections.push(table(OF_RESTARTS, restarts));
     }
     sections.push(commands(&report.workloads));
+    sections.push(removals(&report.workloads));
     sections.retain(|lines| !lines.is_empty());
     sections
 }
@@ -170,7 +171,8 @@ fn reasons(workloads: &[WorkloadRow]) -> Vec<String> {
 
 /// Returns the command of each workload with stale or missed pods, or a comment where there is none.
 fn commands(workloads: &[WorkloadRow]) -> Vec<String> {
-    let outdated = workloads.iter().filter(|row| row.state.is_outdated());
+    // While injection is paused, a restart would remove the agents.
+    let outdated = workloads.iter().filter(|row| row.state.is_outdated() && row.paused.is_none());
     let line = |row: &WorkloadRow| match &row.command {
         Some(command) => format!("  {command}"),
         None if is_not_selected(row) => {
@@ -179,6 +181,23 @@ fn commands(workloads: &[WorkloadRow]) -> Vec<String> {
         None => format!("  # {}: {}", row.workload, row.workload.by_hand()),
     };
     headed("To bring stale and missed pods up to date:", outdated.map(line).collect())
+}
+
+/// Returns the command of each workload that has agents which new pods would not get.
+fn removals(workloads: &[WorkloadRow]) -> Vec<String> {
+    let commands = workloads.iter().filter_map(|row| row.paused.as_ref()?.command.as_ref());
+    headed(
+        "To remove the agents of running pods while injection is paused:",
+        commands.map(|command| format!("  {command}")).collect(),
+    )
+}
+
+/// Returns what pauses injection, and how to resume.
+fn paused(pauses: &[PauseRow]) -> Vec<String> {
+    let line = |row: &PauseRow| {
+        format!("  {}: {} start without agents; to resume: {}", row.by, row.pods, row.command)
+    };
+    headed("Injection is paused:", pauses.iter().map(line).collect())
 }
 
 fn is_not_selected(row: &WorkloadRow) -> bool {

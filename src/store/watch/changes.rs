@@ -11,7 +11,7 @@ use kube::{
     runtime::{watcher, watcher::Event},
 };
 
-use super::{nodes, pages::events, seen::Seen, sources::Sources, watched::Watched};
+use super::{lease, nodes, pages::events, seen::Seen, sources::Sources, watched::Watched};
 use crate::scope::Scope;
 use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
@@ -38,7 +38,11 @@ pub fn changes(client: &Client, sources: &Sources) -> impl Stream<Item = Change>
         let change = |told| Change { watched: Watched::Node, told };
         nodes::events(client).map(change).boxed()
     });
-    stream::select_all(watches.into_iter().chain(nodes))
+    let lease = sources.lease.as_ref().map(|name| {
+        let change = |told| Change { watched: Watched::Lease, told };
+        lease::events(client, name).map(change).boxed()
+    });
+    stream::select_all(watches.into_iter().chain(nodes).chain(lease))
 }
 
 /// Watches objects of one kind.

@@ -6,7 +6,7 @@ use kube::runtime::{watcher, watcher::Event};
 
 use super::{changes::Change, pace::News, seen::Seen, sources::Sources, watched::Watched};
 use crate::store::Writer;
-use otel_webhook_inject::limits::LimitKind;
+use otel_webhook_inject::{limits::LimitKind, object};
 
 /// The progress of each watch.
 #[derive(Default)]
@@ -14,6 +14,7 @@ pub struct Lists {
     instrumentations: List,
     namespaces: List,
     nodes: List,
+    lease: List,
     /// Whether the version of the API server was read, or could not be.
     server_is_asked: bool,
     limits: [List; LimitKind::ALL.len()],
@@ -31,7 +32,8 @@ impl Lists {
     /// Returns the lists before anything is read. What is not watched counts as listed.
     pub fn of(sources: &Sources) -> Self {
         let nodes = List { is_complete: !sources.nodes, ..List::default() };
-        Self { nodes, server_is_asked: !sources.nodes, ..Self::default() }
+        let lease = List { is_complete: sources.lease.is_none(), ..List::default() };
+        Self { nodes, lease, server_is_asked: !sources.nodes, ..Self::default() }
     }
 
     /// Takes the version of the API server. Returns how much it affects.
@@ -44,7 +46,7 @@ impl Lists {
     pub fn are_complete(&self) -> bool {
         let needed = [&self.instrumentations, &self.namespaces];
         let known = |list: &List| list.is_complete || list.is_forbidden;
-        let mut optional = self.limits.iter().chain([&self.nodes]);
+        let mut optional = self.limits.iter().chain([&self.nodes, &self.lease]);
         needed.iter().all(|list| list.is_complete) && optional.all(known) && self.server_is_asked
     }
 
@@ -55,6 +57,7 @@ impl Lists {
             Watched::Instrumentation => &mut self.instrumentations,
             Watched::Namespace => &mut self.namespaces,
             Watched::Node => &mut self.nodes,
+            Watched::Lease => &mut self.lease,
             Watched::Limit(kind) => &mut self.limits[kind as usize],
         };
         match told {
@@ -135,6 +138,11 @@ impl Watched {
             }
             Self::Namespace => writer.put(&object.document(self, false)),
             Self::Node => writer.put_node(&object.document(self, false)),
+            Self::Lease => {
+                let document = object.document(self, false);
+                let is_paused = object::is_paused(&document["metadata"]);
+                writer.set_paused_lease(is_paused.then(|| object::name_of(&document)))
+            }
             Self::Limit(kind) => writer.put_limit(kind, &object.document(self, true)),
         }
     }
@@ -144,6 +152,7 @@ impl Watched {
             Self::Instrumentation => writer.forget_instrumentation(namespace, name),
             Self::Namespace => writer.forget_namespace(name),
             Self::Node => return writer.forget_node(name),
+            Self::Lease => return writer.set_paused_lease(None),
             Self::Limit(kind) => return writer.forget_limit(kind, namespace, name),
         }
         true
@@ -155,6 +164,7 @@ impl Watched {
             Self::Instrumentation => writer.keep_instrumentations(is_seen),
             Self::Namespace => writer.keep_namespaces(|name| is_seen("", name)),
             Self::Node => return writer.keep_nodes(|name| is_seen("", name)),
+            Self::Lease => return seen.is_empty() && writer.set_paused_lease(None),
             Self::Limit(kind) => return writer.keep_limits(kind, is_seen),
         }
         true
@@ -194,6 +204,12 @@ impl std::fmt::Display for Advice<'_> {
         match (self.status(), self.watched) {
             (404, Watched::Instrumentation) => {
                 write!(f, "; is the CRD installed? `otel-webhook crd | kubectl apply --server-side -f -`")
+            }
+            (403, Watched::Lease) => {
+                write!(
+                    f,
+                    "; grant the service account list and watch on it: `otel-webhook rbac --controller` prints the Role"
+                )
             }
             (403, _) => {
                 let verbs = "list and watch on it in all namespaces";

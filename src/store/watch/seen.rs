@@ -6,7 +6,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
     Resource,
     core::{ApiResource, DynamicResourceScope},
@@ -20,7 +20,7 @@ use serde_json::{Value, json, value::RawValue};
 use super::watched::Watched;
 use otel_webhook_api::{
     ALLOWED_NAMESPACES, ANNOTATION_PREFIX, DELIVERY_ANNOTATION, Instrumentation,
-    defaults::NAMESPACE_IMAGE_PREFIX,
+    defaults::NAMESPACE_IMAGE_PREFIX, paused::PAUSED_ANNOTATION,
 };
 use otel_webhook_inject::limits::ENFORCE_MOUNTABLE_SECRETS;
 
@@ -67,7 +67,8 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D:
 fn is_used(key: &str) -> bool {
     key.starts_with(ANNOTATION_PREFIX)
         || key.starts_with(NAMESPACE_IMAGE_PREFIX)
-        || [ALLOWED_NAMESPACES, DELIVERY_ANNOTATION, ENFORCE_MOUNTABLE_SECRETS].contains(&key)
+        || [ALLOWED_NAMESPACES, DELIVERY_ANNOTATION, PAUSED_ANNOTATION, ENFORCE_MOUNTABLE_SECRETS]
+            .contains(&key)
 }
 
 impl<'de> Deserialize<'de> for Used {
@@ -158,6 +159,7 @@ impl Seen {
     pub fn document(&self, watched: Watched, with_spec: bool) -> Value {
         let api_version = match watched {
             Watched::Instrumentation => Instrumentation::api_version(&()),
+            Watched::Lease => Lease::api_version(&()),
             Watched::Namespace | Watched::Node | Watched::Limit(_) => "v1".into(),
         };
         let ObjectMeta { name, namespace, labels, annotations, generation, .. } = &self.metadata;

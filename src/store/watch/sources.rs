@@ -1,6 +1,7 @@
 //! What is watched.
 
 use crate::scope::Scope;
+use otel_webhook_inject::reason::ObjectName;
 
 /// What is watched.
 #[derive(Clone, Debug, Default)]
@@ -9,4 +10,6 @@ pub struct Sources {
     pub scope: Scope,
     /// Whether nodes and the version of the API server are watched, for deliveries of `auto`.
     pub nodes: bool,
+    /// The Lease of the release, for its annotation `otel-webhook/paused`.
+    pub lease: Option<ObjectName>,
 }

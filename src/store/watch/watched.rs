@@ -11,6 +11,8 @@ pub enum Watched {
     Namespace,
     /// Nodes, by labels and versions.
     Node,
+    /// The Lease of the release, by its annotation.
+    Lease,
     /// LimitRanges, ResourceQuotas or ServiceAccounts.
     Limit(LimitKind),
 }
@@ -21,6 +23,7 @@ impl Watched {
         match self {
             Self::Instrumentation | Self::Namespace => None,
             Self::Node => Some("nodes"),
+            Self::Lease => Some("pauses by the annotation of the Lease"),
             Self::Limit(_) => Some("LimitRanges, ResourceQuotas and ServiceAccounts"),
         }
     }
@@ -31,6 +34,7 @@ impl Watched {
             Self::Instrumentation => "Instrumentation",
             Self::Namespace => "Namespace",
             Self::Node => "Node",
+            Self::Lease => "Lease",
             Self::Limit(kind) => kind.name(),
         }
     }

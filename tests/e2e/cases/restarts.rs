@@ -1,6 +1,6 @@
 //! Restarts by consent, of real workloads on a node of kwok.
 
-mod support;
+pub mod support;
 pub mod taken_back;
 
 use std::{thread, time::Duration};

@@ -209,3 +209,29 @@ fn nodes_of_a_file_decide_what_auto_mounts() {
     let unknown = explain(&["--delivery=auto"], &[INSTRUMENTATION, &pod("name: p")]);
     assert!(unknown.out.contains("the nodes are not known; see --watch-nodes"), "{}", unknown.out);
 }
+
+#[test]
+fn a_pause_is_said_with_the_object_and_the_command_that_resumes() {
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, annotations: {otel-webhook/paused: \"TRUE\"}}\n";
+    let instrumentation =
+        INSTRUMENTATION.replace("name: inst", "name: inst\n  annotations: {otel-webhook/paused: \"true\"}");
+    assert_ne!(instrumentation, INSTRUMENTATION);
+    let asking = pod("name: p");
+    for (objects, by, target) in [
+        ([INSTRUMENTATION, namespace, &asking], "Namespace default", "namespace default"),
+        (
+            [&*instrumentation, &asking, ""],
+            "Instrumentation default/inst",
+            "instrumentations.opentelemetry.io inst -n default",
+        ),
+    ] {
+        let run = explain(&[], &objects);
+        let expected = format!(
+            "  -          java      Paused   default/inst     injection is paused by the annotation otel-webhook/paused of \
+             {by}; to resume: kubectl annotate {target} otel-webhook/paused-"
+        );
+        assert!(run.out.contains(&expected), "{}", run.out);
+        let injected = succeed(&["inject", "-f", "-"], &objects.join("---\n"));
+        assert!(!injected.out.contains("initContainers"), "{}", injected.out);
+    }
+}

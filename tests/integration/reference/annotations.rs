@@ -40,6 +40,11 @@ const OWN: &[Row] = &[
         "`initContainer`, `imageVolume` or `auto`: [image volumes](../image-volumes.md)",
     ),
     (
+        "otel-webhook/paused",
+        "read from Instrumentations, namespaces and the Lease of the release",
+        "`true` pauses injection: [pause injection](../pause.md)",
+    ),
+    (
         "otel-webhook/allowed-namespaces",
         "read from Instrumentations",
         "namespaces whose pods may use it with `--cross-namespace=granted`: comma-separated, or `*`",

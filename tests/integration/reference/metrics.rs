@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use otel_webhook::telemetry::{Metrics, ReviewOutcome};
+use otel_webhook_inject::pause::Pause;
 use regex::Regex;
 
 use super::{beginning, code, prose, table};
@@ -23,6 +24,7 @@ pub fn page() -> String {
                 "a [reason code](reasons.md#reasons)".to_owned(),
             ],
             ["`state`".to_owned(), "a [state](../day-two.md#states)".to_owned()],
+            ["`scope`".to_owned(), Pause::SCOPES.map(code).join(", ")],
         ],
     );
     text
@@ -99,6 +101,7 @@ fn exposed() -> String {
     metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "a", Some(true));
     metrics.fleet.set(&otel_webhook_fleet::report::Report::default());
     metrics.fleet.set_leader("a", true);
+    metrics.set_paused(&[]);
     metrics.restarts.begin();
     metrics.restarts.set_stopped(0);
     metrics.encode()

@@ -7,12 +7,18 @@ use serde_json::Value;
 use super::{beginning, code, command_line, table};
 
 /// The lists of rules, and what they are for.
-const LISTS: [(&str, &str, &str); 8] = [
+const LISTS: [(&str, &str, &str); 9] = [
     ("cluster", "Webhook", "ClusterRole, in every certificate mode."),
     (
         "nodes",
         "Webhook with nodes",
         "ClusterRole, with `--watch-nodes` or `--delivery=auto` (`injection.watchNodes`, `injection.delivery`).",
+    ),
+    (
+        "namespace",
+        "Webhook, in its namespace",
+        "Role in the namespace of the webhook, with `--lease` (`controller.enabled`). `LEASE` stands for the controller's Lease, \
+         of which only the annotation `otel-webhook/paused` is used.",
     ),
     (
         "managed-cluster",

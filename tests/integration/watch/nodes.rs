@@ -5,7 +5,7 @@ use otel_webhook_inject::{self as inject, Input, Note, Settings, pod::Pod, size:
 use otel_webhook_testkit::objects::{NAMESPACE, asking, instrumentation};
 use serde_json::{Value, json};
 
-use super::{Following, Listing, Server, log::Log, until};
+use super::{Following, Listing, Server, Sources, log::Log, until};
 use crate::logs;
 
 /// A node as the API server has it, with more than is used of it.
@@ -58,7 +58,7 @@ const OLD: &str = "on node \"old\" the kubelet has version v1.35.1; image volume
 #[tokio::test]
 async fn a_node_that_joins_changes_or_leaves_counts_for_the_next_review() {
     let server = server(vec![node("new", "v1.36.1")]);
-    let following = server.follow_with(SizeLimits::default(), true);
+    let following = server.follow_with(SizeLimits::default(), Sources { nodes: true, ..Sources::default() });
     following.ready().await;
     assert_eq!(said(&following, &json!({})), MOUNTED);
 
@@ -81,7 +81,8 @@ async fn nothing_is_ready_before_all_nodes_are_known() {
     for held in ["nodes", "version"] {
         let server = server(vec![node("new", "v1.36.1")]);
         server.list(held, Listing::Held);
-        let following = server.follow_with(SizeLimits::default(), true);
+        let following =
+            server.follow_with(SizeLimits::default(), Sources { nodes: true, ..Sources::default() });
         until(|| (server.listed(held) > 0).then_some(())).await;
         until(|| following.store.snapshot().catalogue.namespace(NAMESPACE).is_some().then_some(())).await;
         assert!(!following.is_ready(), "{held}");
@@ -98,7 +99,7 @@ async fn nodes_that_may_not_be_listed_mean_init_containers_and_are_not_waited_fo
     let _logging = tracing::subscriber::set_default(subscriber);
     let server = server(Vec::new());
     server.list("nodes", Listing::Forbidden);
-    let following = server.follow_with(SizeLimits::default(), true);
+    let following = server.follow_with(SizeLimits::default(), Sources { nodes: true, ..Sources::default() });
     following.ready().await;
     let unknown = "init containers copy the agent, since the nodes are not known; see --watch-nodes of serve, and --nodes \
                    of explain";

@@ -7,7 +7,7 @@ use otel_webhook_inject::{
 use otel_webhook_testkit::objects::{NAMESPACE, asking};
 use serde_json::{Value, json};
 
-use super::{Following, Listing, Server, account, log::Log, until};
+use super::{Following, Listing, Server, Sources, account, log::Log, until};
 use crate::logs;
 
 const KIB: usize = 1024;
@@ -91,7 +91,7 @@ async fn instrumentations_beyond_what_all_may_have_are_not_used() {
         Listing::Items(vec![sized("a", 6 * KIB), sized("b", 6 * KIB), sized("c", 4 * KIB)]),
     );
     let limits = SizeLimits { all: 10 * KIB as u64, ..SizeLimits::default() };
-    let following = server.follow_with(limits, false);
+    let following = server.follow_with(limits, Sources::default());
     following.ready().await;
     let reason = "Instrumentation \"shop/b\" cannot be used: spec: its JSON has 6Ki, that of the other Instrumentations has \
                   6Ki, and the maximum of all is 10Ki (--max-instrumentations-total); remove what is not needed, then change \

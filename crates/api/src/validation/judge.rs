@@ -12,6 +12,7 @@ use crate::{
     agent::AGENTS_FIELD,
     allowed::{self, ALLOWED_NAMESPACES},
     crd,
+    paused::{self, PAUSED_ANNOTATION},
 };
 
 /// Checks an object, before or after defaulting.
@@ -19,6 +20,7 @@ pub fn judge(object: &Value) -> Verdict {
     let mut verdict = Verdict::default();
     check_name(&mut verdict, &object["metadata"]);
     check_allowed(&mut verdict, &object["metadata"]["annotations"][ALLOWED_NAMESPACES]);
+    check_paused(&mut verdict, &object["metadata"]["annotations"][PAUSED_ANNOTATION]);
     let (path, spec) = (Path::Root("spec"), &object["spec"]);
     if !spec.is_null() {
         schema::check(&mut verdict, path, crd::schema::spec(), spec);
@@ -48,6 +50,14 @@ fn check_name(verdict: &mut Verdict, metadata: &Value) {
         let shown = text::quoted(name);
         let message = format!("{shown} is not a name; valid: lower-case letters, digits, - and .");
         verdict.reject(Cause::Invalid, "metadata.name", message);
+    }
+}
+
+/// A value that is not clear pauses nothing, which may not be what was meant.
+fn check_paused(verdict: &mut Verdict, annotation: &Value) {
+    if let Some(value) = annotation.as_str().filter(|value| paused::is_unclear(value)) {
+        let message = format!("is {}, which pauses nothing; {}", text::quoted(value), paused::UNCLEAR_REMEDY);
+        verdict.warn("paused-unclear", format!("metadata.annotations[{PAUSED_ANNOTATION}]"), message);
     }
 }
 

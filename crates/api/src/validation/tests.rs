@@ -85,6 +85,27 @@ fn each_invalid_entry_of_the_allowed_namespaces_has_a_warning() {
 }
 
 #[test]
+fn a_value_that_does_not_say_whether_to_pause_has_a_warning() {
+    let warnings = |value: &str| {
+        let mut object = object(&json!({"sampler": {"type": "always_on"}}));
+        object["metadata"]["annotations"] = json!({"otel-webhook/paused": value});
+        let verdict = validate(&object, None);
+        assert!(verdict.is_allowed(), "{verdict:?}");
+        verdict.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for value in ["true", "True", "false", ""] {
+        assert_eq!(warnings(value), [""; 0], "{value:?}");
+    }
+    assert_eq!(
+        warnings("yes"),
+        [
+            "metadata.annotations[otel-webhook/paused]: is \"yes\", which pauses nothing; set it to \"true\" to pause \
+          injection, or remove it"
+        ]
+    );
+}
+
+#[test]
 fn warnings_never_show_the_value_of_a_variable() {
     let spec = json!({
         "exporter": {"endpoint": "http://user:hunter2@c:4317"},

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use otel_webhook_inject::language::LANGUAGES;
+use otel_webhook_inject::{language::LANGUAGES, pause::Pause};
 
 use crate::{
     census::Member,
@@ -39,17 +39,21 @@ pub struct WorkloadPods {
     pub outdated: Vec<OldPod>,
     /// The number of pods of which it is not known whether they are up to date.
     pub unconfirmed: usize,
+    /// What pauses injection into new pods, if anything does.
+    pub paused: Option<Pause>,
     /// When the newest pod was created.
     pub newest: Option<Timestamp>,
 }
 
-/// The agents that a new pod of a template would get: `namespace/name` of the Instrumentation and the hash, by language.
+/// The agents that a new pod of a template would get, if nothing were paused: `namespace/name` of the Instrumentation and the hash, by language.
 pub(super) type NewAgents = Rc<BTreeMap<&'static str, (String, Box<str>)>>;
 
 /// Returns the agents of a new pod.
 pub(super) fn agents(next: &NextPod) -> NewAgents {
     let agent = |(language, next): (&&'static str, &NextAgent)| match next {
-        NextAgent::Agent(used) => Some((*language, (used.name.to_string(), used.hash.clone()))),
+        NextAgent::Agent(used) | NextAgent::Paused { used, .. } => {
+            Some((*language, (used.name.to_string(), used.hash.clone())))
+        }
         NextAgent::Skipped { .. } | NextAgent::Unknown(_) => None,
     };
     Rc::new(next.languages.iter().filter_map(agent).collect())
@@ -62,6 +66,7 @@ pub(super) struct Replaceable {
     /// The languages in which they are.
     languages: BTreeSet<&'static str>,
     unconfirmed: usize,
+    paused: Option<Pause>,
     /// When the newest pod was created, and what a new one of its template would get. Templates that are older are not
     /// used again.
     newest: Option<(Timestamp, NewAgents)>,
@@ -75,7 +80,11 @@ impl Replaceable {
         outdated: &[&'static str],
         is_unconfirmed: bool,
         agents: &NewAgents,
+        paused: Option<&Pause>,
     ) {
+        if self.paused.is_none() {
+            self.paused = paused.cloned();
+        }
         if !outdated.is_empty() {
             let (name, uid) = (member.name.to_string(), member.uid.to_string());
             self.outdated.push(OldPod { name, uid, created: member.created });
@@ -90,7 +99,7 @@ impl Replaceable {
 
     /// Returns what restarts need.
     pub(super) fn of(self, workload: Workload) -> WorkloadPods {
-        let Self { mut outdated, languages, unconfirmed, newest } = self;
+        let Self { mut outdated, languages, unconfirmed, paused, newest } = self;
         outdated.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
         let (newest, agents) = newest.unzip();
         let agents = agents.unwrap_or_default();
@@ -105,6 +114,6 @@ impl Replaceable {
             }
         }
         let config = Some(config).filter(|config| !config.is_empty());
-        WorkloadPods { workload, instrumentation, config, outdated, unconfirmed, newest }
+        WorkloadPods { workload, instrumentation, config, outdated, unconfirmed, paused, newest }
     }
 }

@@ -3,13 +3,13 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use jiff::Timestamp;
-use otel_webhook_inject::language::LANGUAGES;
+use otel_webhook_inject::{language::LANGUAGES, pause::Pause};
 
 use super::outdated::{NewAgents, Replaceable, WorkloadPods};
 use crate::{
     cause::Cause,
     census::Member,
-    report::{Counts, LanguageRow, WorkloadRow},
+    report::{Counts, LanguageRow, PausedRow, WorkloadRow},
     state::{Missed, State},
     workload::Workload,
 };
@@ -23,6 +23,8 @@ pub(super) struct Found {
     pub(super) cause: Cause,
     pub(super) instrumentation: Option<String>,
     pub(super) image: Option<String>,
+    /// Whether the pod has an agent that a new one would not get, because injection is paused.
+    pub(super) is_paused_agent: bool,
 }
 
 /// A workload as it is counted.
@@ -30,6 +32,8 @@ pub(super) struct Found {
 pub(super) struct Tally {
     pods: usize,
     languages: BTreeMap<&'static str, LanguageTally>,
+    /// Whether a new pod in place of one of them would lack its agent, because injection is paused.
+    loses_agents: bool,
     replaceable: Replaceable,
 }
 
@@ -92,13 +96,20 @@ impl LanguageTally {
 }
 
 impl Tally {
-    /// Counts a pod with what was found of its languages. `agents` are those of a new pod.
-    pub(super) fn add(&mut self, member: &Member, found: Vec<(&'static str, Found)>, agents: &NewAgents) {
+    /// Counts a pod with what was found of its languages. `agents` are those of a new pod, if nothing were paused.
+    pub(super) fn add(
+        &mut self,
+        member: &Member,
+        found: Vec<(&'static str, Found)>,
+        agents: &NewAgents,
+        paused: Option<&Pause>,
+    ) {
         self.pods += 1;
         let outdated = found.iter().filter(|(_, one)| one.is_replaceable());
         let outdated: Vec<_> = outdated.map(|(language, _)| *language).collect();
         let is_unconfirmed = found.iter().any(|(_, one)| one.state == State::Unconfirmed);
-        self.replaceable.add(member, &outdated, is_unconfirmed, agents);
+        self.replaceable.add(member, &outdated, is_unconfirmed, agents, paused);
+        self.loses_agents |= found.iter().any(|(_, one)| one.is_paused_agent);
         for (language, one) in found {
             self.languages.entry(language).or_default().add(one, member.created);
         }
@@ -112,7 +123,11 @@ impl Tally {
     /// Returns what is told of the workload, and what restarts need of it.
     pub(super) fn rows(self, workload: Workload) -> (WorkloadRow, WorkloadPods) {
         let pods = self.replaceable.of(workload.clone());
-        (row(self.pods, self.languages, workload), pods)
+        let paused = pods.paused.as_ref().map(|by| PausedRow {
+            by: by.to_string(),
+            command: self.loses_agents.then(|| workload.restart_command()).flatten(),
+        });
+        (row(self.pods, self.languages, workload, paused), pods)
     }
 }
 
@@ -123,12 +138,19 @@ impl Found {
     }
 }
 
-fn row(pods: usize, mut languages: BTreeMap<&'static str, LanguageTally>, workload: Workload) -> WorkloadRow {
+fn row(
+    pods: usize,
+    mut languages: BTreeMap<&'static str, LanguageTally>,
+    workload: Workload,
+    paused: Option<PausedRow>,
+) -> WorkloadRow {
     let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
     let mut languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
     languages.shrink_to_fit();
     let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);
     let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason != Some(NOT_SELECTED);
-    let command = languages.iter().any(helps).then(|| workload.restart_command()).flatten();
-    WorkloadRow { workload, pods, state, languages, command, restart: None }
+    // While injection is paused, a restart would remove agents.
+    let is_helped = paused.is_none() && languages.iter().any(helps);
+    let command = is_helped.then(|| workload.restart_command()).flatten();
+    WorkloadRow { workload, pods, state, languages, command, paused, restart: None }
 }

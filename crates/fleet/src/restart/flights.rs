@@ -19,7 +19,8 @@ const VISIBLE: SignedDuration = SignedDuration::from_mins(1);
 /// replace it after its template was mended (kubernetes#67250).
 pub fn next_eviction<'s>(seen: &'s Seen, flight: &Flight) -> Option<(&'s str, &'s str)> {
     match &seen.health {
-        _ if flight.is_ending => None,
+        // A new pod would have no agent.
+        _ if flight.is_ending || seen.paused.is_some() => None,
         Health::Healthy if flight.method == Consent::Evict => {
             let old = seen.outdated.iter().find(|pod| pod.created <= flight.before);
             old.map(|pod| (&*pod.name, &*pod.uid))
@@ -49,6 +50,7 @@ pub struct Follow<'f> {
 impl Follow<'_> {
     /// Returns the flight as it goes on; `None` if it has ended.
     pub fn follow(mut self, mut flight: Flight) -> Option<Flight> {
+        flight.is_interrupted |= self.seen.paused.is_some();
         if flight.method == Consent::Rollout && !flight.is_written {
             if self.seen.record.as_ref() != Some(&flight.change) {
                 return self.write_again(flight);
@@ -74,7 +76,8 @@ impl Follow<'_> {
     fn write_again(mut self, flight: Flight) -> Option<Flight> {
         let wanted = self.seen.config.as_deref() == Some(&*flight.change.config)
             && self.seen.consent == Ok(Consent::Rollout)
-            && self.seen.fit == Fit::Fits;
+            && self.seen.fit == Fit::Fits
+            && self.seen.paused.is_none();
         if !wanted || !self.ledger.goes_on(&flight.change) {
             return None;
         }
@@ -128,13 +131,18 @@ impl Follow<'_> {
     fn end(&mut self, flight: &Flight) {
         let is_new = |pod: &OldPod| pod.created > flight.before;
         let is_same = self.seen.config.as_deref() == Some(&*flight.change.config);
-        if is_same && self.seen.outdated.iter().any(is_new) {
+        if is_same && !flight.is_interrupted && self.seen.outdated.iter().any(is_new) {
             return self.stop(flight, "its new pods did not get the configuration".to_owned());
         }
-        let is_proof = is_same && self.seen.outdated.is_empty() && self.seen.unconfirmed == 0;
+        let is_whole = self.seen.outdated.is_empty() && self.seen.unconfirmed == 0;
+        let is_proof = is_same && is_whole && !flight.is_interrupted;
         if let Some(wave) = self.ledger.wave_of(&flight.change) {
             wave.is_proven |= is_proof;
             wave.failed.remove(&flight.workload);
+            // The pods that are left are evicted after the pause. A template is not written again.
+            if flight.is_interrupted && flight.method == Consent::Evict {
+                wave.forget(&flight.workload, &flight.change.config);
+            }
         }
     }
 

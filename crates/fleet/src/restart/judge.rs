@@ -23,6 +23,9 @@ impl<'w> Planning<'w> {
             return Err(Verdict::Left(Left::NoAgent));
         };
         self.wanted.insert(uid);
+        if let Some(by) = &seen.paused {
+            return Err(Verdict::Waits(Wait::Paused(by.clone())));
+        }
         let now = self.world.now;
         let waves = self.ledger.waves.entry(uid.to_owned());
         let wave = waves.or_insert_with(|| Wave::new(present.generation, now, present.resume.clone()));

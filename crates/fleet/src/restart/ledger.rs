@@ -91,6 +91,9 @@ pub struct Flight {
     /// Whether it is only observed: no further pod is evicted.
     #[serde(default)]
     pub is_ending: bool,
+    /// Whether injection was paused meanwhile, so that its new pods prove nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_interrupted: bool,
     /// Since when it is up to date and healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthy: Option<Timestamp>,

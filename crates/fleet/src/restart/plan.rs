@@ -202,6 +202,7 @@ impl Planning<'_> {
             before,
             is_written: !writes,
             is_ending: false,
+            is_interrupted: false,
             healthy: None,
         });
     }
@@ -234,6 +235,7 @@ fn observed_again(seen: &Seen, uid: &str, wave: &Wave, now: Timestamp) -> Option
         before: seen.newest.unwrap_or(now),
         is_written: true,
         is_ending: false,
+        is_interrupted: false,
         healthy: None,
     })
 }

@@ -106,6 +106,7 @@ impl Seen {
             config: pods.config,
             outdated: pods.outdated,
             unconfirmed: pods.unconfirmed,
+            paused: pods.paused,
             fit: rollout.map_or(Fit::Kind, |rollout| rollout.fit.clone()),
             is_ordered: rollout.is_some_and(|rollout| rollout.is_ordered),
             health,
@@ -124,6 +125,7 @@ impl Seen {
             config: None,
             outdated: Vec::new(),
             unconfirmed: 0,
+            paused: None,
             newest: None,
         }
     }

@@ -1,6 +1,7 @@
 //! What is seen of Instrumentations and workloads.
 
 use jiff::{SignedDuration, Timestamp};
+use otel_webhook_inject::pause::Pause;
 
 use super::change::{Change, Consent, InvalidConsent};
 use crate::{count::OldPod, workload::Workload};
@@ -31,6 +32,8 @@ pub struct Seen {
     pub outdated: Vec<OldPod>,
     /// The number of its unconfirmed pods.
     pub unconfirmed: usize,
+    /// What pauses injection into its new pods; `None` if nothing does.
+    pub paused: Option<Pause>,
     /// Whether its kind and strategy allow a rollout.
     pub fit: Fit,
     /// Whether it is a StatefulSet that replaces a pod only when those before it are ready.

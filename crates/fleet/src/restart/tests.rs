@@ -1,4 +1,5 @@
 use jiff::{SignedDuration, Timestamp};
+use otel_webhook_inject::pause::Pause;
 
 use super::*;
 use crate::{count::OldPod, workload::Workload};
@@ -28,6 +29,7 @@ fn seen(namespace: &str, name: &str) -> Seen {
         config: Some(NEW.to_owned()),
         outdated: vec![pod(0), pod(1)],
         unconfirmed: 0,
+        paused: None,
         fit: Fit::Fits,
         is_ordered: false,
         health: Health::Healthy,
@@ -251,4 +253,65 @@ fn the_nearest_consent_applies() {
     ] {
         assert_eq!(Consent::of(workload, namespace, instrumentation), expected);
     }
+}
+
+#[test]
+fn restarts_wait_for_the_end_of_a_pause() {
+    let mut workloads: Vec<_> = ["a", "b"].map(|name| seen(name, name)).into();
+    let mut ledger = Ledger::default();
+    planned(0, 2, &workloads, &mut ledger);
+    let by = Pause::Namespace("a".into());
+    workloads[0].paused = Some(by.clone());
+    let paused = planned(61, 2, &workloads, &mut ledger);
+    assert_eq!(code(&paused), ["InjectionPaused", "Starts"]);
+    let sentence = "waits: injection is paused by Namespace a; a restart would remove agents";
+    assert_eq!(paused.verdicts[0].to_string(), sentence);
+    assert_eq!(paused.verdicts[0], Verdict::Waits(Wait::Paused(by)));
+    ledger.written(&workloads[1].workload);
+    up_to_date(&mut workloads[1], 2);
+    workloads[1].paused = Some(Pause::Release("otel-webhook".into()));
+    assert_eq!(code(&planned(62, 2, &workloads, &mut ledger)), ["InjectionPaused", "Restarting"]);
+
+    workloads[0].paused = None;
+    workloads[1].paused = None;
+    // The canary was interrupted, so it proves nothing, and there is another one.
+    let resumed = planned(200, 2, &workloads, &mut ledger);
+    assert_eq!(code(&resumed), ["Starts", "UpToDate"]);
+    assert!(!ledger.waves["uid"].is_proven);
+}
+
+#[test]
+fn pods_that_were_created_during_a_pause_stop_no_restarts() {
+    let mut workload = seen("a", "a");
+    let mut ledger = Ledger::default();
+    planned(0, 2, std::slice::from_ref(&workload), &mut ledger);
+    planned(61, 2, std::slice::from_ref(&workload), &mut ledger);
+    ledger.written(&workload.workload);
+    up_to_date(&mut workload, 2);
+    workload.paused = Some(Pause::Namespace("a".into()));
+    planned(62, 2, std::slice::from_ref(&workload), &mut ledger);
+    workload.paused = None;
+    workload.outdated = vec![OldPod { name: "a-2".to_owned(), uid: "uid-a-2".to_owned(), created: at(62) }];
+    planned(63, 2, std::slice::from_ref(&workload), &mut ledger);
+    let ended = planned(300, 2, std::slice::from_ref(&workload), &mut ledger);
+    assert_eq!(code(&ended), ["AlreadyRestarted"]);
+    assert_eq!(ledger.waves["uid"].stop, None);
+}
+
+#[test]
+fn evictions_wait_and_go_on_after_a_pause() {
+    let mut workload = Seen { consent: Ok(Consent::Evict), ..seen("a", "a") };
+    let mut ledger = Ledger::default();
+    planned(0, 2, std::slice::from_ref(&workload), &mut ledger);
+    planned(61, 2, std::slice::from_ref(&workload), &mut ledger);
+    workload.paused = Some(Pause::Namespace("a".into()));
+    for second in [62, 190] {
+        assert!(planned(second, 2, std::slice::from_ref(&workload), &mut ledger).steps.is_empty());
+    }
+    let waits = planned(200, 2, std::slice::from_ref(&workload), &mut ledger);
+    assert_eq!(code(&waits), ["InjectionPaused"]);
+    workload.paused = None;
+    planned(201, 2, std::slice::from_ref(&workload), &mut ledger);
+    let goes_on = planned(202, 2, std::slice::from_ref(&workload), &mut ledger);
+    assert!(matches!(goes_on.steps[..], [Step::Evict { .. }]), "{goes_on:?}");
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use otel_webhook_inject::pause::Pause;
 
 use super::{change::InvalidConsent, ledger::Stop};
 use crate::{report::RestartRow, workload::Workload};
@@ -30,6 +31,8 @@ pub enum Verdict {
 /// What a restart waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wait {
+    /// The end of a pause of injection: a restart would remove agents.
+    Paused(Pause),
     /// Pods that were not read yet, or whose hash is of another version.
     Unconfirmed(usize),
     /// The Instrumentation was changed shortly before.
@@ -99,6 +102,7 @@ impl From<&Verdict> for RestartRow {
 impl Wait {
     fn code(&self) -> &'static str {
         match self {
+            Self::Paused(_) => "InjectionPaused",
             Self::Unconfirmed(_) => "WaitsForConfirmation",
             Self::Settles(_) => "WaitsForInstrumentation",
             Self::Canary(_) => "WaitsForCanary",
@@ -144,6 +148,7 @@ impl fmt::Display for Verdict {
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Paused(by) => write!(f, "injection is paused by {by}; a restart would remove agents"),
             Self::Unconfirmed(count) => write!(f, "{count} pods are unconfirmed"),
             Self::Settles(until) => write!(f, "the Instrumentation was changed; until {until:.0}"),
             Self::Canary(canary) => write!(f, "{canary} is restarted first, and observed"),

@@ -22,6 +22,8 @@ pub enum Stored {
         problem: Arc<str>,
         /// The namespaces that it allows to use it.
         allowed: AllowedNamespaces,
+        /// Whether its annotation pauses its use.
+        is_paused: bool,
     },
 }
 
@@ -55,6 +57,14 @@ impl Stored {
         match self {
             Self::Ready(ready) => &ready.allowed,
             Self::Invalid { allowed, .. } => allowed,
+        }
+    }
+
+    /// Whether its annotation `otel-webhook/paused` pauses its use.
+    pub fn is_paused(&self) -> bool {
+        match self {
+            Self::Ready(ready) => ready.is_paused,
+            Self::Invalid { is_paused, .. } => *is_paused,
         }
     }
 

@@ -9,6 +9,8 @@ pub enum Fault {
     InstrumentationsOnly,
     /// Only namespaces have this annotation.
     NamespacesOnly,
+    /// The annotation that pauses injection has a value that pauses nothing.
+    PausedUnclear,
     /// The annotation of a namespace names no default image.
     DefaultImageInvalid,
     /// The annotation does not have the prefix.
@@ -28,6 +30,7 @@ impl Fault {
             Self::UnknownAnnotation => "unknown-annotation",
             Self::InstrumentationsOnly => "annotation-for-instrumentations",
             Self::NamespacesOnly => "annotation-for-namespaces",
+            Self::PausedUnclear => "paused-unclear",
             Self::DefaultImageInvalid => "default-image-invalid",
             Self::WrongPrefix => "wrong-prefix",
             Self::IsLabel => "label-instead-of-annotation",

@@ -214,3 +214,25 @@ fn default_images_are_those_of_namespaces_and_languages() {
         assert_eq!(named(kind, key, value), Some((code, text.to_owned())));
     }
 }
+
+#[test]
+fn pauses_are_those_of_namespaces_and_clear() {
+    let key = "otel-webhook/paused";
+    let namespace = |value: &str| {
+        found(
+            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": {key: value}}}),
+        )
+    };
+    for value in ["true", "TRUE", "false", ""] {
+        assert_eq!(namespace(value), [], "{value:?}");
+    }
+    let field = format!("metadata.annotations[{key}]");
+    let unclear = "the annotation otel-webhook/paused is \"on\", which pauses nothing; set it to \"true\" to pause \
+                   injection, or remove it";
+    assert_eq!(namespace("on"), [(Fault::PausedUnclear, field.clone(), unclear.to_owned())]);
+    let misplaced = "the annotation otel-webhook/paused only has an effect on namespaces and Instrumentations; set it on \
+                     the namespace";
+    assert_eq!(annotated(key), [(Fault::NamespacesOnly, field.clone(), misplaced.to_owned())]);
+    let deployment = workload("apps/v1", "Deployment", &json!({"annotations": {key: "true"}}), &json!({}));
+    assert_eq!(found(&deployment), [(Fault::NamespacesOnly, field, misplaced.to_owned())]);
+}

@@ -15,6 +15,7 @@ mod image_volumes;
 mod languages;
 mod message;
 mod owners;
+mod paused;
 mod properties;
 mod reasons;
 mod run_again;

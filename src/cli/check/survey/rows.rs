@@ -18,11 +18,13 @@ use crate::{
     unread::{Unread, Unsure},
 };
 use otel_webhook_fleet::injected::{self, By};
-use otel_webhook_inject::{Finding, mistakes::Mistake};
+use otel_webhook_inject::{Finding, mistakes::Mistake, pause::Pause};
 
 /// The result of a survey.
 #[derive(Debug, Default)]
 pub struct Survey {
+    /// What pauses injection.
+    pub paused: Vec<Pause>,
     /// Labels of each namespace.
     pub namespaces: BTreeMap<String, Labels>,
     /// The findings for namespaces that opt in.

@@ -31,6 +31,8 @@ pub struct RunningController {
     pub ready: usize,
     /// Namespace and name of the Lease, or why they cannot be read.
     pub lease: Result<(String, String), String>,
+    /// Whether it watches some namespaces only.
+    pub is_scoped: bool,
     /// Its flags of restarts, if it restarts workloads, or why they cannot be read.
     pub restarts: Result<Option<RestartFlags>, String>,
 }
@@ -61,6 +63,7 @@ pub fn controller(pods: &[Pod]) -> Option<RunningController> {
         pods: own.len(),
         ready: own.iter().filter(|pod| is_ready(pod)).count(),
         lease: lease(container, &namespace),
+        is_scoped: is_scoped(container),
         restarts: restarts(container, &namespace),
     })
 }
@@ -83,6 +86,11 @@ fn lease(container: &Container, own_namespace: &str) -> Result<(String, String),
     let namespace = given(&matches, "lease_namespace").pop().unwrap_or_else(|| own_namespace.to_owned());
     let name = given(&matches, "lease").pop().unwrap_or_default();
     Ok((namespace, name))
+}
+
+fn is_scoped(container: &Container) -> bool {
+    parse::<ControllerFlags>(container, COMMAND)
+        .is_ok_and(|matches| !given(&matches, "namespaces").is_empty())
 }
 
 fn restarts(container: &Container, own_namespace: &str) -> Result<Option<RestartFlags>, String> {
@@ -143,6 +151,15 @@ mod tests {
         assert_eq!([&*found.namespace, &found.config_map], ["otel-webhook", "otel-webhook-restarts"]);
         let without = controller(&[pod("a", "True")]).expect("a controller").restarts;
         assert!(without.expect("readable").is_none());
+    }
+
+    #[test]
+    fn it_watches_all_namespaces_or_some() {
+        let mut scoped = pod("a", "True");
+        let args = &mut scoped.spec.as_mut().expect("a spec").containers[0].args;
+        args.push("--namespaces=shop,billing".to_owned());
+        assert!(controller(&[scoped]).expect("a controller").is_scoped);
+        assert!(!controller(&[pod("a", "True")]).expect("a controller").is_scoped);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 use super::*;
 use otel_webhook_fleet::{
-    report::{Report, RestartRow},
+    report::{PausedRow, Report, RestartRow},
     workload::Workload,
 };
+use otel_webhook_inject::pause::Pause;
 
 fn at(text: &str) -> Timestamp {
     text.parse().expect("a time")
@@ -37,7 +38,7 @@ fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>, command: Option
     let state = languages.iter().map(|row| row.state).max().expect("a language");
     let command = command.map(str::to_owned);
     let workload = Workload::new(kind, "shop", name);
-    WorkloadRow { workload, pods: 3, state, languages, command, restart: None }
+    WorkloadRow { workload, pods: 3, state, languages, command, paused: None, restart: None }
 }
 
 fn cluster(workloads: Vec<WorkloadRow>) -> ClusterReport {
@@ -45,7 +46,7 @@ fn cluster(workloads: Vec<WorkloadRow>) -> ClusterReport {
         cluster: "staging".to_owned(),
         taken: at("2026-11-13T00:00:00Z"),
         incomplete: Vec::new(),
-        report: Report { instrumentations: Vec::new(), workloads },
+        report: Report { workloads, ..Report::default() },
     }
 }
 
@@ -165,4 +166,24 @@ fn a_plan_has_a_table_of_its_own() {
     let expected = "\nNAMESPACE  WORKLOAD          RESTART    WHY\n\
                     shop       deployment/order  NoConsent  not restarted: no consent\n";
     assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn a_pause_is_said_first_and_the_commands_that_remove_agents_last() {
+    let mut stale =
+        workload("Deployment", "order", vec![language("java", &[(State::Stale, 2)], Some(CHANGED))], None);
+    let command = "kubectl rollout restart deployment/order -n shop";
+    stale.paused = Some(PausedRow { by: "Namespace shop".to_owned(), command: Some(command.to_owned()) });
+    let mut bare = workload("Pod", "bare", vec![language("java", &[(State::Injected, 1)], None)], None);
+    bare.paused = Some(PausedRow { by: "Namespace shop".to_owned(), command: None });
+    let mut report = cluster(vec![stale, bare]);
+    report.incomplete = vec!["not all is known".to_owned()];
+    report.report.paused = vec![PauseRow::from(&Pause::Namespace("shop".into()))];
+    let text = text(&[report], false);
+    let first = "Injection is paused:\n  Namespace shop: its pods start without agents; to resume: kubectl annotate \
+                 namespace shop otel-webhook/paused-\n\nwarning: not all is known\n";
+    assert!(text.starts_with(first), "{text}");
+    let last = format!("\nTo remove the agents of running pods while injection is paused:\n  {command}\n");
+    assert!(text.ends_with(&last), "{text}");
+    assert!(!text.contains("up to date:"), "a restart would remove the agents: {text}");
 }

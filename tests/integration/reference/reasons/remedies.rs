@@ -16,6 +16,11 @@ pub const REMEDIES: &[(&str, &str, &str)] = &[
         "nothing; if another injector added them, see [migration](../migration.md)",
     ),
     (
+        "Paused",
+        "the annotation `otel-webhook/paused` of the object that the sentence names is `true`",
+        "remove the annotation to resume: [pause injection](../pause.md)",
+    ),
+    (
         "NoInstrumentation",
         "the namespace has no Instrumentation, and there is no default",
         "create one, or set `--default-instrumentation`",

@@ -191,6 +191,12 @@ pub const MISTAKES: &[Row] = &[
     ("annotation-for-instrumentations", "only Instrumentations have the annotation", "remove it"),
     ("annotation-for-namespaces", "only namespaces have the annotation", "set it on the namespace"),
     (
+        "paused-unclear",
+        "the annotation `otel-webhook/paused` of a namespace or an Instrumentation is neither `true` nor `false`, so it \
+         pauses nothing",
+        "set it to `true`, or remove it",
+    ),
+    (
         "default-image-invalid",
         "the annotation `otel-webhook/default-image-…` of a namespace names no language, or its value is not an image \
          reference",

@@ -26,6 +26,8 @@ const EPOCH: i64 = 1_700_000_000;
 struct Configured {
     present: Instrumentation,
     config: String,
+    /// Since when injection by it is paused.
+    paused: Option<i64>,
 }
 
 pub struct World {
@@ -47,6 +49,7 @@ impl World {
         let instrumentation = |number: usize| Configured {
             present: Instrumentation { uid: format!("uid-{number}"), generation: 1, resume: None },
             config: "v1:0".to_owned(),
+            paused: None,
         };
         let mut world = Self {
             seed,
@@ -101,8 +104,9 @@ impl World {
 
     fn work(&mut self) {
         for index in 0..self.workloads.len() {
-            let config = self.configured[self.workloads[index].instrumentation].config.clone();
-            let injected = self.is_webhook_up.then_some(config);
+            let configured = &self.configured[self.workloads[index].instrumentation];
+            let is_injected = self.is_webhook_up && configured.paused.is_none();
+            let injected = is_injected.then(|| configured.config.clone());
             let uid = self.uid();
             let workload = &mut self.workloads[index];
             workload.work(self.second, uid, injected, &self.bad);
@@ -118,7 +122,8 @@ impl World {
     fn look(&self) -> Vec<(Seen, u64)> {
         let of = |workload: &Replicas| {
             let configured = &self.configured[workload.instrumentation];
-            (workload.seen(&configured.present.uid, &configured.config), workload.version)
+            let is_paused = configured.paused.is_some();
+            (workload.seen(&configured.present.uid, &configured.config, is_paused), workload.version)
         };
         self.workloads.iter().map(of).collect()
     }
@@ -194,6 +199,7 @@ impl World {
         self.is_webhook_up = true;
         self.bad.clear();
         for configured in &mut self.configured {
+            configured.paused = None;
             configured.present.generation += 1;
             configured.config = format!("v1:{}-calm", configured.present.generation);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{World, pods::Replicas};
+use super::{LAG, World, pods::Replicas};
 use crate::{
     restart::{Change, Ledger, Pace},
     workload::Workload,
@@ -85,6 +85,9 @@ impl World {
         if let Some(wave) = wave.filter(|wave| wave.generation == change.generation) {
             assert_eq!(wave.stop, None, "seed {seed}: {workload} is restarted after a stop");
         }
+        let paused = self.configured[self.workloads[index].instrumentation].paused;
+        let is_seen = paused.is_some_and(|since| second - since > i64::try_from(LAG).expect("few"));
+        assert!(!is_seen, "seed {seed}: {workload} is restarted while injection is paused");
         self.log.begun.push(second);
         let last_minute = self.log.begun.iter().rev().take_while(|at| second - **at < 60).count();
         assert!(last_minute <= pace.per_minute, "seed {seed}: {last_minute} restarts in a minute");

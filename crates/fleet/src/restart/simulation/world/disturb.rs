@@ -7,7 +7,7 @@ impl World {
     /// Lets one thing happen.
     pub fn disturb(&mut self, random: &mut Random) {
         let number = random.below(12) as usize;
-        match random.below(12) {
+        match random.below(14) {
             0..=1 => self.configure(number % 2, random),
             2..=3 => self.is_webhook_up = true,
             4 => self.is_webhook_up = false,
@@ -23,6 +23,8 @@ impl World {
                     _ => Consent::Rollout,
                 };
             }),
+            11 => self.pause(number % 2),
+            12 => self.configured[number % 2].paused = None,
             _ => self.deploy(number),
         }
     }
@@ -59,6 +61,11 @@ impl World {
     fn deploy(&mut self, number: usize) {
         let second = self.second;
         self.workloads[number].change_template(second);
+    }
+
+    /// Somebody pauses injection by an Instrumentation.
+    fn pause(&mut self, number: usize) {
+        self.configured[number].paused.get_or_insert(self.second);
     }
 
     fn resume(&mut self, number: usize) {

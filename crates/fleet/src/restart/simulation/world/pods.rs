@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
+use otel_webhook_inject::pause::Pause;
 
 use super::time;
 use crate::{
@@ -130,8 +131,13 @@ impl Replicas {
     }
 
     /// What the controller sees of it.
-    pub fn seen(&self, instrumentation: &str, config: &str) -> Seen {
-        let outdated = self.pods.iter().filter(|pod| pod.config.as_deref() != Some(config));
+    pub fn seen(&self, instrumentation: &str, config: &str, is_paused: bool) -> Seen {
+        // A pod without an agent is skipped while injection is paused.
+        let is_outdated = |pod: &&Pod| match pod.config.as_deref() {
+            Some(own) => own != config,
+            None => !is_paused,
+        };
+        let outdated = self.pods.iter().filter(is_outdated);
         let old =
             |pod: &Pod| OldPod { name: pod.uid.clone(), uid: pod.uid.clone(), created: time(pod.created) };
         Seen {
@@ -141,6 +147,7 @@ impl Replicas {
             config: Some(config.to_owned()),
             outdated: outdated.map(old).collect(),
             unconfirmed: 0,
+            paused: is_paused.then(|| Pause::Namespace(self.workload.namespace.as_str().into())),
             fit: self.fit.clone(),
             is_ordered: self.is_ordered,
             health: self.health(),
