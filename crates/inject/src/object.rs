@@ -42,6 +42,9 @@ pub enum Kind {
 /// The label by which a namespace enforces a pod security level.
 pub const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 
+/// The annotation of a namespace of OpenShift with the users of its pods, such as `1000650000/10000`.
+pub const USERS: &str = "openshift.io/sa.scc.uid-range";
+
 /// The kind of an object, if anything of it is kept.
 pub fn kind_of(object: &Value) -> Option<Kind> {
     match (object["apiVersion"].as_str()?, object["kind"].as_str()?) {
@@ -123,7 +126,7 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
         opt_in_labels: labels.opt_in(),
         labels,
         enforced_level: metadata["labels"][ENFORCE].as_str().map(Into::into),
-        first_user: metadata["annotations"][user::USERS].as_str().and_then(user::first_of),
+        first_user: metadata["annotations"][USERS].as_str().and_then(user::first_of),
         instrumentations: Instrumentations::default(),
         limits: Limits::default(),
     };

@@ -11,9 +11,6 @@ use super::text::Object;
 /// The user that nothing else names: that of images without root, such as distroless ones.
 const NON_ROOT: i64 = 65532;
 
-/// The annotation of a namespace of OpenShift with the users of its pods, such as `1000650000/10000`.
-pub const USERS: &str = "openshift.io/sa.scc.uid-range";
-
 /// The user of an added container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {

@@ -22,7 +22,7 @@ use otel_webhook_api::{
     ALLOWED_NAMESPACES, ANNOTATION_PREFIX, DELIVERY_ANNOTATION, Instrumentation,
     defaults::NAMESPACE_IMAGE_PREFIX,
 };
-use otel_webhook_inject::limits::ENFORCE_MOUNTABLE_SECRETS;
+use otel_webhook_inject::{limits::ENFORCE_MOUNTABLE_SECRETS, object::USERS};
 
 /// An object with what is used of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -67,7 +67,7 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D:
 fn is_used(key: &str) -> bool {
     key.starts_with(ANNOTATION_PREFIX)
         || key.starts_with(NAMESPACE_IMAGE_PREFIX)
-        || [ALLOWED_NAMESPACES, DELIVERY_ANNOTATION, ENFORCE_MOUNTABLE_SECRETS].contains(&key)
+        || [ALLOWED_NAMESPACES, DELIVERY_ANNOTATION, ENFORCE_MOUNTABLE_SECRETS, USERS].contains(&key)
 }
 
 impl<'de> Deserialize<'de> for Used {

@@ -134,6 +134,7 @@ async fn of_a_namespace_only_what_is_used_is_kept() {
         namespace["metadata"]["labels"][format!("team-{number}")] = "a".into();
     }
     namespace["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = "true".into();
+    namespace["metadata"]["annotations"]["openshift.io/sa.scc.uid-range"] = "1000650000/10000".into();
     namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] = "baseline".into();
     namespace["metadata"]["labels"]["instrumentation.opentelemetry.io/inject-go"] = "inst".into();
     server.list("namespaces", Listing::Items(vec![namespace]));
@@ -144,6 +145,7 @@ async fn of_a_namespace_only_what_is_used_is_kept() {
     let annotations: Vec<_> = known.annotations.iter().map(|(key, value)| (&**key, &**value)).collect();
     assert_eq!(annotations, [("inject-java", "true")]);
     assert_eq!(known.enforced_level.as_deref(), Some("baseline"));
+    assert_eq!(known.first_user, Some(1_000_650_000));
     let opt_in: Vec<_> = known.opt_in_labels.iter().map(|(key, value)| (&**key, &**value)).collect();
     assert_eq!(opt_in, [("inject-go", "inst")]);
     assert_eq!(
