@@ -44,8 +44,10 @@ fn it_reads_the_registration_of_the_release_and_leads_by_a_lease_of_its_own() {
             assert!(args.contains(&expected), "{file}: {expected}: {args:?}");
         }
         let role = named(objects, "Role", &name);
+        assert!(args_of(objects, "webhook").contains(&format!("--lease={name}")), "{file}");
         let leases = items(&role["rules"]).map(|rule| (rule["verbs"].clone(), rule["resourceNames"].clone()));
-        let expected = [(json!(["create"]), Value::Null), (json!(["get", "patch"]), json!([name]))];
+        let expected =
+            [(json!(["create"]), Value::Null), (json!(["get", "list", "watch", "patch"]), json!([name]))];
         assert_eq!(leases.collect::<Vec<_>>(), expected, "{file}");
     }
 }
@@ -169,8 +171,8 @@ fn there_is_nothing_of_it_where_it_is_off() {
     let on = objects_with(&["networkPolicy.enabled=true"]);
     assert_eq!(
         on.len(),
-        objects.len() + 9,
-        "Deployment, account, roles with bindings, Service, budget, policy"
+        objects.len() + 11,
+        "Deployment, account, roles with bindings, Service, budget, policy, and the role of the webhook for its Lease"
     );
 }
 

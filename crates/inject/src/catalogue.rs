@@ -106,13 +106,13 @@ impl Catalogue {
 
     /// Everything that pauses injection: what pauses the most first, else by name.
     pub fn pauses(&self) -> Vec<Pause> {
-        let paused = self.namespaces.iter().flat_map(|(name, known)| {
+        let narrower = self.namespaces.iter().flat_map(|(name, known)| {
             let is_whole = known.is_paused && self.release.as_ref() != Some(name);
             let used = known.instrumentations.iter().filter(|stored| stored.is_paused());
             let used = used.map(|stored| Pause::Instrumentation(stored.name().clone()));
             is_whole.then(|| Pause::Namespace(name.clone())).into_iter().chain(used)
         });
-        let mut pauses: Vec<_> = self.pauses_of_all().chain(paused).collect();
+        let mut pauses: Vec<_> = self.pauses_of_all().chain(narrower).collect();
         pauses.sort();
         pauses
     }

@@ -52,13 +52,16 @@ async fn pauses(following: &Following, expected: &[&str]) {
     until(|| (pauses() == expected).then_some(())).await;
 }
 
+/// The plural of a kind, an object of it with a value of the annotation, and its name.
+type Made = (&'static str, fn(Option<&str>) -> Value, &'static str);
+
 #[tokio::test]
 async fn each_object_pauses_and_resumes_with_its_annotation() {
     let server = server();
     let following = server.follow_with(SizeLimits::default(), sources());
     following.ready().await;
     pauses(&following, &[]).await;
-    let makers: [(&str, fn(Option<&str>) -> Value, &str); 4] = [
+    let makers: [Made; 4] = [
         ("namespaces", |paused| namespace("shop", paused), "Namespace shop"),
         ("namespaces", |paused| namespace("release", paused), "Namespace release"),
         ("instrumentations", instrumentation, "Instrumentation shop/inst"),
