@@ -60,7 +60,8 @@ struct Cgroup(String);
 impl Cgroup {
     fn create() -> Self {
         let group = Self(format!("/otel-webhook-{}", process::id()));
-        for folder in group.folders() {
+        // Only those of the first version have this file.
+        for folder in group.folders().filter(|folder| folder.with_file_name("tasks").exists()) {
             fs::create_dir_all(&folder).expect("root, and control groups of the first version");
         }
         // Empty in a new group, which can have no process then.
@@ -72,18 +73,18 @@ impl Cgroup {
         group
     }
 
-    /// Its folders: one in each hierarchy of the first version.
-    fn folders(&self) -> Vec<PathBuf> {
-        let hierarchies = fs::read_dir(CGROUPS).into_iter().flatten().flatten().map(|entry| entry.path());
-        let first_version = hierarchies.filter(|path| path.join("tasks").exists());
-        first_version.map(|path| path.join(&self.0[1..])).collect()
+    /// Its folders: one in each hierarchy.
+    fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        let hierarchies = fs::read_dir(CGROUPS).into_iter().flatten().flatten();
+        hierarchies.map(|hierarchy| hierarchy.path().join(&self.0[1..]))
     }
 }
 
 impl Drop for Cgroup {
     /// Never panics: it also runs while a start that failed is unwinding.
     fn drop(&mut self) {
-        for folder in self.folders() {
+        // Container runtimes make one in the second version's hierarchy as well.
+        for folder in self.folders().filter(|folder| folder.exists()) {
             if poll(END_LIMIT, || remove_tree(&folder).ok()).is_none() {
                 eprintln!("{} is left", folder.display());
             }

@@ -88,16 +88,22 @@ impl Node {
 
     /// The id of the sandbox of a pod that runs.
     pub fn sandbox(&self, namespace: &str, pod: &str) -> Option<String> {
-        let of = |key: &str, value: &str| format!(r#"labels."{key}"=={value}"#);
-        let filter = [
-            of("io.cri-containerd.kind", "sandbox"),
-            of("io.kubernetes.pod.namespace", namespace),
-            of("io.kubernetes.pod.name", pod),
-        ]
-        .join(",");
+        self.find(namespace, pod, &[("io.cri-containerd.kind", "sandbox")])
+    }
+
+    /// The id of a container of a pod that runs.
+    pub fn container(&self, namespace: &str, pod: &str, container: &str) -> Option<String> {
+        let kind = ("io.cri-containerd.kind", "container");
+        self.find(namespace, pod, &[kind, ("io.kubernetes.container.name", container)])
+    }
+
+    fn find(&self, namespace: &str, pod: &str, labels: &[(&str, &str)]) -> Option<String> {
+        let of_pod = [("io.kubernetes.pod.namespace", namespace), ("io.kubernetes.pod.name", pod)];
+        let labels = of_pod.iter().chain(labels).map(|(key, value)| format!(r#"labels."{key}"=={value}"#));
+        let filter = labels.collect::<Vec<_>>().join(",");
         let ran = self.ctr(&["containers", "list", "--quiet", &filter]);
         assert!(ran.ok, "{}", ran.stderr);
-        // The sandboxes before it stay until kubelet removes them.
+        // Those that ended stay until kubelet removes them.
         let running = self.running();
         ran.stdout.lines().find(|id| running.iter().any(|one| one == id)).map(str::to_owned)
     }
