@@ -55,6 +55,12 @@ impl Cluster {
         for deployment in ["otel-webhook", "otel-webhook-controller"] {
             cluster.rolled_out(HOME, deployment);
         }
+        // kube-proxy learns a little later that pods are ready.
+        let object = instrumentation("default", "probe", &json!({})).to_string();
+        until("the Service reaches the webhook", LIMIT, || {
+            let args = ["create", "--dry-run=server", "--filename=-"];
+            cluster.node().plane.kubectl_in(&args, &object).ok.then_some(())
+        });
         cluster
     }
 
@@ -127,10 +133,7 @@ impl Cluster {
 
     /// Makes an Instrumentation, or changes it, and waits until the webhook uses it.
     pub fn instrumentation(&self, namespace: &str, name: &str, spec: &Value) {
-        self.apply(&json!({
-            "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-            "metadata": {"name": name, "namespace": namespace}, "spec": spec,
-        }));
+        self.apply(&instrumentation(namespace, name, spec));
         // Its variables are in a pod that opts in; each replica has to know them.
         let mut probe = crate::workload::asking("probe", &[("inject-sdk", name)], json!({"image": "probe"}));
         probe["metadata"]["namespace"] = namespace.into();
@@ -156,6 +159,7 @@ impl Cluster {
     /// The same, where it may not exist.
     pub fn find(&self, namespace: &str, args: &[&str]) -> Option<Value> {
         let ran = self.kubectl(&[&["get", "--namespace", namespace, "--output=json"], args].concat());
+        assert!(ran.ok || ran.stderr.contains("NotFound"), "kubectl get {args:?}: {}", ran.stderr);
         ran.ok.then(|| serde_json::from_str(&ran.stdout).expect("kubectl prints JSON"))
     }
 
@@ -180,11 +184,13 @@ impl Cluster {
         };
         pods["items"].as_array().into_iter().flatten().map(of).collect()
     }
+}
 
-    /// What `otel-webhook status` reports, as JSON.
-    pub fn status(&self) -> Value {
-        serde_json::from_str(&self.shell("otel-webhook status --output json")).expect("JSON")
-    }
+fn instrumentation(namespace: &str, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+        "metadata": {"name": name, "namespace": namespace}, "spec": spec,
+    })
 }
 
 /// A folder with the chart and the programs that the documentation names.

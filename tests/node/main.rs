@@ -16,6 +16,7 @@
 
 mod cases;
 mod cluster;
+mod harm;
 mod workload;
 
 /// The services of the tests of telemetry.

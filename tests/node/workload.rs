@@ -66,6 +66,19 @@ pub fn service(name: &str, language: Language, delivery: &str) -> Value {
     pod
 }
 
+/// Security contexts with which a pod is accepted where `restricted` is enforced, with read-only root file systems.
+pub fn restricted(mut pod: Value) -> Value {
+    pod["spec"]["securityContext"] = json!({
+        "runAsNonRoot": true, "runAsUser": 1000, "fsGroup": 2000, "seccompProfile": {"type": "RuntimeDefault"},
+    });
+    for container in pod["spec"]["containers"].as_array_mut().into_iter().flatten() {
+        container["securityContext"] = json!({
+            "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
+        });
+    }
+    pod
+}
+
 /// A Deployment of such a pod.
 pub fn deployment(namespace: &str, name: &str, replicas: u32, mut pod: Value) -> Value {
     let labels = json!({"app": name});
@@ -173,6 +186,13 @@ impl<'c> Running<'c> {
         assert!(node.kill(&sandbox), "{} has ended already", self.name);
     }
 
+    /// Kills a container.
+    pub fn kill(&self, container: &str) {
+        let node = self.cluster.node();
+        let id = node.container(&self.namespace, &self.name, container).expect("a container that runs");
+        assert!(node.kill(&id), "{container} has ended already");
+    }
+
     /// Waits until it is ready with other containers than these.
     pub fn until_ready_again(&self, before: &Value) {
         let old = container_id(before);
@@ -220,7 +240,7 @@ fn container_id(pod: &Value) -> Value {
 /// Files, folders and links by their paths: the mode, and the content or the target.
 pub type Files = BTreeMap<String, (u32, Vec<u8>)>;
 
-/// All that is in a folder.
+/// All that is in a folder, but for what Python compiles there.
 pub fn files(folder: &Path) -> Files {
     let mut all = Files::new();
     let mut open = vec![folder.to_owned()];
@@ -228,6 +248,9 @@ pub fn files(folder: &Path) -> Files {
         // A folder is not there yet, or not any more, while init containers copy.
         for entry in fs::read_dir(&current).into_iter().flatten().flatten() {
             let path = entry.path();
+            if path.ends_with("__pycache__") {
+                continue;
+            }
             let Ok(metadata) = path.symlink_metadata() else { continue };
             let content = if metadata.is_dir() {
                 open.push(path.clone());

@@ -14,15 +14,27 @@ use crate::workload::{DELIVERIES, Files, Running, deployment, difference, files,
 const RUNS: usize = 3;
 
 pub fn java(cluster: &Cluster) {
-    copied_again(cluster, JAVA, &json!({"java": {"resources": {"limits": {"cpu": "20m"}}}}));
+    copied_again(
+        cluster,
+        JAVA,
+        &json!({"java": {"resources": {"requests": {"cpu": "20m"}, "limits": {"cpu": "20m"}}}}),
+    );
 }
 
 pub fn nodejs(cluster: &Cluster) {
-    copied_again(cluster, NODEJS, &json!({"nodejs": {"resourceRequirements": {"limits": {"cpu": "100m"}}}}));
+    copied_again(
+        cluster,
+        NODEJS,
+        &json!({"nodejs": {"resourceRequirements": {"requests": {"cpu": "100m"}, "limits": {"cpu": "100m"}}}}),
+    );
 }
 
 pub fn python(cluster: &Cluster) {
-    copied_again(cluster, PYTHON, &json!({"python": {"resourceRequirements": {"limits": {"cpu": "100m"}}}}));
+    copied_again(
+        cluster,
+        PYTHON,
+        &json!({"python": {"resourceRequirements": {"requests": {"cpu": "100m"}, "limits": {"cpu": "100m"}}}}),
+    );
 }
 
 /// The init container of a language runs three times, and after a run that was killed, always to the same files.
@@ -110,9 +122,7 @@ pub fn all_containers(cluster: &Cluster) {
     let names = everything(cluster, NAMESPACE);
     let mut pods: Vec<_> =
         names.iter().flat_map(|name| Running::of_deployment(cluster, NAMESPACE, name)).collect();
-    for deployment in ["otel-webhook", "otel-webhook-controller"] {
-        pods.extend(Running::labelled(cluster, HOME, &format!("app.kubernetes.io/name={deployment}")));
-    }
+    pods.extend(Running::labelled(cluster, HOME, "app.kubernetes.io/name=otel-webhook"));
     let before: Vec<_> = pods.iter().map(Running::get).collect();
     let node = cluster.node();
     let running = node.running();

@@ -18,6 +18,9 @@ use crate::until::poll;
 /// Where the hierarchies of control groups are.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
+/// What the names of control groups begin with; the process of the run follows.
+const PREFIX: &str = "otel-webhook-";
+
 /// Names the control group of the run, for the process in the namespaces.
 const CGROUP: &str = "OTEL_WEBHOOK_NODE_CGROUP";
 
@@ -28,7 +31,7 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 /// processes), with a control group and a folder for temporary files that are removed in the end. There, and only
 /// there, `inside` is called. `outside` is called first, with that folder.
 ///
-/// Needs root, and `unshare` of util-linux.
+/// Needs root, and `unshare` and `setpriv` of util-linux.
 pub fn apart(outside: impl FnOnce(&Path), inside: impl FnOnce() -> ExitCode) -> ExitCode {
     if env::var_os(CGROUP).is_some() {
         return inside();
@@ -37,8 +40,20 @@ pub fn apart(outside: impl FnOnce(&Path), inside: impl FnOnce() -> ExitCode) -> 
     folder.disable_cleanup(env::var_os("OTEL_WEBHOOK_KEEP_LOGS").is_some());
     outside(folder.path());
     let group = Cgroup::create();
-    let status = Command::new("unshare")
-        .args(["--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child", "--"])
+    // However this process ends, the others end with it.
+    let status = Command::new("setpriv")
+        .args([
+            "--pdeathsig",
+            "KILL",
+            "unshare",
+            "--net",
+            "--mount",
+            "--pid",
+            "--mount-proc",
+            "--fork",
+            "--kill-child",
+            "--",
+        ])
         .arg(env::current_exe().expect("the path of this program"))
         .args(env::args_os().skip(1))
         .env(CGROUP, &group.0)
@@ -59,7 +74,8 @@ struct Cgroup(String);
 
 impl Cgroup {
     fn create() -> Self {
-        let group = Self(format!("/otel-webhook-{}", process::id()));
+        let group = Self(format!("/{PREFIX}{}", process::id()));
+        remove_those_of_killed_runs();
         // Only those of the first version have this file.
         for folder in group.folders().filter(|folder| folder.with_file_name("tasks").exists()) {
             fs::create_dir_all(&folder).expect("root, and control groups of the first version");
@@ -77,6 +93,16 @@ impl Cgroup {
     fn folders(&self) -> impl Iterator<Item = PathBuf> {
         let hierarchies = fs::read_dir(CGROUPS).into_iter().flatten().flatten();
         hierarchies.map(|hierarchy| hierarchy.path().join(&self.0[1..]))
+    }
+}
+
+fn remove_those_of_killed_runs() {
+    let names = fs::read_dir(Path::new(CGROUPS).join("cpuset")).into_iter().flatten().flatten();
+    for name in names.filter_map(|entry| entry.file_name().into_string().ok()) {
+        let process = name.strip_prefix(PREFIX).and_then(|process| process.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new("/proc").join(process.to_string()).exists()) {
+            drop(Cgroup(format!("/{name}")));
+        }
     }
 }
 

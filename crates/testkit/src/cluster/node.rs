@@ -180,8 +180,6 @@ sandbox = "{PAUSE}"
                 "nodefs.inodesFree": "1%", "imagefs.inodesFree": "1%",
             },
             "imageGCHighThresholdPercent": 100,
-            // So that what crashes is soon tried again.
-            "crashLoopBackOff": {"maxContainerRestartPeriod": "5s"},
         });
         self.write("kubelet.json", &config.to_string());
         let dir = self.plane.dir().display();
