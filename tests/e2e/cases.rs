@@ -21,6 +21,7 @@ mod guides;
 mod huge;
 mod image_volumes;
 mod instrumentations;
+mod kubelet;
 mod languages;
 mod large;
 mod managed;
@@ -102,6 +103,8 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("agents_that_an_instrumentation_names_are_copied_and_mounted", agents::named),
     ("a_namespace_takes_a_new_agent_first", default_images::of_one_namespace),
     ("go_stays_out_where_it_would_be_refused", languages::go_where_it_would_be_refused),
+    ("go_in_a_job_is_a_native_sidecar", kubelet::go_in_a_job),
+    ("a_pod_that_must_not_run_as_root_is_injected", kubelet::must_not_run_as_root),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
     ("status_has_each_state_with_its_reason", status::each_state),
     ("explain_equals_the_dry_run_for_every_example", explain::examples),

@@ -226,18 +226,24 @@ impl LanguageDefaults {
         let release = release(image);
         let is_since = |(since, _): &&(Release, _)| release.is_none_or(|release| release >= *since);
         let default = self.export.protocols.iter().rev().find(is_since).map(|(_, protocol)| *protocol);
-        if name(image) == name(self.image) {
-            Agent { default, only: self.export.only }
-        } else {
-            Agent::UNKNOWN
-        }
+        if self.is_name_of(image) { Agent { default, only: self.export.only } } else { Agent::UNKNOWN }
     }
 
     /// The first version that decodes resource attributes, if an image is known to be older.
     pub fn decodes_since(&self, image: &str) -> Option<Release> {
         let Decoding::Since(since) = self.decoding else { return None };
-        let is_older = release(image).is_some_and(|release| release < since);
-        (is_older && name(image) == name(self.image)).then_some(since)
+        self.is_before(image, since).then_some(since)
+    }
+
+    /// Whether an image has the name of the default image, such as `autoinstrumentation-java`, in any registry: a
+    /// mirror keeps it.
+    pub fn is_name_of(&self, image: &str) -> bool {
+        name(image) == name(self.image)
+    }
+
+    /// Whether an image with the name of the default image is known to be older than a version.
+    pub fn is_before(&self, image: &str, since: Release) -> bool {
+        self.is_name_of(image) && release(image).is_some_and(|release| release < since)
     }
 
     /// Whether an image is known to have no build for arm64. Nothing is known about other repositories.

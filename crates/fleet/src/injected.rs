@@ -5,6 +5,7 @@ use serde_json::Value;
 use otel_webhook_inject::{
     STATUS,
     language::{LANGUAGES, Language},
+    pod::ALWAYS,
 };
 
 /// The webhook that injected a language.
@@ -61,12 +62,17 @@ pub fn has_collector(pod: &Value) -> bool {
     containers(pod).any(|(_, name)| name == COLLECTOR)
 }
 
-/// Returns every container, and whether it is an init container.
+/// Returns every container by its name, and whether it is an init container other than a native sidecar.
 fn containers(pod: &Value) -> impl Iterator<Item = (bool, &str)> {
     ["initContainers", "containers"].into_iter().flat_map(move |list| {
-        let names = items(&pod["spec"][list]).filter_map(|container| container["name"].as_str());
-        names.map(move |name| (list == "initContainers", name))
+        let own = items(&pod["spec"][list]);
+        own.filter_map(move |container| Some((is_init(list, container), container["name"].as_str()?)))
     })
+}
+
+/// Returns whether a container of a list is an init container other than a native sidecar.
+pub fn is_init(list: &str, container: &Value) -> bool {
+    list == "initContainers" && container["restartPolicy"] != ALWAYS
 }
 
 /// Returns the image of the container, or of the volume, that is specific to a language.
@@ -75,7 +81,7 @@ pub fn image(pod: &Value, language: &str) -> Option<Box<str>> {
     ["initContainers", "containers"]
         .into_iter()
         .find_map(|list| {
-            let is_own = |container: &&Value| is_of(row, list == "initContainers", text(&container["name"]));
+            let is_own = |one: &&Value| is_of(row, is_init(list, one), text(&one["name"]));
             items(&pod["spec"][list]).find(is_own)?["image"].as_str().map(Into::into)
         })
         .or_else(|| image_volume(pod, row).map(Into::into))
@@ -88,13 +94,13 @@ fn image_volume<'p>(pod: &'p Value, language: &Language) -> Option<&'p str> {
     items(&pod["spec"]["volumes"]).find(is_own)?["image"]["reference"].as_str()
 }
 
-/// Returns whether a container is specific to this language.
+/// Returns whether a container is specific to this language. `init` is as in [`is_init`].
 pub fn is_of(language: &Language, init: bool, name: &str) -> bool {
     let marks = |row: &Language| row.marks.iter().any(|mark| mark.is(init, name));
     marks(language) && LANGUAGES.iter().all(|row| row.name == language.name || !marks(row))
 }
 
-/// Returns whether a container is an injected one, of any language.
+/// Returns whether a container is an injected one, of any language. `init` is as in [`is_init`].
 pub fn is_mark(init: bool, name: &str) -> bool {
     LANGUAGES.iter().any(|language| language.marks.iter().any(|mark| mark.is(init, name)))
 }
@@ -103,10 +109,9 @@ pub fn is_mark(init: bool, name: &str) -> bool {
 fn has_variables_alone(pod: &Value, stamped: &[String], language: &str) -> bool {
     let has_variable =
         |container: &&Value| items(&container["env"]).any(|variable| variable["name"] == OF_EVERY_TARGET);
-    let lists = [(true, "initContainers"), (false, "containers")];
-    let mut targets = lists.into_iter().flat_map(|(init, list)| {
+    let mut targets = ["initContainers", "containers"].into_iter().flat_map(|list| {
         let own = items(&pod["spec"][list]).filter(has_variable);
-        own.filter(move |container| !is_mark(init, text(&container["name"])))
+        own.filter(move |one| !is_mark(is_init(list, one), text(&one["name"])))
     });
     if !stamped.is_empty() {
         return targets.next().is_some() && stamped.iter().any(|stamped| stamped == language);
@@ -141,6 +146,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_sidecar_is_detected_in_pods_that_end_too() {
+        let sidecar = |list: &str, policy: Value| {
+            let one = json!({"name": "opentelemetry-auto-instrumentation", "image": "go:1", "restartPolicy": policy});
+            json!({"spec": {list: [one]}})
+        };
+        for pod in [sidecar("containers", Value::Null), sidecar("initContainers", json!("Always"))] {
+            assert_eq!(languages(&pod), [("go", By::Operator)], "{pod}");
+            assert_eq!(image(&pod, "go").as_deref(), Some("go:1"), "{pod}");
+        }
+        let other = sidecar("initContainers", Value::Null);
+        assert!(languages(&other).is_empty(), "{other}");
+    }
 
     #[test]
     fn an_agent_is_detected_by_its_container_or_by_the_volume_of_its_image() {

@@ -3,7 +3,7 @@
 use otel_webhook_inject::{LABEL, MESSAGE, STATUS, pod::Pod};
 use serde_json::{Map, Value, json};
 
-use crate::injected::is_mark;
+use crate::injected::{is_init, is_mark};
 
 /// Fields of a container that injection changes in a way that cannot be undone, such as by adding to a variable.
 /// A pod that was injected is decided on without them: what they decide was decided then.
@@ -28,7 +28,7 @@ const UNREAD: [&str; 14] = [
 ];
 
 /// Fields of a pod's specification that no decision reads.
-const UNREAD_OF_POD: [&str; 16] = [
+const UNREAD_OF_POD: [&str; 15] = [
     "dnsConfig",
     "dnsPolicy",
     "enableServiceLinks",
@@ -38,7 +38,6 @@ const UNREAD_OF_POD: [&str; 16] = [
     "preemptionPolicy",
     "priority",
     "readinessGates",
-    "restartPolicy",
     "schedulerName",
     "schedulingGates",
     "subdomain",
@@ -117,9 +116,11 @@ fn text(metadata: &Value, spec: &Value) -> Box<str> {
 
 /// Removes what was injected, and what cannot be told from it.
 fn undo(spec: &mut Value) {
-    for (list, is_init) in [("initContainers", true), ("containers", false)] {
+    for list in ["initContainers", "containers"] {
         let Some(containers) = spec[list].as_array_mut() else { continue };
-        let is_agent = |container: &Value| is_mark(is_init, container["name"].as_str().unwrap_or_default());
+        let is_agent = |container: &Value| {
+            is_mark(is_init(list, container), container["name"].as_str().unwrap_or_default())
+        };
         containers.retain(|container| !is_agent(container));
         for fields in containers.iter_mut().filter_map(Value::as_object_mut) {
             fields.retain(|field, _| !CHANGED.contains(&field.as_str()));

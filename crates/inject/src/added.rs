@@ -37,6 +37,9 @@ pub struct NewContainer<'p> {
     /// Its security context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_context: Option<Cow<'p, Value>>,
+    /// `Always` for an init container that runs until the pod ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart_policy: Option<&'static str>,
 }
 
 /// An entry of a list of an added container.
@@ -67,6 +70,7 @@ impl<'p> NewContainer<'p> {
             resources,
             image_pull_policy: None,
             security_context: None,
+            restart_policy: None,
         }
     }
 }

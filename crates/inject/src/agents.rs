@@ -1,5 +1,6 @@
 //! The code of the agents: one file for each language, above the parts that several share.
 
+mod agent_image;
 mod apache_httpd;
 mod copied;
 mod directive;

@@ -31,6 +31,8 @@ pub struct Namespace {
     pub labels: NamespaceLabels,
     /// The enforced pod security level.
     pub enforced_level: Option<Box<str>>,
+    /// The first user of its pods on OpenShift.
+    pub first_user: Option<i64>,
     /// Its Instrumentations.
     pub instrumentations: Instrumentations,
     /// Its LimitRanges, ResourceQuotas, and ServiceAccounts with enforced mountable Secrets.
@@ -56,6 +58,7 @@ impl Namespace {
         self.opt_in_labels.clone_from(&said.opt_in_labels);
         self.labels.clone_from(&said.labels);
         self.enforced_level.clone_from(&said.enforced_level);
+        self.first_user = said.first_user;
     }
 
     /// Whether it has no data that a decision could depend on.

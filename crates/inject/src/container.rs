@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
-    edit::{Place, container_at, unreadable},
+    edit::{Place, container_at, is_empty_dir, unreadable},
     fitting::{self, Refusal},
     injection::Injection,
     json,
@@ -13,15 +13,90 @@ use super::{
     pod_security::is_privileged,
     reason::Reason,
     settings::InitResources,
+    user::{Contexts, User},
 };
 
 /// The security context of init containers: the Instrumentation's, or else
-/// that of a target, which can read what the target can.
+/// that of a target, which can read what the target can. It has a user where the kubelet requires one (D41).
 pub fn security_context<'p>(injection: &Injection<'_, 'p>, target: Place) -> Option<Cow<'p, Value>> {
+    let mut context = inherited(injection, target);
+    if let User::Set(user) = user(injection, target) {
+        let context = context.get_or_insert_default().to_mut();
+        if context.is_null() {
+            *context = json!({});
+        }
+        if let Some(fields) = context.as_object_mut() {
+            fields.insert("runAsUser".to_owned(), user.into());
+        }
+    }
+    context
+}
+
+/// The security context of init containers, as the Instrumentation or the target has it.
+fn inherited<'p>(injection: &Injection<'_, 'p>, target: Place) -> Option<Cow<'p, Value>> {
     let said = injection.instrumentation().security_context.as_ref();
     let own = container_at(injection.facts.pod, target).security_context;
     // `check_security_context` was called for each target.
     said.map(Cow::Borrowed).or_else(|| json::value_of(own?).ok().map(Cow::Owned))
+}
+
+/// The user of init containers with the security context of a target.
+fn user(injection: &Injection<'_, '_>, target: Place) -> User {
+    let added = inherited(injection, target);
+    contexts(injection, added.as_deref(), Some(target)).user(first_user(injection))
+}
+
+fn contexts<'c>(
+    injection: &'c Injection<'_, '_>,
+    added: Option<&'c Value>,
+    target: Option<Place>,
+) -> Contexts<'c> {
+    let pod = injection.facts.pod;
+    let target = target.and_then(|target| container_at(pod, target).security_context);
+    Contexts { added, target, pod: pod.spec.security_context }
+}
+
+fn first_user(injection: &Injection<'_, '_>) -> Option<i64> {
+    injection.namespace.and_then(|namespace| namespace.first_user)
+}
+
+/// Checks that the kubelet starts init containers with the security context of a target, and that they can write to
+/// a volume with this source. Returns the note about a user that they get.
+///
+/// # Errors
+/// What the kubelet does not accept, or the claim (D41).
+pub fn check_user(
+    injection: &Injection<'_, '_>,
+    target: Place,
+    volume: &Value,
+) -> Result<Option<Note>, Reason> {
+    match user(injection, target) {
+        User::Given => Ok(None),
+        User::Root => Err(Reason::RootNotAllowed {
+            what: "the init containers",
+            advice: "set a runAsUser that is not 0 in the pod, or in spec.initContainerSecurityContext of the Instrumentation",
+        }),
+        // The kubelet makes an emptyDir writable for all users.
+        User::Set(user) if !is_empty_dir(volume) && !contexts(injection, None, None).has_group() => {
+            let field = format!("spec.{}.volumeClaimTemplate", injection.plan.field());
+            Err(Reason::ClaimNotWritable { field, user })
+        }
+        User::Set(user) => Ok(Some(Note::UserSet { user })),
+    }
+}
+
+/// Checks that the kubelet starts a sidecar with a security context, as root.
+///
+/// # Errors
+/// The kubelet does not accept root (D41).
+pub fn check_root(injection: &Injection<'_, '_>, added: &Value) -> Result<(), Reason> {
+    match contexts(injection, Some(added), None).user(None) {
+        User::Given => Ok(()),
+        User::Root | User::Set(_) => Err(Reason::RootNotAllowed {
+            what: "the privileged sidecar",
+            advice: "set runAsNonRoot to false in spec.go.securityContext of the Instrumentation, or opt out",
+        }),
+    }
 }
 
 /// Checks that the security context of a target can be copied, if init containers have that one.

@@ -17,6 +17,7 @@ use super::{
     pod::Pod,
     pod_image::PodImage,
     reason::{Reason, Unknown},
+    required_nodes,
     select::Search,
     workload::{self, OwnerQuery},
 };
@@ -317,5 +318,5 @@ fn unfit(pod: &Pod<'_>) -> Option<Reason> {
     if let Some(sign) = mark::of(pod) {
         return Some(Reason::AlreadyInjected { sign });
     }
-    pod.is_windows().then_some(Reason::WindowsPod)
+    required_nodes::is_windows_only(&pod.spec).then_some(Reason::WindowsPod)
 }

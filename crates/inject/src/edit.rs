@@ -13,7 +13,7 @@ use super::{
     env::Env,
     growth::{Excess, Growth},
     json,
-    pod::{Container, Mount, Pod, Unreadable},
+    pod::{ALWAYS, Container, Mount, Pod, Unreadable},
     reason::Reason,
     resource::Keys,
     token_mount,
@@ -44,7 +44,7 @@ pub struct PodEdit<'p> {
     pub volumes: Volumes<'p>,
     /// Init containers to add.
     init_containers: Vec<NewInitContainer<'p>>,
-    /// Containers to append.
+    /// Containers that run next to those of the pod, to append.
     sidecars: Vec<NewContainer<'p>>,
     /// How much may be added.
     growth: Growth,
@@ -174,7 +174,7 @@ impl<'p> PodEdit<'p> {
         &self.init_containers
     }
 
-    /// The containers to append.
+    /// The containers to append: to the init containers if the pod ends, else to the regular ones.
     pub fn sidecars(&self) -> &[NewContainer<'p>] {
         &self.sidecars
     }
@@ -186,8 +186,10 @@ impl<'p> PodEdit<'p> {
         self.init_containers.push(init);
     }
 
-    /// Appends a container.
+    /// Appends a container that runs next to those of the pod. A pod that ends would wait for a regular one, and
+    /// ends a native sidecar (D42).
     pub fn add_sidecar(&mut self, mut sidecar: NewContainer<'p>) {
+        sidecar.restart_policy = self.pod.spec.ends().then_some(ALWAYS);
         token_mount::add(self.token_mount.as_ref(), &mut sidecar);
         self.added += json::of(&sidecar).len();
         self.sidecars.push(sidecar);

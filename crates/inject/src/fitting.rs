@@ -7,8 +7,8 @@
 //! container of the pod: they are used if nothing nearer to the
 //! Instrumentation is accepted, so an init container always fits.
 //!
-//! Go's sidecar runs beside the other containers, adds to the resources of the pod, and may
-//! be rejected.
+//! Go's sidecar runs next to the other containers, adds to the resources of the pod, and may
+//! be rejected. As the last of the init containers (D42) it adds the same.
 
 mod choice;
 mod claims;

@@ -21,7 +21,7 @@
 //! - the choice: `mark`, `containers`, `select`, `decide`
 //! - edits: [`env`], `token_mount`, `edit`, `container`, `autoscaler`, `stamp`, `patch`
 //! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
-//! - one language in one pod: `injection`, `delivery`, `target`, `agents`; `architecture`, `warning` and `message` look
+//! - one language in one pod: `injection`, `delivery`, `target`, `agents`; `required_nodes`, `warning` and `message` look
 //!   at the result
 //! - the whole: `build`, [`template`]; [`object`] reads stored objects
 //! - what no decision sees: [`mistakes`] in annotations and labels
@@ -29,7 +29,6 @@
 mod added;
 pub mod agents;
 pub mod annotation;
-mod architecture;
 mod attribute_problem;
 pub mod attribute_value;
 mod autoscaler;
@@ -71,6 +70,7 @@ pub mod pod_image;
 mod pod_security;
 pub mod reason;
 mod remedy;
+mod required_nodes;
 mod resource;
 mod secrets;
 mod select;
@@ -84,6 +84,7 @@ mod target;
 pub mod template;
 pub mod text;
 mod token_mount;
+mod user;
 mod warning;
 pub mod workload;
 

@@ -22,7 +22,7 @@ const ATTRIBUTES: [&str; 3] = ["k8s.container.name", "k8s.namespace.name", "k8s.
 /// A pod that is exported and created again, or that another webhook has changed, still has
 /// all of them, even if its metadata or its Instrumentation differ by then.
 pub fn of(pod: &Pod<'_>) -> Option<Sign> {
-    let init = pod.spec.init_containers.iter().map(|container| (true, container));
+    let init = pod.spec.init_containers.iter().map(|container| (!container.is_sidecar(), container));
     let regular = pod.spec.containers.iter().map(|container| (false, container));
     let all = || init.clone().chain(regular.clone());
     let added = all().find(|(init, container)| is_added(*init, &container.name));
@@ -75,13 +75,27 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::language::{APACHE_ATTACH, JAVA_AGENT, PYTHON_AGENT};
+    use crate::language::{APACHE_ATTACH, GO_SIDECAR, JAVA_AGENT, PYTHON_AGENT};
 
     const DESCRIBED: &str = "team=a,k8s.container.name=app,k8s.namespace.name=shop,k8s.pod.name=p";
 
     fn sign(list: &str, env: &Value) -> Option<Sign> {
         let text = json!({"spec": {list: [{"name": "first"}, {"name": "app", "env": env}]}}).to_string();
         of(&Pod::parse(&text).expect("a pod"))
+    }
+
+    #[test]
+    fn a_sidecar_marks_the_pod_as_a_regular_container_and_as_a_native_sidecar() {
+        for (list, policy, is_sign) in [
+            ("containers", Value::Null, true),
+            ("initContainers", json!("Always"), true),
+            ("initContainers", Value::Null, false),
+        ] {
+            let sidecar = json!({"name": GO_SIDECAR, "restartPolicy": policy});
+            let text = json!({"spec": {list: [sidecar]}}).to_string();
+            let sign = of(&Pod::parse(&text).expect("a pod"));
+            assert_eq!(sign, is_sign.then(|| Sign::Container(GO_SIDECAR.to_owned())), "{text}");
+        }
     }
 
     #[test]

@@ -75,6 +75,18 @@ pub enum Note {
         /// The image.
         image: String,
     },
+    /// The init container may fail when it runs again, since its `cp` may not replace what it copied before (D40).
+    CopyMayFailAgain {
+        /// The image of the init container.
+        image: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The init containers have a user, since the pod must not run as root (D41).
+    UserSet {
+        /// The user.
+        user: i64,
+    },
     /// No container is named, and known proxies and helpers before the selected one were skipped (D30).
     HelpersSkipped {
         /// The selected container.
@@ -151,6 +163,7 @@ impl Note {
             | Self::VolumeLimitTooSmall { .. }
             | Self::OtherAgent(_)
             | Self::ImageLacksArm64 { .. }
+            | Self::CopyMayFailAgain { .. }
             | Self::DeliveryUnknown { .. }
             | Self::DefaultImageInvalid { .. }
             | Self::Exporter(_)
@@ -167,6 +180,7 @@ impl Note {
             | Self::SidecarFitted { .. }
             | Self::ImageVolume
             | Self::InitContainerKept(_)
+            | Self::UserSet { .. }
             | Self::HelpersSkipped { .. } => false,
         }
     }
@@ -191,6 +205,8 @@ impl Note {
             Self::ImageOfNamespace { .. } => "ImageOfNamespace",
             Self::OtherAgent(_) => "OtherAgent",
             Self::ImageLacksArm64 { .. } => "ImageLacksArm64",
+            Self::CopyMayFailAgain { .. } => "CopyMayFailAgain",
+            Self::UserSet { .. } => "UserSet",
             Self::HelpersSkipped { .. } => "HelpersSkipped",
             Self::OnlyHelpers { .. } => "OnlyHelpers",
             Self::LittleStorageLeft { .. } => "LittleStorageLeft",

@@ -14,6 +14,7 @@ use super::{
     language,
     limits::{LimitKind, Limits},
     reason::ObjectName,
+    user,
     workload::OwnerKind,
 };
 use otel_webhook_api::{
@@ -122,6 +123,7 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
         opt_in_labels: labels.opt_in(),
         labels,
         enforced_level: metadata["labels"][ENFORCE].as_str().map(Into::into),
+        first_user: metadata["annotations"][user::USERS].as_str().and_then(user::first_of),
         instrumentations: Instrumentations::default(),
         limits: Limits::default(),
     };

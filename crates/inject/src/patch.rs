@@ -125,8 +125,7 @@ pub fn operations(edit: &PodEdit<'_>, stamp: &Stamp, with_edits: Option<(&'stati
         edit_container(&mut out, container);
     }
     insert_init_containers(&mut out, edit);
-    let sidecars = edit.sidecars().iter().map(Item::Container);
-    out.append("/spec/containers", pod.spec.containers.len(), sidecars);
+    append_sidecars(&mut out, edit);
     out.append("/spec/volumes", pod.spec.volumes.len(), edit.volumes.iter().map(Item::Volume));
     if edit.share_process_namespace {
         out.add("/spec/shareProcessNamespace".to_owned(), Item::Flag(true));
@@ -212,6 +211,18 @@ fn insert_init_containers<'e>(out: &mut Operations<'e>, edit: &'e PodEdit<'e>) {
     for (already, init) in added.iter().enumerate() {
         out.add(entry_of(list, init.before + already), Item::Container(&init.container));
     }
+}
+
+/// Native sidecars are behind all other init containers: the pod needs their resources only together with those of
+/// its containers then.
+fn append_sidecars<'e>(out: &mut Operations<'e>, edit: &'e PodEdit<'e>) {
+    let spec = &edit.pod.spec;
+    let (list, present) = if spec.ends() {
+        ("/spec/initContainers", spec.init_containers.len() + edit.init_containers().len())
+    } else {
+        ("/spec/containers", spec.containers.len())
+    };
+    out.append(list, present, edit.sidecars().iter().map(Item::Container));
 }
 
 type Wanted<'e> = Vec<&'e (&'static str, String)>;

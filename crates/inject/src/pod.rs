@@ -10,6 +10,9 @@ use serde_json::{Value, value::RawValue};
 use super::json;
 use super::text::{List, Map, Object, Text, object_or_default, optional_object};
 
+/// The restart policy of a container that is started again whenever it ends.
+pub const ALWAYS: &str = "Always";
+
 /// A pod, or a pod template.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -77,6 +80,9 @@ pub struct Spec<'a> {
     pub init_containers: List<Container<'a>>,
     /// Volumes.
     pub volumes: List<Volume<'a>>,
+    /// The restart policy of the containers; empty for `Always`.
+    #[serde(borrow)]
+    pub restart_policy: Text<'a>,
     /// Whether the containers share a process namespace.
     pub share_process_namespace: Option<bool>,
     /// Whether the pod uses the process namespace of its node.
@@ -187,6 +193,8 @@ pub struct Mount<'a> {
     pub name: Text<'a>,
     /// The mount path.
     pub mount_path: Text<'a>,
+    /// The mounted file or folder of the volume; empty for the whole volume.
+    pub sub_path: Text<'a>,
 }
 
 /// A volume of the pod.
@@ -237,6 +245,13 @@ pub struct EnvFrom<'a> {
 /// A list of a container that cannot be parsed.
 pub type Unreadable = serde_json::Error;
 
+impl Spec<'_> {
+    /// Whether the pod ends when its containers have, as that of a Job.
+    pub fn ends(&self) -> bool {
+        !["", ALWAYS].contains(&&*self.restart_policy)
+    }
+}
+
 impl<'a> Container<'a> {
     /// The container's variables.
     ///
@@ -273,7 +288,7 @@ impl<'a> Container<'a> {
 
     /// Whether this is a native sidecar: an init container with `restartPolicy: Always`.
     pub fn is_sidecar(&self) -> bool {
-        &*self.restart_policy == "Always"
+        &*self.restart_policy == ALWAYS
     }
 }
 
@@ -289,12 +304,6 @@ impl<'a> Pod<'a> {
     /// Whether it is a mirror pod: the API server's copy of a static pod.
     pub fn is_mirror(&self) -> bool {
         self.metadata.annotations.get("kubernetes.io/config.mirror").is_some()
-    }
-
-    /// Whether the pod runs on Windows nodes only.
-    pub fn is_windows(&self) -> bool {
-        let by_os = self.spec.os.as_ref().is_some_and(|os| &*os.name == "windows");
-        by_os || self.spec.node_selector.get("kubernetes.io/os") == Some("windows")
     }
 }
 

@@ -223,6 +223,12 @@ reasons! {
     PodSecurity { namespace: String, level: String, refused: String } => "namespace \"{namespace}\" enforces the pod security level \"{level}\", which rejects {refused}";
     /// An Instrumentation gives init containers privileges that the installation does not allow.
     PrivilegedInitContainer { name: ObjectName, field: String } => "Instrumentation \"{name}\" sets spec.initContainerSecurityContext.{field}, which --init-containers-privileged=deny does not allow; remove it from the Instrumentation, or use another one";
+    /// The kubelet would not start an added container, since the pod must not run as root.
+    RootNotAllowed { what: &'static str, advice: &'static str } => "runAsNonRoot is true and {what} would run as root, so the kubelet would not start the pod; {advice}";
+    /// The user of the init containers could not write to the volume of a claim, since no group may.
+    ClaimNotWritable { field: String, user: i64 } => "the init containers would run as user {user}, since the pod must not run as root, and could not write to the volume of {field}; set spec.securityContext.fsGroup of the pod, or remove the template";
+    /// The pod runs on arm64 nodes only, and the web server's module has no build for them.
+    ModuleLacksArm64 { image: String } => "the pod runs on arm64 nodes only, and {image} has no build for arm64, so its init container would not start; set an image that has one, or opt out";
     /// A LimitRange or a quota would reject the pod with Go's sidecar.
     ResourcesRefused { object: String, problem: String } => "{object} would reject the pod with the sidecar: {problem}; lower spec.go.resourceRequirements of the Instrumentation, or change {object}";
     /// The volume's claim would be rejected.
@@ -285,6 +291,7 @@ impl NotAList for ObjectName {}
 impl NotAList for Taken {}
 impl NotAList for Sign {}
 impl NotAList for usize {}
+impl NotAList for i64 {}
 impl NotAList for Unknown {}
 impl NotAList for Excess {}
 impl NotAList for Annotation {}

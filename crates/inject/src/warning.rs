@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    architecture, attribute_problem,
+    attribute_problem,
     edit::{ContainerEdit, PodEdit},
     env::Env,
     finding::Finding,
@@ -15,6 +15,7 @@ use super::{
     other_agent,
     outcome::Outcome,
     pod::{Container, Pod},
+    required_nodes,
     resource::RESOURCE_ATTRIBUTES,
 };
 use otel_webhook_api::otlp::{self, Agent, Seen};
@@ -161,6 +162,6 @@ fn agent(plan: &Plan<'_>) -> Agent {
 fn of_image(plan: &Plan<'_>, pod: &Pod<'_>) -> Option<Note> {
     let image = plan.image;
     let lacks = plan.language.defaults?.lacks_arm64(image);
-    (lacks && architecture::is_arm64_only(&pod.spec))
+    (lacks && required_nodes::is_arm64_only(&pod.spec))
         .then(|| Note::ImageLacksArm64 { image: image.to_owned() })
 }

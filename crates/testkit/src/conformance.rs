@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 
 use crate::{
     files,
-    models::service_account::{self, TOKEN_VOLUME},
+    models::{
+        service_account::{self, TOKEN_VOLUME},
+        users,
+    },
     objects::items,
 };
 
@@ -110,6 +113,12 @@ pub fn asked(case: &Value) -> Vec<String> {
     asked
 }
 
+/// Whether a case has an expected result that follows from the recorded one. Where added containers could not write to
+/// their claims (D41), the language is skipped, and the result depends on the other languages.
+pub fn is_comparable(case: &Value) -> bool {
+    !case["expect"].is_null() && !users::cannot_write(&case["pod"], &case["expect"]["pod"])
+}
+
 /// A pod as the core left it, and the expected one, as far as they are to be the same.
 ///
 /// The cases were recorded before some differences were numbered, and have the operator's result there:
@@ -121,9 +130,13 @@ pub fn asked(case: &Value) -> Vec<String> {
 /// - D29: a container that gets variables alone always has the one of the node's name.
 /// - D31: added containers have the token's mount, which the API server adds to the operator's pod
 ///   afterwards. So that pod is the expected one.
+/// - D40: the command of an init container whose image has the name of the operator's has `-f`.
+/// - D41: added containers have a user where the kubelet would not start them without one.
 pub fn comparison(case: &Value, after: &Value) -> (Value, Value) {
     let mut after = comparable(after);
     let mut expected = comparable(&after_plugin(&case["pod"], &case["expect"]["pod"]));
+    expected = users::started(&case["pod"], &expected);
+    items_mut(&mut expected, "/spec/initContainers").for_each(force_copy);
     for container in items_mut(&mut expected, "/spec/containers") {
         let own = items(&case["pod"]["spec"]["containers"]).find(|own| own["name"] == container["name"]);
         for address in ["OTEL_POD_IP", "OTEL_NODE_IP"] {
@@ -156,6 +169,26 @@ fn after_plugin(before: &Value, after: &Value) -> Value {
     let has_token = items(&before["spec"]["volumes"]).any(is_token);
     let comes_from_plugin = has_token && service_account::mounted(before, "") == *before;
     if comes_from_plugin { service_account::mounted(after, "") } else { after.clone() }
+}
+
+/// The languages with copied agents.
+const COPIED: [&str; 4] = ["java", "nodejs", "python", "dotnet"];
+
+/// Adds `-f` to the command that copies from an image of the operator's name (D40).
+fn force_copy(container: &mut Value) {
+    let image = container["image"].as_str().unwrap_or_default();
+    let named = image.split('@').next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    let name = named.split(':').next().unwrap_or_default();
+    if !name.strip_prefix("autoinstrumentation-").is_some_and(|language| COPIED.contains(&language)) {
+        return;
+    }
+    let Some(command) = container.get_mut("command").and_then(Value::as_array_mut) else { return };
+    let words: Vec<_> = command.iter().map(|word| word.as_str().unwrap_or_default()).collect();
+    match words[..] {
+        ["cp", "-r", _, _] => command[1] = json!("-rf"),
+        ["cp", "/javaagent.jar", _] => command.insert(1, json!("-f")),
+        _ => {}
+    }
 }
 
 /// Brings a variable to the head of a container's list, unless the container sets it itself.

@@ -10,4 +10,5 @@ pub mod quota;
 pub mod sanity;
 pub mod service_account;
 pub mod sidecar;
+pub mod users;
 pub mod validity;

@@ -1,7 +1,8 @@
 //! Which of the numbered differences from the operator (docs/injection.md) change a workload's next pod.
 //!
 //! They are derived from the pod, its namespace and the findings. Some cannot be seen in a pod: D10 is about
-//! time, D11 about unknown fields, D22 about storing Instrumentations.
+//! time, D11 about unknown fields, D22 about storing Instrumentations. D40 is in nearly every pod, and makes a difference
+//! only when an init container runs again.
 
 mod by_finding;
 mod by_instrumentation;
@@ -40,7 +41,7 @@ static RULES: &[(u8, Rule)] = &[
     (21, by_finding::other_language_fails),
     (23, |seen| seen.case.outcome.patch != seen.case.exact.patch),
     (24, by_pod::default_container_is_not_first),
-    (25, |seen| seen.has("WindowsPod")),
+    (25, |seen| seen.has("WindowsPod") || seen.has("ModuleLacksArm64")),
     (26, by_pod::extended_twice),
     (27, by_pod::replica_set_of_another),
     (28, by_instrumentation::image_follows_default),
@@ -55,6 +56,9 @@ static RULES: &[(u8, Rule)] = &[
     (37, by_finding::opted_in_or_out_by_label),
     (38, by_finding::agent_of_the_instrumentation),
     (39, by_finding::image_of_the_namespace),
+    (41, by_finding::must_not_run_as_root),
+    (42, by_pod::sidecar_is_native),
+    (43, by_pod::older_folder_of_dotnet),
 ];
 
 /// Returns the differences of a case, by number.

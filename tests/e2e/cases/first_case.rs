@@ -35,8 +35,8 @@ pub fn deployment(cluster: &Cluster) {
 
 fn init_containers(pod: &Created) {
     let mounts = json!([{"name": AGENT, "mountPath": "/otel-auto-instrumentation-java"}]);
-    let agent = json!(["cp", "/javaagent.jar", "/otel-auto-instrumentation-java/javaagent.jar"]);
-    let extension = json!(["cp", "-r", "/extensions/.", "/otel-auto-instrumentation-java/extensions"]);
+    let agent = json!(["cp", "-f", "/javaagent.jar", "/otel-auto-instrumentation-java/javaagent.jar"]);
+    let extension = json!(["cp", "-rf", "/extensions/.", "/otel-auto-instrumentation-java/extensions"]);
     for (name, command) in [(AGENT, agent), (EXTENSION, extension)] {
         let container = pod.container(name);
         assert_eq!(container["image"], IMAGE);

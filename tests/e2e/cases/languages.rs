@@ -43,7 +43,7 @@ const ROWS: [Row; 6] = [
         init: &[(
             "opentelemetry-auto-instrumentation-nodejs",
             Image::Agent,
-            &["cp", "-r", "/autoinstrumentation/.", "/otel-auto-instrumentation-nodejs"],
+            &["cp", "-rf", "/autoinstrumentation/.", "/otel-auto-instrumentation-nodejs"],
         )],
         sidecars: &[],
         volumes: &["opentelemetry-auto-instrumentation-nodejs"],
@@ -62,7 +62,7 @@ const ROWS: [Row; 6] = [
         init: &[(
             "opentelemetry-auto-instrumentation-python",
             Image::Agent,
-            &["cp", "-r", "/autoinstrumentation/.", "/otel-auto-instrumentation-python"],
+            &["cp", "-rf", "/autoinstrumentation/.", "/otel-auto-instrumentation-python"],
         )],
         sidecars: &[],
         volumes: &["opentelemetry-auto-instrumentation-python"],
@@ -88,7 +88,7 @@ const ROWS: [Row; 6] = [
         init: &[(
             "opentelemetry-auto-instrumentation-dotnet",
             Image::Agent,
-            &["cp", "-r", "/autoinstrumentation/.", "/otel-auto-instrumentation-dotnet"],
+            &["cp", "-rf", "/autoinstrumentation/.", "/otel-auto-instrumentation-dotnet"],
         )],
         sidecars: &[],
         volumes: &["opentelemetry-auto-instrumentation-dotnet"],
@@ -197,7 +197,7 @@ fn prepare(cluster: &Cluster, namespace: &str) {
 }
 
 fn agent(language: &str) -> String {
-    format!("registry.example.com/agents/{language}:1")
+    format!("registry.example.com/agents/autoinstrumentation-{language}:1")
 }
 
 fn one_asking(language: &str) -> Value {

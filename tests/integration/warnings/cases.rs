@@ -38,7 +38,6 @@ fn arm64(language: &'static str, spec: Value, pod: Value, sentence: &'static str
 #[expect(clippy::too_many_lines, reason = "one table, a row for each case")]
 pub fn cases() -> Vec<Case> {
     let port = "PortContradictsProtocol";
-    let selector = json!({"nodeSelector": {"kubernetes.io/arch": "arm64"}});
     let arch = json!({"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]});
     let terms = json!({"nodeSelectorTerms": [{"matchExpressions": [arch]}]});
     let affinity =
@@ -116,14 +115,6 @@ pub fn cases() -> Vec<Case> {
             "{846F5F1C-F9AE-4B07-969E-05C26BC060D8}",
             "CORECLR_PROFILER loads another agent, {846F5F1C-F9AE-4B07-969E-05C26BC060D8}; .NET loads that profiler \
              instead of the injected one, so remove one of them",
-        ),
-        arm64(
-            "apache-httpd",
-            json!({}),
-            selector,
-            "the pod runs on arm64 nodes only, and \
-             ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-apache-httpd:1.0.4 has no build for \
-             arm64; set an image that has one",
         ),
         arm64(
             "dotnet",

@@ -24,6 +24,7 @@ pub const SERVER: WebServer = WebServer {
         command: vec!["cp".into(), "-r".into(), format!("{}/.", location.folder).into(), CONF_FOLDER.into()],
         args: Vec::new(),
     },
+    replaces_links: false,
     script: scripts::APACHE_HTTPD_AGENT,
     script_argument: |location| &location.folder,
     conf_variable: "OTEL_APACHE_AGENT_CONF",

@@ -4,13 +4,12 @@
 
 use std::borrow::Cow;
 
-use serde_json::json;
-
+use super::agent_image::{AgentImage, Content};
 use crate::{
     added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy},
     annotation::Annotations,
     compiled::Prepared,
-    container::{check_security_context, init_resources, security_context},
+    container::{check_security_context, check_user, init_resources, security_context},
     delivery::{self, Chosen},
     edit::{NewVolume, Place, is_empty_dir},
     env::Env,
@@ -75,36 +74,12 @@ impl Platforms {
     }
 }
 
-/// An image whose content a target gets.
-pub struct AgentImage<'p> {
-    /// Name of the init container, or of the volume.
-    pub name: Cow<'p, str>,
-    /// The image.
-    pub image: &'p str,
-    /// The init container's command.
-    pub command: Vec<Cow<'p, str>>,
-    /// The folder that is mounted, if not the whole image.
-    pub sub_path: Option<&'p str>,
-}
-
-impl<'p> AgentImage<'p> {
-    /// The agent's image, of which the content of a folder is used.
-    pub fn folder(agent: &CopiedAgent<'p>, injection: &Injection<'_, 'p>, folder: &'p str) -> Vec<Self> {
-        let content = ["/", folder, "/."].concat();
-        // When a node starts again, the init container may find the links that it copied before, over which only
-        // `-f` copies. The command of the languages is the operator's.
-        let options = if injection.prepared().generic.is_some() { "-rf" } else { "-r" };
-        let command = vec!["cp".into(), options.into(), content.into(), agent.mount_path.into()];
-        vec![Self { name: agent.name.into(), image: injection.image(), command, sub_path: Some(folder) }]
-    }
-
-    /// The source of a volume with it.
-    fn volume(&self, pull_policy: Option<Cow<'p, str>>) -> NewVolume<'p> {
-        let mut source = json!({"reference": self.image});
-        if let Some(policy) = pull_policy {
-            source["pullPolicy"] = policy.into();
-        }
-        NewVolume::new(self.name.clone(), Cow::Owned(json!({"image": source})))
+impl<'p> CopiedAgent<'p> {
+    /// The images of an agent of which the content of a folder is used.
+    pub fn folder(&self, injection: &Injection<'_, 'p>, folder: &'p str) -> Vec<AgentImage<'p>> {
+        let content =
+            Content::Folder { from: ["/", folder, "/."].concat().into(), to: self.mount_path.into() };
+        vec![AgentImage { name: self.name.into(), image: injection.image(), content, sub_path: Some(folder) }]
     }
 }
 
@@ -112,6 +87,8 @@ impl<'p> AgentImage<'p> {
 pub struct Call<'c, 'p> {
     /// The language's part of the Instrumentation.
     pub prepared: &'p Prepared,
+    /// The image of the agent.
+    pub image: &'c str,
     /// The mount path in the target.
     pub path: &'c str,
     /// The platform's part of the agent's paths.
@@ -138,17 +115,20 @@ struct Ready<'p> {
 /// Injects the agent into every suitable target; adds the volumes and the
 /// init containers if there is one (D2).
 pub fn inject<'p>(injection: &mut Injection<'_, 'p>, agent: &CopiedAgent<'p>) {
-    let Chosen { is_mounted, notes } = delivery::choose(injection);
+    let Chosen { is_mounted, mut notes } = delivery::choose(injection);
     let ready = match prepare(injection, agent, is_mounted) {
         Ok(ready) => ready,
         Err(reason) => return injection.report_all(reason),
     };
-    let injected =
-        injection.each_target(|injection, place, _| inject_target(injection, agent, &ready, place));
+    let injected = injection
+        .each_target(|injection, place, not_first| inject_target(injection, agent, &ready, place, not_first));
     // Position and security context are those of the first injected target (D15).
     if let Some(&first) = injected.first() {
         match ready.way {
             Way::Copied(room) => {
+                notes.extend(check_user(injection, first, &injection.prepared().volume).ok().flatten());
+                // The extensions of Java are archives, so that only the agent's own image is of interest.
+                notes.extend(ready.images.first().and_then(|image| image.warning(injection)));
                 add_init_containers(injection, agent, ready.images, &room, first);
                 storage::warn_of_volume(injection, &room);
             }
@@ -189,6 +169,7 @@ fn inject_target<'p>(
     agent: &CopiedAgent<'p>,
     ready: &Ready<'p>,
     place: Place,
+    not_first: bool,
 ) -> Result<Vec<Note>, Reason> {
     let container = injection.name(place);
     let path = agent.target_path.map_or(Cow::Borrowed(agent.mount_path), |path| path(container).into());
@@ -209,11 +190,20 @@ fn inject_target<'p>(
     };
     let own = &injection.edit.containers[at].mounts;
     mounts.iter().try_for_each(|mount| target::check_path(own, &mount.path))?;
+    if !is_mounted && !not_first {
+        check_user(injection, place, &injection.prepared().volume)?;
+    }
     let notes = target::of_target(injection, place, &extended);
     let extensions = extensions(injection, &mounts, is_mounted);
     injection.edit.containers[at].mounts.added.extend(mounts);
     let prepared = injection.prepared();
-    let call = Call { prepared, path: &path, platform: ready.platform, extensions: &extensions };
+    let call = Call {
+        prepared,
+        image: injection.image(),
+        path: &path,
+        platform: ready.platform,
+        extensions: &extensions,
+    };
     let last = |env: &mut Env<'p>| (agent.last)(&call, env);
     // The operator does not recognise image volumes, but this variable (D29).
     let own = Own { search_path: agent.search_path.as_ref(), last: &last, node_name: is_mounted };
@@ -278,7 +268,9 @@ fn add_init_containers<'p>(
     let resources = init_resources(injection, before);
     let mount = NewMount::new(agent.name, agent.mount_path);
     let security_context = security_context(injection, first);
-    for AgentImage { name, image, command, .. } in images {
+    for image in images {
+        let command = image.command(injection);
+        let AgentImage { name, image, .. } = image;
         let container = NewContainer {
             command,
             volume_mounts: mounts(Vec::new(), [mount.clone()]),

@@ -1,7 +1,7 @@
 //! .NET: the profiler, the startup hook, and the paths that they need.
 
 use crate::{
-    agents::copied::{AgentImage, Call, CopiedAgent, Platforms},
+    agents::copied::{Call, CopiedAgent, Platforms},
     env::{Entry, Env},
     injection::Injection,
     language::{self, DOTNET_AGENT},
@@ -9,11 +9,16 @@ use crate::{
     reason::Reason,
     target::join_path,
 };
+use otel_webhook_api::defaults::{self, Release};
 
 const HOME: &str = "OTEL_DOTNET_AUTO_HOME";
 const HOOKS: &str = "DOTNET_STARTUP_HOOKS";
 const DEPENDENCIES: &str = "DOTNET_ADDITIONAL_DEPS";
 const STORE: &str = "DOTNET_SHARED_STORE";
+
+/// The version in which the folders of the native library lost the architecture from their names: `linux` was
+/// `linux-x64` (D43). Since then links have the older names.
+const FOLDERS_RENAMED: Release = (1, 16);
 
 /// The agent.
 pub const AGENT: CopiedAgent<'static> = CopiedAgent {
@@ -26,7 +31,7 @@ pub const AGENT: CopiedAgent<'static> = CopiedAgent {
         choices: &[("linux-x64", "linux"), ("linux-musl-x64", "linux-musl")],
     }),
     fits_target: Some(check_home),
-    images: |agent, injection, _| AgentImage::folder(agent, injection, "autoinstrumentation"),
+    images: |agent, injection, _| agent.folder(injection, "autoinstrumentation"),
     search_path: None,
     last: add_profiler,
 };
@@ -40,8 +45,10 @@ fn check_home(injection: &Injection<'_, '_>, env: &Env<'_>) -> Result<(), Reason
 }
 
 fn add_profiler(call: &Call<'_, '_>, env: &mut Env<'_>) {
-    let (path, platform) = (call.path, call.platform);
-    let library = format!("{path}/{platform}/OpenTelemetry.AutoInstrumentation.Native.so");
+    let path = call.path;
+    let is_older = defaults::DOTNET.is_before(call.image, FOLDERS_RENAMED);
+    let folder = [call.platform, if is_older { "-x64" } else { "" }].concat();
+    let library = format!("{path}/{folder}/OpenTelemetry.AutoInstrumentation.Native.so");
     let append = |env: &mut Env<'_>, name, file| {
         env.extend(name, |own| join_path(own, &format!("{path}/{file}")));
     };

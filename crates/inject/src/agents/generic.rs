@@ -1,7 +1,10 @@
 //! Agents that an Instrumentation describes itself, by data alone (docs/generic-agent.md).
 
 use crate::{
-    agents::copied::{self, AgentImage, Call, CopiedAgent},
+    agents::{
+        agent_image::AgentImage,
+        copied::{self, Call, CopiedAgent},
+    },
     env::Env,
     injection::Injection,
 };
@@ -29,7 +32,7 @@ fn images<'p>(
     _: &'static str,
 ) -> Vec<AgentImage<'p>> {
     let folder = injection.prepared().generic.as_ref().map_or("", |own| &own.folder);
-    AgentImage::folder(agent, injection, folder)
+    agent.folder(injection, folder)
 }
 
 /// The variables that it sets are those of a language; these are the ones that it extends.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     added::{NewContainer, NewMount, mounts, pull_policy, variables},
-    container::sidecar_resources,
+    container::{check_root, sidecar_resources},
     edit::{Mounts, NewVolume, Place},
     env::{Entry, Env, SetBy},
     injection::Injection,
@@ -52,6 +52,10 @@ fn check_pod(injection: &Injection<'_, '_>) -> Result<(), Reason> {
 }
 
 fn add_sidecar(injection: &mut Injection<'_, '_>, place: Place) -> Result<Vec<Note>, Reason> {
+    let said = injection.prepared().security_context.as_ref().map(Cow::Borrowed);
+    // The agent loads programs into the kernel, which requires all privileges on the node.
+    let security_context = said.unwrap_or_else(|| Cow::Owned(json!({"privileged": true, "runAsUser": 0})));
+    check_root(injection, &security_context)?;
     let env = own_variables(injection, place)?;
     let (resources, mut notes) = sidecar_resources(injection)?;
     notes.extend(target::certificates(injection));
@@ -62,14 +66,11 @@ fn add_sidecar(injection: &mut Injection<'_, '_>, place: Place) -> Result<Vec<No
     let mut folders = Mounts::default();
     folders.add(NewMount::new(KERNEL_DEBUG, KERNEL_DEBUG_PATH));
     instrumentation.exporter.mount(pod, &mut injection.edit.volumes, &mut folders);
-    let said = injection.prepared().security_context.as_ref().map(Cow::Borrowed);
-    // The agent loads programs into the kernel, which requires all privileges on the node.
-    let privileged = || Cow::Owned(json!({"privileged": true, "runAsUser": 0}));
     injection.edit.add_sidecar(NewContainer {
         env: variables(env, &[]),
         volume_mounts: mounts(Vec::new(), folders.added),
         image_pull_policy: pull_policy(instrumentation.image_pull_policy.as_deref()),
-        security_context: Some(said.unwrap_or_else(privileged)),
+        security_context: Some(security_context),
         ..NewContainer::new(GO_SIDECAR, injection.image(), resources)
     });
     // With `hostPID` there is nothing to share, and the

@@ -1,9 +1,10 @@
 //! Java: the javaagent, its extensions, and `JAVA_TOOL_OPTIONS`.
 
-use std::borrow::Cow;
-
 use crate::{
-    agents::copied::{AgentImage, Call, CopiedAgent},
+    agents::{
+        agent_image::{AgentImage, Content},
+        copied::{Call, CopiedAgent},
+    },
     env::Env,
     injection::Injection,
     language::{self, JAVA_AGENT, JAVA_EXTENSION},
@@ -32,24 +33,24 @@ fn images<'p>(
     _platform: &'static str,
 ) -> Vec<AgentImage<'p>> {
     let prepared = injection.prepared();
-    let command = ["cp", "/javaagent.jar", "/otel-auto-instrumentation-java/javaagent.jar"];
     // The agent is at the root of its image, and the folder of an extension is listed to it.
     let sub_path = None;
     let agent = AgentImage {
         name: agent.name.into(),
         image: injection.image(),
-        command: command.map(Cow::Borrowed).into(),
+        content: Content::File {
+            from: "/javaagent.jar".into(),
+            to: "/otel-auto-instrumentation-java/javaagent.jar".into(),
+        },
         sub_path,
     };
     let extension = |(index, (image, dir)): (usize, &'p (String, String))| AgentImage {
         name: [JAVA_EXTENSION, &index.to_string()].concat().into(),
         image,
-        command: vec![
-            "cp".into(),
-            "-r".into(),
-            [dir, "/."].concat().into(),
-            "/otel-auto-instrumentation-java/extensions".into(),
-        ],
+        content: Content::Folder {
+            from: [dir, "/."].concat().into(),
+            to: "/otel-auto-instrumentation-java/extensions".into(),
+        },
         sub_path,
     };
     let extensions = prepared.extensions.iter().enumerate().map(extension);

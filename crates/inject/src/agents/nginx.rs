@@ -25,6 +25,7 @@ pub const SERVER: WebServer = WebServer {
     sources: |_| [(); 2].map(|()| Cow::Owned(json!({"emptyDir": {}}))),
     location,
     copy: |location| web_server::run_script(scripts::NGINX_CLONE, &location.folder),
+    replaces_links: true,
     script: scripts::NGINX_AGENT,
     script_argument: |location| &location.file,
     conf_variable: "OTEL_NGINX_AGENT_CONF",

@@ -1,7 +1,7 @@
 //! Node.js: the agent's modules, and `NODE_OPTIONS`.
 
 use crate::{
-    agents::copied::{AgentImage, Call, CopiedAgent},
+    agents::copied::{Call, CopiedAgent},
     env::{Entry, Env},
     language::{self, NODEJS_AGENT},
 };
@@ -16,7 +16,7 @@ pub const AGENT: CopiedAgent<'static> = CopiedAgent {
     extended: language::NODEJS.extended,
     platforms: None,
     fits_target: None,
-    images: |agent, injection, _| AgentImage::folder(agent, injection, "autoinstrumentation"),
+    images: |agent, injection, _| agent.folder(injection, "autoinstrumentation"),
     search_path: None,
     last: add_options,
 };

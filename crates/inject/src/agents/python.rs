@@ -1,7 +1,7 @@
 //! Python: the agent's packages, and `PYTHONPATH`.
 
 use crate::{
-    agents::copied::{AgentImage, Call, CopiedAgent, Platforms},
+    agents::copied::{Call, CopiedAgent, Platforms},
     env::{Entry, Env},
     language::{self, PYTHON_AGENT},
     target::SearchPath,
@@ -20,7 +20,7 @@ pub const AGENT: CopiedAgent<'static> = CopiedAgent {
         choices: &[("glibc", "autoinstrumentation"), ("musl", "autoinstrumentation-musl")],
     }),
     fits_target: None,
-    images: |agent, injection, folder| AgentImage::folder(agent, injection, folder),
+    images: |agent, injection, folder| agent.folder(injection, folder),
     search_path: Some(SearchPath { name: PATH, join: around }),
     last: add_exporters,
 };

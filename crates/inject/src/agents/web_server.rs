@@ -13,7 +13,7 @@ use super::module::Module;
 use crate::{
     added::{NewContainer, NewInitContainer, NewMount, mounts, pull_policy, variables},
     compiled::Prepared,
-    container::{check_security_context, copied_mounts, init_resources, security_context},
+    container::{check_security_context, check_user, copied_mounts, init_resources, security_context},
     delivery,
     edit::{NewVolume, Place, container_at, is_empty_dir, own_env, unreadable},
     env::{Entry, Env, SetBy},
@@ -23,6 +23,7 @@ use crate::{
     note::Note,
     pod::Container,
     reason::Reason,
+    required_nodes,
     storage::{self, Room},
     target::{self, Own, SearchPath},
 };
@@ -41,6 +42,8 @@ pub struct WebServer {
     pub location: fn(&Prepared) -> Result<Location, Reason>,
     /// The command of the clone.
     pub copy: fn(&Location) -> Run,
+    /// Whether that command replaces links that it copied before, with any `cp`.
+    pub replaces_links: bool,
     /// The script of the agent's container.
     pub script: &'static str,
     /// The part of the location that is passed to the script.
@@ -87,6 +90,10 @@ pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
     };
     let mut conf = String::new();
     let injected = injection.each_target(|injection, place, not_first| {
+        if server.secured_as_last || !not_first {
+            let [_, agent] = (server.sources)(injection.prepared());
+            check_user(injection, place, &agent)?;
+        }
         if !not_first {
             conf = server.module.conf(injection, place)?;
         }
@@ -103,7 +110,10 @@ pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
         }
         storage::warn_of_volume(injection, &room);
         let chosen = delivery::choose(injection);
-        for note in chosen.notes {
+        let links = warn_of_links(injection, server, &location.folder, first);
+        let [_, agent] = (server.sources)(injection.prepared());
+        let user = check_user(injection, secured_as, &agent).ok().flatten();
+        for note in chosen.notes.into_iter().chain(links).chain(user) {
             injection.note_injected(note);
         }
     }
@@ -111,6 +121,7 @@ pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
 
 fn prepare(injection: &Injection<'_, '_>, server: &WebServer) -> Result<(Location, Room), Reason> {
     let location = (server.location)(injection.prepared())?;
+    check_architecture(injection)?;
     injection.check_security_context()?;
     let [conf, agent] = (server.sources)(injection.prepared());
     injection.check_claims(&[&conf, &agent])?;
@@ -118,6 +129,37 @@ fn prepare(injection: &Injection<'_, '_>, server: &WebServer) -> Result<(Locatio
     injection.check_names(&[server.conf_volume, server.agent_volume], [WEB_SERVER_CLONE, server.attach])?;
     let room = storage::check(injection, !is_empty_dir(&agent))?;
     Ok((location, room))
+}
+
+/// Checks that the pod may run on a node for which the module has a build: its init container would not start.
+fn check_architecture(injection: &Injection<'_, '_>) -> Result<(), Reason> {
+    let image = injection.image();
+    let lacks = injection.plan.language.defaults.is_some_and(|defaults| defaults.lacks_arm64(image));
+    if lacks && required_nodes::is_arm64_only(&injection.facts.pod.spec) {
+        return Err(Reason::ModuleLacksArm64 { image: image.to_owned() });
+    }
+    Ok(())
+}
+
+/// The warning about links in the configuration: a mounted ConfigMap is made of them. The clone runs `cp` of the
+/// application's image, and the operator's command (D40).
+fn warn_of_links(
+    injection: &mut Injection<'_, '_>,
+    server: &WebServer,
+    folder: &str,
+    target: Place,
+) -> Option<Note> {
+    let mounts = &injection.target(target).ok()?.mounts.own;
+    let is_in = |path: &str| {
+        let rest = path.strip_prefix(folder);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let has_links = mounts.iter().any(|mount| mount.sub_path.is_empty() && is_in(&mount.mount_path));
+    let image = &container_at(injection.facts.pod, target).image;
+    (has_links && !server.replaces_links).then(|| Note::CopyMayFailAgain {
+        image: image.to_string(),
+        advice: "mount single files of the configuration by subPath",
+    })
 }
 
 fn inject_target(

@@ -107,18 +107,18 @@ pub enum Mark {
     InitWithNumber(&'static str),
     /// An init container with a name that ends with that of an agent.
     InitWithName(&'static str),
-    /// A regular container.
-    Regular(&'static str),
+    /// A sidecar: a regular container, or a native sidecar in a pod that ends (D42).
+    Sidecar(&'static str),
 }
 
 impl Mark {
-    /// Whether it matches a container of the pod.
+    /// Whether it matches a container of the pod. `init` is for init containers other than native sidecars.
     pub fn is(self, init: bool, name: &str) -> bool {
         match self {
             Self::Init(mark) => init && name == mark,
             Self::InitWithNumber(mark) => init && name.strip_prefix(mark).is_some_and(is_number),
             Self::InitWithName(mark) => init && name.strip_prefix(mark).is_some_and(|rest| !rest.is_empty()),
-            Self::Regular(mark) => !init && name == mark,
+            Self::Sidecar(mark) => !init && name == mark,
         }
     }
 }

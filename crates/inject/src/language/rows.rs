@@ -121,7 +121,7 @@ pub const GO: Language = Language {
     exports_from_target: false,
     in_init_containers: false,
     extended: &[],
-    marks: &[Mark::Regular(GO_SIDECAR)],
+    marks: &[Mark::Sidecar(GO_SIDECAR)],
     settings: |spec| spec.go.as_ref().map(LanguageSettings::from).unwrap_or_default(),
 };
 

@@ -75,6 +75,8 @@ impl fmt::Display for Note {
                     text(image)
                 )
             }
+            Self::CopyMayFailAgain { image, advice } => copy_may_fail_again(f, image, advice),
+            Self::UserSet { user } => user_set(f, *user),
             Self::HelpersSkipped { container, skipped } => {
                 write!(
                     f,
@@ -114,6 +116,19 @@ impl fmt::Display for Note {
             Self::Attributes(problem) => problem.fmt(f),
         }
     }
+}
+
+fn copy_may_fail_again(f: &mut fmt::Formatter<'_>, image: &str, advice: &str) -> fmt::Result {
+    write!(
+        f,
+        "after a restart of the node the pod may not start: cp -r of {} may not replace the links that it copied \
+         before; {advice}",
+        text(image)
+    )
+}
+
+fn user_set(f: &mut fmt::Formatter<'_>, user: i64) -> fmt::Result {
+    write!(f, "the init containers run as user {user}, since the pod must not run as root")
 }
 
 fn delivery_unknown(on: impl fmt::Display, value: &str) -> String {

@@ -5,10 +5,12 @@ mod agents;
 mod attributes;
 mod checking;
 mod choice;
+mod copies;
 mod default_images;
 mod delivery;
 mod environment;
 mod helpers;
+mod jobs;
 mod merged_attributes;
 mod names;
 mod opt_in;
@@ -16,6 +18,7 @@ mod resources;
 mod size;
 mod storage;
 mod token;
+mod users;
 mod workload;
 
 /// The numbers of the differences.
@@ -23,7 +26,7 @@ mod workload;
 /// A new one goes in here, with a test whose name begins with its number and a row in both tables.
 const NUMBERS: &[u8] = &[
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28,
-    29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39,
+    29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
 ];
 
 #[test]
@@ -33,16 +36,19 @@ fn every_difference_has_a_test() {
         include_str!("differences/attributes.rs"),
         include_str!("differences/checking.rs"),
         include_str!("differences/choice.rs"),
+        include_str!("differences/copies.rs"),
         include_str!("differences/default_images.rs"),
         include_str!("differences/delivery.rs"),
         include_str!("differences/environment.rs"),
         include_str!("differences/helpers.rs"),
+        include_str!("differences/jobs.rs"),
         include_str!("differences/merged_attributes.rs"),
         include_str!("differences/names.rs"),
         include_str!("differences/opt_in.rs"),
         include_str!("differences/resources.rs"),
         include_str!("differences/size.rs"),
         include_str!("differences/token.rs"),
+        include_str!("differences/users.rs"),
         include_str!("differences/workload.rs"),
     ]
     .concat();

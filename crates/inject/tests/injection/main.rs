@@ -17,6 +17,7 @@ mod message;
 mod owners;
 mod properties;
 mod reasons;
+mod run_again;
 mod scripts;
 mod tokens;
 mod web_servers;

@@ -14,12 +14,14 @@ use otel_webhook_testkit::{
         amounts::{class, effective},
         invariants,
         namespace::{Bounds, defaulted},
-        sanity,
+        sanity, users,
     },
     objects::items,
     surroundings,
 };
 use serde_json::{Value, json};
+
+const SIDECAR: &str = "opentelemetry-auto-instrumentation";
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
 const PODS: u64 = 1_000;
@@ -39,11 +41,12 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
     let outcome = review(&known, &generated.pod);
     let mut after = generated.pod.clone();
     json_patch::patch(&mut after, &outcome.patch.operations()).map_err(|error| error.to_string())?;
-    let faults = sanity::faults(&generated.pod, &after);
+    let faults = [sanity::faults(&generated.pod, &after), users::faults(&generated.pod, &after)].concat();
     if !faults.is_empty() {
         return Err(faults.join("; "));
     }
     invariants::unrelated(&generated.pod, &after)?;
+    ends(&generated.pod, &after)?;
     let has_sidecar =
         outcome.findings.iter().any(|finding| finding.language == "go" && finding.reason.is_injected());
     // The Go sidecar runs beside the others.
@@ -76,6 +79,30 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
         return Err(format!("the stamp is too long or broken: {status}"));
     }
     Ok(outcome.findings.iter().map(|finding| finding.reason.code()).collect())
+}
+
+/// Checks that no added container keeps a pod from ending, or takes part in its start (D42).
+fn ends(before: &Value, after: &Value) -> Result<(), String> {
+    let names = |pod: &Value, list: &str| -> Vec<Value> {
+        items(&pod["spec"][list]).map(|one| one["name"].clone()).collect()
+    };
+    let policy = before["spec"]["restartPolicy"].as_str().unwrap_or("Always");
+    let init = names(after, "initContainers");
+    let sidecar = init.iter().position(|name| name == SIDECAR);
+    if policy == "Always" {
+        return if sidecar.is_none() { Ok(()) } else { Err("the sidecar is an init container".to_owned()) };
+    }
+    if names(before, "containers") != names(after, "containers") {
+        return Err("a container was added to a pod that ends".to_owned());
+    }
+    let Some(sidecar) = sidecar else { return Ok(()) };
+    let is_native = after["spec"]["initContainers"][sidecar]["restartPolicy"] == "Always";
+    let is_last = sidecar + 1 == init.len();
+    if is_native && is_last {
+        Ok(())
+    } else {
+        Err(format!("the sidecar is not the last native one: {init:?}"))
+    }
 }
 
 /// Checks that an injected pod stays as it is when it comes back with what the API server gave it,
@@ -119,7 +146,9 @@ fn they_hold_for_generated_pods() {
     }
     println!("{codes:#?}");
     // A generator that makes nothing of interest proves nothing.
-    for code in ["Injected", "OptionalReference", "NameTaken", "WindowsPod", "ContainerListMissing"] {
+    for code in
+        ["Injected", "OptionalReference", "NameTaken", "WindowsPod", "ContainerListMissing", "RootNotAllowed"]
+    {
         assert!(
             codes.get(code).is_some_and(|count| *count > 10),
             "too few pods came out as {code}: {codes:?}"

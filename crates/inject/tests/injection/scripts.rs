@@ -14,12 +14,12 @@ use tempfile::TempDir;
 const HOSTILE: &str = "a/b&c\\1 $(touch x) `touch x` 'q' \"d\" %s ; touch x | $HOME * \\n <<EOF";
 
 /// A container's file system, as far as the scripts know it.
-struct Tree {
+pub struct Tree {
     root: TempDir,
 }
 
 impl Tree {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let tree = Self { root: tempfile::tempdir().expect("a folder") };
         for folder in ["agent", "source-conf"] {
             fs::create_dir_all(tree.path("opt/opentelemetry-webserver").join(folder)).expect("a folder");
@@ -32,7 +32,7 @@ impl Tree {
         tree
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub fn path(&self, path: &str) -> PathBuf {
         self.root.path().join(path)
     }
 
@@ -40,11 +40,11 @@ impl Tree {
         self.path("opt/opentelemetry-webserver/agent").join(path)
     }
 
-    fn conf(&self, path: &str) -> PathBuf {
+    pub fn conf(&self, path: &str) -> PathBuf {
         self.path("opt/opentelemetry-webserver/source-conf").join(path)
     }
 
-    fn write(&self, path: &str, text: &str) -> PathBuf {
+    pub fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.path(path);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(&path, text).expect("a file");
@@ -52,19 +52,29 @@ impl Tree {
     }
 
     /// Puts an `nginx` in the path that says its version.
-    fn install_nginx(&self, banner: &str) {
-        let path = self.write("bin/nginx", &format!("#!/bin/sh\necho '{banner}' >&2\n"));
+    pub fn install_nginx(&self, banner: &str) {
+        self.install("nginx", &format!("echo '{banner}' >&2"));
+    }
+
+    /// Puts a program in the path.
+    pub fn install(&self, name: &str, script: &str) {
+        let path = self.write(&format!("bin/{name}"), &format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("its own file");
     }
 
-    /// Runs a script as the kubelet would, with the tree for its root.
-    fn run(&self, script: &str, argument: &str, variables: &[(&str, &str)]) -> Output {
+    /// A script as the kubelet would run it, with the tree for its root.
+    pub fn command(&self, script: &str, argument: &str, variables: &[(&str, &str)]) -> Command {
         let text = script.replace("/opt/", &format!("{}/opt/", self.root.path().display()));
         let path = format!("{}:/usr/bin:/bin", self.path("bin").display());
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &text, "--", argument]).env_clear().env("PATH", path);
         command.envs(variables.iter().copied()).current_dir(self.root.path());
-        let output = command.output().expect("a shell");
+        command
+    }
+
+    /// Runs a script.
+    fn run(&self, script: &str, argument: &str, variables: &[(&str, &str)]) -> Output {
+        let output = self.command(script, argument, variables).output().expect("a shell");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(!self.path("x").exists(), "a value was run as a command");
         output

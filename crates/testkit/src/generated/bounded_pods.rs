@@ -35,6 +35,9 @@ pub fn pod(number: u64, namespace: &Namespace) -> Value {
         }
     }
     let mut spec = json!({"containers": containers});
+    if choices.chance(30) {
+        spec["restartPolicy"] = choices.one(&["OnFailure", "Never"]).into();
+    }
     if !init.is_empty() {
         spec["initContainers"] = init.into();
     }

@@ -104,6 +104,10 @@ fn container(choices: &mut Choices, name: &str, volumes: &[&str]) -> Value {
     }
     if choices.chance(40) {
         container["securityContext"] = json!({"runAsNonRoot": true, "runAsUser": 1000 + choices.below(9)});
+    } else if choices.chance(10) {
+        container["securityContext"] = choices
+            .one(&[&json!({"runAsNonRoot": true}), &json!({"runAsNonRoot": false}), &json!({"runAsUser": 0})])
+            .clone();
     }
     if let Some(resources) = resources(choices) {
         container["resources"] = resources;
@@ -170,8 +174,28 @@ fn pod_level(choices: &mut Choices, spec: &mut Value) {
         }
         3 => spec["resources"] = json!({"limits": {"cpu": "9"}}),
         4 => spec["nodeSelector"] = json!({"kubernetes.io/os": "windows"}),
+        5 => {
+            spec["affinity"] =
+                affinity(choices.one(&["os", "arch"]), choices.one(&["windows", "linux", "arm64"]));
+        }
         _ => {}
     }
+    if choices.chance(30) {
+        spec["restartPolicy"] = json!(choices.one(&["Always", "OnFailure", "Never"]));
+    }
+    match choices.below(10) {
+        0 => spec["securityContext"] = json!({"runAsNonRoot": true}),
+        1 => spec["securityContext"] = json!({"runAsNonRoot": true, "fsGroup": 7}),
+        2 => spec["securityContext"] = json!({"runAsNonRoot": true, "runAsUser": choices.below(2)}),
+        _ => {}
+    }
+}
+
+/// The affinity to nodes with the value of a label.
+fn affinity(label: &str, value: &str) -> Value {
+    let expression = json!({"key": format!("kubernetes.io/{label}"), "operator": "In", "values": [value]});
+    let required = json!({"nodeSelectorTerms": [{"matchExpressions": [expression]}]});
+    json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}})
 }
 
 fn labels(choices: &mut Choices) -> Value {
@@ -254,6 +278,10 @@ fn instrumentation(choices: &mut Choices) -> Value {
                 spec[field][resources]["claims"] = json!([{"name": "gpu"}]);
             }
         }
+    }
+    if choices.chance(20) {
+        spec["python"] = json!({"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}}}}});
     }
     if choices.chance(40) {
         spec["java"]["extensions"] = json!([{"image": "extension:1", "dir": "/ext"}]);

@@ -68,8 +68,14 @@ fn set(resources: &Value, name: &str, (request, limit): Pair) -> Value {
 
 fn with_sidecar(pod: &Value, bounds: &Bounds, resources: &Value) -> Value {
     let mut pod = pod.clone();
-    let sidecar = json!({"name": "opentelemetry-auto-instrumentation", "resources": resources});
-    pod["spec"]["containers"].as_array_mut().expect("containers").push(sidecar);
+    let mut sidecar = json!({"name": "opentelemetry-auto-instrumentation", "resources": resources});
+    let spec = pod["spec"].as_object_mut().expect("a specification");
+    let ends = spec.get("restartPolicy").is_some_and(|policy| policy != "Always");
+    if ends {
+        sidecar["restartPolicy"] = "Always".into();
+    }
+    let list = spec.entry(if ends { "initContainers" } else { "containers" }).or_insert_with(|| json!([]));
+    list.as_array_mut().expect("a list").push(sidecar);
     defaulted(&pod, bounds)
 }
 

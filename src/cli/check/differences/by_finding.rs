@@ -156,6 +156,13 @@ pub fn image_of_the_namespace(seen: &Seen<'_>) -> bool {
     seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
 }
 
+/// D41: the kubelet would not start the operator's containers in a pod that must not run as root.
+pub fn must_not_run_as_root(seen: &Seen<'_>) -> bool {
+    let is_note = |note: &Note| matches!(note, Note::UserSet { .. });
+    ["RootNotAllowed", "ClaimNotWritable"].iter().any(|code| seen.has(code))
+        || seen.findings().iter().any(|finding| finding.notes.iter().any(is_note))
+}
+
 /// D37: the operator reads annotations only.
 pub fn opted_in_or_out_by_label(seen: &Seen<'_>) -> bool {
     let languages = seen.findings().iter().filter_map(|finding| language::named(finding.language));

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::seen::{ATTRIBUTES, Seen, containers, entries, is_extension, is_sidecar, items, own_attributes};
 use otel_webhook_inject::{
     Finding,
-    language::{self, Shape},
+    language::{self, LanguageId, Shape},
     workload::{Lookup, OwnerKind, OwnerQuery},
 };
 
@@ -185,6 +185,20 @@ pub fn token_mounted(seen: &Seen<'_>) -> bool {
     let is_own = |added: &Value| containers(seen.case.pod).any(|own| own["name"] == added["name"]);
     let is_added = |one: &&Value| !is_own(one) && one["name"] != language::WEB_SERVER_CLONE;
     containers(seen.after).filter(is_added).any(|added| items(&added["volumeMounts"]).any(is_token))
+}
+
+/// D42: the sidecar is an init container, since the pod ends.
+pub fn sidecar_is_native(seen: &Seen<'_>) -> bool {
+    let is_sidecar = |one: &Value| one["name"].as_str().is_some_and(is_sidecar);
+    seen.injected().any(|(_, language)| language.shape == Shape::Sidecar)
+        && items(&seen.after["spec"]["initContainers"]).any(is_sidecar)
+}
+
+/// D43: the profiler for .NET is in a folder of an older image.
+pub fn older_folder_of_dotnet(seen: &Seen<'_>) -> bool {
+    let is_older = |entry: &Value| entry["value"].as_str().is_some_and(|path| path.contains("-x64/"));
+    seen.injected().any(|(_, language)| language.id == LanguageId::Dotnet)
+        && containers(seen.after).any(|one| entries(&one["env"], "CORECLR_PROFILER_PATH").any(is_older))
 }
 
 /// D27: the ReplicaSet has another controller than a Deployment, which gives the service its name.

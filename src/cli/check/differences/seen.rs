@@ -103,5 +103,5 @@ pub fn is_extension(name: &str) -> bool {
 /// Returns whether this is the name of an agent's sidecar.
 pub fn is_sidecar(name: &str) -> bool {
     let mut rows = LANGUAGES.iter().filter(|row| row.shape == Shape::Sidecar);
-    rows.any(|row| row.marks.iter().any(|mark| matches!(mark, Mark::Regular(own) if *own == name)))
+    rows.any(|row| row.marks.iter().any(|mark| matches!(mark, Mark::Sidecar(own) if *own == name)))
 }

@@ -132,13 +132,13 @@ fn recorded_differences_from_the_operator_are_derived() {
             }
         }
         // An unknown name is reported, regardless of the rest of the list. The cases were
-        // recorded before D29 and D31, before Go's sidecar kept what the application has itself (D12), and
+        // recorded before D29, D31 and D41, before Go's sidecar kept what the application has itself (D12), and
         // before a language's addresses stood at the head (D13).
         let keeps = items(&case["diverges"]).any(|mark| mark == "O15");
         let resources = case["instrumentations"].to_string();
         let addresses = ["OTEL_NODE_IP", "OTEL_POD_IP"].iter().any(|name| resources.contains(name));
         let is_known = |number: u8| match number {
-            5 | 29 | 31 => true,
+            5 | 29 | 31 | 41 => true,
             12 => keeps,
             13 => addresses,
             _ => false,
@@ -294,6 +294,38 @@ fn a_default_image_of_the_namespace_is_a_difference() {
     };
     assert_eq!(of(&json!({})), "D39");
     assert_eq!(of(&json!({"image": "chosen:1"})), "");
+}
+
+#[test]
+fn what_the_kubelet_would_not_start_or_end_is_a_difference() {
+    let plain = [instrumentation("a", &json!({}))];
+    let mut strict = pod(&[("inject-java", "true"), ("container-names", "app")]);
+    strict["spec"]["securityContext"] = json!({"runAsNonRoot": true});
+    assert_eq!(told(&strict, &plain, InitResources::Exact), "D41");
+    strict["spec"]["securityContext"] = json!({"runAsNonRoot": true, "runAsUser": 0});
+    assert_eq!(told(&strict, &plain, InitResources::Exact), "D41", "it is skipped");
+    let mut web = pod(&[("inject-apache-httpd", "true"), ("container-names", "app")]);
+    web["spec"]["nodeSelector"] = json!({"kubernetes.io/arch": "arm64"});
+    assert_eq!(told(&web, &plain, InitResources::Exact), "D25");
+    let settings = Settings {
+        languages: LanguageSet::all(),
+        init_resources: InitResources::Exact,
+        ..Settings::default()
+    };
+    let mut job =
+        pod(&[("inject-go", "true"), ("container-names", "app"), ("otel-go-auto-target-exe", "/a")]);
+    job["spec"]["restartPolicy"] = json!("Never");
+    assert_eq!(of_pod(&job, "shop", &plain, &settings), [Difference(42)]);
+}
+
+#[test]
+fn a_folder_of_an_older_image_for_dotnet_is_a_difference() {
+    let of = |tag: &str| {
+        let image = format!("example.com/autoinstrumentation-dotnet:{tag}");
+        let inst = [instrumentation("a", &json!({"dotnet": {"image": image}}))];
+        told(&pod(&[("inject-dotnet", "true"), ("container-names", "app")]), &inst, InitResources::Exact)
+    };
+    assert_eq!((&*of("1.15.0"), &*of("1.16.0")), ("D43", ""));
 }
 
 #[test]

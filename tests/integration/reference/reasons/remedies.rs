@@ -110,7 +110,11 @@ pub const REMEDIES: &[(&str, &str, &str)] = &[
         "the pod has a volume, container, mount or variable of the same name",
         "rename it, or opt out",
     ),
-    ("WindowsPod", "`spec.os`, or the node selector, is Windows", "opt out"),
+    (
+        "WindowsPod",
+        "`spec.os`, the node selector or every term of the required node affinity demands Windows",
+        "opt out",
+    ),
     ("ProcessNamespaceNotShared", "Go, and `shareProcessNamespace: false`", "remove the field"),
     (
         "TargetExecutableMissing",
@@ -127,6 +131,23 @@ pub const REMEDIES: &[(&str, &str, &str)] = &[
         "PrivilegedInitContainer",
         "the Instrumentation gives init containers more privileges, and `--init-containers-privileged=deny`",
         "remove the field from the Instrumentation, or use another one",
+    ),
+    (
+        "RootNotAllowed",
+        "the pod must not run as root (`runAsNonRoot: true`), and the user of the added container is 0",
+        "set another user in the pod or in `spec.initContainerSecurityContext`; for Go, `runAsNonRoot: false` in \
+         `spec.go.securityContext`",
+    ),
+    (
+        "ClaimNotWritable",
+        "the pod must not run as root and sets no user and no `fsGroup`, and `volumeClaimTemplate`",
+        "set `spec.securityContext.fsGroup` of the pod, or remove the template",
+    ),
+    (
+        "ModuleLacksArm64",
+        "the node selector or the required node affinity demands arm64, and the default image of Apache HTTPD and \
+         nginx is for x86-64",
+        "use an image with a build for arm64, or opt out",
     ),
     (
         "ResourcesRefused",

@@ -14,8 +14,16 @@ pub const WARNINGS: &[Row] = &[
     (
         "ImageLacksArm64",
         "the node selector or the required node affinity demands arm64, and the default image has no build for it: \
-         Apache HTTPD, nginx, .NET before 1.16",
+         .NET before 1.16",
         "use an image with a build for arm64, or opt out",
+    ),
+    (
+        "CopyMayFailAgain",
+        "the init container may fail when it runs again, as after a restart of the node: the agent's image is not \
+         named as the operator's, such as `autoinstrumentation-nodejs`, so that its `cp` is not given `-f`; or Apache \
+         HTTPD's configuration is a mounted ConfigMap, which is made of links",
+        "if `cp` of the image knows `-f`, name its repository as the operator does, or use \
+         [image volumes](../image-volumes.md); for Apache HTTPD, mount single files by `subPath`",
     ),
     (
         "EndpointWithoutScheme",
@@ -132,6 +140,12 @@ pub const NOTES: &[Row] = &[
         "HelpersSkipped",
         "no container is named, and known proxies and helpers before the selected one were skipped",
         "name the container if another one was meant",
+    ),
+    (
+        "UserSet",
+        "the pod must not run as root and sets no user, so the init containers have one: that of the target, or the \
+         first of the namespace's range on OpenShift, or 65532",
+        "nothing",
     ),
     (
         "SidecarFitted",

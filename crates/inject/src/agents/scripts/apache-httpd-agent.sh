@@ -6,6 +6,9 @@
 conf=/opt/opentelemetry-webserver/source-conf
 module_conf=opentemetry_agent.conf
 
+# The clone copies without -f. Where it runs again, it writes over its first
+# copies, so they must not be read-only. Those of another user stay as they are.
+chmod -R u+w "$conf" 2>/dev/null || :
 install_agent
 fill_in "${OTEL_APACHE_AGENT_CONF-}" "${APACHE_SERVICE_INSTANCE_ID-}" >"$conf/$module_conf"
 if [ -f "$conf/httpd.conf" ]; then

@@ -30,7 +30,8 @@ add_line() {
     if grep -qxF -e "$2" "$1"; then
         return
     fi
-    cp -p "$1" "$1.otel"
+    # What a run that was killed has left may be read-only.
+    cp -pf "$1" "$1.otel"
     chmod u+w "$1.otel"
     case $3 in
     first) { printf '%s\n' "$2" && cat "$1"; } >"$1.otel" ;;

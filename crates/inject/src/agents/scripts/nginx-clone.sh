@@ -5,6 +5,9 @@ set -eu
 
 conf=/opt/opentelemetry-webserver/source-conf
 
+# A run before may have copied what is no longer there. What belongs to another
+# user stays, and is written over.
+rm -rf -- "$conf"/..?* "$conf"/.[!.]* "$conf"/* 2>/dev/null || :
 if [ -d "$1" ]; then
     cp -rf -- "$1/." "$conf"
 else
