@@ -124,12 +124,6 @@ pub fn all() -> Vec<Harm> {
         ),
         // Memory.
         copied("memory-used-up", JAVA, hungry, "OOMKilled"),
-        copied(
-            "memory-too-little-to-start",
-            PYTHON,
-            agent("python", json!({"resourceRequirements": memory("100Ki")})),
-            "RunContainerError",
-        ),
         // Volumes.
         copied("volume-too-small", NODEJS, agent("nodejs", json!({"volumeLimitSize": "1Mi"})), "Evicted")
             .of(""),

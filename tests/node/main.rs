@@ -17,6 +17,7 @@
 mod cases;
 mod cluster;
 mod harm;
+mod measure;
 mod workload;
 
 /// The services of the tests of telemetry.
@@ -32,10 +33,16 @@ use otel_webhook_testkit::cluster::namespaces;
 use otel_webhook_testkit::containers::podman;
 use otel_webhook_testkit::runner::{self, Shared};
 
+/// Set by `make bench-node`.
+const MEASURE: &str = "OTEL_WEBHOOK_BENCH_NODE";
+
 /// Runs the cases whose name contains the first argument; without one, all.
 fn main() -> ExitCode {
     let shared = Shared { start: Cluster::start, after_failure: Cluster::logs };
-    namespaces::apart(save_images, || runner::run(cases::GROUPS, cases::LAST, &shared))
+    namespaces::apart(save_images, || match std::env::var_os(MEASURE) {
+        Some(_) => runner::run(&[measure::CASES], &[], &shared),
+        None => runner::run(cases::GROUPS, cases::LAST, &shared),
+    })
 }
 
 /// Builds the image that the Dockerfile describes, by the name that the chart has for it.
