@@ -24,6 +24,8 @@ pub struct Harm {
     pub container: &'static str,
     /// The reason in its status.
     pub reason: &'static str,
+    /// Limits of the application: an init container that is added has none where the pod has none.
+    pub limits: Value,
 }
 
 /// What harms by an init container.
@@ -33,12 +35,12 @@ fn copied(name: &'static str, language: Language, spec: Value, reason: &'static 
         "nodejs" => "opentelemetry-auto-instrumentation-nodejs",
         _ => "opentelemetry-auto-instrumentation-python",
     };
-    Harm { name, language, delivery: "initContainer", spec, container, reason }
+    Harm { name, language, delivery: "initContainer", spec, container, reason, limits: json!({}) }
 }
 
 /// What harms the application.
 fn application(name: &'static str, language: Language, spec: Value, reason: &'static str) -> Harm {
-    Harm { name, language, delivery: "initContainer", spec, container: "app", reason }
+    Harm { name, language, delivery: "initContainer", spec, container: "app", reason, limits: json!({}) }
 }
 
 /// What harms by an image volume.
@@ -123,7 +125,7 @@ pub fn all() -> Vec<Harm> {
             "CrashLoopBackOff",
         ),
         // Memory.
-        copied("memory-used-up", JAVA, hungry, "OOMKilled"),
+        Harm { limits: json!({"memory": "512Mi"}), ..copied("memory-used-up", JAVA, hungry, "OOMKilled") },
         // Volumes.
         copied("volume-too-small", NODEJS, agent("nodejs", json!({"volumeLimitSize": "1Mi"})), "Evicted")
             .of(""),
@@ -147,12 +149,6 @@ pub fn all() -> Vec<Harm> {
             PYTHON,
             secured(json!({"seccompProfile": {"type": "Localhost", "localhostProfile": "nowhere.json"}})),
             "CreateContainerError",
-        ),
-        copied(
-            "user-by-name-only",
-            NODEJS,
-            secured(json!({"runAsNonRoot": true})),
-            "CreateContainerConfigError",
         ),
     ]
 }

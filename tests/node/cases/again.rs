@@ -57,7 +57,12 @@ fn copied_again(cluster: &Cluster, language: Language, slow: &Value) {
     // Something by which it is known.
     spec["env"] = json!([{"name": "OTEL_BSP_SCHEDULE_DELAY", "value": "200"}]);
     cluster.instrumentation(namespace, "default", &spec);
-    let pod = Running::created(cluster, namespace, &service("killed", language, "initContainer"));
+    let mut killed = service("killed", language, "initContainer");
+    for container in killed["spec"]["containers"].as_array_mut().into_iter().flatten() {
+        // An init container that is added has no limits where the pod has none.
+        container["resources"] = json!({"limits": {"cpu": "2"}, "requests": {"cpu": "50m"}});
+    }
+    let pod = Running::created(cluster, namespace, &killed);
     let left = killed_half_way(cluster, &pod, volume);
     let missing = first.keys().filter(|name| left.get(*name) != first.get(*name)).count();
     assert!(missing > 0, "it was killed when all was copied");

@@ -35,6 +35,7 @@ pub fn reported_by_kubelet(cluster: &Cluster) {
 fn create<'c>(cluster: &'c Cluster, harm: &Harm) -> Running<'c> {
     let opts_in = format!("inject-{}", harm.language.name);
     let mut pod = asking(harm.name, &[(&opts_in, harm.name)], harm.language.container(&[]));
+    pod["spec"]["containers"][0]["resources"] = json!({"limits": harm.limits});
     pod["metadata"]["annotations"][DELIVERY] = harm.delivery.into();
     Running::created(cluster, NAMESPACE, &pod)
 }
