@@ -1,10 +1,12 @@
 # What developers and CI run. `make` alone runs the tests.
 
-.PHONY: test binary chart compare e2e e2e-install e2e-run e2e-telemetry page page-pictures bench bench-agents bench-create bench-fleet bench-load bench-scale faults fuzz lint fips lint-workflows simulation generate docs docs-pictures release release-test
+.PHONY: test binary chart compare e2e e2e-install e2e-node e2e-run e2e-telemetry page page-pictures bench bench-agents bench-create bench-fleet bench-load bench-node bench-scale faults fuzz lint fips lint-workflows simulation generate docs docs-pictures release release-test
 
 # What `tests/control-plane/build` has to build for the end-to-end tests, and for the chart's installation.
 E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok
 TELEMETRY_TOOLS = etcd kube-apiserver kube-controller-manager kubectl collector
+NODE_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler helm3 kubelet kube-proxy \
+	containerd containerd-shim-runc-v2 ctr bridge host-local loopback portmap coredns
 INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok helm3 helm4 cert-manager
 
 # Where `make release` puts what it makes.
@@ -57,6 +59,14 @@ e2e-telemetry:
 	control_plane=$$(tests/control-plane/build $(TELEMETRY_TOOLS)) && \
 	OTEL_WEBHOOK_RUN=$$home OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test telemetry -- $(CASE); fi
 
+# The product on a real node, installed by the README's command: kubelet, containerd and kube-proxy in namespaces of
+# their own. Needs Go, Debian's packages and root. Where they cannot be had this fails, unless
+# OTEL_WEBHOOK_ALLOW_NO_NODE is set.
+e2e-node:
+	home=$$(tests/node/prepare) && if [ -n "$$home" ]; then $(MAKE) binary && \
+	control_plane=$$(tests/control-plane/build $(NODE_TOOLS)) && \
+	OTEL_WEBHOOK_RUN=$$home OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane cargo test --test node -- $(CASE); fi
+
 # The status page in a headless Chromium, of Debian's packages, which are unpacked without root.
 # Where they cannot be had this fails, unless OTEL_WEBHOOK_ALLOW_NO_CHROMIUM is set.
 page:
@@ -107,6 +117,11 @@ bench-fleet:
 	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane OTEL_WEBHOOK_BENCH_FLEET=$(FLEET) \
 	cargo bench --bench fleet --target $(TARGET)
 
+# What injection adds to the start of a pod and to the disk of its node, with the real agents, by both deliveries.
+# Needs what `make e2e-node` needs. OTEL_WEBHOOK_KEEP_FIGURES writes the table of docs/sizes.md.
+bench-node:
+	OTEL_WEBHOOK_BENCH_NODE=1 $(MAKE) e2e-node CASE=
+
 # Beside a real API server with thousands of objects: SCALE is namespaces,
 # Instrumentations and ReplicaSets, as in 2000/1000/5000; LIMIT_RANGES, such as
 # 2000, adds a LimitRange to so many of the namespaces.
@@ -130,7 +145,7 @@ fuzz:
 lint:
 	cargo fmt --all --check
 	cargo clippy --all-targets -- -D warnings
-	cargo clippy --test chart --test compare --test e2e --test faults --test fips --test install --test page --test run --test telemetry --bench create --bench fleet --bench load --bench scale -- -D warnings
+	cargo clippy --test chart --test compare --test e2e --test faults --test fips --test install --test node --test page --test run --test telemetry --bench create --bench fleet --bench load --bench scale -- -D warnings
 
 # A million steps of the simulation of restarts, with crashes, overlapping leaders and late views: about three minutes.
 simulation:

@@ -1,7 +1,9 @@
 # What the scripts share that make podman's settings and images; to be sourced.
 #
 # The caller names itself in `me` and sets `here` (its folder) and `cache` (where
-# what it makes is kept).
+# what it makes is kept). `allow` is the variable that allows to go without it.
+
+allow=${allow-OTEL_WEBHOOK_ALLOW_NO_PODMAN}
 
 say() { echo "$me: $*" >&2; }
 
@@ -22,8 +24,8 @@ podman_or_exit() {
         return
     fi
     say "podman and what it needs cannot be had here: that takes root and Debian's packages"
-    if [[ -n ${OTEL_WEBHOOK_ALLOW_NO_PODMAN-} ]]; then
-        say "NOTHING IS RUN IN REAL CONTAINERS, as OTEL_WEBHOOK_ALLOW_NO_PODMAN allows"
+    if [[ -n ${!allow-} ]]; then
+        say "NOTHING IS RUN IN REAL CONTAINERS, as $allow allows"
         exit 0
     fi
     exit 1
@@ -114,9 +116,9 @@ shell() {
     done
 }
 
-# Makes an image of FOLDER/files, by this name.
+# Makes an image of FOLDER/files: FOLDER NAME [INSTRUCTION...], with further instructions of its Containerfile.
 image() {
-    printf 'FROM scratch\nCOPY files/ /\n' >"$1/Containerfile"
+    printf '%s\n' 'FROM scratch' 'COPY files/ /' "${@:3}" >"$1/Containerfile"
     podman build --isolation chroot --quiet --tag "$2" "$1" >&2
 }
 

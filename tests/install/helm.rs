@@ -140,9 +140,5 @@ fn run(program: &Path, args: &[&str], cluster: &Cluster) -> Ran {
         .env("HELM_DATA_HOME", home.join("data"))
         .output()
         .unwrap_or_else(|error| panic!("cannot start {}: {error}", program.display()));
-    Ran {
-        ok: output.status.success(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    Ran::from(&output)
 }

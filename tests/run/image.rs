@@ -2,7 +2,7 @@
 
 use crate::unique;
 use otel_webhook_testkit::containers::played::LIMIT;
-use otel_webhook_testkit::containers::podman::{both, podman};
+use otel_webhook_testkit::containers::podman::{both, build_product, podman};
 use otel_webhook_testkit::until::poll;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -13,9 +13,7 @@ const LARGEST: u64 = 15_000_000;
 #[test]
 fn the_image_serves_reviews_without_root_and_without_anything_else() {
     let tag = format!("localhost/{}:1", unique("otel-webhook-image"));
-    let built =
-        podman(&["build", "--isolation", "chroot", "--build-arg", "PROGRAM=outside", "--tag", &tag, ROOT]);
-    assert!(built.status.success(), "`make binary` comes first: {}", both(&built));
+    build_product(&tag);
     let _image = Removed(["rmi", "--force"], tag.clone());
     let inspected = both(&podman(&["inspect", "--format", "{{.Config.User}} {{.Size}}", &tag]));
     let (user, size) = inspected.trim().split_once(' ').expect("a user and a size");

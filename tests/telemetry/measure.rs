@@ -1,9 +1,9 @@
 //! What an agent adds to the start and the memory of a small service. `make bench-agents` runs it, and prints a table.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use otel_webhook_testkit::files::{path, replace_between};
 use otel_webhook_testkit::load::process;
 use otel_webhook_testkit::runner::{Case, note};
 use serde_json::json;
@@ -59,7 +59,7 @@ fn agents(cluster: &Cluster) {
     }
     note(&format!("medians of {TURNS} starts each; resident after {REQUESTS} requests\n{table}"));
     if std::env::var_os("OTEL_WEBHOOK_KEEP_FIGURES").is_some() {
-        keep(&table);
+        replace_between(&path(PAGE), BEGIN, END, &table);
     }
 }
 
@@ -90,14 +90,4 @@ fn median(costs: impl Iterator<Item = Cost>) -> Cost {
         values[values.len() / 2]
     };
     Cost { start: of(|cost| cost.start), cpu: of(|cost| cost.cpu), resident: of(|cost| cost.resident) }
-}
-
-/// Writes the table into the page.
-fn keep(table: &str) {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
-    let text = std::fs::read_to_string(&page).expect("the page");
-    let (before, rest) = text.split_once(BEGIN).expect("the line before the table");
-    let (_, after) = rest.split_once(END).expect("the line after the table");
-    std::fs::write(&page, [before, BEGIN, "\n", table, "\n", END, after].concat())
-        .expect("the page can be written");
 }

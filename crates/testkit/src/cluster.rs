@@ -1,7 +1,10 @@
-//! A real control plane on loopback, the processes beside it, and pods as its API server has them.
+//! A real control plane, on loopback or with a real node, the processes beside it, and pods as its API server has them.
 
 pub mod control_plane;
 pub mod created;
+mod kwok;
+pub mod namespaces;
+pub mod node;
 pub mod ports;
 pub mod program;
 pub mod secret_volume;

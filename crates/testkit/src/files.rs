@@ -1,6 +1,7 @@
 //! Files of the repository.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The path of a file or folder of the repository.
 pub fn path(name: &str) -> PathBuf {
@@ -10,4 +11,13 @@ pub fn path(name: &str) -> PathBuf {
 /// An AdmissionReview as an API server sent it (`tests/data/captured`).
 pub fn captured(name: &str) -> String {
     fs::read_to_string(path(&format!("tests/data/captured/{name}.json"))).expect("a captured review")
+}
+
+/// Replaces what a page has between two lines by a table.
+pub fn replace_between(page: &Path, begin: &str, end: &str, table: &str) {
+    let text = fs::read_to_string(page).expect("the page");
+    let (before, rest) = text.split_once(begin).expect("the line before the table");
+    let (_, after) = rest.split_once(end).expect("the line after the table");
+    fs::write(page, [before, begin, "\n", table, "\n", end, after].concat())
+        .expect("a page that can be written");
 }

@@ -1,10 +1,11 @@
-//! A real Kubernetes control plane on loopback: etcd, the API server and the
-//! controller manager, without nodes and without a scheduler.
+//! A real Kubernetes control plane: etcd, the API server and the controller manager,
+//! without nodes and without a scheduler.
 
 use std::fs;
 use std::io::{Seek as _, Write as _};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::json;
@@ -17,16 +18,7 @@ use crate::until::poll;
 /// A start takes a few seconds; a machine busy with other builds may need more.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
-/// The stages of kwok that bring nodes and pods to life.
-const STAGES: [&str; 5] = [
-    "node/fast/node-initialize.yaml",
-    "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
-    "pod/fast/pod-ready.yaml",
-    "pod/fast/pod-complete.yaml",
-    "pod/fast/pod-delete.yaml",
-];
-
-/// A kube-apiserver with its etcd and controller manager on loopback, for one test run.
+/// A kube-apiserver with its etcd and controller manager, on loopback or an address of a node, for one test run.
 pub struct ControlPlane {
     /// In the order of their start.
     programs: Vec<Part>,
@@ -53,6 +45,16 @@ pub struct Ran {
     pub stderr: String,
 }
 
+impl From<&Output> for Ran {
+    fn from(output: &Output) -> Self {
+        Self {
+            ok: output.status.success(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
 impl ControlPlane {
     /// Starts etcd, kube-apiserver and kube-controller-manager and waits until
     /// pods can be created in the namespace `default`: the API server refuses
@@ -60,13 +62,22 @@ impl ControlPlane {
     ///
     /// Panics with the failed step and the end of each program's log.
     pub fn start() -> Self {
-        let mut plane = Self::without_controllers();
+        Self::start_on(Ipv4Addr::LOCALHOST)
+    }
+
+    /// The same with an API server that is reached by this address of the machine.
+    pub(super) fn start_on(address: Ipv4Addr) -> Self {
+        let mut plane = Self::without_controllers_on(address);
         plane.start_controller_manager();
         plane
     }
 
     /// The same without kube-controller-manager: nothing is made but what is asked for.
     pub fn without_controllers() -> Self {
+        Self::without_controllers_on(Ipv4Addr::LOCALHOST)
+    }
+
+    fn without_controllers_on(address: Ipv4Addr) -> Self {
         let binaries = std::env::var_os("OTEL_WEBHOOK_CONTROL_PLANE")
             .expect("OTEL_WEBHOOK_CONTROL_PLANE names no folder of binaries: run `make e2e`");
         let [client_port, peer_port, secure_port] = free_ports();
@@ -74,13 +85,13 @@ impl ControlPlane {
         let mut plane = Self {
             programs: Vec::new(),
             binaries: binaries.into(),
-            server: format!("https://127.0.0.1:{secure_port}"),
+            server: format!("https://{address}:{secure_port}"),
             kubeconfig: dir.path().join("kubeconfig"),
             dir,
         };
         plane.write_credentials();
         plane.start_etcd(client_port, peer_port);
-        plane.start_api_server(client_port, secure_port);
+        plane.start_api_server(client_port, address, secure_port);
         plane
     }
 
@@ -124,11 +135,7 @@ impl ControlPlane {
             .stdin(input)
             .output()
             .expect("kubectl can be started");
-        Ran {
-            ok: output.status.success(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        Ran::from(&output)
     }
 
     /// Applies manifests and panics with kubectl's complaint if it has one.
@@ -179,16 +186,18 @@ impl ControlPlane {
         self.run("etcd", &options);
     }
 
-    /// Without endpoints of the service `kubernetes`: loopback is refused there.
-    fn start_api_server(&mut self, etcd_port: u16, secure_port: u16) {
+    /// On loopback without endpoints of the service `kubernetes`: it is refused there.
+    fn start_api_server(&mut self, etcd_port: u16, address: Ipv4Addr, secure_port: u16) {
+        let reconciler = if address.is_loopback() { "none" } else { "lease" };
         let options = format!(
             "--etcd-servers=http://127.0.0.1:{etcd_port}
-            --bind-address=127.0.0.1
-            --advertise-address=127.0.0.1
+            --bind-address={address}
+            --advertise-address={address}
             --secure-port={secure_port}
-            --endpoint-reconciler-type=none
+            --endpoint-reconciler-type={reconciler}
+            --kubelet-preferred-address-types=InternalIP
             --cert-dir=certs
-            --service-account-issuer=https://127.0.0.1:{secure_port}
+            --service-account-issuer=https://{address}:{secure_port}
             --service-account-key-file=sa.pub
             --service-account-signing-key-file=sa.key
             --service-cluster-ip-range=10.96.0.0/16
@@ -207,6 +216,7 @@ impl ControlPlane {
     fn start_controller_manager(&mut self) {
         let options = "--kubeconfig=kubeconfig
             --service-account-private-key-file=sa.key
+            --root-ca-file=certs/apiserver.crt
             --use-service-account-credentials=true
             --leader-elect=false
             --secure-port=0";
@@ -215,33 +225,13 @@ impl ControlPlane {
         self.wait("the wait for the default service account", &account);
     }
 
-    /// Starts the scheduler, and kwok with one node, which runs nothing and says that all is well, but for what these
-    /// stages say.
-    pub fn start_node(&mut self, stages: &[&Path]) {
+    /// Starts the scheduler.
+    pub(super) fn start_scheduler(&mut self) {
         let options = "--kubeconfig=kubeconfig
             --leader-elect=false
             --secure-port=0
             --authentication-skip-lookup";
         self.run("kube-scheduler", options);
-        self.start_kwok(stages);
-        // As a kubelet labels its own node.
-        let labels = json!({"kubernetes.io/os": "linux", "kubernetes.io/hostname": "node"});
-        let node =
-            json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node", "labels": labels}});
-        self.apply(&node.to_string());
-        self.wait("the wait for the node", &["wait", "node/node", "--for=condition=Ready", "--timeout=1s"]);
-    }
-
-    /// Starts kwok alone.
-    pub fn start_kwok(&mut self, stages: &[&Path]) {
-        let usual = self.tools().join("kwok-stages");
-        let all = STAGES
-            .iter()
-            .map(|stage| usual.join(stage))
-            .chain(stages.iter().map(|stage| stage.to_path_buf()));
-        let configs: Vec<_> = all.map(|stage| format!("--config={}", stage.display())).collect();
-        let options = ["--kubeconfig=kubeconfig", "--manage-all-nodes", "--node-lease-duration-seconds=40"];
-        self.run("kwok", &format!("{}\n{}", options.join("\n"), configs.join("\n")));
     }
 
     /// The folder with the programs of the control plane and the tools beside it.
@@ -287,7 +277,7 @@ impl ControlPlane {
 
     /// Waits until kubectl succeeds, but not longer than all programs run. Tells
     /// of all: what one of them stumbles over is often in the log of another.
-    fn wait(&mut self, step: &str, kubectl: &[&str]) {
+    pub(super) fn wait(&mut self, step: &str, kubectl: &[&str]) {
         let args = [&["--request-timeout=10s"], kubectl].concat();
         let ready = poll(START_LIMIT, || {
             let ended = self.programs.iter_mut().any(|part| part.program.has_ended());

@@ -1,12 +1,14 @@
 //! Podman, with settings and images of its own, in the network of a pod.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The folder that the suite's script made.
 pub fn home() -> PathBuf {
     std::env::var_os("OTEL_WEBHOOK_RUN")
-        .expect("OTEL_WEBHOOK_RUN names no folder: run `make e2e-run` or `make e2e-telemetry`")
+        .expect(
+            "OTEL_WEBHOOK_RUN names no folder: run `make e2e-run`, `make e2e-telemetry` or `make e2e-node`",
+        )
         .into()
 }
 
@@ -52,6 +54,22 @@ impl Network {
 /// Runs podman with the settings of this suite.
 pub fn podman(args: &[&str]) -> Output {
     Network::None.podman(args)
+}
+
+/// The folder of the Dockerfile.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Builds the image that the Dockerfile describes, with the program that `make binary` has built.
+pub fn build_product(tag: &str) {
+    let outside = ["--build-arg", "PROGRAM=outside"];
+    let built = podman(&[&["build", "--isolation", "chroot", "--tag", tag][..], &outside, &[ROOT]].concat());
+    assert!(built.status.success(), "`make binary` comes first: {}", both(&built));
+}
+
+/// Writes an image to an archive.
+pub fn save(image: &str, archive: &Path) {
+    let saved = podman(&["save", "--output", &archive.display().to_string(), image]);
+    assert!(saved.status.success(), "{}", both(&saved));
 }
 
 /// What a command printed, on both of its outputs.

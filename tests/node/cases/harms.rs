@@ -1,0 +1,41 @@
+//! Each way in which injection can harm a pod, as kubelet reports it.
+
+use otel_webhook_testkit::runner::note;
+use otel_webhook_testkit::until::poll;
+use serde_json::json;
+
+use crate::cluster::{Cluster, LIMIT};
+use crate::harm::{self, Harm};
+use crate::workload::{DELIVERY, Running, asking};
+
+const NAMESPACE: &str = "harms";
+
+/// Each row's pod is created, and gets to the reason of the row.
+pub fn reported_by_kubelet(cluster: &Cluster) {
+    cluster.namespace(NAMESPACE, &json!({}));
+    let harms = harm::all();
+    for harm in &harms {
+        cluster.instrumentation(NAMESPACE, harm.name, &harm.spec);
+    }
+    let pods: Vec<_> = harms.iter().map(|harm| create(cluster, harm)).collect();
+    // What has been reported once counts: the reason changes with each try of kubelet.
+    let mut missing: Vec<_> = harms.iter().zip(&pods).collect();
+    let all = poll(LIMIT, || {
+        missing.retain(|(harm, pod)| !harm.reasons(&pod.get()).iter().any(|one| one == harm.reason));
+        missing.is_empty().then_some(())
+    });
+    let names: Vec<_> =
+        missing.iter().map(|(harm, _)| format!("{} without {}", harm.name, harm.reason)).collect();
+    assert!(all.is_some(), "{}\n{}", names.join("\n"), cluster.states(NAMESPACE));
+    note(&format!("{} pods were harmed", harms.len()));
+    let ran = cluster.kubectl(&["delete", "namespace", NAMESPACE, "--wait=false"]);
+    assert!(ran.ok, "{}", ran.stderr);
+}
+
+fn create<'c>(cluster: &'c Cluster, harm: &Harm) -> Running<'c> {
+    let opts_in = format!("inject-{}", harm.language.name);
+    let mut pod = asking(harm.name, &[(&opts_in, harm.name)], harm.language.container(&[]));
+    pod["spec"]["containers"][0]["resources"] = json!({"limits": harm.limits});
+    pod["metadata"]["annotations"][DELIVERY] = harm.delivery.into();
+    Running::created(cluster, NAMESPACE, &pod)
+}
