@@ -219,7 +219,7 @@ impl Leading {
         let is_due = are_all_read || self.last_count.elapsed() >= PERIOD_OF_UNREAD;
         if self.is_dirty && is_due {
             (self.is_dirty, self.last_count) = (false, Instant::now());
-            let Counted { mut report, pods } = self.count(controller, snapshot);
+            let Counted { mut report, pods, .. } = self.count(controller, snapshot);
             self.counted = if self.restarts.is_some() { pods } else { Vec::new() };
             controller.metrics.fleet.set(&report);
             if let Some(restarts) = &self.restarts {

@@ -37,6 +37,8 @@ pub struct WorkloadPods {
     pub config: Option<String>,
     /// The pods that a restart would bring up to date, the oldest first.
     pub outdated: Vec<OldPod>,
+    /// How many of them fail because of what injection added.
+    pub failing: usize,
     /// The number of pods of which it is not known whether they are up to date.
     pub unconfirmed: usize,
     /// When the newest pod was created.
@@ -61,6 +63,7 @@ pub(super) struct Replaceable {
     outdated: Vec<OldPod>,
     /// The languages in which they are.
     languages: BTreeSet<&'static str>,
+    failing: usize,
     unconfirmed: usize,
     /// When the newest pod was created, and what a new one of its template would get. Templates that are older are not
     /// used again.
@@ -74,9 +77,11 @@ impl Replaceable {
         member: &Member,
         outdated: &[&'static str],
         is_unconfirmed: bool,
+        is_failing: bool,
         agents: &NewAgents,
     ) {
         if !outdated.is_empty() {
+            self.failing += usize::from(is_failing);
             let (name, uid) = (member.name.to_string(), member.uid.to_string());
             self.outdated.push(OldPod { name, uid, created: member.created });
             self.languages.extend(outdated);
@@ -90,7 +95,7 @@ impl Replaceable {
 
     /// Returns what restarts need.
     pub(super) fn of(self, workload: Workload) -> WorkloadPods {
-        let Self { mut outdated, languages, unconfirmed, newest } = self;
+        let Self { mut outdated, languages, failing, unconfirmed, newest } = self;
         outdated.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
         let (newest, agents) = newest.unzip();
         let agents = agents.unwrap_or_default();
@@ -105,6 +110,6 @@ impl Replaceable {
             }
         }
         let config = Some(config).filter(|config| !config.is_empty());
-        WorkloadPods { workload, instrumentation, config, outdated, unconfirmed, newest }
+        WorkloadPods { workload, instrumentation, config, outdated, failing, unconfirmed, newest }
     }
 }

@@ -5,7 +5,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use jiff::Timestamp;
 use otel_webhook_inject::language::LANGUAGES;
 
-use super::outdated::{NewAgents, Replaceable, WorkloadPods};
+use super::{
+    failures::{self, Failures},
+    outdated::{NewAgents, Replaceable, WorkloadPods},
+};
 use crate::{
     cause::Cause,
     census::Member,
@@ -23,13 +26,17 @@ pub(super) struct Found {
     pub(super) cause: Cause,
     pub(super) instrumentation: Option<String>,
     pub(super) image: Option<String>,
+    /// The code of why the pod fails because of it.
+    pub(super) failing: Option<&'static str>,
 }
 
 /// A workload as it is counted.
 #[derive(Default)]
 pub(super) struct Tally {
     pods: usize,
+    failing: usize,
     languages: BTreeMap<&'static str, LanguageTally>,
+    failures: Failures,
     replaceable: Replaceable,
 }
 
@@ -51,6 +58,7 @@ fn order<'f>(state: State, cause: &'f Cause, instrumentation: Option<&'f str>) -
 impl LanguageTally {
     fn add(&mut self, found: Found, created: Timestamp) {
         self.pods.add(found.state);
+        self.pods.failing += usize::from(found.failing.is_some());
         if let Some(image) = found.image {
             match self.images.iter_mut().find(|(known, _)| *known == image) {
                 Some((_, count)) => *count += 1,
@@ -92,13 +100,28 @@ impl LanguageTally {
 }
 
 impl Tally {
-    /// Counts a pod with what was found of its languages. `agents` are those of a new pod.
-    pub(super) fn add(&mut self, member: &Member, found: Vec<(&'static str, Found)>, agents: &NewAgents) {
+    /// Counts a pod with what was found of its languages, and what fails in it. `agents` are those of a new pod.
+    pub(super) fn add(
+        &mut self,
+        workload: &Workload,
+        member: &Member,
+        found: Vec<(&'static str, Found)>,
+        failures: &[failures::Found<'_>],
+        agents: &NewAgents,
+    ) {
         self.pods += 1;
+        let is_failing = found.iter().any(|(_, one)| one.failing.is_some());
+        self.failing += usize::from(is_failing);
+        for failure in failures {
+            let Some((_, one)) = found.iter().find(|(language, _)| *language == failure.language) else {
+                continue;
+            };
+            self.failures.add(workload, member, failure, one.state, one.instrumentation.as_deref());
+        }
         let outdated = found.iter().filter(|(_, one)| one.is_replaceable());
         let outdated: Vec<_> = outdated.map(|(language, _)| *language).collect();
         let is_unconfirmed = found.iter().any(|(_, one)| one.state == State::Unconfirmed);
-        self.replaceable.add(member, &outdated, is_unconfirmed, agents);
+        self.replaceable.add(member, &outdated, is_unconfirmed, is_failing, agents);
         for (language, one) in found {
             self.languages.entry(language).or_default().add(one, member.created);
         }
@@ -111,8 +134,17 @@ impl Tally {
 
     /// Returns what is told of the workload, and what restarts need of it.
     pub(super) fn rows(self, workload: Workload) -> (WorkloadRow, WorkloadPods) {
-        let pods = self.replaceable.of(workload.clone());
-        (row(self.pods, self.languages, workload), pods)
+        let Self { pods, failing, mut languages, failures, replaceable } = self;
+        let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
+        let mut languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
+        languages.shrink_to_fit();
+        let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);
+        let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason != Some(NOT_SELECTED);
+        let command = languages.iter().any(helps).then(|| workload.restart_command()).flatten();
+        let for_restarts = replaceable.of(workload.clone());
+        let failures = failures.rows();
+        let row = WorkloadRow { workload, pods, state, languages, failing, failures, command, restart: None };
+        (row, for_restarts)
     }
 }
 
@@ -121,14 +153,4 @@ impl Found {
     fn is_replaceable(&self) -> bool {
         self.state.is_outdated() && self.cause.code != NOT_SELECTED
     }
-}
-
-fn row(pods: usize, mut languages: BTreeMap<&'static str, LanguageTally>, workload: Workload) -> WorkloadRow {
-    let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
-    let mut languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
-    languages.shrink_to_fit();
-    let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);
-    let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason != Some(NOT_SELECTED);
-    let command = languages.iter().any(helps).then(|| workload.restart_command()).flatten();
-    WorkloadRow { workload, pods, state, languages, command, restart: None }
 }

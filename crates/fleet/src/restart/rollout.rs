@@ -104,6 +104,7 @@ impl Seen {
             consent: Consent::of(own, around.namespace, consent.flatten()),
             instrumentation: uid.map(str::to_owned),
             config: pods.config,
+            is_failing: pods.failing > 0,
             outdated: pods.outdated,
             unconfirmed: pods.unconfirmed,
             fit: rollout.map_or(Fit::Kind, |rollout| rollout.fit.clone()),
@@ -123,6 +124,7 @@ impl Seen {
             instrumentation: None,
             config: None,
             outdated: Vec::new(),
+            failing: 0,
             unconfirmed: 0,
             newest: None,
         }
