@@ -159,9 +159,12 @@ impl Found<'_> {
     }
 }
 
-/// The failures of a workload: those that are counted first, then by language, container and code.
+/// Whether it is counted, which come first; then the position of the language, the container and the code.
+type Key = (Reverse<bool>, usize, String, &'static str);
+
+/// The failures of a workload, each with the time at which the youngest of its pods was created.
 #[derive(Default)]
-pub(super) struct Failures(BTreeMap<(Reverse<bool>, usize, String, &'static str), (FailureRow, Timestamp)>);
+pub(super) struct Failures(BTreeMap<Key, (FailureRow, Timestamp)>);
 
 impl Failures {
     /// Adds what fails in a pod. `state` and `instrumentation` are those of the language.
