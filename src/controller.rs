@@ -17,11 +17,13 @@ mod heads;
 mod interest;
 mod pods;
 mod raw;
+mod reads;
 mod reduced;
 mod restarts;
 mod selection;
 mod status;
 mod statuses;
+mod turns;
 mod unwatched;
 mod watches;
 mod workloads;
@@ -216,10 +218,13 @@ impl Leading {
         if self.first_pass.is_some() {
             return;
         }
-        let is_due = are_all_read || self.last_count.elapsed() >= PERIOD_OF_UNREAD;
+        let has_found_failing = self.pods.has_found_failing();
+        let is_due = are_all_read || has_found_failing || self.last_count.elapsed() >= PERIOD_OF_UNREAD;
         if self.is_dirty && is_due {
             (self.is_dirty, self.last_count) = (false, Instant::now());
-            let Counted { mut report, pods } = self.count(controller, snapshot);
+            let counted = self.count(controller, snapshot);
+            self.pods.follow_suspects(&counted);
+            let Counted { mut report, pods, .. } = counted;
             self.counted = if self.restarts.is_some() { pods } else { Vec::new() };
             controller.metrics.fleet.set(&report);
             if let Some(restarts) = &self.restarts {

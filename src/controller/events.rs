@@ -1,4 +1,4 @@
-//! Events on workloads whose pods lack an agent or have an old one.
+//! Events on workloads with pods that lack an agent, have an old one, or fail because of it.
 //!
 //! An Event has a name that follows from the workload, the reason and the hour, so that two leaders make one.
 
@@ -19,13 +19,19 @@ use kube::{
 
 use super::{restarts::News, status::MANAGER, workloads::resource};
 use otel_webhook_fleet::{
-    report::{LanguageRow, Report, WorkloadRow},
+    report::{FailureRow, LanguageRow, Report, WorkloadRow},
     state::State,
     workload::Workload,
 };
 
 /// How many Events are made each second at most.
 const EACH_SECOND: usize = 2;
+
+/// The same for those about failing pods, which come first.
+const FAILING_EACH_SECOND: usize = 10;
+
+/// The reason of an Event about pods that fail because of what injection added.
+const FAILING: &str = "Failing";
 
 /// How many wait. After a change that makes thousands of workloads outdated, the status tells the rest.
 const MOST: usize = 500;
@@ -55,8 +61,13 @@ impl Events {
         for row in &report.workloads {
             for (reason, note) in told(row) {
                 let key = (row.workload.clone(), reason);
-                if !self.known.contains(&key) && self.waiting.len() < MOST {
-                    self.waiting.push_back(Told { workload: row.workload.clone(), reason, note });
+                let told = Told { workload: row.workload.clone(), reason, note };
+                let is_known = self.known.contains(&key);
+                if reason == FAILING && !is_known {
+                    self.waiting.truncate(MOST - 1);
+                    self.waiting.push_front(told);
+                } else if !is_known && self.waiting.len() < MOST {
+                    self.waiting.push_back(told);
                 }
                 known.insert(key);
             }
@@ -72,8 +83,9 @@ impl Events {
 
     /// Makes some.
     pub async fn send(&mut self) {
-        for _ in 0..EACH_SECOND {
-            let Some(told) = self.waiting.pop_front() else { return };
+        for number in 0..FAILING_EACH_SECOND {
+            let is_due = |told: &mut Told| number < EACH_SECOND || told.reason == FAILING;
+            let Some(told) = self.waiting.pop_front_if(is_due) else { return };
             if let Err(error) = self.make(&told).await {
                 tracing::warn!(workload = told.workload.to_string(), %error, "an Event cannot be made");
             }
@@ -99,7 +111,9 @@ impl Events {
 
 /// Returns what is to be told of a workload: a reason, and a sentence.
 fn told(row: &WorkloadRow) -> Vec<(&'static str, String)> {
-    let mut told: Vec<(&'static str, String)> = Vec::new();
+    let failure = row.failures.iter().find(|failure| failure.is_counted);
+    let mut told: Vec<(&'static str, String)> =
+        failure.map(|failure| (FAILING, failing(failure))).into_iter().collect();
     for language in &row.languages {
         let Some(reason) = reason(language) else { continue };
         let message = language.message.as_deref().unwrap_or_default();
@@ -116,6 +130,14 @@ fn told(row: &WorkloadRow) -> Vec<(&'static str, String)> {
         }
     }
     told
+}
+
+fn failing(failure: &FailureRow) -> String {
+    let FailureRow { language, container, code, message, remedy, kubelet, pods, pod, .. } = failure;
+    format!(
+        "{language}: {pods} pods fail, such as {pod}: container {container}: {code}: {message}. To do: {remedy}. The kubelet \
+         says: {kubelet}"
+    )
 }
 
 fn reason(language: &LanguageRow) -> Option<&'static str> {

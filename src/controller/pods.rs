@@ -1,54 +1,40 @@
-//! The running pods: their metadata by a watch, and once each their containers.
+//! The running pods: their metadata by a watch, their containers once each, and their statuses when they change.
 //!
 //! ```text
-//! watch of metadata ──> unread pods ── many: a list in pages; few: one request each, paced ──> census
+//! watch of metadata ──> unread pods, or new versions ── many unread: a list in pages;
+//!                                                       else: one request each, paced ──> census
 //! ```
 //! After the start, and where a namespace begins to opt in, there are many. A watch of whole pods would cost the API
-//! server and this process many times as much for as long as it runs.
+//! server and this process many times as much for as long as it runs. Metadata does not show what a kubelet writes to the
+//! status, but that it has: the version of the pod is another one.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
     sync::Arc,
-    time::Duration,
 };
 
-use futures::{
-    FutureExt, StreamExt,
-    future::BoxFuture,
-    stream::{BoxStream, FuturesUnordered},
-};
-use k8s_openapi::api::core::v1::Pod;
+use futures::{StreamExt, stream::BoxStream};
 use kube::{
-    Api, Client,
-    api::{ApiResource, DynamicObject},
+    Client,
     runtime::{watcher, watcher::Event},
 };
 use serde_json::{Value, value::RawValue};
-use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::{
     interest::{Asking, is_of_interest, opt_ins},
     raw,
+    reads::{Read, Reads, kind},
     reduced::{self, Metadata},
     watches,
 };
 use crate::scope::{Events, Scope};
-use otel_webhook_fleet::{census::Census, next::Around, pod::RunningPod};
+use otel_webhook_fleet::{census::Census, count::Counted, next::Around, pod::RunningPod, workload::Workload};
 
 /// The field selector of pods that have not ended.
 pub const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
-/// The interval of requests for single pods: 20 each second.
-const INTERVAL: Duration = Duration::from_millis(50);
-
 /// The number of pods on a page of metadata.
 const HEADS: u32 = 250;
-
-/// How many requests for single pods are in progress at most.
-const AT_ONCE: usize = 10;
-
-/// How long no pod is read after a failure.
-const REST: Duration = Duration::from_secs(10);
 
 /// If more pods are unread, they are listed.
 const MANY: usize = 50;
@@ -70,20 +56,18 @@ pub struct Pods {
     deleted: HashSet<String>,
     /// Pods of the census whose containers are to be read, by their UIDs.
     unread: BTreeSet<Arc<str>>,
-    reads: FuturesUnordered<BoxFuture<'static, Read>>,
-    pace: Interval,
+    /// Pods of the census that are to be read one by one, the unread ones among them.
+    reads: Reads,
     /// The list of whole pods in progress.
     listing: Option<BoxStream<'static, Page>>,
     /// Namespaces to list, since they opt in now.
     namespaces: VecDeque<String>,
     /// What opts in the pods of namespaces.
     asking: Asking,
-}
-
-/// The result of reading a pod.
-struct Read {
-    uid: Arc<str>,
-    found: Result<Option<Value>, kube::Error>,
+    /// Workloads with an agent in a container that ends again and again, the pods of which are compared.
+    suspects: HashSet<Workload>,
+    /// Whether a pod was found to fail since that was last asked.
+    has_found_failing: bool,
 }
 
 impl Pods {
@@ -91,8 +75,6 @@ impl Pods {
     pub fn watch(client: &Client, scope: &Scope) -> Self {
         let config = watcher::Config::default().fields(RUNNING).page_size(HEADS);
         let events = watches::watch(client, scope, kind(), config);
-        let mut pace = interval(INTERVAL);
-        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             client: client.clone(),
             census: Census::default(),
@@ -103,11 +85,12 @@ impl Pods {
             is_list_begun: false,
             deleted: HashSet::new(),
             unread: BTreeSet::new(),
-            reads: FuturesUnordered::new(),
-            pace,
+            reads: Reads::new(client.clone()),
             listing: None,
             namespaces: VecDeque::new(),
             asking: HashMap::new(),
+            suspects: HashSet::new(),
+            has_found_failing: false,
         }
     }
 
@@ -123,22 +106,22 @@ impl Pods {
 
     /// Returns whether all pods are known by their containers.
     pub fn are_all_read(&self) -> bool {
-        self.is_listed && self.unread.is_empty() && self.reads.is_empty() && self.listing.is_none()
+        self.is_listed && self.unread.is_empty() && self.listing.is_none()
+    }
+
+    /// Returns whether a pod was found to fail since the last call.
+    pub fn has_found_failing(&mut self) -> bool {
+        std::mem::take(&mut self.has_found_failing)
     }
 
     /// Waits for news of pods, or reads some. Returns whether something has changed.
     pub async fn step(&mut self, around: &Around<'_>) -> bool {
         self.begin_list();
-        let may_read =
-            self.is_listed && self.listing.is_none() && self.reads.len() < AT_ONCE && !self.unread.is_empty();
+        let may_read = self.is_listed && self.listing.is_none() && !self.is_list_due();
         tokio::select! {
             Some(event) = self.events.next() => self.take(event, around),
             page = next_page(&mut self.listing), if self.listing.is_some() => self.take_page(page, around),
-            Some(read) = self.reads.next(), if !self.reads.is_empty() => self.take_read(read),
-            _ = self.pace.tick(), if may_read => {
-                self.read_one();
-                false
-            }
+            read = self.reads.next(&self.census, may_read) => self.take_read(read),
         }
     }
 
@@ -157,11 +140,29 @@ impl Pods {
         self.asking = asking;
     }
 
+    /// Lists the namespaces of workloads that are suspected now: their pods that do not opt in are compared with the
+    /// others.
+    pub fn follow_suspects(&mut self, counted: &Counted) {
+        let rows = &counted.report.workloads;
+        self.suspects.retain(|one| rows.binary_search_by(|row| row.workload.cmp(one)).is_ok());
+        for workload in &counted.suspects {
+            if self.suspects.insert(workload.clone()) && !self.namespaces.contains(&workload.namespace) {
+                self.namespaces.push_back(workload.namespace.clone());
+            }
+        }
+    }
+
+    fn is_list_due(&self) -> bool {
+        self.unread.len() > MANY || !self.namespaces.is_empty()
+    }
+
     /// Begins to list whole pods, if there is a reason to. Beside the first list of metadata, it begins as soon as there
     /// are many: whatever was deleted since then, the watch will tell.
     fn begin_list(&mut self) {
         let are_many = self.unread.len() > MANY;
-        if self.listing.is_some() || !self.is_listed && (self.is_list_begun || !are_many) {
+        // What a read in progress finds may be newer than the list.
+        let is_busy = self.listing.is_some() || self.reads.are_in_progress();
+        if is_busy || !self.is_listed && (self.is_list_begun || !are_many) {
             return;
         }
         let namespace = match &self.scope {
@@ -203,6 +204,7 @@ impl Pods {
                 self.census.keep(&seen);
                 self.unread.retain(|uid| seen.contains(uid));
                 self.is_listed = true;
+                self.wait_for_unread();
                 true
             }
             Ok(Event::Apply(pod)) => self.put_metadata(pod, around),
@@ -231,14 +233,24 @@ impl Pods {
         let metadata = serde_json::to_value(pod.metadata).expect("metadata is JSON");
         let uid = metadata["uid"].as_str().unwrap_or_default();
         let Some(running) = RunningPod::of_metadata(&metadata) else { return self.delete(uid) };
-        if !is_of_interest(&metadata, &running, around) {
+        if !self.suspects.contains(&running.workload) && !is_of_interest(&metadata, &running, around) {
             return self.forget(uid);
         }
+        let version = running.resource_version.clone();
         let is_changed = self.census.put(running);
         if !self.census.is_read(uid) {
             self.unread.extend(self.census.uid(uid));
         }
+        // Those of the first list are listed as a whole.
+        if self.is_listed && !self.census.is_read_at(uid, &version) {
+            self.reads.push(&self.census, uid, &version);
+        }
         is_changed
+    }
+
+    /// Reads one by one what a list did not show.
+    fn wait_for_unread(&mut self) {
+        self.unread.iter().for_each(|uid| self.reads.push(&self.census, uid, ""));
     }
 
     fn put_whole(&mut self, pod: &Value, around: Option<&Around<'_>>) -> bool {
@@ -248,13 +260,16 @@ impl Pods {
         let keep = |running: &RunningPod| {
             around.is_none_or(|around| {
                 running.agents.as_ref().is_some_and(|agents| !agents.is_empty())
+                    || self.suspects.contains(&running.workload)
                     || is_of_interest(&pod["metadata"], running, around)
             })
         };
-        match running.filter(keep) {
+        let is_changed = match running.filter(keep) {
             Some(running) => self.census.put(running),
             None => self.census.forget(uid),
-        }
+        };
+        self.has_found_failing |= is_changed && self.census.is_failing(uid);
+        is_changed
     }
 
     fn take_page(&mut self, page: Option<Page>, around: &Around<'_>) -> bool {
@@ -284,30 +299,20 @@ impl Pods {
     fn end_list(&mut self) {
         self.listing = None;
         self.deleted = HashSet::new();
-    }
-
-    fn read_one(&mut self) {
-        let Some(uid) = self.unread.pop_first() else { return };
-        let Some((namespace, name)) = self.census.place(&uid) else { return };
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind());
-        let name = name.to_owned();
-        let read = async move {
-            let found = api.get_opt(&name).await;
-            let found = found.map(|pod| pod.and_then(|pod| serde_json::to_value(pod).ok()));
-            Read { uid, found }
-        };
-        self.reads.push(read.boxed());
+        if self.is_listed {
+            self.wait_for_unread();
+        }
     }
 
     fn take_read(&mut self, read: Read) -> bool {
         match read.found {
             Ok(Some(pod)) if pod["metadata"]["uid"] == *read.uid => self.put_whole(&pod, None),
             // Another one has its name; the watch tells of both.
-            Ok(_) => self.census.forget(&read.uid),
+            Ok(_) => self.forget(&read.uid),
             Err(error) => {
-                tracing::warn!(%error, "a pod cannot be read; it stays unconfirmed until a later attempt");
-                self.unread.insert(read.uid);
-                self.pace.reset_after(REST);
+                tracing::warn!(%error, "a pod cannot be read; it is tried again later");
+                self.reads.push(&self.census, &read.uid, &read.version);
+                self.reads.rest();
                 false
             }
         }
@@ -316,9 +321,4 @@ impl Pods {
 
 async fn next_page(listing: &mut Option<BoxStream<'static, Page>>) -> Option<Page> {
     listing.as_mut()?.next().await
-}
-
-/// Untyped: the complete type of a pod would add half a megabyte to the program.
-fn kind() -> ApiResource {
-    ApiResource::erase::<Pod>(&())
 }

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::{Resource, api::ApiResource, core::DynamicResourceScope};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 /// An object: its metadata, and its status unless metadata is all that is asked for.
@@ -31,12 +31,16 @@ struct WholePod {
     metadata: ObjectMeta,
     spec: Value,
     #[serde(default)]
-    status: Phase,
+    status: Status,
 }
 
-#[derive(Default, Deserialize)]
-struct Phase {
-    phase: Option<String>,
+#[derive(Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    phase: Value,
+    conditions: Value,
+    init_container_statuses: Value,
+    container_statuses: Value,
 }
 
 #[derive(Deserialize)]
@@ -77,7 +81,7 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D:
 /// If it is not a pod.
 pub fn pod(text: &str) -> Result<Value, serde_json::Error> {
     let WholePod { metadata, spec, status } = serde_json::from_str(text)?;
-    Ok(json!({"metadata": metadata, "spec": spec, "status": {"phase": status.phase}}))
+    Ok(json!({"metadata": metadata, "spec": spec, "status": status}))
 }
 
 impl<const IS_METADATA_ALL: bool> Resource for Reduced<IS_METADATA_ALL> {

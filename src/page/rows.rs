@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use otel_webhook_fleet::{
-    report::{self, ClusterReport, LanguageRow, OutdatedWorkload, WorkloadRow},
+    report::{self, ClusterReport, LanguageRow, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
 };
@@ -89,7 +89,7 @@ impl InstrumentationRow {
     }
 }
 
-fn outdated(row: &OutdatedWorkload) -> String {
+fn outdated(row: &WorstWorkload) -> String {
     let counts = [(row.missed, State::Missed), (row.stale, State::Stale)];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<_> = counts.map(|(count, state)| format!("{count} {}", state.name())).collect();

@@ -1,5 +1,5 @@
 use otel_webhook_fleet::{
-    report::{Counts, LanguageRow, OutdatedWorkload, PauseRow, PausedRow, Report, WorkloadRow},
+    report::{Counts, LanguageRow, PauseRow, PausedRow, Report, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
 };
@@ -31,7 +31,17 @@ fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>) -> WorkloadRow 
     let workload = Workload::new(kind, "shop", name);
     let state = languages.iter().map(|row| row.state).max().expect("a language");
     let command = workload.restart_command();
-    WorkloadRow { workload, pods: 2, state, languages, command, paused: None, restart: None }
+    WorkloadRow {
+        workload,
+        pods: 2,
+        state,
+        languages,
+        failing: 0,
+        failures: Vec::new(),
+        command,
+        paused: None,
+        restart: None,
+    }
 }
 
 fn cluster(name: &str, workloads: Vec<WorkloadRow>) -> ClusterReport {
@@ -141,10 +151,11 @@ fn clusters_and_instrumentations_are_counted() {
         namespace: "shop".to_owned(),
         name: "default".to_owned(),
         pods,
-        workloads: vec![OutdatedWorkload {
+        workloads: vec![WorstWorkload {
             workload: Workload::new("Deployment", "shop", "order"),
             stale: 1,
             missed: 2,
+            failing: 0,
             reason: "Unknown".to_owned(),
         }],
         more: 7,

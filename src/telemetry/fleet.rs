@@ -18,6 +18,11 @@ struct PodLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FailingLabels {
+    language: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct WorkloadLabels {
     state: &'static str,
 }
@@ -31,6 +36,7 @@ struct LeaseLabels {
 #[derive(Debug, Default)]
 pub struct FleetMetrics {
     pods: Family<PodLabels, Gauge<i64, AtomicI64>>,
+    failing: Family<FailingLabels, Gauge<i64, AtomicI64>>,
     workloads: Family<WorkloadLabels, Gauge<i64, AtomicI64>>,
     leader: Family<LeaseLabels, Gauge<i64, AtomicI64>>,
 }
@@ -41,6 +47,11 @@ impl FleetMetrics {
             "otel_webhook_pods",
             "Running pods by language and state; a pod with several languages is counted for each",
             self.pods.clone(),
+        );
+        registry.register(
+            "otel_webhook_pods_failing",
+            "Running and pending pods, of any state, that fail because of what injection added, by language",
+            self.failing.clone(),
         );
         registry.register(
             "otel_webhook_workloads",
@@ -57,10 +68,12 @@ impl FleetMetrics {
     /// Sets the counts.
     pub fn set(&self, report: &Report) {
         let mut pods: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        let mut failing: BTreeMap<&str, usize> = BTreeMap::new();
         let mut workloads: BTreeMap<&str, usize> = BTreeMap::new();
         for row in &report.workloads {
             *workloads.entry(row.state.name()).or_default() += 1;
             for language in &row.languages {
+                *failing.entry(language.language).or_default() += language.pods.failing;
                 for state in State::ALL {
                     *pods.entry((language.language, state.name())).or_default() += language.pods.of(state);
                 }
@@ -68,6 +81,9 @@ impl FleetMetrics {
         }
         let count =
             |count: Option<&usize>| i64::try_from(count.copied().unwrap_or_default()).unwrap_or(i64::MAX);
+        for language in LANGUAGES.map(|language| language.name) {
+            self.failing.get_or_create(&FailingLabels { language }).set(count(failing.get(language)));
+        }
         for state in State::ALL.map(State::name) {
             self.workloads.get_or_create(&WorkloadLabels { state }).set(count(workloads.get(state)));
             for language in LANGUAGES.map(|language| language.name) {
@@ -80,6 +96,7 @@ impl FleetMetrics {
     /// Removes the counts: another replica leads.
     pub fn clear(&self) {
         self.pods.clear();
+        self.failing.clear();
         self.workloads.clear();
     }
 

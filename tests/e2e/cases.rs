@@ -13,6 +13,7 @@ mod controller_faults;
 mod default_images;
 mod every_field;
 mod explain;
+mod failing;
 mod failure;
 mod first_case;
 mod fleet;
@@ -136,6 +137,9 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("the_controller_tells_what_was_missed_and_what_is_stale", fleet::missed_and_stale),
     ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
     ("the_controller_tells_what_a_selector_opts_in", fleet::opted_in),
+    ("failing_pods_are_counted_until_they_recover", failing::counted),
+    ("the_agent_is_suspected_of_failing_applications_by_comparison", failing::suspected),
+    ("a_corrected_instrumentation_mends_a_failing_workload", failing::mended),
     ("the_controller_goes_on_after_failures", controller_faults::failures),
     ("the_controller_says_which_permission_is_missing", controller_faults::missing_permissions),
     ("the_controllers_account_changes_two_annotations_of_workloads", restart_policy::two_annotations_alone),

@@ -160,10 +160,15 @@ impl<'c> Controller<'c> {
         body
     }
 
+    /// The report, if there is one.
+    pub fn report(&self) -> Option<Value> {
+        let (_, body) = admin::get(self.page_port, "/report.json").filter(|(is_good, _)| *is_good)?;
+        Some(serde_json::from_str(&body).expect("JSON"))
+    }
+
     /// What the report says of the restart of a workload: a code and a sentence.
     pub fn restart(&self, namespace: &str, name: &str) -> Option<(String, String)> {
-        let (_, body) = admin::get(self.page_port, "/report.json").filter(|(is_good, _)| *is_good)?;
-        let report: Value = serde_json::from_str(&body).expect("JSON");
+        let report = self.report()?;
         let workloads = report["workloads"].as_array()?;
         let row = workloads.iter().find(|row| row["namespace"] == namespace && row["name"] == name)?;
         let text = |field: &str| row["restart"][field].as_str().unwrap_or_default().to_owned();

@@ -1,7 +1,7 @@
 //! Reports to show.
 
 use otel_webhook_fleet::{
-    report::{ClusterReport, Counts, InstrumentationRow, LanguageRow, OutdatedWorkload, Report, WorkloadRow},
+    report::{ClusterReport, Counts, InstrumentationRow, LanguageRow, Report, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
 };
@@ -52,6 +52,8 @@ pub fn workload(kind: &str, namespace: &str, name: &str, told: &[Told<'_>], curr
         pods: told[0].2 + current,
         state,
         languages,
+        failing: 0,
+        failures: Vec::new(),
         command,
         paused: None,
         restart: None,
@@ -117,10 +119,11 @@ pub fn two_clusters() -> [ClusterReport; 2] {
         namespace: "shop".to_owned(),
         name: "default".to_owned(),
         pods: counts(&[(State::Missed, 3), (State::Stale, 2), (State::Injected, 2), (State::Foreign, 1)]),
-        workloads: vec![OutdatedWorkload {
+        workloads: vec![WorstWorkload {
             workload: Workload::new("Deployment", "shop", "cart"),
             stale: 0,
             missed: 3,
+            failing: 0,
             reason: "WebhookNotReached".to_owned(),
         }],
         more: 1,

@@ -15,8 +15,8 @@ pub struct InstrumentationStatus {
     pub last_updated: Option<String>,
     /// The running pods that use the Instrumentation, or would use it.
     pub pods: Option<PodCounts>,
-    /// The workloads with stale or missed pods, at most ten.
-    pub workloads: Option<Vec<OutdatedWorkload>>,
+    /// The workloads with failing, stale or missed pods, at most ten.
+    pub workloads: Option<Vec<WorstWorkload>>,
     /// How many more such workloads there are.
     pub more: Option<u32>,
     /// Restarts of workloads that consent.
@@ -44,13 +44,15 @@ pub struct PodCounts {
     pub foreign: Option<u32>,
     /// Not looked at yet, or with a stamp of another version.
     pub unconfirmed: Option<u32>,
+    /// Those of any state that fail because of what injection added.
+    pub failing: Option<u32>,
 }
 
-/// A workload with stale or missed pods.
+/// A workload with failing, stale or missed pods.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-pub struct OutdatedWorkload {
+pub struct WorstWorkload {
     /// Its namespace.
     pub namespace: Option<String>,
     /// Its kind.
@@ -61,6 +63,8 @@ pub struct OutdatedWorkload {
     pub stale: Option<u32>,
     /// The number of its missed pods.
     pub missed: Option<u32>,
+    /// The number of its pods that fail because of what injection added.
+    pub failing: Option<u32>,
     /// The code of the reason.
     pub reason: Option<String>,
 }

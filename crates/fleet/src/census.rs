@@ -2,12 +2,14 @@
 
 use std::{
     collections::{HashMap, HashSet, hash_map::Entry},
+    hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
 
 use jiff::Timestamp;
 
 use crate::{
+    failing::PodStatus,
     pod::{Agent, RunningPod},
     shape::Shape,
     workload::Workload,
@@ -32,6 +34,8 @@ pub struct Group {
     pub members: Vec<Member>,
     /// The agents of pods, each combination once.
     combinations: Vec<Vec<Agent>>,
+    /// The statuses of pods, each once, with the messages of the pod that was read last.
+    statuses: Vec<PodStatus>,
 }
 
 /// A pod of a group.
@@ -45,8 +49,19 @@ pub struct Member {
     pub created: Timestamp,
     /// Changes with the metadata that matters.
     digest: u64,
-    /// Its agents, as an index; `None` if only its metadata was read.
-    agents: Option<u32>,
+    /// What was read of it; `None` if only its metadata was.
+    read: Option<Read>,
+}
+
+/// What was read of a pod.
+#[derive(Clone, Copy, Debug)]
+struct Read {
+    /// Its agents, as an index.
+    agents: u32,
+    /// Its status, as an index.
+    status: u32,
+    /// The hash of its version.
+    version: u64,
 }
 
 impl Census {
@@ -54,17 +69,28 @@ impl Census {
     ///
     /// The metadata of a pod tells nothing new about its containers, which never change, unless the metadata itself
     /// has changed in what matters.
-    pub fn put(&mut self, pod: RunningPod) -> bool {
-        let known = self.member(&pod.uid).filter(|known| known.digest == pod.digest);
-        if known.is_some() && (pod.agents.is_none() || known.is_some_and(|known| known.agents.is_some())) {
-            return false;
+    pub fn put(&mut self, mut pod: RunningPod) -> bool {
+        if let Some(is_changed) = self.update(&mut pod) {
+            return is_changed;
         }
         self.forget(&pod.uid);
-        let RunningPod { workload, template, name, uid, created, digest, agents, shape } = pod;
+        let RunningPod {
+            workload,
+            template,
+            name,
+            uid,
+            created,
+            digest,
+            resource_version,
+            agents,
+            status,
+            shape,
+        } = pod;
         let key: Arc<str> = template.into();
         let group = match self.groups.entry(Arc::clone(&key)) {
             Entry::Vacant(place) => {
-                place.insert(Group { workload, shape, members: Vec::new(), combinations: Vec::new() })
+                let (members, combinations, statuses) = (Vec::new(), Vec::new(), Vec::new());
+                place.insert(Group { workload, shape, members, combinations, statuses })
             }
             Entry::Occupied(group) => {
                 let group = group.into_mut();
@@ -74,11 +100,32 @@ impl Census {
                 group
             }
         };
-        let agents = agents.map(|agents| group.index_of(agents));
+        let read = agents.map(|agents| Read {
+            agents: group.index_of(agents),
+            status: group.index_of_status(status),
+            version: hash(&resource_version),
+        });
         let uid: Arc<str> = uid.into();
-        group.members.push(Member { name: name.into(), uid: Arc::clone(&uid), created, digest, agents });
+        group.members.push(Member { name: name.into(), uid: Arc::clone(&uid), created, digest, read });
         self.pods.insert(uid, key);
         true
+    }
+
+    /// Updates a known pod if nothing but its status can have changed. Returns whether that has.
+    fn update(&mut self, pod: &mut RunningPod) -> Option<bool> {
+        let group = self.groups.get_mut(self.pods.get(&*pod.uid)?)?;
+        let at = group.members.iter().position(|member| *member.uid == *pod.uid)?;
+        let Member { digest, read: known, .. } = &group.members[at];
+        match (known, &pod.agents) {
+            _ if *digest != pod.digest => None,
+            (_, None) => Some(false),
+            (None, Some(_)) => None,
+            (&Some(known), Some(_)) => {
+                let status = group.index_of_status(std::mem::take(&mut pod.status));
+                group.members[at].read = Some(Read { status, version: hash(&pod.resource_version), ..known });
+                Some(status != known.status)
+            }
+        }
     }
 
     /// Removes a pod. Returns whether it was there.
@@ -103,7 +150,34 @@ impl Census {
 
     /// Returns whether a pod is known with its containers.
     pub fn is_read(&self, uid: &str) -> bool {
-        self.member(uid).is_some_and(|member| member.agents.is_some())
+        self.member(uid).is_some_and(|member| member.read.is_some())
+    }
+
+    /// Returns whether a pod was read as it is in this version.
+    pub fn is_read_at(&self, uid: &str, resource_version: &str) -> bool {
+        let read = self.member(uid).and_then(|member| member.read);
+        read.is_some_and(|read| read.version == hash(resource_version))
+    }
+
+    /// Returns the key of the template of a pod; `None` if the pod is not known.
+    pub fn template(&self, uid: &str) -> Option<Arc<str>> {
+        self.pods.get(uid).cloned()
+    }
+
+    /// Returns whether a pod of a template is ready: its others probably become so as well.
+    pub fn is_proven(&self, template: &str) -> bool {
+        let group = self.groups.get(template);
+        group.is_some_and(|group| {
+            let mut statuses = group.members.iter().filter_map(|member| group.status_of(member));
+            statuses.any(|status| status.is_ready && status.failures.is_empty())
+        })
+    }
+
+    /// Returns whether a container of a pod cannot start or stay.
+    pub fn is_failing(&self, uid: &str) -> bool {
+        let group = self.pods.get(uid).and_then(|template| self.groups.get(template));
+        let status = group.zip(self.member(uid)).and_then(|(group, member)| group.status_of(member));
+        status.is_some_and(|status| !status.failures.is_empty())
     }
 
     /// Returns the UID of a pod as it is kept here; `None` if the pod is not known.
@@ -141,7 +215,12 @@ impl Census {
 impl Group {
     /// Returns the agents of a member; `None` if only its metadata was read.
     pub fn agents_of(&self, member: &Member) -> Option<&[Agent]> {
-        member.agents.map(|index| &*self.combinations[index as usize])
+        member.read.map(|read| &*self.combinations[read.agents as usize])
+    }
+
+    /// Returns the status of a member; `None` if only its metadata was read.
+    pub fn status_of(&self, member: &Member) -> Option<&PodStatus> {
+        member.read.map(|read| &self.statuses[read.status as usize])
     }
 
     fn index_of(&mut self, agents: Vec<Agent>) -> u32 {
@@ -152,4 +231,22 @@ impl Group {
         });
         u32::try_from(index).expect("there are fewer combinations than pods")
     }
+
+    /// Messages name the pod, and change with each attempt: those of one pod stand for all.
+    fn index_of_status(&mut self, status: PodStatus) -> u32 {
+        let known = self.statuses.iter().position(|known| known.is_like(&status));
+        let index = known.unwrap_or(self.statuses.len());
+        match self.statuses.get_mut(index) {
+            Some(known) => *known = status,
+            None => self.statuses.push(status),
+        }
+        u32::try_from(index).expect("there are few different statuses")
+    }
+}
+
+/// Only compared with others of the same process.
+fn hash(version: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    version.hash(&mut hasher);
+    hasher.finish()
 }

@@ -1,5 +1,6 @@
 //! Counts the pods of a census by their states.
 
+mod failures;
 mod outdated;
 mod tally;
 
@@ -19,10 +20,11 @@ use crate::{
     injected::By,
     next::{Around, NextAgent, NextPod},
     pod::Agent,
-    report::{Counts, InstrumentationRow, OutdatedWorkload, PauseRow, Report, WorkloadRow},
+    report::{Counts, InstrumentationRow, PauseRow, Report, WorkloadRow, WorstWorkload},
     state::{Circumstances, Has, Next, Origin, State},
     workload::Workload,
 };
+use failures::Suspects;
 use outdated::NewAgents;
 use tally::{Found, Tally};
 
@@ -51,6 +53,8 @@ pub struct Counted {
     pub report: Report,
     /// What restarts need of the workloads of the report, in their order.
     pub pods: Vec<WorkloadPods>,
+    /// The workloads with an agent in a container that ends again and again: their pods without an agent are compared.
+    pub suspects: Vec<Workload>,
 }
 
 /// Counts all pods.
@@ -60,7 +64,7 @@ pub fn count(census: &Census, known: &Known<'_>) -> Counted {
 
 /// Counts all pods where not everything is readable: the states that depend on the rest are unconfirmed.
 pub fn count_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Counted {
-    let mut counting = Counting { known, doubts, instrumentations: BTreeMap::new() };
+    let mut counting = Counting { known, doubts, instrumentations: BTreeMap::new(), suspects: Vec::new() };
     // One workload after the other: what is noted while one is counted is several times as large as its row.
     let mut groups: Vec<_> = census.groups().collect();
     groups.sort_by(|a, b| a.workload.cmp(&b.workload));
@@ -68,29 +72,35 @@ pub fn count_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Co
     let (workloads, pods) = workloads.filter_map(|groups| counting.count(groups)).unzip();
     let instrumentations = counting.instrumentations.into_iter().map(|(name, own)| own.row(&name));
     let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
-    Counted { report: Report { paused, instrumentations: instrumentations.collect(), workloads }, pods }
+    let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
+    Counted { report, pods, suspects: counting.suspects }
 }
 
 struct Counting<'k> {
     known: &'k Known<'k>,
     doubts: &'k dyn Doubts,
     instrumentations: BTreeMap<String, OfInstrumentation>,
+    suspects: Vec<Workload>,
 }
 
 #[derive(Default)]
 struct OfInstrumentation {
     pods: Counts,
-    /// The pods of each workload, with the worst state and the code of its reason.
-    outdated: BTreeMap<Workload, (Counts, Worst)>,
+    /// The failing, stale and missed pods of each workload, with the worst of them.
+    worst: BTreeMap<Workload, (Counts, Worst)>,
 }
 
-/// A state, and the code of its reason; see [`order`].
-type Worst = (State, Reverse<&'static str>);
+/// The code of why a pod fails, its state, and the code of the reason for it; see [`order`].
+type Worst = (Option<Reverse<&'static str>>, State, Reverse<&'static str>);
 
 impl Counting<'_> {
     /// Counts the groups of a workload. `None` if no pod has an agent or opts in.
     fn count(&mut self, groups: &[&Group]) -> Option<(WorkloadRow, WorkloadPods)> {
         let mut tally = Tally::default();
+        let suspects = Suspects::of(groups);
+        if suspects.are_any() {
+            self.suspects.push(groups[0].workload.clone());
+        }
         for group in groups {
             let Group { shape, workload, .. } = group;
             let next = NextPod::with_doubts(shape, &workload.namespace, &self.known.around, self.doubts);
@@ -98,7 +108,7 @@ impl Counting<'_> {
             let next = next.unwrap_or_default();
             let new = outdated::agents(&next);
             for member in &group.members {
-                self.count_member(group, member, &next, &new, &mut tally);
+                self.count_member((group, member), &suspects, &next, &new, &mut tally);
             }
         }
         (!tally.is_empty()).then(|| tally.rows(groups[0].workload.clone()))
@@ -106,8 +116,8 @@ impl Counting<'_> {
 
     fn count_member(
         &mut self,
-        group: &Group,
-        member: &Member,
+        (group, member): (&Group, &Member),
+        suspects: &Suspects<'_>,
         next: &NextPod,
         new: &NewAgents,
         tally: &mut Tally,
@@ -118,12 +128,16 @@ impl Counting<'_> {
         if languages.is_empty() {
             return;
         }
+        let failures = suspects.failures(group, member);
         let mut of_instrumentations: BTreeMap<String, Worst> = BTreeMap::new();
         let mut found = Vec::new();
         for language in LANGUAGES.iter().map(|row| row.name).filter(|name| languages.contains(name)) {
-            let one = self.look(group, member, next, language);
+            let mut one = self.look(group, member, next, language);
+            let mut own =
+                failures.iter().filter(|failure| failure.language == language && failure.is_counted());
+            one.failing = own.next().map(failures::Found::code);
             if let Some(name) = &one.instrumentation {
-                let own = (one.state, Reverse(one.cause.code));
+                let own = (one.failing.map(Reverse), one.state, Reverse(one.cause.code));
                 let worst = of_instrumentations.entry(name.clone()).or_insert(own);
                 *worst = own.max(*worst);
             }
@@ -132,7 +146,7 @@ impl Counting<'_> {
         for (name, worst) in of_instrumentations {
             self.instrumentations.entry(name).or_default().add(&group.workload, worst);
         }
-        tally.add(member, found, new, next.paused());
+        tally.add(&group.workload, member, found, &failures, new, next.paused());
     }
 
     fn look(&self, group: &Group, member: &Member, next: &NextPod, language: &'static str) -> Found {
@@ -182,6 +196,7 @@ impl Counting<'_> {
             instrumentation: next_name.or(own),
             image: agent.and_then(|agent| agent.image.as_deref()).map(str::to_owned),
             is_paused_agent,
+            failing: None,
         }
     }
 
@@ -208,40 +223,46 @@ fn name_of(next: &NextAgent) -> Option<String> {
 }
 
 impl OfInstrumentation {
-    fn add(&mut self, workload: &Workload, (state, code): Worst) {
+    fn add(&mut self, workload: &Workload, pod: Worst) {
+        let (failing, state, _) = pod;
+        let is_failing = usize::from(failing.is_some());
         self.pods.add(state);
-        if state.is_outdated() {
-            let first = || (Counts::default(), (state, code));
-            let (counts, worst) = self.outdated.entry(workload.clone()).or_insert_with(first);
+        self.pods.failing += is_failing;
+        if is_failing > 0 || state.is_outdated() {
+            let first = || (Counts::default(), pod);
+            let (counts, worst) = self.worst.entry(workload.clone()).or_insert_with(first);
             counts.add(state);
-            *worst = (*worst).max((state, code));
+            counts.failing += is_failing;
+            *worst = (*worst).max(pod);
         }
     }
 
     fn row(self, name: &str) -> InstrumentationRow {
-        let mut outdated: Vec<_> = self.outdated.into_iter().collect();
+        let mut worst: Vec<_> = self.worst.into_iter().collect();
         // The sort keeps the order of names where numbers are equal.
-        outdated.sort_by_key(|(_, (counts, _))| Reverse(counts.matched));
-        let more = outdated.len().saturating_sub(WORST);
-        outdated.truncate(WORST);
-        let row = |(workload, (counts, (_, Reverse(code)))): (Workload, (Counts, Worst))| OutdatedWorkload {
-            workload,
-            stale: counts.stale,
-            missed: counts.missed,
-            reason: code.to_owned(),
-        };
+        worst.sort_by_key(|(_, (counts, _))| Reverse((counts.failing, counts.matched)));
+        let more = worst.len().saturating_sub(WORST);
+        worst.truncate(WORST);
+        let row =
+            |(workload, (counts, (failing, _, Reverse(code)))): (Workload, (Counts, Worst))| WorstWorkload {
+                workload,
+                stale: counts.stale,
+                missed: counts.missed,
+                failing: counts.failing,
+                reason: failing.map_or(code, |Reverse(failing)| failing).to_owned(),
+            };
         let (namespace, name) = name.split_once('/').unwrap_or(("", name));
         InstrumentationRow {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             pods: self.pods,
-            workloads: outdated.into_iter().map(row).collect(),
+            workloads: worst.into_iter().map(row).collect(),
             more,
         }
     }
 }
 
-/// Returns the counts as a sentence, such as "3 pods: 1 injected, 2 stale".
+/// Returns the counts as a sentence, such as "3 pods: 1 injected, 2 stale; 1 failing".
 pub fn sentence(counts: Counts) -> String {
     let mut text = format!("{} pods", counts.matched);
     let mut separator = ": ";
@@ -251,6 +272,9 @@ pub fn sentence(counts: Counts) -> String {
             let _ = write!(text, "{separator}{count} {}", state.name());
             separator = ", ";
         }
+    }
+    if counts.failing > 0 {
+        let _ = write!(text, "; {} failing", counts.failing);
     }
     text
 }

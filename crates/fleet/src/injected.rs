@@ -18,7 +18,7 @@ pub enum By {
 }
 
 /// A variable that both add to every target, in every language.
-const OF_EVERY_TARGET: &str = "OTEL_RESOURCE_ATTRIBUTES_POD_NAME";
+pub const OF_EVERY_TARGET: &str = "OTEL_RESOURCE_ATTRIBUTES_POD_NAME";
 
 /// The prefix of the names of the agents' volumes.
 const AGENTS: &str = "opentelemetry-auto-instrumentation";

@@ -3,6 +3,7 @@
 //! ```text
 //! running pods ──> census: their agents, and each template once
 //! what a pod has + what a new pod would get ──> state
+//! what its kubelet says of its containers    ──> failing, in addition
 //! census + states ──> report: counts of Instrumentations and workloads, reasons, remedies
 //! workloads + Instrumentations + ledger ──> restarts to make now, and why the others wait
 //! ```
@@ -15,6 +16,7 @@ mod cause;
 pub mod census;
 pub mod count;
 pub mod doubts;
+pub mod failing;
 pub mod injected;
 pub mod next;
 pub mod origin;

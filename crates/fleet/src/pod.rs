@@ -14,6 +14,7 @@ use otel_webhook_inject::{
 use serde_json::Value;
 
 use crate::{
+    failing::{self, PodStatus},
     injected::{self, By},
     origin,
     shape::Shape,
@@ -43,8 +44,12 @@ pub struct RunningPod {
     pub created: Timestamp,
     /// Changes with its labels, and with the annotations that matter.
     pub digest: u64,
+    /// Its version: another one of the same pod may have another status.
+    pub resource_version: String,
     /// Its agents; `None` if only its metadata was read.
     pub agents: Option<Vec<Agent>>,
+    /// What its kubelet says; nothing if only its metadata was read.
+    pub status: PodStatus,
     /// The pod without what was injected.
     pub shape: Shape,
 }
@@ -73,7 +78,9 @@ impl RunningPod {
         }
         let agents = agents(pod);
         let shape = Shape::of(pod, !agents.is_empty());
-        Some(Self { agents: Some(agents), ..Self::with_shape(&pod["metadata"], shape)? })
+        let languages: Vec<_> = agents.iter().map(|agent| agent.language).collect();
+        let status = failing::of(pod, &languages);
+        Some(Self { agents: Some(agents), status, ..Self::with_shape(&pod["metadata"], shape)? })
     }
 
     /// Reads the metadata of a pod. What else it has is not known then.
@@ -96,7 +103,18 @@ impl RunningPod {
         let labels = TEMPLATE_LABELS.iter().filter_map(|label| metadata["labels"][label].as_str());
         let template =
             [owner.as_deref().unwrap_or(&uid)].into_iter().chain(labels).collect::<Vec<_>>().join("/");
-        Some(Self { workload, template, name, uid, created, digest: digest(metadata), agents: None, shape })
+        Some(Self {
+            workload,
+            template,
+            name,
+            uid,
+            created,
+            digest: digest(metadata),
+            resource_version: text("resourceVersion"),
+            agents: None,
+            status: PodStatus::default(),
+            shape,
+        })
     }
 }
 

@@ -46,16 +46,16 @@ pub struct InstrumentationRow {
     pub name: String,
     /// Its pods. One with several languages is counted once, by the worst of their states.
     pub pods: Counts,
-    /// The workloads with stale or missed pods, those with the most first, ten at most.
-    pub workloads: Vec<OutdatedWorkload>,
+    /// The workloads with failing, stale or missed pods, those with the most first, ten at most.
+    pub workloads: Vec<WorstWorkload>,
     /// How many more there are.
     pub more: usize,
 }
 
-/// A workload with stale or missed pods.
+/// A workload with failing, stale or missed pods.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct OutdatedWorkload {
+pub struct WorstWorkload {
     /// The workload.
     #[serde(flatten)]
     pub workload: Workload,
@@ -63,7 +63,9 @@ pub struct OutdatedWorkload {
     pub stale: usize,
     /// The number of its missed pods.
     pub missed: usize,
-    /// The code of the reason for the worst state.
+    /// The number of its pods that fail because of what injection added.
+    pub failing: usize,
+    /// The code of why they fail; if none does, of the reason for the worst state.
     pub reason: String,
 }
 
@@ -80,6 +82,11 @@ pub struct WorkloadRow {
     pub state: State,
     /// Its languages, in the order of the language table.
     pub languages: Vec<LanguageRow>,
+    /// The number of its pods that fail because of what injection added, whatever their state.
+    pub failing: usize,
+    /// Why pods fail, in the order of the language table; those first that are counted as failing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureRow>,
     /// A command that brings it up to date; `None` if nothing has to be done, or no command does it.
     pub command: Option<String>,
     /// What pauses injection into its new pods; `None` if nothing does.
@@ -123,6 +130,32 @@ pub struct PausedRow {
     pub by: String,
     /// A command that removes the agents of its running pods; `None` if they have none, or no command does it.
     pub command: Option<String>,
+}
+
+/// Containers of a workload's pods that cannot start or stay, for the same reason.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FailureRow {
+    /// The language that is in the container, or that it was added for.
+    pub language: &'static str,
+    /// The container.
+    pub container: String,
+    /// The kubelet's reason, such as `ImagePullBackOff`, or a code of [`Verdict`](crate::failing::Verdict).
+    pub code: &'static str,
+    /// Whether the pods count as failing: not those that the application itself ends, or for which that is not known.
+    pub is_counted: bool,
+    /// What it means, as a sentence, and what speaks for the agent as the cause.
+    pub message: String,
+    /// What to do, as a sentence.
+    pub remedy: String,
+    /// What the kubelet says, and how the container has ended.
+    pub kubelet: String,
+    /// The number of pods.
+    pub pods: usize,
+    /// The youngest of them.
+    pub pod: String,
+    /// How often the container of one of them was restarted.
+    pub restarts: u64,
 }
 
 /// Whether a workload is restarted, and why not.
@@ -176,6 +209,8 @@ pub struct Counts {
     pub foreign: usize,
     /// Not looked at yet, with a hash of another version, or dependent on what is not readable.
     pub unconfirmed: usize,
+    /// Those of them, in whatever state, that fail because of what injection added.
+    pub failing: usize,
 }
 
 impl Counts {

@@ -65,7 +65,7 @@ pub async fn read(flags: &ClusterFlags, question: &Question<'_>) -> Result<Clust
     if !named.is_empty() && known.learn(&cluster, named).await {
         (counted, _) = count(&census, &facts, &known);
     }
-    let Counted { mut report, pods } = counted;
+    let Counted { mut report, pods, .. } = counted;
     for row in &mut report.workloads {
         for command in
             row.command.iter_mut().chain(row.paused.iter_mut().filter_map(|one| one.command.as_mut()))

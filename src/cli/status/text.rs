@@ -71,7 +71,7 @@ fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>>
 }
 
 fn instrumentation(row: &InstrumentationRow) -> [String; 9] {
-    let Counts { matched, injected, stale, missed, skipped, foreign, unconfirmed } = row.pods;
+    let Counts { matched, injected, stale, missed, skipped, foreign, unconfirmed, .. } = row.pods;
     [
         row.namespace.clone(),
         row.name.clone(),

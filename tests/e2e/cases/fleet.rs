@@ -34,7 +34,7 @@ pub fn missed_and_stale(_: &Cluster) {
     controller.start();
     let found = controller.expect(SHOP, "default", &json!({"matched": 103, "injected": 3, "missed": 100}));
     let worst = json!([{"namespace": SHOP, "kind": "Deployment", "name": "missed", "stale": 0, "missed": 100,
-        "reason": "WebhookNotReached"}]);
+        "failing": 0, "reason": "WebhookNotReached"}]);
     assert_eq!(found["status"]["workloads"], worst);
     assert_eq!(conditions(&found), [("Ready", "True", "Valid"), ("UpToDate", "False", "PodsOutdated")]);
     let table = cluster.plane.kubectl(&["get", "otelinst", "--namespace", SHOP]).stdout;

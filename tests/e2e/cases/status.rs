@@ -54,7 +54,7 @@ pub fn each_state(cluster: &Cluster) {
         panic!("{changed:?}")
     };
     let counts = json!({"matched": 6, "injected": 0, "stale": 2, "missed": 3, "skipped": 0, "foreign": 1,
-        "unconfirmed": 0});
+        "unconfirmed": 0, "failing": 0});
     assert_eq!(instrumentation["pods"], counts, "{instrumentation}");
     assert_eq!(changed.found[0]["incomplete"], json!([]));
     agrees_with_check(cluster);

@@ -37,6 +37,8 @@ pub struct WorkloadPods {
     pub config: Option<String>,
     /// The pods that a restart would bring up to date, the oldest first.
     pub outdated: Vec<OldPod>,
+    /// How many of them fail because of what injection added.
+    pub failing: usize,
     /// The number of pods of which it is not known whether they are up to date.
     pub unconfirmed: usize,
     /// What pauses injection into new pods, if anything does.
@@ -65,6 +67,7 @@ pub(super) struct Replaceable {
     outdated: Vec<OldPod>,
     /// The languages in which they are.
     languages: BTreeSet<&'static str>,
+    failing: usize,
     unconfirmed: usize,
     paused: Option<Pause>,
     /// When the newest pod was created, and what a new one of its template would get. Templates that are older are not
@@ -79,6 +82,7 @@ impl Replaceable {
         member: &Member,
         outdated: &[&'static str],
         is_unconfirmed: bool,
+        is_failing: bool,
         agents: &NewAgents,
         paused: Option<&Pause>,
     ) {
@@ -86,6 +90,7 @@ impl Replaceable {
             self.paused = paused.cloned();
         }
         if !outdated.is_empty() {
+            self.failing += usize::from(is_failing);
             let (name, uid) = (member.name.to_string(), member.uid.to_string());
             self.outdated.push(OldPod { name, uid, created: member.created });
             self.languages.extend(outdated);
@@ -99,7 +104,7 @@ impl Replaceable {
 
     /// Returns what restarts need.
     pub(super) fn of(self, workload: Workload) -> WorkloadPods {
-        let Self { mut outdated, languages, unconfirmed, paused, newest } = self;
+        let Self { mut outdated, languages, failing, unconfirmed, paused, newest } = self;
         outdated.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
         let (newest, agents) = newest.unzip();
         let agents = agents.unwrap_or_default();
@@ -114,6 +119,6 @@ impl Replaceable {
             }
         }
         let config = Some(config).filter(|config| !config.is_empty());
-        WorkloadPods { workload, instrumentation, config, outdated, unconfirmed, paused, newest }
+        WorkloadPods { workload, instrumentation, config, outdated, failing, unconfirmed, paused, newest }
     }
 }

@@ -5,7 +5,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use jiff::Timestamp;
 use otel_webhook_inject::{language::LANGUAGES, pause::Pause};
 
-use super::outdated::{NewAgents, Replaceable, WorkloadPods};
+use super::{
+    failures::{self, Failures},
+    outdated::{NewAgents, Replaceable, WorkloadPods},
+};
 use crate::{
     cause::Cause,
     census::Member,
@@ -25,15 +28,19 @@ pub(super) struct Found {
     pub(super) image: Option<String>,
     /// Whether the pod has an agent that a new one would not get, because injection is paused.
     pub(super) is_paused_agent: bool,
+    /// The code of why the pod fails because of it.
+    pub(super) failing: Option<&'static str>,
 }
 
 /// A workload as it is counted.
 #[derive(Default)]
 pub(super) struct Tally {
     pods: usize,
+    failing: usize,
     languages: BTreeMap<&'static str, LanguageTally>,
     /// Whether a new pod in place of one of them would lack its agent, because injection is paused.
     loses_agents: bool,
+    failures: Failures,
     replaceable: Replaceable,
 }
 
@@ -55,6 +62,7 @@ fn order<'f>(state: State, cause: &'f Cause, instrumentation: Option<&'f str>) -
 impl LanguageTally {
     fn add(&mut self, found: Found, created: Timestamp) {
         self.pods.add(found.state);
+        self.pods.failing += usize::from(found.failing.is_some());
         if let Some(image) = found.image {
             match self.images.iter_mut().find(|(known, _)| *known == image) {
                 Some((_, count)) => *count += 1,
@@ -96,19 +104,30 @@ impl LanguageTally {
 }
 
 impl Tally {
-    /// Counts a pod with what was found of its languages. `agents` are those of a new pod, if nothing were paused.
+    /// Counts a pod with what was found of its languages, and what fails in it. `agents` are those of a new pod, if
+    /// nothing were paused.
     pub(super) fn add(
         &mut self,
+        workload: &Workload,
         member: &Member,
         found: Vec<(&'static str, Found)>,
+        failures: &[failures::Found<'_>],
         agents: &NewAgents,
         paused: Option<&Pause>,
     ) {
         self.pods += 1;
+        let is_failing = found.iter().any(|(_, one)| one.failing.is_some());
+        self.failing += usize::from(is_failing);
+        for failure in failures {
+            let Some((_, one)) = found.iter().find(|(language, _)| *language == failure.language) else {
+                continue;
+            };
+            self.failures.add(workload, member, failure, one.state, one.instrumentation.as_deref());
+        }
         let outdated = found.iter().filter(|(_, one)| one.is_replaceable());
         let outdated: Vec<_> = outdated.map(|(language, _)| *language).collect();
         let is_unconfirmed = found.iter().any(|(_, one)| one.state == State::Unconfirmed);
-        self.replaceable.add(member, &outdated, is_unconfirmed, agents, paused);
+        self.replaceable.add(member, &outdated, is_unconfirmed, is_failing, agents, paused);
         self.loses_agents |= found.iter().any(|(_, one)| one.is_paused_agent);
         for (language, one) in found {
             self.languages.entry(language).or_default().add(one, member.created);
@@ -122,12 +141,33 @@ impl Tally {
 
     /// Returns what is told of the workload, and what restarts need of it.
     pub(super) fn rows(self, workload: Workload) -> (WorkloadRow, WorkloadPods) {
-        let pods = self.replaceable.of(workload.clone());
-        let paused = pods.paused.as_ref().map(|by| PausedRow {
+        let Self { pods, failing, mut languages, failures, loses_agents, replaceable } = self;
+        let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
+        let mut languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
+        languages.shrink_to_fit();
+        let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);
+        let for_restarts = replaceable.of(workload.clone());
+        let paused = for_restarts.paused.as_ref().map(|by| PausedRow {
             by: by.to_string(),
-            command: self.loses_agents.then(|| workload.restart_command()).flatten(),
+            command: loses_agents.then(|| workload.restart_command()).flatten(),
         });
-        (row(self.pods, self.languages, workload, paused), pods)
+        let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason != Some(NOT_SELECTED);
+        // While injection is paused, a restart would remove agents.
+        let is_helped = paused.is_none() && languages.iter().any(helps);
+        let command = is_helped.then(|| workload.restart_command()).flatten();
+        let failures = failures.rows();
+        let row = WorkloadRow {
+            workload,
+            pods,
+            state,
+            languages,
+            failing,
+            failures,
+            command,
+            paused,
+            restart: None,
+        };
+        (row, for_restarts)
     }
 }
 
@@ -136,21 +176,4 @@ impl Found {
     fn is_replaceable(&self) -> bool {
         self.state.is_outdated() && self.cause.code != NOT_SELECTED
     }
-}
-
-fn row(
-    pods: usize,
-    mut languages: BTreeMap<&'static str, LanguageTally>,
-    workload: Workload,
-    paused: Option<PausedRow>,
-) -> WorkloadRow {
-    let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
-    let mut languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
-    languages.shrink_to_fit();
-    let state = languages.iter().map(|row| row.state).max().unwrap_or(State::Injected);
-    let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason != Some(NOT_SELECTED);
-    // While injection is paused, a restart would remove agents.
-    let is_helped = paused.is_none() && languages.iter().any(helps);
-    let command = is_helped.then(|| workload.restart_command()).flatten();
-    WorkloadRow { workload, pods, state, languages, command, paused, restart: None }
 }

@@ -4,17 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::seen::FailingPod;
-
-/// What a kubelet says of a container that it has given up for a while. A container that is only slow, or whose image
-/// could not be pulled once, has another reason.
-const REASONS: [&str; 6] = [
-    "CrashLoopBackOff",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "ErrImageNeverPull",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-];
+use crate::failing::{is_given_up, waiting};
 
 /// Returns the youngest of the pods that cannot start. `pods` are whole objects.
 pub fn failing<'p>(pods: impl Iterator<Item = &'p Value>) -> Option<FailingPod> {
@@ -28,8 +18,7 @@ fn read(pod: &Value) -> Option<FailingPod> {
     }
     let statuses = ["initContainerStatuses", "containerStatuses"].into_iter();
     let statuses = statuses.flat_map(|field| pod["status"][field].as_array().into_iter().flatten());
-    let reason = statuses.filter_map(|status| status["state"]["waiting"]["reason"].as_str());
-    let reason = { reason }.find(|reason| REASONS.contains(reason))?;
+    let reason = { statuses }.filter_map(waiting).find(|reason| is_given_up(reason))?;
     let created: Timestamp = metadata["creationTimestamp"].as_str()?.parse().ok()?;
     Some(FailingPod {
         name: metadata["name"].as_str()?.to_owned(),

@@ -53,17 +53,18 @@ impl<'w> Planning<'w> {
         Ok(Start { method, change, is_again })
     }
 
-    /// Checks that the workload is not busy or failing, unless it is a restart of ours that has to be mended.
+    /// Checks that the workload is not busy or failing, unless a restart of ours or an agent has to be mended.
     fn is_ready(&self, seen: &Seen, method: Consent) -> Result<(), Verdict> {
         if seen.unconfirmed > 0 {
             return Err(Verdict::Waits(Wait::Unconfirmed(seen.unconfirmed)));
         }
-        let has_failed = self.has_failed(seen);
+        let is_mended = self.is_mended(seen);
         match &seen.health {
             // A pod that cannot start is not available: its eviction costs nothing.
-            Health::Failing(_) if has_failed => return Ok(()),
+            Health::Failing(_) if is_mended => return Ok(()),
+            Health::Progressing { .. } if seen.is_failing => return Ok(()),
             Health::Healthy => {}
-            Health::Progressing { .. } if has_failed => {}
+            Health::Progressing { .. } if is_mended => {}
             Health::Progressing { .. } => return Err(Verdict::Waits(Wait::Rollout)),
             Health::Failing(pod) => return Err(Verdict::Left(Left::Failing(pod.name.clone()))),
         }
@@ -73,10 +74,11 @@ impl<'w> Planning<'w> {
         Ok(())
     }
 
-    /// Whether its restart for an earlier generation failed.
-    pub(super) fn has_failed(&self, seen: &Seen) -> bool {
+    /// Whether its outdated pods fail because of an agent, or its restart for an earlier generation failed: its rollout may
+    /// never be complete without another one.
+    pub(super) fn is_mended(&self, seen: &Seen) -> bool {
         let wave = seen.instrumentation.as_ref().and_then(|uid| self.ledger.waves.get(uid));
-        wave.is_some_and(|wave| wave.failed.contains(&seen.workload))
+        seen.is_failing || wave.is_some_and(|wave| wave.failed.contains(&seen.workload))
     }
 
     /// Checks the canary and the pace.

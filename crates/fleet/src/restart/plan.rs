@@ -164,7 +164,7 @@ impl Planning<'_> {
         let mut order: Vec<usize> = (0..workloads.len()).collect();
         order.sort_by_key(|index| {
             let seen = &workloads[*index];
-            (!self.has_failed(seen), seen.is_ordered, &seen.workload)
+            (!self.is_mended(seen), seen.is_ordered, &seen.workload)
         });
         let mut verdicts = vec![Verdict::UpToDate; workloads.len()];
         for index in order {

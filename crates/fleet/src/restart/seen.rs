@@ -30,6 +30,8 @@ pub struct Seen {
     pub config: Option<String>,
     /// Its stale and missed pods, in the order in which they would be evicted.
     pub outdated: Vec<OldPod>,
+    /// Whether one of them fails because of what injection added: the new configuration may mend it.
+    pub is_failing: bool,
     /// The number of its unconfirmed pods.
     pub unconfirmed: usize,
     /// What pauses injection into its new pods; `None` if nothing does.

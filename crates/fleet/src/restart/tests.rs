@@ -28,6 +28,7 @@ fn seen(namespace: &str, name: &str) -> Seen {
         instrumentation: Some("uid".to_owned()),
         config: Some(NEW.to_owned()),
         outdated: vec![pod(0), pod(1)],
+        is_failing: false,
         unconfirmed: 0,
         paused: None,
         fit: Fit::Fits,
@@ -208,6 +209,41 @@ fn a_failing_canary_stops_the_rest_until_the_next_change_which_mends_it_first() 
     let mended = planned(4062, 3, &workloads, &mut ledger);
     let back = Change { config: OLD.to_owned(), ..change(3) };
     assert_eq!(mended.steps, [Step::Rollout { workload: workloads[0].workload.clone(), change: back }]);
+}
+
+#[test]
+fn a_workload_that_its_agent_keeps_from_starting_is_mended_first_though_its_rollout_is_incomplete() {
+    for consent in [Consent::Rollout, Consent::Evict] {
+        let mut workloads = vec![seen("a", "a"), seen("b", "b")];
+        let failing = &mut workloads[1];
+        failing.consent = Ok(consent);
+        failing.health = Health::Progressing { since: at(-900), min_ready: SignedDuration::ZERO };
+        failing.available = 0;
+        let mut ledger = Ledger::default();
+        planned(0, 2, &workloads, &mut ledger);
+        assert_eq!(planned(61, 2, &workloads, &mut ledger.clone()).verdicts[0], Verdict::Starts);
+        workloads[1].is_failing = true;
+        let mended = planned(61, 2, &workloads, &mut ledger);
+        assert_eq!(code(&mended), ["WaitsForCanary", "Starts"]);
+        // Of its pods, only one that cannot start is evicted.
+        assert!(
+            planned(62, 2, &workloads, &mut ledger.clone())
+                .steps
+                .iter()
+                .all(|step| !matches!(step, Step::Evict { .. }))
+        );
+        let pod = workloads[1].outdated[0].clone();
+        let reason = "ImagePullBackOff".to_owned();
+        workloads[1].health = Health::Failing(FailingPod {
+            name: pod.name,
+            uid: pod.uid.clone(),
+            created: pod.created,
+            reason,
+        });
+        let steps = planned(63, 2, &workloads, &mut ledger).steps;
+        let evicted = matches!(&steps[..], [Step::Evict { uid, .. }] if *uid == pod.uid);
+        assert_eq!(evicted, consent == Consent::Evict, "{steps:?}");
+    }
 }
 
 #[test]

@@ -34,11 +34,11 @@ fn pods_are_counted_by_workload_and_by_instrumentation() {
 
     let [instrumentation] = &report.instrumentations[..] else { panic!("{report:?}") };
     let counts = json!({"matched": 8, "injected": 3, "stale": 3, "missed": 1, "skipped": 0, "foreign": 0,
-        "unconfirmed": 1});
+        "unconfirmed": 1, "failing": 0});
     assert_eq!(json!(instrumentation.pods), counts, "once for both languages");
     assert_eq!(
         json!(instrumentation.workloads),
-        json!([{"namespace": "shop", "kind": "Deployment", "name": "old", "stale": 3, "missed": 1,
+        json!([{"namespace": "shop", "kind": "Deployment", "name": "old", "stale": 3, "missed": 1, "failing": 0,
             "reason": "WebhookNotReached"}])
     );
     let rows: Vec<_> =

@@ -1,6 +1,7 @@
 //! States of running pods, and how they are counted.
 
 mod counts;
+mod failing;
 mod paused;
 mod pods;
 mod support;

@@ -136,6 +136,32 @@ fn states_that_are_not_a_matter_of_the_present_configuration() {
 }
 
 #[test]
+fn a_new_version_of_a_pod_is_read_for_its_status_alone() {
+    let mut whole = Cluster::new(ENDPOINT).injected(pod(&["java"]));
+    whole["metadata"]["resourceVersion"] = json!("1");
+    let mut census = Census::default();
+    let mut put = |pod: &Value| census.put(RunningPod::read(pod).expect("a running pod"));
+    assert!(put(&whole));
+    whole["metadata"]["resourceVersion"] = json!("2");
+    assert!(!put(&whole), "nothing that is counted has changed");
+    let name = "opentelemetry-auto-instrumentation-java";
+    let waits = |message: &str| {
+        json!({"initContainerStatuses": [{"name": name, "state": {"waiting":
+        {"reason": "ErrImagePull", "message": message}}}]})
+    };
+    whole["status"] = waits("first");
+    assert!(put(&whole));
+    whole["status"] = waits("second");
+    assert!(!put(&whole), "only the message has changed");
+    assert!(census.is_failing("u") && census.is_read_at("u", "2") && !census.is_read_at("u", "3"));
+    let template = census.template("u").expect("known");
+    assert!(!census.is_proven(&template));
+    whole["status"] = json!({"conditions": [{"type": "Ready", "status": "True"}]});
+    assert!(census.put(RunningPod::read(&whole).expect("a running pod")));
+    assert!(census.is_proven(&template) && !census.is_failing("u"));
+}
+
+#[test]
 fn a_pod_that_was_read_stays_read_until_it_is_gone() {
     let cluster = Cluster::new(ENDPOINT);
     let whole = cluster.injected(pod(&["java"]));

@@ -38,7 +38,17 @@ fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>, command: Option
     let state = languages.iter().map(|row| row.state).max().expect("a language");
     let command = command.map(str::to_owned);
     let workload = Workload::new(kind, "shop", name);
-    WorkloadRow { workload, pods: 3, state, languages, command, paused: None, restart: None }
+    WorkloadRow {
+        workload,
+        pods: 3,
+        state,
+        languages,
+        failing: 0,
+        failures: Vec::new(),
+        command,
+        paused: None,
+        restart: None,
+    }
 }
 
 fn cluster(workloads: Vec<WorkloadRow>) -> ClusterReport {

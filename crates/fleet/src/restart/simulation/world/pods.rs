@@ -145,6 +145,7 @@ impl Replicas {
             consent: Ok(self.consent),
             instrumentation: Some(instrumentation.to_owned()),
             config: Some(config.to_owned()),
+            is_failing: outdated.clone().any(|pod| pod.is_failing),
             outdated: outdated.map(old).collect(),
             unconfirmed: 0,
             paused: is_paused.then(|| Pause::Namespace(self.workload.namespace.as_str().into())),

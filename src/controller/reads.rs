@@ -1,0 +1,106 @@
+//! Reads pods one by one, at a bounded rate.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{
+    FutureExt, StreamExt,
+    future::{self, BoxFuture},
+    stream::FuturesUnordered,
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject},
+};
+use serde_json::Value;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::turns::Turns;
+use otel_webhook_fleet::census::Census;
+
+/// The interval of requests: 20 each second.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// How many requests are in progress at most.
+const AT_ONCE: usize = 10;
+
+/// How long no pod is read after a failure.
+const REST: Duration = Duration::from_secs(10);
+
+/// The pods that are to be read, and those that are being read.
+pub struct Reads {
+    client: Client,
+    waiting: Turns,
+    in_progress: FuturesUnordered<BoxFuture<'static, Read>>,
+    pace: Interval,
+}
+
+/// The result of reading a pod.
+pub struct Read {
+    /// Its UID.
+    pub uid: Arc<str>,
+    /// The version for which it was read.
+    pub version: Box<str>,
+    /// The pod; none if there is none of its name.
+    pub found: Result<Option<Value>, kube::Error>,
+}
+
+impl Reads {
+    /// Returns reads with this client.
+    pub fn new(client: Client) -> Self {
+        let mut pace = interval(INTERVAL);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { client, waiting: Turns::default(), in_progress: FuturesUnordered::new(), pace }
+    }
+
+    /// Returns whether requests are in progress.
+    pub fn are_in_progress(&self) -> bool {
+        !self.in_progress.is_empty()
+    }
+
+    /// Adds a pod of the census, which the watch has shown in this version.
+    pub fn push(&mut self, census: &Census, uid: &str, version: &str) {
+        if let Some((template, uid)) = census.template(uid).zip(census.uid(uid)) {
+            self.waiting.push(template, uid, version);
+        }
+    }
+
+    /// Delays further requests, since one failed.
+    pub fn rest(&mut self) {
+        self.pace.reset_after(REST);
+    }
+
+    /// Waits for the next result. Begins requests in the meantime if `may_begin`.
+    pub async fn next(&mut self, census: &Census, may_begin: bool) -> Read {
+        loop {
+            let has_room = self.in_progress.len() < AT_ONCE && !self.waiting.is_empty();
+            tokio::select! {
+                Some(read) = self.in_progress.next(), if !self.in_progress.is_empty() => return read,
+                _ = self.pace.tick(), if may_begin && has_room => self.begin(census),
+                else => return future::pending().await,
+            }
+        }
+    }
+
+    fn begin(&mut self, census: &Census) {
+        let Some((uid, version)) = self.waiting.pop(|template| census.is_proven(template)) else { return };
+        // Read meanwhile by a list, or gone.
+        let Some((namespace, name)) = census.place(&uid).filter(|_| !census.is_read_at(&uid, &version))
+        else {
+            return;
+        };
+        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind());
+        let name = name.to_owned();
+        let read = async move {
+            let found = api.get_opt(&name).await;
+            let found = found.map(|pod| pod.and_then(|pod| serde_json::to_value(pod).ok()));
+            Read { uid, version, found }
+        };
+        self.in_progress.push(read.boxed());
+    }
+}
+
+/// Untyped: the complete type of a pod would add half a megabyte to the program.
+pub fn kind() -> ApiResource {
+    ApiResource::erase::<Pod>(&())
+}

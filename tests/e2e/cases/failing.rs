@@ -1,0 +1,169 @@
+//! Pods that fail because of what injection added, with statuses as kubelets write them.
+
+use std::time::{Duration, Instant};
+
+use otel_webhook_testkit::{objects::items, until::until};
+use serde_json::{Value, json};
+
+use crate::{
+    audit,
+    cluster::{Cluster, LIMIT},
+    controller::{self, ACCOUNT, Controller, deployment},
+};
+
+const SHOP: &str = "failing-shop";
+const INIT: &str = "opentelemetry-auto-instrumentation-java";
+const METRIC: &str = "otel_webhook_pods_failing{language=\"java\"}";
+const PULL: &str = "Back-off pulling image \"own/java:1\": ErrImagePull: not found";
+
+/// The bound for the Event on a workload after its first failing pod.
+const EVENT: Duration = Duration::from_secs(10);
+
+/// Writes the status of a pod, as its kubelet does.
+fn write(cluster: &Cluster, pod: &str, status: &Value) {
+    let patch = json!({"status": status}).to_string();
+    let args = ["patch", "pod", pod, "--namespace", SHOP, "--subresource=status", "--type=merge", "--patch"];
+    let ran = cluster.plane.kubectl(&[&args[..], &[&patch]].concat());
+    assert!(ran.ok, "{}", ran.stderr);
+}
+
+fn waiting(list: &str, container: &str, reason: &str, message: &str) -> Value {
+    json!({"phase": "Pending", list: [{"name": container, "image": "i", "imageID": "", "ready": false,
+        "restartCount": 5, "state": {"waiting": {"reason": reason, "message": message}}}]})
+}
+
+fn ready(container: &str) -> Value {
+    json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}], "initContainerStatuses": [],
+        "containerStatuses": [{"name": container, "image": "i", "imageID": "", "ready": true, "restartCount": 0,
+            "state": {"running": {}}}]})
+}
+
+fn names(cluster: &Cluster, label: &str, count: usize) -> Vec<String> {
+    let pods = cluster.pods_of(SHOP, label, count);
+    pods.iter().map(|pod| pod.pod["metadata"]["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// Waits for the Event about failing pods of a Deployment, and returns its note.
+fn event(cluster: &Cluster, deployment: &str) -> String {
+    let found = until(&format!("the Event on {deployment}"), LIMIT, || {
+        let list = cluster.get(SHOP, &["events.events.k8s.io"]);
+        let mut own = items(&list["items"])
+            .filter(|event| event["reason"] == "Failing" && event["regarding"]["name"] == deployment);
+        own.next().cloned()
+    });
+    found["note"].as_str().expect("a note").to_owned()
+}
+
+/// A failing pod is counted in addition to its state, told within the bound, and no longer once it has recovered.
+pub fn counted(_: &Cluster) {
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    cluster.apply(&deployment(SHOP, "images", 3));
+    let pods = names(cluster, "app=images", 3);
+    let controller = Controller::new(cluster);
+    controller.start();
+    controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 3}));
+    let slow = [
+        ("initContainerStatuses", INIT, "PodInitializing"),
+        ("containerStatuses", "app", "ContainerCreating"),
+    ];
+    for (list, container, reason) in slow {
+        write(cluster, &pods[1], &waiting(list, container, reason, ""));
+    }
+    write(cluster, &pods[0], &waiting("initContainerStatuses", INIT, "ImagePullBackOff", PULL));
+    let written = Instant::now();
+    let note = event(cluster, "images");
+    assert!(written.elapsed() < EVENT, "told after {:?}", written.elapsed());
+    let parts = [
+        "java: 1 pods fail",
+        &pods[0],
+        INIT,
+        PULL,
+        "correct the image in the Instrumentation",
+        "failing-shop/default",
+    ];
+    assert!(parts.iter().all(|part| note.contains(part)), "{note}");
+    let found = controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 3, "failing": 1}));
+    let worst = json!([{"namespace": SHOP, "kind": "Deployment", "name": "images", "stale": 0, "missed": 0,
+        "failing": 1, "reason": "ImagePullBackOff"}]);
+    assert_eq!(found["status"]["workloads"], worst);
+    assert_eq!(controller.metric(METRIC), Some(1));
+    let table = cluster.plane.kubectl(&["get", "otelinst", "--namespace", SHOP]).stdout;
+    assert!(table.contains("FAILING"), "{table}");
+
+    for pod in &pods {
+        write(cluster, pod, &ready("app"));
+    }
+    controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 3}));
+    assert_eq!(controller.metric(METRIC), Some(0));
+    let reads = || audit::count(cluster, ACCOUNT, "get", "pods");
+    until("each pod was read since", LIMIT, || (reads() >= pods.len()).then_some(()));
+    controller.stop();
+    let more: Vec<_> =
+        audit::asked(cluster, ACCOUNT).difference(&audit::granted(&controller::roles())).cloned().collect();
+    assert!(more.is_empty(), "asked for but not granted: {more:?}");
+}
+
+/// The agent is suspected if the application ends with it, and not in the pods of the same workload that do not opt in.
+pub fn suspected(_: &Cluster) {
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    let crash = || waiting("containerStatuses", "app", "CrashLoopBackOff", "back-off 5m0s restarting");
+    let controller = Controller::new(cluster);
+    controller.start();
+    for (name, before) in [("suspected", ready("app")), ("own", crash())] {
+        let injected = deployment(SHOP, name, 2);
+        let mut bare = injected.clone();
+        bare["spec"]["template"]["metadata"]["annotations"] = json!({});
+        cluster.apply(&bare);
+        let old = names(cluster, &format!("app={name}"), 2);
+        old.iter().for_each(|pod| write(cluster, pod, &before));
+        cluster.apply(&injected);
+        // One more than before, since none is removed until a new one is ready.
+        let all = names(cluster, &format!("app={name}"), 3);
+        let new = all.iter().find(|pod| !old.contains(pod)).expect("a new pod");
+        write(cluster, new, &crash());
+    }
+    let note = event(cluster, "suspected");
+    let parts =
+        ["AgentSuspected", "1 of 1 pods with the agent", "none of 2 without the agent", "back-off 5m0s"];
+    assert!(parts.iter().all(|part| note.contains(part)), "{note}");
+    let code = |name: &str| {
+        let report = controller.report()?;
+        let row = items(&report["workloads"]).find(|row| row["name"] == name)?;
+        row["failures"][0]["code"].as_str().map(str::to_owned)
+    };
+    until("the application is the cause", LIMIT, || {
+        (code("own").as_deref() == Some("ApplicationFails")).then_some(())
+    });
+    controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2, "failing": 1}));
+    let list = cluster.get(SHOP, &["events.events.k8s.io"]);
+    let own = items(&list["items"]).filter(|event| event["regarding"]["name"] == "own");
+    assert_eq!(own.filter(|event| event["reason"] == "Failing").count(), 0);
+    controller.stop();
+}
+
+/// A corrected Instrumentation mends a workload that consents, although its rollout has never been complete.
+pub fn mended(_: &Cluster) {
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    let mut consenting = deployment(SHOP, "images", 2);
+    consenting["metadata"]["annotations"] = json!({"otel-webhook/restart": "rollout"});
+    cluster.apply(&consenting);
+    let pods = names(cluster, "app=images", 2);
+    let controller = Controller::with_restarts(cluster);
+    controller.start();
+    for pod in &pods {
+        write(cluster, pod, &waiting("initContainerStatuses", INIT, "ErrImagePull", PULL));
+    }
+    controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2, "failing": 2}));
+    cluster.instrumentation(SHOP, "default", &json!({"java": {"image": "registry.example.com/java:2"}}));
+    until("its template has the new configuration", LIMIT, || {
+        let found = cluster.get(SHOP, &["deployment", "images"]);
+        let annotations = &found["spec"]["template"]["metadata"]["annotations"];
+        annotations["otel-webhook/config"]
+            .as_str()
+            .map(|config| assert!(config.starts_with("java="), "{config}"))
+    });
+    controller.stop();
+}
