@@ -127,8 +127,9 @@ async fn annotate_all(args: &PauseArgs, action: Action) -> Result<String, Failur
     };
     let mut text = String::new();
     for target in &targets {
-        annotate(&cluster, target, action).await?;
-        text += &done(target, action, |command| args.cluster.complete(command));
+        if annotate(&cluster, target, action).await? {
+            text += &done(target, action, |command| args.cluster.complete(command));
+        }
     }
     Ok(text)
 }
@@ -170,8 +171,8 @@ fn confirm(action: Action, cluster: &str, targets: &[Pause]) -> Result<(), Failu
     if is_yes { Ok(()) } else { Err(Failure::unreadable("nothing was changed")) }
 }
 
-/// Sets or removes the annotation.
-async fn annotate(cluster: &ClusterReader, target: &Pause, action: Action) -> Result<(), Failure> {
+/// Sets or removes the annotation. Returns false for a Lease that pauses nothing because it does not exist.
+async fn annotate(cluster: &ClusterReader, target: &Pause, action: Action) -> Result<bool, Failure> {
     let (kind, namespace, name) = match target {
         Pause::Release(name) | Pause::Namespace(name) => (ApiResource::erase::<Namespace>(&()), None, name),
         Pause::Lease(ObjectName { namespace, name }) => {
@@ -192,7 +193,12 @@ async fn annotate(cluster: &ClusterReader, target: &Pause, action: Action) -> Re
     };
     let patch = json!({"metadata": {"annotations": {PAUSED_ANNOTATION: value}}});
     match api.patch_metadata(name, &PatchParams::default(), &Patch::Merge(patch)).await {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(true),
+        Err(kube::Error::Api(status))
+            if status.code == 404 && matches!((target, action), (Pause::Lease(_), Action::Resume)) =>
+        {
+            Ok(false)
+        }
         Err(kube::Error::Api(status)) if status.code == 404 => {
             Err(Failure::failed(format!("{target} not found")))
         }

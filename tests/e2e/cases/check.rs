@@ -5,6 +5,7 @@ mod controller;
 mod crd;
 mod examples;
 mod home;
+mod paused;
 
 use std::fmt;
 use std::fs;
@@ -107,6 +108,7 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     assert!(fine.says("RunningWithout").contains(restart), "{}", fine.says("RunningWithout"));
     assert_eq!(check(&plane, &["--strict"]).code, Some(1), "a warning counts");
     restarted(&plane, restart);
+    paused::all(&plane);
 
     examples::each(&plane);
 
