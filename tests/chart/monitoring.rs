@@ -228,7 +228,7 @@ fn alerts_about_the_controller_ask_for_its_metrics_and_go_with_it() {
         assert!(query.contains(&service), "{query}");
     }
     let without = rules(&["controller.enabled=false"]);
-    assert_eq!(without.len() + 4, queries.len(), "{without:?}");
+    assert_eq!(without.len() + 5, queries.len(), "{without:?}");
     let chosen = the(objects_of(&values("everything")), "PrometheusRule").to_string();
     assert!(chosen.contains(r#"otel_webhook_controller_leader{job=\"controller\"}"#), "{chosen}");
 }
