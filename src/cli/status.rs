@@ -59,7 +59,7 @@ pub struct StatusArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 
-    /// Exit with status 1 if any pod is stale or missed
+    /// Exit with status 1 if any pod is stale, missed or failing
     #[arg(long, help_heading = "Output")]
     strict: bool,
 
@@ -95,9 +95,12 @@ States, from the best to the worst:
   stale        it has the agent, but a new pod would get another configuration or none
   missed       it has no agent, and a new pod would get one
 
+A pod in any of these states is also counted as failing if a container or volume that injection added
+cannot start, or if the agent is likely the reason why the application ends again and again.
+
 Where injection is paused, the report begins with that, and ends with the commands that remove the agents of running pods.
 
-Exit status: 0; 1 with --strict if any pod is stale or missed; 2 if a cluster cannot be reached or its pods are not
+Exit status: 0; 1 with --strict if any pod is stale, missed or failing; 2 if a cluster cannot be reached or its pods are not
 readable by you.";
 
 /// Runs the subcommand.
@@ -107,14 +110,14 @@ readable by you.";
 pub fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (mut reports, is_all_read) = runtime.map_err(Failure::failed)?.block_on(read_all(args))?;
-    let is_outdated =
-        reports.iter().flat_map(|cluster| &cluster.report.workloads).any(|row| row.state.is_outdated());
+    let mut workloads = reports.iter().flat_map(|cluster| &cluster.report.workloads);
+    let is_wrong = workloads.any(|row| row.state.is_outdated() || row.failing > 0);
     if args.outdated {
         for cluster in &mut reports {
             cluster.report.workloads.retain(|row| row.state.is_outdated());
         }
     }
-    let code = match (is_all_read, args.strict && is_outdated) {
+    let code = match (is_all_read, args.strict && is_wrong) {
         (false, _) => 2,
         (true, is_bad) => u8::from(is_bad),
     };

@@ -154,6 +154,7 @@ fn filters(rows: &[Row], are_several: bool) -> Markup {
                     option value="" { "all" }
                     option value="missed stale" { "missed or stale" }
                     @for state in STATES { option value=(state.name()) { (state.name()) } }
+                    option value="failing" { "failing" }
                 }
             }
             button type="reset" { "Clear" }
@@ -206,16 +207,21 @@ fn workload(row: &Row, are_several: bool) -> Markup {
             th scope="row" { (row.workload) }
             td { (row.language) }
             td data-order=(row.order) data-values=(row.states) { (name(row.state)) }
-            td data-order=(row.matched) { (row.pods) }
+            td data-order=(row.matched) {
+                (row.pods)
+                @if row.failing > 0 { div.failing { (row.failing) " failing" } }
+            }
             td.image { @for image in &row.images { div { (image) } } }
             td.reason {
                 @if let Some(code) = &row.code { code { (code) } " " }
                 (row.message)
+                @for failure in &row.failures { div.failing { code { (failure.code) } " " (failure.message) } }
             }
             td { @if let Some(since) = row.since { (time(since)) } }
             td.to-do {
                 @if let Some(command) = &row.command { code.command { (command) } }
                 @if let Some(advice) = row.advice { (advice) }
+                @for failure in &row.failures { div { (failure.remedy) } }
                 @if let Some(restart) = &row.restart { div.restart { (restart) } }
             }
         }
@@ -233,7 +239,8 @@ fn table_of_instrumentations(rows: &[InstrumentationRow], are_several: bool) -> 
                     th scope="col" { "Name" }
                     th.number scope="col" { "All" }
                     @for state in STATES { th.number scope="col" { (state.name()) } }
-                    th scope="col" { "Workloads with missed or stale pods" }
+                    th.number scope="col" { "failing" }
+                    th scope="col" { "Workloads with failing, missed or stale pods" }
                 }
             }
             tbody {
@@ -244,6 +251,7 @@ fn table_of_instrumentations(rows: &[InstrumentationRow], are_several: bool) -> 
                         th scope="row" { (row.name) }
                         td.number { (row.matched) }
                         (numbers(row.by_state))
+                        td.number { (row.failing) }
                         td data-order=(row.outdated.len() + row.more) {
                             @for workload in &row.outdated { div { (workload) } }
                             @if row.more > 0 { div { "and " (row.more) " more" } }
@@ -263,6 +271,11 @@ fn states() -> Markup {
             @for state in STATES {
                 dt { (name(state)) }
                 dd { (meaning(state)) }
+            }
+            dt { "failing" }
+            dd {
+                "In addition to its state: a container or volume that injection added cannot start, or the agent is "
+                "likely the reason why the application ends again and again."
             }
         }
     }

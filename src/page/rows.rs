@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use otel_webhook_fleet::{
-    report::{self, ClusterReport, LanguageRow, WorkloadRow, WorstWorkload},
+    report::{self, ClusterReport, FailureRow, LanguageRow, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
 };
@@ -31,12 +31,16 @@ pub struct Row {
     pub state: State,
     /// The place of the state in [`STATES`].
     pub order: usize,
-    /// The states of its pods, separated by spaces.
+    /// The states of its pods, and `failing` if one fails, separated by spaces.
     pub states: String,
     /// The number of pods.
     pub matched: usize,
     /// The number of pods in each state.
     pub pods: String,
+    /// The number of pods that fail because of what injection added.
+    pub failing: usize,
+    /// What fails, with the kubelet's message and what to do.
+    pub failures: Vec<Failure>,
     pub images: Vec<String>,
     pub code: Option<String>,
     pub message: String,
@@ -48,6 +52,14 @@ pub struct Row {
     pub restart: Option<String>,
 }
 
+/// A container that cannot start or stay.
+pub struct Failure {
+    pub code: String,
+    /// What it means, in which container, and what the kubelet says.
+    pub message: String,
+    pub remedy: String,
+}
+
 /// An Instrumentation.
 pub struct InstrumentationRow {
     pub cluster: String,
@@ -55,6 +67,7 @@ pub struct InstrumentationRow {
     pub name: String,
     pub matched: usize,
     pub by_state: [usize; 6],
+    pub failing: usize,
     pub outdated: Vec<String>,
     pub more: usize,
 }
@@ -83,6 +96,7 @@ impl InstrumentationRow {
             name: one_line(&*row.name),
             matched: row.pods.matched,
             by_state: STATES.map(|state| row.pods.of(state)),
+            failing: row.pods.failing,
             outdated: row.workloads.iter().map(outdated).collect(),
             more: row.more,
         })
@@ -90,9 +104,10 @@ impl InstrumentationRow {
 }
 
 fn outdated(row: &WorstWorkload) -> String {
-    let counts = [(row.missed, State::Missed), (row.stale, State::Stale)];
+    let counts =
+        [(row.failing, "failing"), (row.missed, State::Missed.name()), (row.stale, State::Stale.name())];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let counts: Vec<_> = counts.map(|(count, state)| format!("{count} {}", state.name())).collect();
+    let counts: Vec<_> = counts.map(|(count, name)| format!("{count} {name}")).collect();
     one_line(format!("{} in {}: {}", name(&row.workload), row.workload.namespace, counts.join(", ")))
 }
 
@@ -120,6 +135,8 @@ fn row(cluster: &str, of: &WorkloadRow, language: &LanguageRow) -> Row {
         states: states(language),
         matched: language.pods.matched,
         pods: pods(language),
+        failing: language.pods.failing,
+        failures: of.failures.iter().filter(|one| one.language == language.language).map(failure).collect(),
         images: images(language),
         code: language.reason.map(one_line),
         message: language.message.as_deref().map(one_line).unwrap_or_default(),
@@ -130,6 +147,15 @@ fn row(cluster: &str, of: &WorkloadRow, language: &LanguageRow) -> Row {
             .restart
             .as_ref()
             .map(|restart| one_line(format!("{}: {}", restart.code, restart.message))),
+    }
+}
+
+fn failure(row: &FailureRow) -> Failure {
+    let kubelet = if row.kubelet.is_empty() { String::new() } else { format!(" ({})", row.kubelet) };
+    Failure {
+        code: one_line(row.code),
+        message: one_line(format!("container {}: {}{kubelet}", row.container, row.message)),
+        remedy: one_line(&*row.remedy),
     }
 }
 
@@ -156,8 +182,9 @@ fn name(workload: &Workload) -> String {
 }
 
 fn states(row: &LanguageRow) -> String {
-    let there = STATES.into_iter().filter(|state| row.pods.of(*state) > 0);
-    there.map(State::name).collect::<Vec<_>>().join(" ")
+    let there = STATES.into_iter().filter(|state| row.pods.of(*state) > 0).map(State::name);
+    let failing = (row.pods.failing > 0).then_some("failing");
+    there.chain(failing).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the number of pods in each state, the worst first.

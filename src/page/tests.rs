@@ -1,5 +1,5 @@
 use otel_webhook_fleet::{
-    report::{Counts, LanguageRow, PauseRow, PausedRow, Report, WorkloadRow, WorstWorkload},
+    report::{Counts, FailureRow, LanguageRow, PauseRow, PausedRow, Report, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
 };
@@ -77,6 +77,31 @@ fn a_row_has_everything_about_a_language() {
           |ConfigurationChanged| a sentence about ConfigurationChanged|2026-06-30 08:15\
           |kubectl rollout restart deployment/order -n shop|"]
     );
+}
+
+#[test]
+fn a_row_has_what_fails_in_its_language() {
+    let mut java = language(State::Injected, None);
+    java.pods.failing = 1;
+    let mut order = workload("Deployment", "order", vec![java]);
+    order.failures = vec![FailureRow {
+        language: "java",
+        container: "app".to_owned(),
+        code: "OOMKilled",
+        is_counted: true,
+        message: "what it means".to_owned(),
+        remedy: "what to do".to_owned(),
+        kubelet: "<said>".to_owned(),
+        pods: 1,
+        pod: "order-1".to_owned(),
+        restarts: 2,
+    }];
+    let report = cluster("one", vec![order]);
+    let rows = shown(std::slice::from_ref(&report));
+    assert!(rows[0].contains("|1 failing|"), "{rows:?}");
+    assert!(rows[0].contains("|OOMKilled| container app: what it means (&lt;said&gt;)|"), "{rows:?}");
+    assert!(rows[0].ends_with("|what to do|"), "{rows:?}");
+    assert!(page(&[report]).contains("data-values=\"injected failing\""));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use otel_webhook_fleet::{
-    report::{ClusterReport, Counts, InstrumentationRow, LanguageRow, PauseRow, WorkloadRow},
+    report::{ClusterReport, Counts, FailureRow, InstrumentationRow, LanguageRow, PauseRow, WorkloadRow},
     state::State,
 };
 use otel_webhook_inject::image;
@@ -18,11 +18,21 @@ const NAMED: usize = 3;
 /// How many reasons are explained; large clusters have thousands.
 const MOST_REASONS: usize = 50;
 
-const OF_INSTRUMENTATIONS: [&str; 9] =
-    ["NAMESPACE", "NAME", "MATCHED", "INJECTED", "STALE", "MISSED", "SKIPPED", "FOREIGN", "UNCONFIRMED"];
+const OF_INSTRUMENTATIONS: [&str; 10] = [
+    "NAMESPACE",
+    "NAME",
+    "MATCHED",
+    "INJECTED",
+    "STALE",
+    "MISSED",
+    "SKIPPED",
+    "FOREIGN",
+    "UNCONFIRMED",
+    "FAILING",
+];
 
-const OF_WORKLOADS: [&str; 8] =
-    ["NAMESPACE", "WORKLOAD", "LANGUAGE", "STATE", "PODS", "AGENT", "REASON", "SINCE"];
+const OF_WORKLOADS: [&str; 9] =
+    ["NAMESPACE", "WORKLOAD", "LANGUAGE", "STATE", "PODS", "FAILING", "AGENT", "REASON", "SINCE"];
 
 const OF_RESTARTS: [&str; 4] = ["NAMESPACE", "WORKLOAD", "RESTART", "WHY"];
 
@@ -59,6 +69,7 @@ fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>>
         let rows = report.workloads.iter().flat_map(|row| rows(row, cluster.taken));
         sections.push(table(OF_WORKLOADS, rows));
     }
+    sections.push(failures(&report.workloads));
     sections.push(reasons(&report.workloads));
     let restarts: Vec<_> = report.workloads.iter().filter_map(restart).collect();
     if !restarts.is_empty() {
@@ -70,8 +81,8 @@ fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>>
     sections
 }
 
-fn instrumentation(row: &InstrumentationRow) -> [String; 9] {
-    let Counts { matched, injected, stale, missed, skipped, foreign, unconfirmed, .. } = row.pods;
+fn instrumentation(row: &InstrumentationRow) -> [String; 10] {
+    let Counts { matched, injected, stale, missed, skipped, foreign, unconfirmed, failing } = row.pods;
     [
         row.namespace.clone(),
         row.name.clone(),
@@ -82,11 +93,12 @@ fn instrumentation(row: &InstrumentationRow) -> [String; 9] {
         skipped.to_string(),
         foreign.to_string(),
         unconfirmed.to_string(),
+        failing.to_string(),
     ]
 }
 
 /// Returns a row for each language of a workload.
-fn rows(row: &WorkloadRow, taken: Timestamp) -> impl Iterator<Item = [String; 8]> {
+fn rows(row: &WorkloadRow, taken: Timestamp) -> impl Iterator<Item = [String; 9]> {
     let none = || "-".to_owned();
     row.languages.iter().map(move |language| {
         [
@@ -95,6 +107,7 @@ fn rows(row: &WorkloadRow, taken: Timestamp) -> impl Iterator<Item = [String; 8]
             language.language.to_owned(),
             language.state.name().to_owned(),
             pods(language),
+            language.pods.failing.to_string(),
             agents(&language.images).unwrap_or_else(none),
             language.reason.map_or_else(none, str::to_owned),
             language.since.map_or_else(none, |since| format!("{} ago", age(since, taken))),
@@ -142,6 +155,31 @@ fn age(since: Timestamp, now: Timestamp) -> String {
         7200..172_800 => format!("{}h", seconds / 3600),
         _ => format!("{}d", seconds / 86_400),
     }
+}
+
+/// Returns what fails because of what injection added, then what may: with the kubelet's message, and what to do.
+fn failures(workloads: &[WorkloadRow]) -> Vec<String> {
+    let all = workloads.iter().flat_map(|row| row.failures.iter().map(move |failure| (row, failure)));
+    let (counted, others): (Vec<_>, Vec<_>) = all.partition(|(_, failure)| failure.is_counted);
+    let lines = |rows: Vec<(&WorkloadRow, &FailureRow)>| {
+        rows.into_iter().flat_map(|(row, failure)| lines_of_failure(row, failure)).collect()
+    };
+    let counted = headed("Failing because of what injection added:", lines(counted));
+    let others = headed("Failing, though not known to be because of the agent:", lines(others));
+    [counted, others].concat()
+}
+
+fn lines_of_failure(row: &WorkloadRow, failure: &FailureRow) -> [String; 3] {
+    let FailureRow { language, container, code, message, remedy, kubelet, pods, .. } = failure;
+    let kubelet = if kubelet.is_empty() { String::new() } else { format!(": {kubelet}") };
+    [
+        format!(
+            "  {}, {language}: {code} of container {container} in {pods} of its pods{kubelet}",
+            row.workload
+        ),
+        format!("    {message}"),
+        format!("    {remedy}"),
+    ]
 }
 
 /// Returns each reason once, as a sentence, with the workloads that it is about.

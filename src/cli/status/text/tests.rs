@@ -97,14 +97,14 @@ fn the_tables_are_followed_by_reasons_and_commands() {
     let expected = "\
 warning: not readable by you (list limitranges)
 
-NAMESPACE  NAME     MATCHED  INJECTED  STALE  MISSED  SKIPPED  FOREIGN  UNCONFIRMED
-shop       default  7        4         2      1       0        0        0
+NAMESPACE  NAME     MATCHED  INJECTED  STALE  MISSED  SKIPPED  FOREIGN  UNCONFIRMED  FAILING
+shop       default  7        4         2      1       0        0        0            0
 
-NAMESPACE  WORKLOAD          LANGUAGE  STATE     PODS                    AGENT                   REASON                   SINCE
-shop       deployment/order  java      stale     3: 2 stale, 1 injected  2.29.0 (2), 2.30.0 (1)  ConfigurationChanged     12d ago
-shop       deployment/order  go        skipped   3                       -                       InstrumentationNotFound  12d ago
-shop       job/report        java      missed    1                       -                       Unknown                  12d ago
-shop       statefulset/db    java      injected  3                       -                       -                        12d ago
+NAMESPACE  WORKLOAD          LANGUAGE  STATE     PODS                    FAILING  AGENT                   REASON                   SINCE
+shop       deployment/order  java      stale     3: 2 stale, 1 injected  0        2.29.0 (2), 2.30.0 (1)  ConfigurationChanged     12d ago
+shop       deployment/order  go        skipped   3                       0        -                       InstrumentationNotFound  12d ago
+shop       job/report        java      missed    1                       0        -                       Unknown                  12d ago
+shop       statefulset/db    java      injected  3                       0        -                       -                        12d ago
 
 Reasons:
   ConfigurationChanged: it has changed since (Deployment shop/order)
@@ -116,6 +116,42 @@ To bring stale and missed pods up to date:
   # Job shop/report: pods of a run are not replaced; the next run gets new pods
 ";
     assert_eq!(text(&[report], false), expected);
+}
+
+#[test]
+fn what_fails_is_reported_with_the_kubelets_message_and_the_remedy() {
+    let mut java = language("java", &[(State::Injected, 3)], None);
+    java.pods.failing = 2;
+    let mut order = workload("Deployment", "order", vec![java], None);
+    order.failing = 2;
+    let failure = |code, is_counted, kubelet: &str| FailureRow {
+        language: "java",
+        container: "opentelemetry-auto-instrumentation-java".to_owned(),
+        code,
+        is_counted,
+        message: "what it means".to_owned(),
+        remedy: "what to do".to_owned(),
+        kubelet: kubelet.to_owned(),
+        pods: 2,
+        pod: "order-1".to_owned(),
+        restarts: 0,
+    };
+    order.failures =
+        vec![failure("ImagePullBackOff", true, "not\nfound"), failure("CrashLoopBackOff", false, "")];
+    let text = text(&[cluster(vec![order])], false);
+    let row = "shop       deployment/order  java      injected  3     2        -      -       12d ago\n";
+    assert!(text.contains(row), "{text}");
+    let expected = "\
+Failing because of what injection added:
+  Deployment shop/order, java: ImagePullBackOff of container opentelemetry-auto-instrumentation-java in 2 of its pods: not\\nfound
+    what it means
+    what to do
+Failing, though not known to be because of the agent:
+  Deployment shop/order, java: CrashLoopBackOff of container opentelemetry-auto-instrumentation-java in 2 of its pods
+    what it means
+    what to do
+";
+    assert!(text.ends_with(expected), "{text}");
 }
 
 #[test]
