@@ -14,6 +14,8 @@ use otel_webhook_testkit::containers::podman;
 use otel_webhook_testkit::until::until;
 use serde_json::{Value, json};
 
+use crate::workload;
+
 /// Longer than a pod with several JVMs takes to start on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(300);
 
@@ -135,7 +137,8 @@ impl Cluster {
     pub fn instrumentation(&self, namespace: &str, name: &str, spec: &Value) {
         self.apply(&instrumentation(namespace, name, spec));
         // Its variables are in a pod that opts in; each replica has to know them.
-        let mut probe = crate::workload::asking("probe", &[("inject-sdk", name)], json!({"image": "probe"}));
+        let probe = workload::asking("probe", &[("inject-sdk", name)], json!({"image": "probe"}));
+        let mut probe = workload::restricted(probe);
         probe["metadata"]["namespace"] = namespace.into();
         let known = || {
             let args = ["create", "--dry-run=server", "--output=json", "--filename=-"];

@@ -1,4 +1,4 @@
-//! A real node: containerd, kubelet, kube-proxy and CoreDNS, in the namespaces of [`namespaces::apart`].
+//! A real node: containerd, kubelet, kube-proxy and `CoreDNS`, in the namespaces of [`namespaces::apart`].
 
 use std::fs;
 use std::net::Ipv4Addr;
