@@ -181,9 +181,9 @@ impl Cluster {
             let status = &pod["status"];
             let all = [&status["initContainerStatuses"], &status["containerStatuses"]];
             let containers = all.into_iter().filter_map(Value::as_array).flatten();
-            let states = containers
+            let described = containers
                 .map(|one| format!("\n  {}: {} (last {})", one["name"], one["state"], one["lastState"]));
-            format!("{} {}{}\n", pod["metadata"]["name"], status["phase"], states.collect::<String>())
+            format!("{} {}{}\n", pod["metadata"]["name"], status["phase"], described.collect::<String>())
         };
         pods["items"].as_array().into_iter().flatten().map(of).collect()
     }

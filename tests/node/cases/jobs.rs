@@ -10,7 +10,7 @@ const NAMESPACE: &str = "jobs";
 /// A Job with Go completes, and the container runs in a Deployment as before.
 pub fn go(cluster: &Cluster) {
     cluster.shell(&format!(
-        "helm upgrade otel-webhook charts/otel-webhook --namespace {HOME} --reuse-values --set 'injection.languages={{go,sdk}}'",
+        "helm upgrade otel-webhook charts/otel-webhook --namespace {HOME} --reuse-values --set 'injection.languages={{java,nodejs,python,go,sdk}}'",
     ));
     cluster.rolled_out(HOME, "otel-webhook");
     cluster.namespace(NAMESPACE, &json!({}));
