@@ -2,7 +2,7 @@
 
 use otel_webhook_testkit::runner::note;
 use otel_webhook_testkit::until::poll;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT};
 use crate::harm::{self, Harm};
@@ -10,7 +10,7 @@ use crate::workload::{DELIVERY, Running, asking};
 
 const NAMESPACE: &str = "harms";
 
-/// Each row's pod is created, and gets to the reason of the row.
+/// Each row's pod is created, gets to the reason of the row, and is reported as failing.
 pub fn reported_by_kubelet(cluster: &Cluster) {
     cluster.namespace(NAMESPACE, &json!({}));
     let harms = harm::all();
@@ -27,9 +27,35 @@ pub fn reported_by_kubelet(cluster: &Cluster) {
     let names: Vec<_> =
         missing.iter().map(|(harm, _)| format!("{} without {}", harm.name, harm.reason)).collect();
     assert!(all.is_some(), "{}\n{}", names.join("\n"), cluster.states(NAMESPACE));
+    reported_by_status(cluster, &harms);
     note(&format!("{} pods were harmed", harms.len()));
     let ran = cluster.kubectl(&["delete", "namespace", NAMESPACE, "--wait=false"]);
     assert!(ran.ok, "{}", ran.stderr);
+}
+
+/// Each row that a container's status shows is reported by `status` by its code.
+fn reported_by_status(cluster: &Cluster, harms: &[Harm]) {
+    let expected: Vec<_> = harms.iter().filter_map(|harm| Some((harm.name, harm.reported()?))).collect();
+    let command = format!("otel-webhook status --namespace {NAMESPACE} --output json");
+    let mut missing = expected.clone();
+    let mut last = String::new();
+    let all = poll(LIMIT, || {
+        last = cluster.shell(&command);
+        let report: Value = serde_json::from_str(&last).expect("JSON");
+        missing.retain(|(name, (code, is_counted))| {
+            let failures = of_pod(&report, name);
+            !failures.iter().any(|one| one["code"] == *code && one["isCounted"] == *is_counted)
+        });
+        missing.is_empty().then_some(())
+    });
+    assert!(all.is_some(), "not reported: {missing:?}\n{last}");
+    assert!(expected.len() > 14, "few of the rows are reported: {expected:?}");
+}
+
+/// What the report has of a pod that fails.
+fn of_pod<'r>(report: &'r Value, name: &str) -> Vec<&'r Value> {
+    let own = report["workloads"].as_array().into_iter().flatten().filter(|one| one["name"] == name);
+    own.filter_map(|one| one["failures"].as_array()).flatten().collect()
 }
 
 fn create<'c>(cluster: &'c Cluster, harm: &Harm) -> Running<'c> {
