@@ -117,7 +117,9 @@ pub fn suspected(_: &Cluster) {
         bare["spec"]["template"]["metadata"]["annotations"] = json!({});
         cluster.apply(&bare);
         let old = names(cluster, &format!("app={name}"), 2);
-        old.iter().for_each(|pod| write(cluster, pod, &before));
+        for pod in &old {
+            write(cluster, pod, &before);
+        }
         cluster.apply(&injected);
         // One more than before, since none is removed until a new one is ready.
         let all = names(cluster, &format!("app={name}"), 3);
