@@ -13,6 +13,7 @@ use crate::registration::Registration;
 use crate::subject::Subject;
 use crate::unread::Unsure;
 use otel_webhook_api::ANNOTATION_PREFIX;
+use otel_webhook_fleet::failing::Failure;
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{mistakes::Mistake, reason::Reason};
 pub use workload::reviewers;
@@ -34,12 +35,13 @@ const OF_NAMESPACES: [&str; 11] = [
 ];
 
 /// With one of these, not all that opt in are injected as they should be.
-const SPOILS: [Code; 6] = [
+const SPOILS: [Code; 7] = [
     Code::WithoutEffect,
     Code::RequestInVain,
     Code::NotReviewed,
     Code::RunningWithout,
     Code::RunningOutdated,
+    Code::PodsFailing,
     Code::PodsWithoutAgent,
 ];
 
@@ -59,6 +61,7 @@ pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult>
         of_workloads.extend(mistakes.map(|mistake| without_effect(&workload.subject, mistake)));
         of_workloads.extend(unknown(workload));
         of_workloads.extend(warned(workload));
+        of_workloads.extend(failing(workload));
         of_workloads.extend(not_reviewed(workload, survey, registration));
         if running::is_short_lived(workload) {
             continue;
@@ -172,6 +175,20 @@ fn warned(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
     noted.map(|warning| {
         let result = CheckResult::new(Code::InjectedWithWarning, warning.to_string());
         CheckResult { reason: Some(warning.code()), ..result.about(workload.subject.clone()) }
+    })
+}
+
+/// Returns what keeps running pods from starting.
+fn failing(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
+    workload.pods.failing.iter().map(|(failure, pods)| {
+        let (meaning, remedy) = failure.kind.texts(failure.part);
+        let Failure { container, kind, message, .. } = failure;
+        let (code, count) = (kind.code(), workload.pods.count);
+        let said = if message.is_empty() { String::new() } else { format!(" ({message})") };
+        let message =
+            format!("{pods} of {count} pods fail: {code} of container {container}: {meaning}{said}");
+        let result = CheckResult::new(Code::PodsFailing, message).about(workload.subject.clone());
+        CheckResult { reason: Some(code), ..result.advise(remedy) }
     })
 }
 

@@ -146,6 +146,8 @@ codes! {
     NotReadable: "requests" Warning;
     /// Pods run with an agent of another version, or of another configuration, than new pods.
     RunningOutdated: "requests" Warning;
+    /// Pods cannot start because of a container or a volume that injection added; `reason` is the kubelet's.
+    PodsFailing: "requests" Failure;
     /// How many pods opt in and run without an agent, by cause.
     PodsWithoutAgent: "requests" Warning;
     /// The versions of the agents, of running pods and of new ones.

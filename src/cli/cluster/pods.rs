@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{known::Known, object::text};
 use crate::subject::Subject;
 use otel_webhook_fleet::{
+    failing::{self, Failure},
     injected::{self, By},
     origin,
     workload::Workload,
@@ -24,6 +25,8 @@ pub struct RunningPod {
     pub skipped: Vec<Skipped>,
     /// What was amiss when it was created, according to its message annotation.
     pub message: Option<String>,
+    /// The containers that cannot start or stay, and in which injection changed something.
+    pub failures: Vec<Failure>,
 }
 
 /// An injected language.
@@ -77,11 +80,16 @@ impl RunningPod {
             .filter(|entry| entry["outcome"] != "Injected")
             .map(|entry| Skipped { language: text(&entry["language"]), outcome: text(&entry["outcome"]) });
         let message = pod["metadata"]["annotations"][MESSAGE].as_str().map(str::to_owned);
+        let languages = injected::languages(pod);
+        let names: Vec<_> = languages.iter().map(|(language, _)| *language).collect();
+        let mut failures = failing::of(pod, &names).failures;
+        failures.retain(|failure| !failure.languages.is_empty());
         Self {
             name: text(&pod["metadata"]["name"]),
-            injected: injected::languages(pod).into_iter().map(agent).collect(),
+            injected: languages.into_iter().map(agent).collect(),
             skipped: skipped.collect(),
             message,
+            failures,
         }
     }
 

@@ -7,9 +7,10 @@ mod kinds;
 use std::net::IpAddr;
 
 use hyper_util::client::proxy::matcher::Matcher;
+use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client, Config,
-    api::{GetParams, ListParams, PostParams},
+    api::{GetParams, ListParams, LogParams, PostParams},
     core::{ApiResource, DynamicObject, Request, Resource, Status},
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -20,6 +21,10 @@ use crate::cli::failure::Failure;
 
 /// How many objects are read at a time.
 const PAGE: u32 = 250;
+
+/// How much of a log is read, in lines and bytes.
+const LOG_LINES: i64 = 10;
+const LOG_BYTES: i64 = 4096;
 
 /// Reads objects of a cluster.
 #[derive(Clone)]
@@ -153,6 +158,20 @@ impl ClusterReader {
         let api: Api<K> = Api::all(self.client.clone());
         let question = format!("create {}", K::plural(&()));
         api.create(&PostParams::default(), object).await.map_err(|error| not_told(question, &error))
+    }
+
+    /// Returns the last lines that a container logged; `previous` is whether those before its last restart.
+    pub async fn log(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> Asked<String> {
+        let parameters = LogParams {
+            container: Some(container.to_owned()),
+            previous,
+            tail_lines: Some(LOG_LINES),
+            limit_bytes: Some(LOG_BYTES),
+            ..LogParams::default()
+        };
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let question = format!("get pods/log of {pod}{}", within(Some(namespace)));
+        api.logs(pod, &parameters).await.map_err(|error| not_told(question, &error))
     }
 
     /// Visits every object of a kind, page by page; `what` selects the whole objects or metadata only.

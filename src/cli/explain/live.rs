@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     line::Line,
-    report::{Added, Answer, Explained, Kind},
+    report::{Added, Answer, Explained, Failing, Kind},
     target::{self, Target},
 };
 use crate::cli::{
@@ -28,6 +28,9 @@ use crate::cli::{
 use crate::registration::{Labels, Registration};
 use crate::subject::Subject;
 use otel_webhook_inject::{Finding, mistakes, template::Workload, text::Text, workload::OwnerKind};
+
+/// Of how many containers of a workload the logs are read.
+const LOGS: usize = 3;
 
 /// Kinds of workloads with short-lived pods.
 const SHORT_LIVED: [&str; 2] = ["Job", "CronJob"];
@@ -83,8 +86,41 @@ pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<
     caveats.extend(running.as_ref().err().map(not_readable));
     let languages = known.settings.languages.names();
     let world = World { facts, known, running: running.ok() };
-    let workloads = found.objects.into_iter().map(|object| world.explain(namespace, object)).collect();
+    let mut workloads: Vec<_> =
+        found.objects.into_iter().map(|object| world.explain(namespace, object)).collect();
+    for failing in workloads.iter_mut().flat_map(|workload| workload.failing.iter_mut().take(LOGS)) {
+        failing.log = log(cluster, namespace, failing).await;
+    }
     Ok(Answer { workloads, caveats, languages })
+}
+
+/// Reads the log of a container that has run.
+async fn log(cluster: &ClusterReader, namespace: &str, of: &Failing) -> Option<Result<String, String>> {
+    let failure = &of.failure;
+    if !failure.kind.is_end() {
+        return None;
+    }
+    let log = cluster.log(namespace, &of.pod, &failure.container, failure.restarts > 0).await;
+    Some(log.map_err(|not_told| not_readable(&not_told)))
+}
+
+/// Returns what fails in pods, each once.
+fn failing(pods: &[RunningPod]) -> Vec<Failing> {
+    let mut found: Vec<Failing> = Vec::new();
+    for pod in pods {
+        for failure in &pod.failures {
+            match found.iter_mut().find(|one| one.failure.is_like(failure)) {
+                Some(one) => one.pods += 1,
+                None => found.push(Failing {
+                    pod: pod.name.clone(),
+                    pods: 1,
+                    failure: failure.clone(),
+                    log: None,
+                }),
+            }
+        }
+    }
+    found
 }
 
 /// Lists the Instrumentations of other namespaces that the workloads name, as far as the user may.
@@ -137,6 +173,7 @@ impl World {
             let own = all.iter().filter(|(owners, _)| owners.contains(&subject));
             own.map(|(_, pod)| pod.clone()).collect()
         });
+        explained.failing = failing(explained.pods.as_deref().unwrap_or_default());
         explained.unread = self.known.unread.opt_ins(namespace);
         explained.mistakes = mistakes::of(&object, &text(&object["apiVersion"]), &subject.kind);
         let referenced = &object["spec"]["workloadRef"];

@@ -8,7 +8,10 @@ use crate::{
     subject::Subject,
     unread::Missing,
 };
-use otel_webhook_fleet::injected::By;
+use otel_webhook_fleet::{
+    failing::{Failure, Part},
+    injected::By,
+};
 use otel_webhook_inject::{compiled::Freshness, mistakes::Mistake};
 use otel_webhook_review::one_line;
 
@@ -47,8 +50,60 @@ pub struct Explained {
     pub added: Vec<Added>,
     /// The running pods; none if they are not readable.
     pub pods: Option<Vec<RunningPod>>,
+    /// What keeps running pods from starting or staying.
+    pub failing: Vec<Failing>,
     /// How to inject into the running pods.
     pub remedy: Option<String>,
+}
+
+/// A container that cannot start or stay, in one or more of the running pods.
+pub struct Failing {
+    /// The first of the pods.
+    pub pod: String,
+    /// The number of pods.
+    pub pods: usize,
+    /// Why, in the first pod.
+    pub failure: Failure,
+    /// The last lines that it logged, or why they are not known; none if it has not run.
+    pub log: Option<Result<String, String>>,
+}
+
+impl Failing {
+    fn text(&self) -> Vec<String> {
+        let Failure { container, kind, part, message, .. } = &self.failure;
+        let (code, (meaning, remedy)) = (kind.code(), kind.texts(*part));
+        let said = if message.is_empty() { String::new() } else { format!(" ({message})") };
+        let mut lines = vec![
+            format!(
+                "  failing: {} ({}): {code} of container {container}: {meaning}{said}",
+                self.pods, self.pod
+            ),
+            format!("    {remedy}"),
+        ];
+        if *part == Part::Application {
+            lines.push("    otel-webhook status compares it with pods without the agent".to_owned());
+        }
+        match &self.log {
+            None => {}
+            Some(Ok(log)) if log.trim().is_empty() => lines.push("    its log is empty".to_owned()),
+            Some(Ok(log)) => {
+                lines.push("    the end of its log:".to_owned());
+                lines.extend(log.lines().map(|line| format!("      {line}")));
+            }
+            Some(Err(why)) => lines.push(format!("    its log: {why}")),
+        }
+        lines
+    }
+
+    fn object(&self) -> Value {
+        let Failure { container, kind, part, message, restarts, .. } = &self.failure;
+        let (meaning, remedy) = kind.texts(*part);
+        let log = self.log.as_ref().and_then(|log| log.as_ref().ok());
+        json!({
+            "pod": self.pod, "pods": self.pods, "container": container, "code": kind.code(), "message": meaning,
+            "kubelet": message, "restarts": restarts, "remedy": remedy, "log": log,
+        })
+    }
 }
 
 /// What is added with an image.
@@ -87,6 +142,7 @@ impl Explained {
             injected: Vec::new(),
             added: Vec::new(),
             pods: None,
+            failing: Vec::new(),
             remedy: None,
         }
     }
@@ -124,6 +180,7 @@ impl Explained {
                 lines.extend(groups(pods, &self.added));
             }
         }
+        lines.extend(self.failing.iter().flat_map(Failing::text));
         lines.extend(self.remedy.as_ref().map(|remedy| format!("  to inject as into new pods: {remedy}")));
         lines
     }
@@ -143,6 +200,7 @@ impl Explained {
             "reviewed": self.is_reviewed,
             "added": added.collect::<Vec<_>>(),
             "pods": pods,
+            "failing": self.failing.iter().map(Failing::object).collect::<Vec<_>>(),
             "remedy": self.remedy,
             "caveats": caveats.iter().cloned().chain(self.unread.iter().map(ToString::to_string)).collect::<Vec<_>>(),
         });

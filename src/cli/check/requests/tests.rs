@@ -53,6 +53,28 @@ fn a_skipped_language_has_the_reason_of_the_decision() {
 }
 
 #[test]
+fn what_injection_added_and_cannot_start_is_a_failure_with_the_remedy() {
+    let status = json!({
+        "name": "opentelemetry-auto-instrumentation-java",
+        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}},
+    });
+    let pod = json!({
+        "metadata": {"name": "order-1"},
+        "spec": {"initContainers": [{"name": "opentelemetry-auto-instrumentation-java", "image": "java:1"}]},
+        "status": {"initContainerStatuses": [status]},
+    });
+    let order = seen("Deployment", "shop", "order").asks("java", Reason::Injected);
+    let found = in_default(order.running(&pod).running(&pod));
+    let failing = found.iter().find(|result| result.code == Code::PodsFailing).expect("a result");
+    assert_eq!(failing.reason, Some("ImagePullBackOff"));
+    let line = failing.line();
+    let expected = "failure  requests      Deployment shop/order: 2 of 2 pods fail: ImagePullBackOff of container \
+                    opentelemetry-auto-instrumentation-java: the image of the agent cannot be pulled (not found); \
+                    correct the image in the Instrumentation";
+    assert!(line.starts_with(expected), "{line}");
+}
+
+#[test]
 fn an_injection_without_effect_is_a_warning() {
     let found = in_default(seen("Deployment", "shop", "order").asks("java", Reason::Injected).warned());
     assert_eq!(codes(&found), [Code::InjectedWithWarning, Code::RequestsMet]);

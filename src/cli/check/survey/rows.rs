@@ -17,7 +17,10 @@ use crate::{
     subject::Subject,
     unread::{Unread, Unsure},
 };
-use otel_webhook_fleet::injected::{self, By};
+use otel_webhook_fleet::{
+    failing::{self, Failure, Part},
+    injected::{self, By},
+};
 use otel_webhook_inject::{Finding, mistakes::Mistake, pause::Pause};
 
 /// The result of a survey.
@@ -98,6 +101,9 @@ pub struct Pods {
     pub agents: BTreeMap<Agent, usize>,
     /// The number of pods that were reviewed and skipped for a language, by the code of the reason.
     pub skipped: BTreeMap<(&'static str, String), usize>,
+    /// The containers that cannot start because of what injection added, each kind with the first of its failures and
+    /// the number of pods.
+    pub failing: Vec<(Failure, usize)>,
 }
 
 /// How the pods of a workload are replaced.
@@ -123,6 +129,15 @@ impl Pods {
         self.count += 1;
         for has in injected::languages(pod) {
             *self.have.entry(has).or_default() += 1;
+        }
+        let languages: Vec<_> = injected::languages(pod).into_iter().map(|(language, _)| language).collect();
+        let failures = failing::of(pod, &languages).failures.into_iter();
+        // Whether the agent is why an application ends is found by comparing pods, which `status` does.
+        for failure in failures.filter(|one| one.part != Part::Application) {
+            match self.failing.iter_mut().find(|(first, _)| first.is_like(&failure)) {
+                Some((_, count)) => *count += 1,
+                None => self.failing.push((failure, 1)),
+            }
         }
         for agent in agents::of_pod(pod) {
             *self.agents.entry(agent).or_default() += 1;

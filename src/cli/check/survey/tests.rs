@@ -75,6 +75,11 @@ impl Seen {
         self.change(|one| one.pods.count = count)
     }
 
+    /// Adds a running pod.
+    pub fn running(self, pod: &Value) -> Self {
+        self.change(|one| one.pods.add(pod))
+    }
+
     /// Sets the number of pods into which the operator injected a language.
     pub fn has(self, language: &'static str, count: usize) -> Self {
         self.change(|one| {

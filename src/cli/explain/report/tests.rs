@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::unread::Unsure;
+use otel_webhook_fleet::failing;
 use otel_webhook_inject::{Finding, reason::Reason};
 
 const IMAGE: &str = "registry.example.com/java:2";
@@ -17,7 +18,7 @@ fn agent(freshness: Freshness, image: &str) -> Agent {
 }
 
 fn pod(name: &str, injected: Vec<Agent>) -> RunningPod {
-    RunningPod { name: name.to_owned(), injected, skipped: Vec::new(), message: None }
+    RunningPod { name: name.to_owned(), injected, skipped: Vec::new(), message: None, failures: Vec::new() }
 }
 
 fn injected() -> Explained {
@@ -43,6 +44,47 @@ fn injected() -> Explained {
 fn text(explained: Explained, caveats: &[&str]) -> String {
     let caveats = caveats.iter().map(|caveat| (*caveat).to_owned()).collect();
     Answer { workloads: vec![explained], caveats, languages: "java,go".to_owned() }.text()
+}
+
+#[test]
+fn what_fails_has_the_kubelets_message_the_remedy_and_the_end_of_the_log() {
+    let failing = |part, log| Failing {
+        pod: "order-1".to_owned(),
+        pods: 2,
+        failure: Failure {
+            container: "app".into(),
+            languages: vec!["java"],
+            part,
+            kind: failing::Kind::Crash,
+            message: "back-off".into(),
+            restarts: 4,
+        },
+        log,
+    };
+    let explained = Explained {
+        failing: vec![
+            failing(Part::Application, Some(Ok("one\u{1b}[31m\ntwo\n".to_owned()))),
+            failing(Part::Container, Some(Err("not readable by you".to_owned()))),
+            failing(Part::Container, None),
+        ],
+        ..injected()
+    };
+    let text = text(explained, &[]);
+    let expected = [
+        "  failing: 2 (order-1): CrashLoopBackOff of container app: the container ends again and again with the agent \
+         in it (back-off)",
+        "    read its log; another version or configuration of the agent may help, else opt the workload out",
+        "    otel-webhook status compares it with pods without the agent",
+        "    the end of its log:",
+        "      one\\u{1b}[31m",
+        "      two",
+        "  failing: 2 (order-1): CrashLoopBackOff of container app: the added container ends again and again (back-off)",
+        "    read its log; it says what cannot be copied or run",
+        "    its log: not readable by you",
+    ];
+    let lines: Vec<_> = text.lines().collect();
+    let start = lines.iter().position(|line| line.starts_with("  failing")).expect("what fails");
+    assert_eq!(lines[start..start + expected.len()], expected, "{text}");
 }
 
 #[test]
