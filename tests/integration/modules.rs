@@ -115,14 +115,3 @@ fn decisions_depend_on_their_input_only() {
         }
     }
 }
-
-#[test]
-fn the_program_is_short_and_files_can_be_held_in_the_head() {
-    for path in
-        ["src", "crates", "tests", "benches"].iter().flat_map(|folder| sources(&repository().join(folder)))
-    {
-        let lines = fs::read_to_string(&path).expect("a source file").lines().count();
-        let most = if path.ends_with("src/main.rs") { 20 } else { 350 };
-        assert!(lines <= most, "{} has {lines} lines, more than {most}", path.display());
-    }
-}
