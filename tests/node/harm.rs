@@ -155,14 +155,14 @@ pub fn all() -> Vec<Harm> {
 
 impl Harm {
     /// The code by which `status` reports the pod, and whether the pod counts as failing: without other pods to compare
-    /// it with, an application is not known to end because of its agent. `None` where no container says what is wrong.
+    /// it with, an application is not known to fail because of its agent. `None` for a pod that has ended.
     pub fn reported(&self) -> Option<(&'static str, bool)> {
         let is_added = self.container.starts_with("opentelemetry-") || self.delivery == "imageVolume";
         match self.reason {
-            "Evicted" | "Unschedulable" => None,
-            reason if is_added => Some((reason, true)),
-            "CrashLoopBackOff" => Some(("CauseUnknown", false)),
-            _ => None,
+            // The pod has ended.
+            "Evicted" => None,
+            reason if is_added || reason == "Unschedulable" => Some((reason, true)),
+            _ => Some(("CauseUnknown", false)),
         }
     }
 

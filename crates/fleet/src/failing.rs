@@ -4,7 +4,8 @@
 //! |---|---|
 //! | an added container | waits with a reason of [`Kind::of_waiting`], was `OOMKilled`, or has ended twice and is not ready |
 //! | an added volume | a container that mounts it waits, and the kubelet's message names the volume |
-//! | a container of the application | waits with `CrashLoopBackOff`, or has ended twice and is not ready, or was `OOMKilled` twice |
+//! | an added claim | the pod is not scheduled, and the scheduler's message is about a claim |
+//! | a container of the application | waits with `CrashLoopBackOff` or `CreateContainerConfigError`, or has ended twice and is not ready, or was `OOMKilled` twice |
 //!
 //! That a container is created, waits for the one before it, is not ready yet, or has ended once, is none of it. Whether
 //! the agent is why a container of the application ends is for `count` to say, which compares it with other pods.
@@ -30,6 +31,11 @@ const AGAIN: u64 = 2;
 
 /// The characters of a kubelet's message that are kept.
 const LONGEST: usize = 400;
+
+/// What a scheduler's message has that waits for a claim, in small letters, and what it has for an instant after the
+/// creation of a pod (kube-scheduler's plugin `VolumeBinding`).
+const CLAIM: &str = "persistentvolumeclaim";
+const NOT_YET_CREATED: &str = "waiting for ephemeral volume controller";
 
 /// What the prefix of a container runtime's message says that could not mount an image volume.
 const NOT_MOUNTED: &str = "ImageVolumeMountFailed";
@@ -85,7 +91,8 @@ pub fn of(pod: &Value, languages: &[&'static str]) -> PodStatus {
     let lists = [(true, "initContainerStatuses"), (false, "containerStatuses")].into_iter();
     let statuses =
         lists.flat_map(|(init, list)| items(&pod["status"][list]).map(move |status| (init, status)));
-    let failures = statuses.filter_map(|(init, status)| failure(pod, languages, init, status)).collect();
+    let of_containers = statuses.filter_map(|(init, status)| failure(pod, languages, init, status));
+    let failures = of_claim(pod, languages).into_iter().chain(of_containers).collect();
     PodStatus { is_ready, failures }
 }
 
@@ -100,14 +107,32 @@ fn failure(pod: &Value, languages: &[&'static str], init: bool, status: &Value) 
         let container = items(&pod["spec"][list]).find(|one| one["name"] == container)?;
         let of_volumes = of_volumes(pod, container, languages, &message);
         if of_volumes.is_empty() {
-            let ends = kind.is_end() && (restarts >= AGAIN || waiting(status).is_some());
-            (Part::Application, ends.then(|| of_target(pod, container, languages))?)
+            let is_again = kind.is_end() && (restarts >= AGAIN || waiting(status).is_some());
+            // A variable of the Instrumentation may refer to an object that does not exist.
+            let fails = is_again || kind == Kind::Config;
+            (Part::Application, fails.then(|| of_target(pod, container, languages))?)
         } else {
             (Part::Volume, of_volumes)
         }
     };
     let message = message.chars().take(LONGEST).collect::<String>().into();
     Some(Failure { container: container.into(), languages, part, kind, message, restarts })
+}
+
+/// Returns the failure of a pod that is not scheduled because of a claim that injection added.
+fn of_claim(pod: &Value, languages: &[&'static str]) -> Option<Failure> {
+    let is_meant =
+        |condition: &&Value| condition["type"] == "PodScheduled" && condition["reason"] == "Unschedulable";
+    let condition = items(&pod["status"]["conditions"]).find(is_meant)?;
+    let said = text(&condition["message"]);
+    let is_of_claim = said.to_lowercase().contains(CLAIM) && !said.contains(NOT_YET_CREATED);
+    let claims = items(&pod["spec"]["volumes"]).filter(|volume| volume["ephemeral"].is_object());
+    let (container, languages) = claims
+        .map(|volume| (text(&volume["name"]), of_container(languages, true, text(&volume["name"]))))
+        .find(|(_, languages)| is_of_claim && !languages.is_empty())?;
+    let message = said.chars().take(LONGEST).collect::<String>().into();
+    let (part, kind) = (Part::Volume, Kind::Claim);
+    Some(Failure { container: container.into(), languages, part, kind, message, restarts: 0 })
 }
 
 /// Returns why a container cannot start or stay, with the kubelet's message.

@@ -16,7 +16,7 @@ use crate::{
 /// A language in a container of the application, the configuration with which it was injected, and the image.
 type Target<'g> = (&'static str, &'g str, Option<&'g str>, Option<String>);
 
-/// The evidence about the containers of the application that end again and again in pods of a workload.
+/// The evidence about the containers of the application that cannot start or stay in pods of a workload.
 pub(super) struct Suspects<'g>(BTreeMap<Target<'g>, Evidence>);
 
 /// A failure of a pod, in one language.
@@ -74,7 +74,7 @@ fn members<'g>(groups: &[&'g Group]) -> impl Iterator<Item = (&'g Group, &'g Mem
     groups.iter().flat_map(|group| group.members.iter().map(|member| (*group, member)))
 }
 
-/// Returns the containers of the application that end again and again.
+/// Returns the containers of the application that cannot start or stay.
 fn application<'g>(group: &'g Group, member: &Member) -> impl Iterator<Item = &'g Failure> {
     let failures = group.status_of(member).into_iter().flat_map(|status| &status.failures);
     failures.filter(|failure| failure.part == Part::Application)
@@ -130,7 +130,8 @@ impl Found<'_> {
         let Self { language, failure, evidence } = self;
         let (cause, remedy) = failure.kind.texts(failure.part);
         let spoken = evidence.map(|evidence| format!(": {}", evidence.sentence())).unwrap_or_default();
-        let own = evidence.and_then(|evidence| evidence.verdict().remedy());
+        // A container that was never created has no log.
+        let own = evidence.filter(|_| failure.kind.is_end()).and_then(|evidence| evidence.verdict().remedy());
         let remedy = match own {
             Some(own) => own.to_owned(),
             // The Instrumentation was changed already.

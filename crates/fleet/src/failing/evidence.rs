@@ -1,4 +1,4 @@
-//! Whether the agent is why a container of the application ends again and again, by comparison with other pods.
+//! Whether the agent is why a container of the application cannot start or stay, by comparison with other pods.
 
 /// Pods of a workload whose container has the same image, by what they have of a language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Evidence {
 /// A number of pods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pods {
-    /// Those in which the container ends again and again.
+    /// Those in which the container cannot start or stay.
     pub failing: usize,
     /// Those that are ready.
     pub ready: usize,
@@ -77,11 +77,7 @@ impl Evidence {
     /// Returns what speaks for it, as a sentence.
     pub fn sentence(&self) -> String {
         let Self { same, other, without } = self;
-        let own = format!(
-            "{} of {} pods with the agent and the same image end again and again",
-            same.failing,
-            same.all()
-        );
+        let own = format!("{} of {} pods with the agent and the same image fail", same.failing, same.all());
         match self.verdict() {
             Verdict::Application => {
                 format!("{own}, as do {} of {} without the agent", without.failing, without.all())
@@ -113,7 +109,7 @@ mod tests {
                 (0, 0),
                 (0, 3),
                 Verdict::Agent,
-                "2 of 3 pods with the agent and the same image end again and again, and none of 3 without the agent",
+                "2 of 3 pods with the agent and the same image fail, and none of 3 without the agent",
             ),
             ((1, 0), (0, 2), (0, 0), Verdict::Agent, "and none of 2 with another configuration of it"),
             ((1, 0), (1, 2), (0, 0), Verdict::Unknown, "to compare with"),

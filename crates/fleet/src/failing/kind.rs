@@ -21,6 +21,8 @@ pub enum Kind {
     Crash,
     /// It was ended since it needs more memory than its limit.
     Memory,
+    /// The pod is on no node, since the claim of a volume is not bound.
+    Claim,
 }
 
 /// Which part of a pod fails.
@@ -60,7 +62,7 @@ pub fn is_given_up(reason: &str) -> bool {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ImagePull,
         Self::ImageName,
         Self::ImageNeverPull,
@@ -69,6 +71,7 @@ impl Kind {
         Self::Run,
         Self::Crash,
         Self::Memory,
+        Self::Claim,
     ];
 
     /// Returns the kind of a reason for which a container waits; `None` if it is only slow.
@@ -101,6 +104,7 @@ impl Kind {
             Self::Run => "RunContainerError",
             Self::Crash => "CrashLoopBackOff",
             Self::Memory => "OOMKilled",
+            Self::Claim => "Unschedulable",
         }
     }
 
@@ -154,6 +158,10 @@ impl Kind {
             (Self::Memory, Part::Application) => (
                 "the container needs more memory than its limit with the agent in it",
                 "raise its memory limit by what the agent needs",
+            ),
+            (Self::Claim, _) => (
+                "the claim of the agent's volume is not bound, so the pod is scheduled to no node",
+                "correct volumeClaimTemplate of the Instrumentation, such as its storageClassName, or remove it",
             ),
             (Self::Memory, _) => (
                 "the added container needs more memory than its limit",

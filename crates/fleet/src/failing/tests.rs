@@ -117,6 +117,32 @@ fn a_container_that_ends_again_and_again_fails() {
 }
 
 #[test]
+fn an_application_whose_variable_refers_to_nothing_fails() {
+    let status = waits("app", "CreateContainerConfigError", "secret \"otlp\" not found");
+    let found = read_all(&json!({}), "containerStatuses", &status);
+    assert_eq!((found[0].part, found[0].kind), (Part::Application, Kind::Config), "{found:?}");
+    assert_eq!(found[0].languages, ["java"]);
+}
+
+#[test]
+fn a_pod_that_waits_for_an_added_claim_fails() {
+    let claim = json!({"ephemeral": {"volumeClaimTemplate": {}}});
+    let read = |volume: &Value, message: &str| {
+        let condition =
+            json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message});
+        of(&pod(volume, &json!({"conditions": [condition]})), &["java", "go"]).failures
+    };
+    let unbound = "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.";
+    let found = read(&claim, unbound);
+    assert_eq!((found[0].part, found[0].kind, &*found[0].container), (Part::Volume, Kind::Claim, INIT));
+    assert_eq!((&found[0].languages[..], &*found[0].message), (&["java"][..], unbound));
+    assert_eq!(read(&json!({"emptyDir": {}}), unbound), [], "a claim of the application");
+    assert_eq!(read(&claim, "0/1 nodes are available: 1 Insufficient cpu."), []);
+    let soon = "waiting for ephemeral volume controller to create the persistentvolumeclaim \"a\"";
+    assert_eq!(read(&claim, soon), []);
+}
+
+#[test]
 fn what_is_only_slow_does_not_fail() {
     let running = json!({"running": {}});
     for status in [

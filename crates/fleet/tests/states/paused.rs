@@ -50,7 +50,7 @@ fn injected_pods_keep_their_state_and_the_others_are_skipped() {
     assert_eq!(states(&during), [injected, stale, skipped]);
     let [instrumentation] = &during.instrumentations[..] else { panic!("{during:?}") };
     let counts = json!({"matched": 3, "injected": 1, "stale": 1, "missed": 0, "skipped": 1, "foreign": 0,
-        "unconfirmed": 0});
+        "unconfirmed": 0, "failing": 0});
     assert_eq!(
         json!(instrumentation.pods),
         counts,
