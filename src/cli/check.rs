@@ -17,6 +17,7 @@ mod agents;
 mod certificate;
 mod controller;
 mod crd;
+mod delivery;
 mod differences;
 mod exporter;
 mod files;
@@ -207,6 +208,7 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         results.extend(injectors::results(&facts.registration, &survey.namespaces));
     }
     results.push(args.settings(&facts));
+    results.extend(delivery::result(&cluster, &facts).await);
     results.extend(requests::results(&survey, &facts.registration));
     results.extend(exporter::results(&cluster, &survey).await);
     results.extend(facts.not_told.iter().chain(&survey.not_told).map(NotTold::result));

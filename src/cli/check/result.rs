@@ -126,6 +126,8 @@ codes! {
     SettingsFound: "settings" Ok;
     /// The flags of this command are used instead.
     SettingsAssumed: "settings" Warning;
+    /// Agents are copied, and every node can mount their images.
+    ImageVolumesPossible: "delivery" Ok;
     /// An Instrumentation cannot be used.
     InstrumentationUnusable: "requests" Warning;
     /// All pods that opt in run with the present agents.
