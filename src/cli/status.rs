@@ -111,7 +111,8 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let (mut reports, is_all_read) = runtime.map_err(Failure::failed)?.block_on(read_all(args))?;
     let mut workloads = reports.iter().flat_map(|cluster| &cluster.report.workloads);
-    let is_wrong = workloads.any(|row| row.state.is_outdated() || row.failing > 0);
+    // Of what is shown.
+    let is_wrong = workloads.any(|row| row.state.is_outdated() || !args.outdated && row.failing > 0);
     if args.outdated {
         for cluster in &mut reports {
             cluster.report.workloads.retain(|row| row.state.is_outdated());

@@ -6,6 +6,7 @@ mod kinds;
 
 use std::net::IpAddr;
 
+use futures::AsyncReadExt as _;
 use hyper_util::client::proxy::matcher::Matcher;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -22,9 +23,11 @@ use crate::cli::failure::Failure;
 /// How many objects are read at a time.
 const PAGE: u32 = 250;
 
-/// How much of a log is read, in lines and bytes.
+/// How many of the last lines of a log are asked for, and how many bytes of them are read and kept. The API server
+/// counts its limit from the first of the lines, and the last ones have the error.
 const LOG_LINES: i64 = 10;
-const LOG_BYTES: i64 = 4096;
+const LOG_READ: i64 = 65_536;
+const LOG_KEPT: usize = 4096;
 
 /// Reads objects of a cluster.
 #[derive(Clone)]
@@ -161,17 +164,34 @@ impl ClusterReader {
     }
 
     /// Returns the last lines that a container logged; `previous` is whether those before its last restart.
-    pub async fn log(&self, namespace: &str, pod: &str, container: &str, previous: bool) -> Asked<String> {
+    ///
+    /// # Errors
+    /// A sentence that says which permission is missing, or why the log cannot be read.
+    pub async fn log(
+        &self,
+        namespace: &str,
+        pod: &str,
+        container: &str,
+        previous: bool,
+    ) -> Result<String, String> {
         let parameters = LogParams {
             container: Some(container.to_owned()),
             previous,
             tail_lines: Some(LOG_LINES),
-            limit_bytes: Some(LOG_BYTES),
+            limit_bytes: Some(LOG_READ),
             ..LogParams::default()
         };
         let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
-        let question = format!("get pods/log of {pod}{}", within(Some(namespace)));
-        api.logs(pod, &parameters).await.map_err(|error| not_told(question, &error))
+        let mut log = api.log_stream(pod, &parameters).await.map_err(|error| match &error {
+            kube::Error::Api(status) if status.code == 403 => {
+                format!("not readable by you (get pods/log in {namespace})")
+            }
+            error => format!("cannot be read: {}", Told(error)),
+        })?;
+        let mut bytes = Vec::new();
+        log.read_to_end(&mut bytes).await.map_err(|error| format!("cannot be read: {error}"))?;
+        // An application writes what it likes.
+        Ok(String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG_KEPT)..]).into_owned())
     }
 
     /// Visits every object of a kind, page by page; `what` selects the whole objects or metadata only.

@@ -100,8 +100,7 @@ async fn log(cluster: &ClusterReader, namespace: &str, of: &Failing) -> Option<R
     if !failure.kind.is_end() {
         return None;
     }
-    let log = cluster.log(namespace, &of.pod, &failure.container, failure.restarts > 0).await;
-    Some(log.map_err(|not_told| not_readable(&not_told)))
+    Some(cluster.log(namespace, &of.pod, &failure.container, failure.restarts > 0).await)
 }
 
 /// Returns what fails in pods, each once.

@@ -99,9 +99,10 @@ impl Failing {
         let Failure { container, kind, part, message, restarts, .. } = &self.failure;
         let (meaning, remedy) = kind.texts(*part);
         let log = self.log.as_ref().and_then(|log| log.as_ref().ok());
+        let why_not = self.log.as_ref().and_then(|log| log.as_ref().err());
         json!({
             "pod": self.pod, "pods": self.pods, "container": container, "code": kind.code(), "message": meaning,
-            "kubelet": message, "restarts": restarts, "remedy": remedy, "log": log,
+            "kubelet": message, "restarts": restarts, "remedy": remedy, "log": log, "logProblem": why_not,
         })
     }
 }

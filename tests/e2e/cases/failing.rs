@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     audit,
+    cases::check::run_as,
     cluster::{Cluster, LIMIT},
     controller::{self, ACCOUNT, Controller, deployment},
 };
@@ -90,6 +91,7 @@ pub fn counted(_: &Cluster) {
     assert_eq!(controller.metric(METRIC), Some(1));
     let table = cluster.plane.kubectl(&["get", "otelinst", "--namespace", SHOP]).stdout;
     assert!(table.contains("FAILING"), "{table}");
+    reported_by_commands(cluster, &pods[0]);
 
     for pod in &pods {
         write(cluster, pod, &ready("app"));
@@ -102,6 +104,31 @@ pub fn counted(_: &Cluster) {
     let more: Vec<_> =
         audit::asked(cluster, ACCOUNT).difference(&audit::granted(&controller::roles())).cloned().collect();
     assert!(more.is_empty(), "asked for but not granted: {more:?}");
+}
+
+/// The failing pod of the Deployment is found by the commands, with the kubelet's message and the remedy.
+fn reported_by_commands(cluster: &Cluster, pod: &str) {
+    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
+    // The webhook of these tests runs outside of the cluster.
+    let status = run_as("status", kubeconfig, &["-n", SHOP, "--own-flags", "--strict"]);
+    assert_eq!(status.code, Some(1), "{status:?}");
+    let [failure] = &items(&status.found[0]["workloads"][0]["failures"]).collect::<Vec<_>>()[..] else {
+        panic!("{status:?}")
+    };
+    assert_eq!(
+        (&failure["code"], &failure["kubelet"], &failure["pod"]),
+        (&"ImagePullBackOff".into(), &PULL.into(), &pod.into())
+    );
+    let check = run_as("check", kubeconfig, &["-n", SHOP, "--own-flags"]);
+    let failing = check.found.iter().find(|result| result["code"] == "PodsFailing").expect("a result");
+    let message = failing["message"].as_str().expect("a message");
+    assert!(message.starts_with("1 of 3 pods fail: ImagePullBackOff") && message.contains(PULL), "{message}");
+    let explain = run_as("explain", kubeconfig, &["deployment/images", "-n", SHOP, "--own-flags"]);
+    let failing = &explain.found[0]["failing"][0];
+    assert_eq!((&failing["kubelet"], &failing["pod"]), (&PULL.into(), &pod.into()), "{explain:?}");
+    let remedy = failing["remedy"].as_str().expect("a remedy");
+    assert!(remedy.starts_with("correct the image in the Instrumentation"), "{remedy}");
+    assert!(failing["log"].is_null(), "it has not run: {failing}");
 }
 
 /// The agent is suspected if the application ends with it, and not in the pods of the same workload that do not opt in.

@@ -3,7 +3,7 @@
 use otel_webhook_testkit::objects::items;
 use serde_json::{Value, json};
 
-/// The result for a language: outcome, Instrumentation, and containers.
+/// The result for a language, or for an agent of an Instrumentation: outcome, Instrumentation, and containers.
 type Outcome = (String, String, String, Vec<String>);
 
 /// The pod that a Deployment makes of a template.
@@ -61,12 +61,17 @@ fn equal<T: PartialEq + std::fmt::Debug>(said: &T, found: &T) -> Result<(), Stri
 
 fn of_entry(entry: &Value) -> Outcome {
     let containers = items(&entry["containers"]).map(text).collect();
-    (text(&entry["language"]), text(&entry["outcome"]), text(&entry["instrumentation"]), containers)
+    (agent(entry), text(&entry["outcome"]), text(&entry["instrumentation"]), containers)
 }
 
 fn of_finding(finding: &Value) -> Outcome {
     let container = finding["container"].as_str().map(str::to_owned).into_iter().collect();
-    (text(&finding["language"]), text(&finding["outcome"]), text(&finding["instrumentation"]), container)
+    (agent(finding), text(&finding["outcome"]), text(&finding["instrumentation"]), container)
+}
+
+/// The language, with the agent if it stands for several.
+fn agent(of: &Value) -> String {
+    [text(&of["language"]), text(&of["agent"])].join(" ")
 }
 
 fn image(container: &Value) -> (String, String) {
