@@ -36,6 +36,14 @@ pub fn same(explained: &Value, sent: &Value, made: &Value) -> Result<(), String>
             None => said.push((language, outcome, instrumentation, containers)),
         }
     }
+    // A long stamp has the number of the containers in place of their names.
+    for (one, entry) in said.iter_mut().zip(items(&entries)) {
+        let named = items(&entry["containers"]).count();
+        let more = entry["moreContainers"].as_u64().unwrap_or_default();
+        if one.3.len() as u64 == named as u64 + more {
+            one.3.truncate(named);
+        }
+    }
     equal(&said, &stamped)?;
     let images = |pod: &Value| {
         let of = |list: &str| items(&pod["spec"][list]).map(image).collect::<Vec<_>>();
