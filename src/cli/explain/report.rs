@@ -78,11 +78,14 @@ impl Failing {
                 "  failing: {} ({}): {code} of container {container}: {meaning}{said}",
                 self.pods, self.pod
             ),
-            format!("    {remedy}"),
+            match part {
+                Part::Application => {
+                    "    whether the agent is the cause: otel-webhook status compares it with other pods"
+                        .to_owned()
+                }
+                _ => format!("    {remedy}"),
+            },
         ];
-        if *part == Part::Application {
-            lines.push("    otel-webhook status compares it with pods without the agent".to_owned());
-        }
         match &self.log {
             None => {}
             Some(Ok(log)) if log.trim().is_empty() => lines.push("    its log is empty".to_owned()),

@@ -127,6 +127,10 @@ impl Kind {
                 "a folder of the agent's image, or of the volume, cannot be mounted",
                 "use an image made for injection, or delivery: initContainer",
             ),
+            (Self::Config, Part::Application) => (
+                "an object that a variable refers to does not exist, or the security context prevents its creation",
+                "create what the message names; spec.env of the Instrumentation may refer to it",
+            ),
             (Self::Config, _) => (
                 "the pod's security context, or an object that the container refers to, prevents its creation",
                 "set what the message names; initContainerSecurityContext of the Instrumentation applies to added init \

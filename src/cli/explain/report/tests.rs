@@ -73,8 +73,7 @@ fn what_fails_has_the_kubelets_message_the_remedy_and_the_end_of_the_log() {
     let expected = [
         "  failing: 2 (order-1): CrashLoopBackOff of container app: the container ends again and again with the agent \
          in it (back-off)",
-        "    read its log; another version or configuration of the agent may help, else opt the workload out",
-        "    otel-webhook status compares it with pods without the agent",
+        "    whether the agent is the cause: otel-webhook status compares it with other pods",
         "    the end of its log:",
         "      one\\u{1b}[31m",
         "      two",
