@@ -37,7 +37,7 @@ const LONGEST: usize = 400;
 const CLAIM: &str = "persistentvolumeclaim";
 const NOT_YET_CREATED: &str = "waiting for ephemeral volume controller";
 
-/// What the prefix of a container runtime's message says that could not mount an image volume.
+/// What the message of a kubelet has whose container runtime could not mount an image volume.
 const NOT_MOUNTED: &str = "ImageVolumeMountFailed";
 
 /// What is known of a pod by its status.
@@ -193,7 +193,7 @@ fn of_volumes(
         let mut paths = mounts.filter_map(|mount| mount["mountPath"].as_str()).peekable();
         paths.peek().is_some()
             && (paths.chain([name]).chain(reference).any(|part| message.contains(part))
-                || reference.is_some() && message.starts_with(NOT_MOUNTED))
+                || reference.is_some() && message.contains(NOT_MOUNTED))
     };
     // A volume with an agent has the name of the init container.
     let has = |language: &&'static str| {

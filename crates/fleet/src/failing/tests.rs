@@ -69,7 +69,9 @@ fn a_volume_fails_only_where_the_message_is_about_it() {
         found.first().map(|one| one.part)
     };
     let volume = Some(Part::Volume);
-    assert_eq!(part(&reference, "app", "ImageVolumeMountFailed: no such file"), volume);
+    let of_containerd =
+        "failed to mount image volume: ImageVolumeMountFailed: failed to ensure image subpath";
+    assert_eq!(part(&reference, "app", of_containerd), volume);
     assert_eq!(part(&reference, "app", "failed to mount /otel-auto-instrumentation-java-app"), volume);
     assert_eq!(
         part(&json!({}), "app", &format!("failed to prepare subPath for volumeMount {INIT:?}")),
