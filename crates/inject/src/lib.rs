@@ -14,7 +14,7 @@
 //!
 //! - text and JSON: `json`, `path`, [`text`], [`line`], [`shown`], [`attribute_value`]
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], [`image`], `pod_security`, [`selector`], [`cluster`]
-//! - results: `object_name`, [`pause`], [`reason`], `remedy`, `kept`, `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
+//! - results: `object_name`, [`pause`], [`reason`], `kept`, [`note`], `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], [`size`], `input`
@@ -59,7 +59,7 @@ pub mod line;
 mod mark;
 mod message;
 pub mod mistakes;
-mod note;
+pub mod note;
 pub mod object;
 mod object_name;
 mod other_agent;
@@ -71,7 +71,6 @@ pub mod pod;
 pub mod pod_image;
 mod pod_security;
 pub mod reason;
-mod remedy;
 mod required_nodes;
 mod resource;
 mod secrets;
