@@ -163,7 +163,8 @@ fn read_spec(spec: &Value) -> Result<InstrumentationSpec, String> {
     InstrumentationSpec::deserialize(spec).map_err(|error| format!("spec: {error}"))
 }
 
-fn strings(map: &Value) -> BTreeMap<String, String> {
+/// The entries of a map whose values are text, such as labels.
+pub fn strings(map: &Value) -> BTreeMap<String, String> {
     let entries = map.as_object().into_iter().flatten();
     let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
     entries.filter_map(text).collect()
