@@ -24,8 +24,8 @@ use super::{
 };
 use otel_webhook_api::{
     ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw,
+    annotations::{PAUSED_ANNOTATION, is_paused},
     defaults::DefaultImages,
-    paused::{PAUSED_ANNOTATION, is_paused},
 };
 
 use agent::prepare_agent;
