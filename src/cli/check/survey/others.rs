@@ -56,7 +56,6 @@ fn by_pod(known: &Known, pod: Value, subject: &Subject) -> Option<Surveyed> {
     if hides_template {
         surveyed.next = Next::Unknown;
         surveyed.unsure.clear();
-        surveyed.differences.clear();
     }
     Some(surveyed)
 }

@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::cli::{
     check::{
         agents::{self, Agent},
-        differences::Difference,
         files::File,
     },
     cluster::reader::NotTold,
@@ -71,8 +70,6 @@ pub struct Surveyed {
     pub replaced: Replaced,
     /// Its pods.
     pub pods: Pods,
-    /// The differences of a new pod from the operator's.
-    pub differences: Vec<Difference>,
     /// Its annotations and labels that have no effect.
     pub mistakes: Vec<Mistake>,
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    cli::check::{agents::Agent, differences::Difference, registration::tests::labels},
+    cli::check::{agents::Agent, registration::tests::labels},
     registration::Labels,
     unread::{Missing, Unsure},
 };
@@ -26,7 +26,6 @@ pub fn seen(kind: &str, namespace: &str, name: &str) -> Seen {
         files: Vec::new(),
         replaced: Replaced::default(),
         pods: Pods::default(),
-        differences: Vec::new(),
         mistakes: Vec::new(),
     }])
 }
@@ -132,11 +131,6 @@ impl Seen {
     /// Makes it opt in to a collector.
     pub fn collector(self) -> Self {
         self.change(|one| one.collector = Some(true))
-    }
-
-    /// Sets the differences of its next pod.
-    pub fn differs(self, numbers: &[u8]) -> Self {
-        self.change(|one| one.differences = numbers.iter().copied().map(Difference).collect())
     }
 
     /// Makes the result of a language unknown, since the Instrumentations of the namespace `ta` are not readable.
