@@ -13,7 +13,6 @@
 )]
 
 mod access;
-mod agents;
 mod certificate;
 mod controller;
 mod crd;

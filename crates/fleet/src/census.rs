@@ -8,12 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 
-use crate::{
-    failing::PodStatus,
-    pod::{Agent, RunningPod},
-    shape::Shape,
-    workload::Workload,
-};
+use crate::{failing::PodStatus, injected::Agent, pod::RunningPod, shape::Shape, workload::Workload};
 
 /// The running pods that have an agent or opt in.
 #[derive(Debug, Default)]
@@ -85,6 +80,7 @@ impl Census {
             agents,
             status,
             shape,
+            ..
         } = pod;
         let key: Arc<str> = template.into();
         let group = match self.groups.entry(Arc::clone(&key)) {

@@ -13,16 +13,10 @@
 mod evidence;
 mod kind;
 
-use otel_webhook_inject::{
-    STATUS,
-    language::{Shape, named},
-};
+use otel_webhook_inject::language::{Shape, named};
 use serde_json::Value;
 
-use crate::{
-    injected::{OF_EVERY_TARGET, is_mark},
-    origin,
-};
+use crate::injected::{OF_EVERY_TARGET, entries, is_mark, stamp};
 pub use evidence::{Evidence, Pods, Verdict};
 pub use kind::{Kind, Part, is_given_up};
 
@@ -64,10 +58,21 @@ pub struct Failure {
     pub message: Box<str>,
     /// How often it was restarted.
     pub restarts: u64,
+    /// Which of its runs has ended, and has the log that says why; `None` if none has, or the kubelet has removed it.
+    pub ended: Option<Run>,
+}
+
+/// A run of a container, by which its log is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// The one of its present state: it has ended, and the next has not begun.
+    Current,
+    /// The one before that of its present state.
+    Previous,
 }
 
 impl Failure {
-    /// Whether it is the same for another pod of the template: all but the message and the number of restarts.
+    /// Whether it is the same for another pod of the template: all but the message, the number of restarts and the run.
     pub fn is_like(&self, other: &Self) -> bool {
         (&self.container, &self.languages, self.part, self.kind)
             == (&other.container, &other.languages, other.part, other.kind)
@@ -116,7 +121,8 @@ fn failure(pod: &Value, languages: &[&'static str], init: bool, status: &Value) 
         }
     };
     let message = message.chars().take(LONGEST).collect::<String>().into();
-    Some(Failure { container: container.into(), languages, part, kind, message, restarts })
+    let ended = ended_run(status);
+    Some(Failure { container: container.into(), languages, part, kind, message, restarts, ended })
 }
 
 /// Returns the failure of a pod that is not scheduled because of a claim that injection added.
@@ -132,7 +138,7 @@ fn of_claim(pod: &Value, languages: &[&'static str]) -> Option<Failure> {
         .find(|(_, languages)| is_of_claim && !languages.is_empty())?;
     let message = said.chars().take(LONGEST).collect::<String>().into();
     let (part, kind) = (Part::Volume, Kind::Claim);
-    Some(Failure { container: container.into(), languages, part, kind, message, restarts: 0 })
+    Some(Failure { container: container.into(), languages, part, kind, message, restarts: 0, ended: None })
 }
 
 /// Returns why a container cannot start or stay, with the kubelet's message.
@@ -161,6 +167,15 @@ fn read(status: &Value) -> Option<(Kind, String)> {
 /// Returns the reason for which a container waits.
 pub fn waiting(status: &Value) -> Option<&str> {
     status["state"]["waiting"]["reason"].as_str()
+}
+
+/// Returns which run of a container has ended. While it waits to be started again or runs again, that is the one before;
+/// between its end and the back-off it is the current one, and the one before it may be gone.
+fn ended_run(status: &Value) -> Option<Run> {
+    if status["state"]["terminated"].is_object() {
+        return Some(Run::Current);
+    }
+    status["lastState"]["terminated"].is_object().then_some(Run::Previous)
 }
 
 /// Says how a container has ended; empty if it has not.
@@ -208,17 +223,15 @@ fn of_target(pod: &Value, container: &Value, languages: &[&'static str]) -> Vec<
     if !items(&container["env"]).any(|variable| variable["name"] == OF_EVERY_TARGET) {
         return Vec::new();
     }
-    let stamp = text(&pod["metadata"]["annotations"][STATUS]);
-    let entries: Vec<Value> = serde_json::from_str(stamp).unwrap_or_default();
-    let is_listed = |entry: &Value| {
-        items(&entry["containers"]).any(|name| *name == container["name"])
-            || !entry["moreContainers"].is_null()
-    };
+    let (stamp, container) = (stamp(pod), text(&container["name"]));
     let is_target = |language: &&'static str| {
-        let mut stamped = origin::injected(&entries, language).peekable();
+        let mut stamped = entries(&stamp, language).peekable();
         let is_sidecar = named(language).is_some_and(|row| row.shape == Shape::Sidecar);
         // Without the stamp, which of several languages a container has is not known.
-        !is_sidecar && (stamped.peek().is_none() || stamped.any(is_listed))
+        let is_listed = |name: &String| name == container;
+        !is_sidecar
+            && (stamped.peek().is_none()
+                || stamped.any(|entry| entry.more_containers > 0 || entry.containers.iter().any(is_listed)))
     };
     languages.iter().copied().filter(is_target).collect()
 }

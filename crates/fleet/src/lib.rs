@@ -19,7 +19,6 @@ pub mod doubts;
 pub mod failing;
 pub mod injected;
 pub mod next;
-pub mod origin;
 pub mod pod;
 pub mod report;
 pub mod restart;

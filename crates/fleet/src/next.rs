@@ -15,7 +15,7 @@ use otel_webhook_inject::{
 
 use crate::{
     doubts::{Doubts, NoDoubts, Separated},
-    origin,
+    injected,
     shape::Shape,
 };
 
@@ -93,7 +93,7 @@ impl NextPod {
         let Separated { certain, unknown, others } = doubts.separate(namespace, findings);
         let mut next = Self { own: own(&pod), labels: labels(&pod), others, ..Self::default() };
         for row in LANGUAGES {
-            if let Some(used) = origin::of_findings(&certain, row.name) {
+            if let Some(used) = injected::of_findings(&certain, row.name) {
                 let paused = certain.iter().filter(|finding| finding.language == row.name).find_map(paused);
                 let agent = match paused {
                     Some((by, message)) => NextAgent::Paused { used, by, message },

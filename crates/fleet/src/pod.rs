@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 use otel_webhook_inject::{
-    STATUS,
+    MESSAGE,
     pod::Pod,
     workload::{self, Lookup, OwnerQuery, Owners},
 };
@@ -15,10 +15,8 @@ use serde_json::Value;
 
 use crate::{
     failing::{self, PodStatus},
-    injected::{self, By},
-    origin,
+    injected::{self, Agent},
     shape::Shape,
-    state::Origin,
     workload::Workload,
 };
 
@@ -48,25 +46,14 @@ pub struct RunningPod {
     pub resource_version: String,
     /// Its agents; `None` if only its metadata was read.
     pub agents: Option<Vec<Agent>>,
+    /// The languages that were skipped when it was created, by its stamp, with the code of the reason.
+    pub skipped: Vec<(String, String)>,
+    /// The sentences about what was skipped and about probable mistakes, as of its creation.
+    pub message: Option<String>,
     /// What its kubelet says; nothing if only its metadata was read.
     pub status: PodStatus,
     /// The pod without what was injected.
     pub shape: Shape,
-}
-
-/// The agent of a language in a running pod.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Agent {
-    /// The language.
-    pub language: &'static str,
-    /// The injector.
-    pub by: By,
-    /// `namespace/name` of the Instrumentation, by the stamp.
-    pub instrumentation: Option<Box<str>>,
-    /// The hash of the configuration, by the stamp.
-    pub hash: Option<Box<str>>,
-    /// The image of the agent; `None` for a language without one.
-    pub image: Option<Box<str>>,
 }
 
 impl RunningPod {
@@ -76,11 +63,20 @@ impl RunningPod {
         if ["Succeeded", "Failed"].contains(&phase) {
             return None;
         }
-        let agents = agents(pod);
+        let agents = injected::agents(pod);
         let shape = Shape::of(pod, !agents.is_empty());
         let languages: Vec<_> = agents.iter().map(|agent| agent.language).collect();
         let status = failing::of(pod, &languages);
-        Some(Self { agents: Some(agents), status, ..Self::with_shape(&pod["metadata"], shape)? })
+        let skipped = injected::stamp(pod).into_iter().filter(|entry| !entry.is_injected());
+        let skipped = skipped.map(|entry| (entry.language.into_owned(), entry.outcome.into_owned()));
+        let message = pod["metadata"]["annotations"][MESSAGE].as_str().map(str::to_owned);
+        Some(Self {
+            agents: Some(agents),
+            skipped: skipped.collect(),
+            message,
+            status,
+            ..Self::with_shape(&pod["metadata"], shape)?
+        })
     }
 
     /// Reads the metadata of a pod. What else it has is not known then.
@@ -112,19 +108,11 @@ impl RunningPod {
             digest: digest(metadata),
             resource_version: text("resourceVersion"),
             agents: None,
+            skipped: Vec::new(),
+            message: None,
             status: PodStatus::default(),
             shape,
         })
-    }
-}
-
-impl Agent {
-    /// Returns the Instrumentation and the hash, as far as the stamp has them.
-    pub fn origin(&self) -> Origin<'_> {
-        Origin {
-            instrumentation: self.instrumentation.as_deref().unwrap_or_default(),
-            hash: self.hash.as_deref().unwrap_or_default(),
-        }
     }
 }
 
@@ -167,19 +155,4 @@ impl Owners for NotLookedUp {
     fn look_up(&self, _: OwnerQuery<'_>) -> Lookup {
         Lookup::Unknown
     }
-}
-
-/// Returns the agents of a pod, by its containers. Only their configurations are from the stamp, which may have been
-/// copied with other annotations.
-fn agents(pod: &Value) -> Vec<Agent> {
-    let stamp = pod["metadata"]["annotations"][STATUS].as_str().unwrap_or_default();
-    let entries: Vec<Value> = serde_json::from_str(stamp).unwrap_or_default();
-    let agent = |(language, by)| {
-        let entry = origin::injected(&entries, language).next();
-        let said = |field: &str| entry.and_then(|entry| entry[field].as_str()).map(Into::into);
-        let image = injected::image(pod, language).or_else(|| said("image"));
-        let hash = origin::stamped(&entries, language);
-        Agent { language, by, instrumentation: said("instrumentation"), hash, image }
-    };
-    injected::languages(pod).into_iter().map(agent).collect()
 }

@@ -150,8 +150,8 @@ impl Row<'_> {
     /// Returns whether pods have the agent in another version or configuration than a new pod gets it.
     fn is_outdated(&self) -> bool {
         let next = self.workload.agents.iter().find(|agent| agent.language == self.language);
-        let mut own = self.workload.pods.agents.keys().filter(|agent| agent.language == self.language);
-        next.is_some() && own.any(|agent| agent.is_outdated(next))
+        let mut own = self.workload.pods.agents_of(self.language);
+        next.is_some() && own.any(|(agent, _)| agent.is_outdated(next))
     }
 
     fn change(&self) -> Change {
@@ -175,9 +175,8 @@ impl Row<'_> {
 
     fn now(&self) -> String {
         let pods = &self.workload.pods;
-        let own = pods.have.iter().filter(|((language, _), _)| *language == self.language);
-        let said: Vec<_> =
-            own.map(|((_, by), count)| format!("{} {count}/{}", by.word(), pods.count)).collect();
+        let by = pods.by(self.language).into_iter();
+        let said: Vec<_> = by.map(|(by, count)| format!("{} {count}/{}", by.word(), pods.count)).collect();
         if said.is_empty() { "-".to_owned() } else { said.join(", ") }
     }
 
@@ -200,7 +199,8 @@ impl Row<'_> {
     }
 
     fn object(&self) -> Value {
-        let count = |by: By| self.workload.pods.have.get(&(self.language, by)).copied().unwrap_or_default();
+        let by = self.workload.pods.by(self.language);
+        let count = |injector: By| by.get(&injector).copied().unwrap_or_default();
         let injected = self.next.iter().find(|finding| finding.reason.is_injected());
         let outcome = injected.or(self.next.first()).map(|finding| finding.reason.code());
         let outcome = outcome.or(self.unsure.map(|_| NOT_READABLE));
@@ -230,13 +230,11 @@ impl Row<'_> {
     /// Returns the images of the agents: of the running pods with their number, and of the next pod.
     fn agents(&self) -> Value {
         let mut now: BTreeMap<&str, usize> = BTreeMap::new();
-        for (agent, count) in
-            self.workload.pods.agents.iter().filter(|(agent, _)| agent.language == self.language)
-        {
-            *now.entry(&agent.image).or_default() += count;
+        for (agent, count) in self.workload.pods.agents_of(self.language) {
+            *now.entry(agent.image.as_deref().unwrap_or_default()).or_default() += count;
         }
         let next = self.workload.agents.iter().find(|agent| agent.language == self.language);
-        json!({"now": now, "next": next.map(|agent| &agent.image)})
+        json!({"now": now, "next": next.map(|agent| agent.image.as_deref().unwrap_or_default())})
     }
 }
 

@@ -1,3 +1,4 @@
+use otel_webhook_inject::STATUS;
 use serde_json::json;
 
 use super::*;
@@ -169,6 +170,23 @@ fn what_is_only_slow_does_not_fail() {
     }
     let ready = json!({"conditions": [{"type": "Ready", "status": "True"}]});
     assert!(of(&pod(&json!({}), &ready), &["java"]).is_ready);
+}
+
+#[test]
+fn the_log_is_that_of_the_run_that_has_ended() {
+    let (none, running) = (json!({}), json!({"running": {}}));
+    let waiting = json!({"waiting": {"reason": "CrashLoopBackOff"}});
+    let end = || terminated(1, "Error");
+    for (restarts, state, last, expected) in [
+        (2, &end(), &end(), Some(Run::Current)),
+        (2, &end(), &none, Some(Run::Current)),
+        (1, &waiting, &end(), Some(Run::Previous)),
+        (2, &running, &end(), Some(Run::Previous)),
+        (5, &waiting, &none, None),
+    ] {
+        let found = read_all(&json!({}), "containerStatuses", &ends("app", restarts, state, last));
+        assert_eq!(found[0].ended, expected, "{state}, {last}");
+    }
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::cli::check::{
-    agents::Agent,
     registration::tests::{operator, registration},
     survey::{
         Pods,
@@ -13,6 +12,7 @@ use otel_webhook_api::{
     defaults::{DefaultImages, JAVA},
     image::Stored,
 };
+use otel_webhook_fleet::injected::Agent;
 use otel_webhook_inject::reason::{ObjectName, Reason, Sign};
 
 /// The warning of `Seen::warned`.
@@ -29,14 +29,14 @@ fn already() -> Reason {
     Reason::AlreadyInjected { sign: Sign::Container("c".to_owned()) }
 }
 
+/// An agent by the operator.
 fn agent(image: &str) -> Agent {
-    let (instrumentation, hash) = (String::new(), String::new());
-    Agent { language: "java", image: image.to_owned(), instrumentation, hash }
+    Agent { language: "java", by: By::Operator, instrumentation: None, hash: None, image: Some(image.into()) }
 }
 
 fn all() -> Seen {
     let same = seen("Deployment", "shop", "same").pods(2).has("java", 2).asks("java", Reason::Injected);
-    let changed = seen("Deployment", "shop", "changed").pods(2).has("java", 2).asks("java", Reason::Injected);
+    let changed = seen("Deployment", "shop", "changed").pods(2).asks("java", Reason::Injected);
     same.and(changed.agent(agent("java:2"), &[(agent("java:1"), 2)]))
         .and(seen("StatefulSet", "shop", "added").pods(1).asks("java", Reason::Injected))
         .and(seen("DaemonSet", "shop", "removed").pods(3).has("go", 3).asks("go", none()).collector())
@@ -73,7 +73,7 @@ fn each_change_has_a_name() {
 
 #[test]
 fn an_object_has_all_fields() {
-    let changed = seen("Deployment", "shop", "order").pods(2).has("java", 1).asks("java", Reason::Injected);
+    let changed = seen("Deployment", "shop", "order").pods(2).asks("java", Reason::Injected);
     let changed = changed.agent(agent("java:2"), &[(agent("java:1"), 1)]);
     let survey = changed.warned().asks("go", none()).collector().survey();
     let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());

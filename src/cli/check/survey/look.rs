@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::rows::{Next, Pods, Replaced, Surveyed};
 use crate::cli::{
-    check::{agents, files},
+    check::files,
     cluster::{
         known::{COLLECTOR, Known},
         object::{labels, own_languages, text},
@@ -25,8 +25,10 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
         Ok(decided) => {
             unsure = decided.unsure;
             let outcome = decided.outcome;
-            let next = agents::next(workload.pod, &outcome);
-            agents = agents::of_next(&next, &outcome);
+            let mut next = workload.pod.clone();
+            // The operations are made for this pod. Without them, the images stay unknown.
+            let _ = json_patch::patch(&mut next, &outcome.patch.operations());
+            agents = injected::next_agents(&next, &outcome.findings);
             mounted = files::files(&next);
             Next::Decided(outcome.findings)
         }
@@ -45,6 +47,7 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
         files: mounted,
         replaced,
         pods: Pods::default(),
+        failures: Vec::new(),
         mistakes,
     })
 }
