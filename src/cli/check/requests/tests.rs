@@ -15,6 +15,7 @@ use otel_webhook_inject::{
     reason::{ObjectName, Reason},
     shown::Names,
 };
+use otel_webhook_testkit::reports::failure;
 
 fn codes(results: &[CheckResult]) -> Vec<Code> {
     results.iter().map(|result| result.code).collect()
@@ -54,26 +55,15 @@ fn a_skipped_language_has_the_reason_of_the_decision() {
 
 #[test]
 fn what_fails_is_a_result_as_status_counts_it() {
-    let row = |code, is_counted| FailureRow {
-        language: "java",
-        container: "app".to_owned(),
-        code,
-        is_counted,
-        message: "why".to_owned(),
-        remedy: "restart it".to_owned(),
-        kubelet: "not found".to_owned(),
-        pods: 1,
-        pod: "order-1".to_owned(),
-        restarts: 2,
-    };
+    let row = |code, is_counted| failure("java", "app", code, is_counted);
     let order = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 2).pods(2);
     let order = order.fails(row("ImagePullBackOff", true)).fails(row("AgentSuspected", true));
     let found = in_default(order.fails(row("ApplicationFails", false)));
     let failing: Vec<_> = found.iter().filter(|result| result.code == Code::PodsFailing).collect();
     let reasons: Vec<_> = failing.iter().map(|result| result.reason).collect();
     assert_eq!(reasons, [Some("ImagePullBackOff"), Some("AgentSuspected")]);
-    let expected = "failure  requests      Deployment shop/order: 1 of 2 pods fail: ImagePullBackOff of container app: \
-                    why (not found); restart it";
+    let expected = "failure  requests      Deployment shop/order: 2 of 2 pods fail: ImagePullBackOff of container app: \
+                    what it means (<said>\\nby a kubelet); what to do";
     assert_eq!(failing[0].line(), expected);
 }
 

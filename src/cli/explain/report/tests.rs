@@ -3,6 +3,7 @@
 use super::*;
 use crate::unread::Unsure;
 use otel_webhook_inject::{Finding, reason::Reason};
+use otel_webhook_testkit::reports::failure;
 
 const IMAGE: &str = "registry.example.com/java:2";
 
@@ -48,22 +49,8 @@ fn text(explained: Explained, caveats: &[&str]) -> String {
 
 #[test]
 fn what_fails_has_the_kubelets_message_the_remedy_and_the_end_of_the_log() {
-    let failing = |code, is_counted, log| Failing {
-        row: FailureRow {
-            language: "java",
-            container: "app".to_owned(),
-            code,
-            is_counted,
-            message: "why".to_owned(),
-            remedy: "restart it".to_owned(),
-            kubelet: "back-off".to_owned(),
-            pods: 2,
-            pod: "order-1".to_owned(),
-            restarts: 4,
-        },
-        run: None,
-        log,
-    };
+    let failing =
+        |code, is_counted, log| Failing { row: failure("java", "app", code, is_counted), run: None, log };
     let failing = [
         failing("AgentSuspected", true, Some(Ok("one\u{1b}[31m\ntwo\n".to_owned()))),
         failing("CauseUnknown", false, Some(Err("not readable by you".to_owned()))),
@@ -75,16 +62,16 @@ fn what_fails_has_the_kubelets_message_the_remedy_and_the_end_of_the_log() {
     let explained = Explained { failing: failing.into(), ..injected() };
     let text = text(explained, &[]);
     let expected = [
-        "  failing: 2 (order-1): AgentSuspected of container app: why (back-off)",
-        "    restart it",
+        "  failing: 2 (order-1): AgentSuspected of container app: what it means (<said>\\nby a kubelet)",
+        "    what to do",
         "    the end of its log:",
         "      one\\u{1b}[31m",
         "      two",
-        "  failing, not known to be because of the agent: 2 (order-1): CauseUnknown of container app: why (back-off)",
-        "    restart it",
+        "  failing, not known to be because of the agent: 2 (order-1): CauseUnknown of container app: what it means (<said>\\nby a kubelet)",
+        "    what to do",
         "    its log: not readable by you",
-        "  failing: 2 (order-1): ImagePullBackOff of container app: why (back-off)",
-        "    restart it",
+        "  failing: 2 (order-1): ImagePullBackOff of container app: what it means (<said>\\nby a kubelet)",
+        "    what to do",
     ];
     let lines: Vec<_> = text.lines().collect();
     let start = lines.iter().position(|line| line.starts_with("  failing")).expect("what fails");
