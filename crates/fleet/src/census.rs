@@ -8,7 +8,12 @@ use std::{
 
 use jiff::Timestamp;
 
-use crate::{failing::PodStatus, injected::Agent, pod::RunningPod, shape::Shape, workload::Workload};
+use crate::{
+    failing::PodStatus,
+    injected::Agent,
+    pod::{RunningPod, Shape},
+    workload::Workload,
+};
 
 /// The running pods that have an agent or opt in.
 #[derive(Debug, Default)]
