@@ -19,7 +19,7 @@
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], [`size`], `input`
 //! - the choice: `mark`, `containers`, `select`, `decide`
-//! - edits: [`env`], `token_mount`, `edit`, `container`, `autoscaler`, `stamp`, `patch`
+//! - edits: [`env`], `token_mount`, `edit`, `container`, `autoscaler`, [`stamp`], `patch`
 //! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
 //! - one language in one pod: `injection`, `delivery`, `target`, `agents`; `required_nodes`, `warning` and `message` look
 //!   at the result
@@ -79,7 +79,7 @@ pub mod selector;
 mod settings;
 pub mod shown;
 pub mod size;
-mod stamp;
+pub mod stamp;
 mod storage;
 mod target;
 pub mod template;
