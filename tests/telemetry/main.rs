@@ -27,13 +27,12 @@ mod stage;
 #[path = "../e2e"]
 #[allow(dead_code, reason = "shared with the end-to-end tests")]
 mod e2e {
-    pub mod admin;
     pub mod cluster;
     pub mod registration;
     pub mod webhook;
 }
 
-use e2e::{admin, cluster, registration, webhook};
+use e2e::{cluster, registration, webhook};
 
 use std::process::ExitCode;
 

@@ -2,16 +2,18 @@
 
 mod developer;
 mod generated;
-mod same;
 
 use std::fs;
 
-use otel_webhook_testkit::until::until;
+use otel_webhook_testkit::{
+    cluster::manifests::{object, template, workload},
+    until::until,
+};
 use serde_json::{Value, json};
 
-use super::check::{Checked, run_as};
-use crate::cluster::{Cluster, LIMIT, java, template};
-use same::{pod_of, same};
+use crate::cluster::{Cluster, LIMIT, java};
+use crate::program::{Checked, run};
+use generated::{pod_of, same};
 
 pub use developer::developer;
 pub use generated::generated;
@@ -20,7 +22,7 @@ const ROLLOUTS: &str = include_str!("../../data/rollouts-crd.yaml");
 
 /// Runs `explain` as the administrator.
 fn explain(cluster: &Cluster, arguments: &[&str]) -> Checked {
-    run_as("explain", cluster.plane.kubeconfig().to_str().expect("UTF-8"), arguments)
+    run(&cluster.plane, "explain", arguments)
 }
 
 /// The one object that `explain` prints.
@@ -51,7 +53,7 @@ pub fn examples(cluster: &Cluster) {
         let kind = workload["kind"].as_str().expect("a kind");
         let target = format!("{kind}/{}", workload["metadata"]["name"].as_str().expect("a name"));
         let explained = explained(cluster, namespace, &target);
-        let pod = pod_of(&workload["spec"]["template"], "example");
+        let pod = pod_of(&workload["spec"]["template"], namespace, "example");
         until(&format!("{target} gets what explain says"), LIMIT, || {
             same(&explained, &pod, &cluster.dry_run(namespace, &pod).pod).ok()
         });
@@ -84,10 +86,13 @@ pub fn kinds(cluster: &Cluster) {
     cluster.instrumented_namespace(namespace);
     cluster.apply(&serde_saphyr::from_str(ROLLOUTS).expect("YAML"));
     let object = |version: &str, kind: &str, name: &str, spec: Value| {
-        json!({"apiVersion": version, "kind": kind,
-            "metadata": {"name": name, "namespace": namespace, "labels": {"part": "kinds"}}, "spec": spec})
+        let mut object = object(version, kind, namespace, name, &spec);
+        object["metadata"]["labels"] = json!({"part": "kinds"});
+        object
     };
-    let of = |name: &str| json!({"selector": {"matchLabels": {"app": name}}, "template": template(name)});
+    let of = |name: &str| workload(1, &template(name));
+    let mut daemon_set = of("node");
+    daemon_set.as_object_mut().expect("an object").remove("replicas");
     let mut job = template("once");
     job["spec"]["restartPolicy"] = "Never".into();
     let nightly = json!({"schedule": "0 0 1 1 *", "suspend": true,
@@ -95,7 +100,7 @@ pub fn kinds(cluster: &Cluster) {
     for object in [
         object("apps/v1", "Deployment", "web", of("web")),
         object("apps/v1", "StatefulSet", "db", of("db")),
-        object("apps/v1", "DaemonSet", "node", of("node")),
+        object("apps/v1", "DaemonSet", "node", daemon_set),
         object("apps/v1", "ReplicaSet", "alone", of("alone")),
         object("batch/v1", "Job", "once", json!({"template": job})),
         object("batch/v1", "CronJob", "nightly", nightly),

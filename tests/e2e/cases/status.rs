@@ -3,12 +3,18 @@
 use std::{collections::BTreeMap, fs};
 
 use jiff::Timestamp;
-use otel_webhook_testkit::{cluster::created::Created, until::until};
+use otel_webhook_testkit::{
+    cluster::{
+        created::{AGENT, Created},
+        manifests::{bound_to_default, deployment_of, template_asking},
+        ports::free_ports,
+    },
+    until::until,
+};
 use serde_json::{Value, json};
 
-use super::check::{Checked, check, run_as};
-use crate::cluster::{Cluster, LIMIT, asking, java, template};
-use crate::registration;
+use crate::cluster::{Cluster, LIMIT, asking, java};
+use crate::program::{Checked, check, run, run_as};
 
 const NAMESPACE: &str = "day-two";
 
@@ -17,15 +23,14 @@ const FLAGS: [&str; 3] = ["--own-flags", "--webhook-configuration", "otel-webhoo
 
 pub fn each_state(cluster: &Cluster) {
     cluster.instrumented_namespace(NAMESPACE);
-    after_the_second_of_the_instrumentation(cluster);
+    after_the_second_of_the_instrumentation(cluster, NAMESPACE);
     let forged = forged(cluster);
+    cluster.missed(NAMESPACE, "missed", 2);
     let stopped = cluster.webhook.stop();
-    cluster.apply(&deployment("missed", &template("missed")));
-    cluster.pods_of(NAMESPACE, "app=missed", 2);
     cluster.create(NAMESPACE, &forged);
     drop(stopped);
 
-    cluster.apply(&deployment("order", &two_languages("order")));
+    cluster.apply(&deployment_of(NAMESPACE, 2, &two_languages("order")));
     assert!(cluster.pods_of(NAMESPACE, "app=order", 2).iter().all(Created::is_injected));
     cluster.create(NAMESPACE, &by_the_operator());
     cluster.create(NAMESPACE, &asking("out", &[("inject-java", "false")]));
@@ -66,8 +71,8 @@ pub fn each_state(cluster: &Cluster) {
 }
 
 /// Times of creation are whole seconds: within one their order is not known.
-fn after_the_second_of_the_instrumentation(cluster: &Cluster) {
-    let stored = cluster.get(NAMESPACE, &["instrumentations.opentelemetry.io", "default"]);
+pub fn after_the_second_of_the_instrumentation(cluster: &Cluster, namespace: &str) {
+    let stored = cluster.get(namespace, &["instrumentations.opentelemetry.io", "default"]);
     let created = stored["metadata"]["creationTimestamp"].as_str().expect("a time");
     let created: Timestamp = created.parse().expect("a time");
     until("the second of the Instrumentation is over", LIMIT, || {
@@ -75,20 +80,11 @@ fn after_the_second_of_the_instrumentation(cluster: &Cluster) {
     });
 }
 
-fn deployment(name: &str, template: &Value) -> Value {
-    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template}})
-}
-
 /// A template with two containers, one for each language.
 fn two_languages(name: &str) -> Value {
-    let mut template = template(name);
-    let annotations = template["metadata"]["annotations"].as_object_mut().expect("annotations");
-    for (key, value) in
-        [("java-container-names", "app"), ("inject-nodejs", "true"), ("nodejs-container-names", "web")]
-    {
-        annotations.insert(format!("instrumentation.opentelemetry.io/{key}"), value.into());
-    }
+    let lists = [("java-container-names", "app"), ("nodejs-container-names", "web")];
+    let asks = [("inject-java", "true"), ("inject-nodejs", "true")];
+    let mut template = template_asking(name, &[lists, asks].concat());
     let web = json!({"name": "web", "image": "registry.example.com/web:1.0"});
     template["spec"]["containers"].as_array_mut().expect("containers").push(web);
     template
@@ -97,11 +93,11 @@ fn two_languages(name: &str) -> Value {
 /// A pod such as the operator makes: with the agent, and without the annotations of this webhook.
 fn by_the_operator() -> Value {
     let mut pod = java("by-the-operator");
-    let agent = "opentelemetry-auto-instrumentation-java";
-    pod["spec"]["volumes"] = json!([{"name": agent, "emptyDir": {}}]);
-    pod["spec"]["initContainers"] = json!([{"name": agent, "image": "registry.example.com/java:1.0",
-        "volumeMounts": [{"name": agent, "mountPath": "/agent"}]}]);
-    pod["spec"]["containers"][0]["volumeMounts"] = json!([{"name": agent, "mountPath": "/agent"}]);
+    let mounts = json!([{"name": AGENT, "mountPath": "/agent"}]);
+    pod["spec"]["volumes"] = json!([{"name": AGENT, "emptyDir": {}}]);
+    pod["spec"]["initContainers"] =
+        json!([{"name": AGENT, "image": "registry.example.com/java:1.0", "volumeMounts": mounts}]);
+    pod["spec"]["containers"][0]["volumeMounts"] = mounts;
     pod
 }
 
@@ -119,8 +115,7 @@ fn status(cluster: &Cluster, more: &[&str]) -> Checked {
 
 /// What the command says of a namespace.
 pub fn of_namespace(cluster: &Cluster, namespace: &str, more: &[&str]) -> Checked {
-    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
-    run_as("status", kubeconfig, &[&["-n", namespace], &FLAGS[..], more].concat())
+    run(&cluster.plane, "status", &[&["-n", namespace], &FLAGS[..], more].concat())
 }
 
 /// The command counts the pods of an Instrumentation as the controller has written it into the object.
@@ -135,7 +130,6 @@ pub fn agrees_with_controller(cluster: &Cluster, instrumentation: &Value) {
     }
 }
 
-/// The state and the reason of each language, by the workload.
 /// The state of each language of each workload, with its reason.
 pub fn states(report: &Value) -> BTreeMap<String, (String, String)> {
     let mut states = BTreeMap::new();
@@ -187,8 +181,7 @@ fn commands_work(cluster: &Cluster, changed: &Checked) {
     for (command, name) in commands.iter().zip(["missed", "order"]) {
         assert!(command.starts_with(&format!("kubectl rollout restart deployment/{name} -n day-two ")));
         let words: Vec<_> = command.split(' ').skip(1).collect();
-        let ran = cluster.plane.kubectl(&words);
-        assert!(ran.ok, "{command}: {}", ran.stderr);
+        cluster.run(&words);
     }
 }
 
@@ -196,12 +189,10 @@ fn commands_work(cluster: &Cluster, changed: &Checked) {
 fn not_selected(cluster: &Cluster) {
     let name = "day-two-excluded";
     cluster.create("kube-system", &asking(name, &[("inject-java", "day-two/default")]));
-    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
-    let found = run_as("status", kubeconfig, &[&["-n", "kube-system"], &FLAGS[..]].concat());
+    let found = of_namespace(cluster, "kube-system", &[]);
     let expected = ("missed".to_owned(), "NotSelected".to_owned());
     assert_eq!(states(&found.found[0])["day-two-excluded java"], expected, "{found:?}");
-    let delete = ["delete", "pod", name, "-n", "kube-system", "--grace-period=0", "--force"];
-    assert!(cluster.plane.kubectl(&delete).ok);
+    cluster.run(&["delete", "pod", name, "-n", "kube-system", "--grace-period=0", "--force"]);
 }
 
 /// A report for each context. One that cannot be reached does not hide the others.
@@ -210,7 +201,7 @@ fn contexts(cluster: &Cluster) {
         serde_json::from_str(&fs::read_to_string(cluster.plane.kubeconfig()).expect("a kubeconfig"))
             .expect("JSON");
     let context = config["contexts"][0]["context"].clone();
-    let [port] = otel_webhook_testkit::cluster::ports::free_ports();
+    let [port] = free_ports();
     let away = json!({"name": "away", "cluster": {"server": format!("https://127.0.0.1:{port}")}});
     config["clusters"].as_array_mut().expect("clusters").push(away);
     let user = context["user"].clone();
@@ -242,13 +233,8 @@ fn contexts(cluster: &Cluster) {
 
 /// A user who may read the pods of the namespace and little else is told what is not known, and nothing wrong.
 fn tenant(cluster: &Cluster) {
-    cluster.apply(&json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-        "metadata": {"name": "tenant", "namespace": NAMESPACE},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": NAMESPACE}],
-    }));
-    let kubeconfig = registration::write_kubeconfig(&cluster.plane, NAMESPACE, "default");
+    cluster.apply(&bound_to_default(NAMESPACE, "view"));
+    let kubeconfig = cluster.plane.kubeconfig_of(NAMESPACE, "default");
     let kubeconfig = kubeconfig.to_str().expect("UTF-8");
     let seen = until("the role is in effect", LIMIT, || {
         let seen = run_as("status", kubeconfig, &["-n", NAMESPACE]);

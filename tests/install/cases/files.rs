@@ -23,19 +23,9 @@ pub fn own(cluster: &Cluster) {
         .expect("the program can be started");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let file = |name: &str| format!("{}", folder.join(name).display());
-    let secret = cluster.plane.kubectl(&[
-        "create",
-        "secret",
-        "tls",
-        "own",
-        "--namespace",
-        &release.namespace,
-        "--cert",
-        &file("tls.crt"),
-        "--key",
-        &file("tls.key"),
-    ]);
-    assert!(secret.ok, "{}", secret.stderr);
+    let pair = ["--cert", &file("tls.crt"), "--key", &file("tls.key")];
+    let secret = ["create", "secret", "tls", "own", "--namespace", &release.namespace];
+    cluster.plane.run_kubectl(&[&secret[..], &pair].concat());
     let authority = fs::read_to_string(folder.join("ca.crt")).expect("an authority");
     let certificates = json!({"mode": "files", "files": {"secretName": "own", "caBundle": authority}});
 
