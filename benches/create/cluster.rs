@@ -3,12 +3,11 @@
 use std::{env, fs, process::Command, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use futures::{StreamExt as _, stream};
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_inject::Outcome;
 use otel_webhook_testkit::{
-    cluster::{control_plane::ControlPlane, ports::free_ports},
+    cluster::{client::Objects, control_plane::ControlPlane, ports::free_ports},
     known::Known,
     load::{
         material,
@@ -28,9 +27,6 @@ use crate::{
     hook,
     ways::{Pods, WAYS, Way, Webhook},
 };
-
-/// Requests at the same time, while nothing is measured.
-const AT_ONCE: usize = 8;
 
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -53,11 +49,8 @@ impl Cluster {
     /// Starts everything, and waits until each way works.
     pub async fn start() -> Self {
         let plane = ControlPlane::without_controllers();
-        plane.apply(include_str!("../../manifests/crd/crd.yaml"));
-        until("the CRD is served", LIMIT, || {
-            plane.kubectl(&["get", "instrumentations.opentelemetry.io"]).ok.then_some(())
-        });
-        fill(&Creator::new(&plane).await).await;
+        plane.install_crd();
+        fill(&Objects::connect(plane.kubeconfig()).await).await;
         let (folder, pair) = (tempfile::tempdir().expect("a folder"), pair());
         fs::write(folder.path().join(hook::CERTIFICATE), &pair.certificate_pem).expect("a writable folder");
         fs::write(folder.path().join(hook::KEY), &pair.key_pem).expect("a writable folder");
@@ -212,41 +205,25 @@ pub fn pod(kind: Pods) -> Vec<u8> {
 }
 
 /// Creates the namespaces of all ways, with their accounts and Instrumentations.
-async fn fill(client: &Creator) {
+async fn fill(objects: &Objects) {
     let namespaces: Vec<_> =
         WAYS.iter().flat_map(|way| way.namespaces().into_iter().map(move |name| (way, name))).collect();
-    post(
-        client,
-        namespaces.iter().map(|(way, name)| {
-            let metadata = json!({"name": name, "labels": {"way": way.key}});
-            ("/api/v1/namespaces".to_owned(), json!({"metadata": metadata}))
-        }),
-    )
-    .await;
-    post(
-        client,
-        namespaces.iter().map(|(_, name)| {
-            let account = json!({"metadata": {"name": "default"}});
-            (format!("/api/v1/namespaces/{name}/serviceaccounts"), account)
-        }),
-    )
-    .await;
-    post(
-        client,
-        namespaces.iter().flat_map(|(way, name)| {
-            let others = (1..way.instrumentations).map(|index| {
-                let app = format!("app-{index:02}");
-                material::instrumentation_of(name, &format!("inst-{index:02}"), Some(("app", &app)))
-            });
-            let all = others.chain([material::instrumentation_of(name, "default", None)]);
-            let collection = format!("/apis/opentelemetry.io/v1alpha1/namespaces/{name}/instrumentations");
-            all.map(move |object| (collection.clone(), object)).collect::<Vec<_>>()
-        }),
-    )
-    .await;
-}
-
-async fn post(client: &Creator, objects: impl Iterator<Item = (String, Value)>) {
-    let requests = objects.map(|(collection, object)| async move { client.post(&collection, &object).await });
-    stream::iter(requests).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+    let namespace = |way: &Way, name: &str| {
+        let metadata = json!({"name": name, "labels": {"way": way.key}});
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    };
+    let account = |name: &str| {
+        let metadata = json!({"name": "default", "namespace": name});
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    };
+    let instrumentations = |way: &Way, name: &str| {
+        let others = (1..way.instrumentations).map(|index| {
+            let app = format!("app-{index:02}");
+            material::instrumentation_of(name, &format!("inst-{index:02}"), Some(("app", &app)))
+        });
+        others.chain([material::instrumentation_of(name, "default", None)]).collect::<Vec<_>>()
+    };
+    objects.create_all(namespaces.iter().map(|(way, name)| namespace(way, name))).await;
+    objects.create_all(namespaces.iter().map(|(_, name)| account(name))).await;
+    objects.create_all(namespaces.iter().flat_map(|(way, name)| instrumentations(way, name))).await;
 }
