@@ -21,29 +21,11 @@ fn flags(objects: &[Value]) -> Vec<String> {
 #[test]
 fn there_is_nothing_of_them_by_default() {
     let objects = objects_of(&values("default"));
-    assert!(flags(objects).is_empty());
     let names = objects.iter().filter_map(|object| object["metadata"]["name"].as_str());
     let left: Vec<_> = names.filter(|name| name.ends_with("-restarts")).collect();
     assert!(left.is_empty(), "{left:?}");
     let more = objects_with(&[SWITCHED_ON]).len() - objects_with(&[]).len();
     assert_eq!(more, 6, "roles with bindings, policy with binding");
-}
-
-#[test]
-fn their_values_reach_the_controller_alone() {
-    let objects = objects_of(&values("everything"));
-    let expected = [
-        "--restarts",
-        "--restarts-config-map=agents-restarts",
-        "--restart-settle=30s",
-        "--restart-observe=1m30s",
-        "--restart-progress=1h",
-        "--restart-at-once=5",
-        "--restart-per-namespace=2",
-        "--restart-per-minute=20",
-    ];
-    assert_eq!(flags(objects), expected);
-    assert!(!args_of(objects, "webhook").iter().any(|arg| arg.starts_with("--restart")));
 }
 
 /// Of the chart and of the program, so that both documents are right.
