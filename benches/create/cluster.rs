@@ -7,12 +7,10 @@ use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_inject::Outcome;
 use otel_webhook_testkit::{
+    admin,
     cluster::{client::Objects, control_plane::ControlPlane, ports::free_ports},
     known::Known,
-    load::{
-        material,
-        server::{Server, is_ready},
-    },
+    load::{material, server::Server},
     models::service_account,
     objects::items,
     surroundings::review,
@@ -88,8 +86,8 @@ impl Cluster {
         command.arg("--tls-cert").arg(file(hook::CERTIFICATE)).arg("--tls-key").arg(file(hook::KEY));
         command.env("KUBECONFIG", self.plane.kubeconfig());
         let server = Server::start(command);
-        let admin = server.address_of("admin");
-        until("the product is ready", LIMIT, || is_ready(admin).is_ok_and(|ready| ready).then_some(()));
+        let address = server.address_of("admin");
+        until("the product is ready", LIMIT, || admin::body(address, "/readyz").map(drop));
         self.ours = Some(server);
     }
 

@@ -6,26 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use otel_webhook_testkit::load::{
-    figures::Figures,
-    limit_ranges, material,
-    sender::{Done, Sender},
-    server::Server,
-};
+use otel_webhook_testkit::load::{figures::Figures, limit_ranges, material, sender::Sender, server::Server};
 use serde_json::{Value, json};
 
 use crate::PROGRAM;
 use crate::handshakes;
 use crate::pinned::{empty_handler, of_program, product};
+use crate::turns::{Loaded, Side, in_turns};
 
 /// How often everything is measured; the figures tell the lowest and the highest.
 const ROUNDS: usize = 5;
 
-/// Two servers are compared in turns of this length: a neighbour that slows the machine down for a
-/// second slows both down.
-const TURN: Duration = Duration::from_millis(75);
-/// Turns of each server in one round.
-const TURNS: usize = 20;
 /// The length of one counting of handshakes.
 const HANDSHAKES: Duration = Duration::from_millis(1500);
 /// The length of one open loop.
@@ -38,80 +29,6 @@ const RATES: [u32; 3] = [500, 2_000, 10_000];
 
 /// Reviews after which memory is looked at, once at half of them and once at the end.
 const MEMORY_REVIEWS: usize = 100_000;
-
-/// A load with what it cost the server.
-struct Loaded {
-    done: Done,
-    cpu: Duration,
-}
-
-impl Loaded {
-    fn by(server: &Server, load: impl FnOnce() -> io::Result<Done>) -> io::Result<Self> {
-        let before = server.cpu();
-        let done = load()?;
-        Ok(Self { done, cpu: server.cpu_since(before) })
-    }
-
-    /// The server's CPU time for one answer, in microseconds.
-    fn cpu_each(&self) -> f64 {
-        self.cpu.as_secs_f64() * 1e6 / f64::from(self.done.answers)
-    }
-}
-
-/// A server in closed loops, all turns of a round together.
-#[derive(Default)]
-struct Turns {
-    answers: u32,
-    elapsed: Duration,
-    cpu: Duration,
-}
-
-impl Turns {
-    fn rate(&self) -> f64 {
-        f64::from(self.answers) / self.elapsed.as_secs_f64()
-    }
-
-    /// As of [`Loaded`].
-    fn cpu_each(&self) -> f64 {
-        self.cpu.as_secs_f64() * 1e6 / f64::from(self.answers)
-    }
-}
-
-/// One of two servers that are compared.
-struct Side<'s> {
-    server: &'s Server,
-    sender: Sender,
-}
-
-impl<'s> Side<'s> {
-    fn new(server: &'s Server, connections: usize, body: &[Vec<u8>]) -> io::Result<Self> {
-        Ok(Self { server, sender: Sender::new(server.address, connections, body)? })
-    }
-
-    fn turn(&mut self, turns: &mut Turns) -> io::Result<()> {
-        let Loaded { done, cpu } = Loaded::by(self.server, || self.sender.closed(TURN))?;
-        turns.answers += done.answers;
-        turns.elapsed += done.elapsed;
-        turns.cpu += cpu;
-        Ok(())
-    }
-}
-
-/// One round of two servers.
-fn in_turns(first: &mut Side<'_>, second: &mut Side<'_>) -> io::Result<(Turns, Turns)> {
-    let (mut one, mut other) = (Turns::default(), Turns::default());
-    for turn in 0..TURNS {
-        // Neither is always the one that follows the other.
-        if turn % 2 == 0 {
-            first.turn(&mut one)?;
-            second.turn(&mut other)?;
-        } else {
-            second.turn(&mut other)?;
-            first.turn(&mut one)?;
-        }
-    }
-    Ok((one, other))
-}
 
 /// Everything, round by round.
 pub fn all(figures: &mut Figures) -> io::Result<()> {

@@ -28,11 +28,12 @@ mod stage;
 #[allow(dead_code, reason = "shared with the end-to-end tests")]
 mod e2e {
     pub mod cluster;
+    pub mod program;
     pub mod registration;
     pub mod webhook;
 }
 
-use e2e::{cluster, registration, webhook};
+use e2e::{cluster, program, registration, webhook};
 
 use std::process::ExitCode;
 

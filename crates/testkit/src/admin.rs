@@ -12,8 +12,13 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 /// Requests a path on a new connection. Returns whether the status is 200, and the body.
 pub fn get(address: SocketAddr, path: &str) -> Option<(bool, String)> {
-    let mut stream = TcpStream::connect_timeout(&address, LIMIT).ok()?;
-    stream.set_read_timeout(Some(LIMIT)).ok()?;
+    get_within(LIMIT, address, path)
+}
+
+/// The same, where the program has to respond within a time.
+pub fn get_within(limit: Duration, address: SocketAddr, path: &str) -> Option<(bool, String)> {
+    let mut stream = TcpStream::connect_timeout(&address, limit).ok()?;
+    stream.set_read_timeout(Some(limit)).ok()?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
     let mut response = String::new();
     stream.read_to_string(&mut response).ok()?;

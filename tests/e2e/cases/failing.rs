@@ -2,14 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use otel_webhook_testkit::{
-    cluster::{
-        created::AGENT,
-        manifests::{deployment_of, template_asking},
-    },
-    objects::items,
-    until::until,
-};
+use otel_webhook_testkit::{cluster::created::AGENT, objects::items, until::until};
 use serde_json::{Value, json};
 
 use crate::{
@@ -120,45 +113,6 @@ fn reported_by_commands(cluster: &Cluster, pod: &str) {
     let remedy = failing["remedy"].as_str().expect("a remedy");
     assert!(remedy.starts_with("correct the image in the Instrumentation"), "{remedy}");
     assert!(failing["log"].is_null(), "it has not run: {failing}");
-}
-
-/// The agent is suspected if the application ends with it, and not in the pods of the same workload that do not opt in.
-pub fn suspected(_: &Cluster) {
-    let cluster = &Cluster::start();
-    cluster.instrumented_namespace(SHOP);
-    let crash = || waiting("containerStatuses", "app", "CrashLoopBackOff", "back-off 5m0s restarting");
-    let controller = Controller::new(cluster);
-    controller.start();
-    for (name, before) in [("suspected", ready("app")), ("own", crash())] {
-        let injected = deployment(SHOP, name, 2);
-        cluster.apply(&deployment_of(SHOP, 2, &template_asking(name, &[])));
-        let old = names(cluster, &format!("app={name}"), 2);
-        for pod in &old {
-            write(cluster, pod, &before);
-        }
-        cluster.apply(&injected);
-        // One more than before, since none is removed until a new one is ready.
-        let all = names(cluster, &format!("app={name}"), 3);
-        let new = all.iter().find(|pod| !old.contains(pod)).expect("a new pod");
-        write(cluster, new, &crash());
-    }
-    let note = cluster.events(SHOP, "suspected", "Failing").remove(0);
-    let parts =
-        ["AgentSuspected", "1 of 1 pods with the agent", "none of 2 without the agent", "back-off 5m0s"];
-    assert!(parts.iter().all(|part| note.contains(part)), "{note}");
-    let code = |name: &str| {
-        let report = controller.report()?;
-        let row = items(&report["workloads"]).find(|row| row["name"] == name)?;
-        row["failures"][0]["code"].as_str().map(str::to_owned)
-    };
-    until("the application is the cause", LIMIT, || {
-        (code("own").as_deref() == Some("ApplicationFails")).then_some(())
-    });
-    controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2, "failing": 1}));
-    let list = cluster.get(SHOP, &["events.events.k8s.io"]);
-    let own = items(&list["items"]).filter(|event| event["regarding"]["name"] == "own");
-    assert_eq!(own.filter(|event| event["reason"] == "Failing").count(), 0);
-    controller.stop();
 }
 
 /// A corrected Instrumentation mends a workload that consents, although its rollout has never been complete.

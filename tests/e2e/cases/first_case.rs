@@ -1,4 +1,4 @@
-//! The case this product was started for. `crates/inject` and the command line show each variable of it.
+//! The case this product was started for. The conformance cases of `crates/inject` show each variable of such a pod.
 
 use otel_webhook_testkit::{
     cluster::created::{AGENT, Created},

@@ -147,34 +147,5 @@ pub fn kept(cluster: &Cluster) {
 
 /// With defaults, and with the hollow objects that the operator writes.
 fn defaulted() -> Value {
-    let hollow = json!({"metadata": {}, "spec": {"resources": {}}});
-    let resources =
-        json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": 0, "memory": "64.5Mi"}});
-    let reference = json!({"secretKeyRef": {"name": "s", "key": "k", "optional": true}});
-    let agent = json!({
-        "image": "i", "volumeClaimTemplate": hollow, "resourceRequirements": resources, "volumeLimitSize": "1Gi",
-        "env": [{"name": "A", "value": ""}, {"name": "B", "valueFrom": reference}],
-    });
-    let mut java = agent.clone();
-    java.as_object_mut().expect("an object").remove("resourceRequirements");
-    java["resources"] = resources;
-    java["extensions"] = json!([{"image": "i", "dir": "/d"}]);
-    let mut apache = agent.clone();
-    apache["attrs"] = json!([{"name": "n", "value": "v"}]);
-    apache["version"] = "2.4".into();
-    apache["configPath"] = "/usr/local/apache2/conf".into();
-    json!({
-        "exporter": {
-            "endpoint": "https://collector:4317",
-            "tls": {"secretName": "s", "configMapName": "c", "ca_file": "a", "cert_file": "b", "key_file": "k"},
-        },
-        "resource": {"resourceAttributes": {"a": "b"}, "addK8sUIDAttributes": true},
-        "propagators": ["tracecontext", "baggage"],
-        "sampler": {"type": "parentbased_traceidratio", "argument": "0.25"},
-        "defaults": {"useLabelsForResourceAttributes": true},
-        "env": [{"name": "C", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
-        "imagePullPolicy": "IfNotPresent",
-        "initContainerSecurityContext": {"runAsUser": 1000, "capabilities": {"drop": ["ALL"]}},
-        "java": java, "nodejs": agent, "python": agent, "dotnet": agent, "go": agent, "apacheHttpd": apache,
-    })
+    serde_saphyr::from_str(include_str!("../as-the-operator-stores-it.yaml")).expect("YAML")
 }

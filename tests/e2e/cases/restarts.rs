@@ -20,35 +20,7 @@ pub const SHOP: &str = "restart-a";
 const CONSENT: &str = "otel-webhook/restart";
 
 /// Pods with the variable CRASH never become ready.
-const CRASH: &str = r#"
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata:
-  name: pod-crash
-spec:
-  resourceRef:
-    apiGroup: v1
-    kind: Pod
-  weight: 100000
-  selector:
-    matchExpressions:
-      - {key: '.metadata.deletionTimestamp', operator: DoesNotExist}
-      - {key: '.status.phase', operator: In, values: [Pending]}
-      - {key: '.spec.containers[].env[]? | select(.name == "CRASH") | .name', operator: Exists}
-  next:
-    statusTemplate: |
-      phase: Running
-      conditions:
-        - {type: Ready, status: "False", lastTransitionTime: {{ Now | Quote }}}
-      containerStatuses:
-      {{ range .spec.containers }}
-        - name: {{ .name | Quote }}
-          image: {{ .image | Quote }}
-          ready: false
-          restartCount: 5
-          state: {waiting: {reason: CrashLoopBackOff}}
-      {{ end }}
-"#;
+const CRASH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/crash-stage.yaml");
 
 /// The namespace of the Instrumentation, and others whose pods use it.
 fn shop(cluster: &Cluster, others: &[&str]) {
@@ -232,10 +204,7 @@ pub fn killed(_: &Cluster) {
 
 /// New pods cannot start: one workload has received the change, and no other one does.
 pub fn stopped(_: &Cluster) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let stage = folder.path().join("crash.yaml");
-    std::fs::write(&stage, CRASH).expect("the folder is writable");
-    let mut cluster = Cluster::with_node(&[&stage]);
+    let mut cluster = Cluster::with_node(&[CRASH.as_ref()]);
     prepare_three(&cluster);
     let patches = |cluster: &Cluster| {
         ["one", "two", "three"].map(|name| audit::patches(cluster, ACCOUNT, "deployments", SHOP, name).len())
