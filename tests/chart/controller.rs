@@ -26,31 +26,6 @@ fn both_have_the_same_injection_flags() {
     }
 }
 
-#[test]
-fn it_reads_the_registration_of_the_release_and_leads_by_a_lease_of_its_own() {
-    for (file, registration, name) in [
-        ("default", format!("{RELEASE}-otel-webhook"), format!("{RELEASE}-otel-webhook-controller")),
-        ("issuer", "a-otel-webhook".to_owned(), format!("{RELEASE}-otel-webhook-controller")),
-        ("everything", RELEASE.to_owned(), format!("{RELEASE}-controller")),
-    ] {
-        let objects = objects_of(&values(file));
-        let args = args_of(objects, "controller");
-        for expected in [
-            format!("--webhook-configuration={registration}"),
-            format!("--lease={name}"),
-            format!("--lease-namespace={NAMESPACE}"),
-        ] {
-            assert!(args.contains(&expected), "{file}: {expected}: {args:?}");
-        }
-        let role = named(objects, "Role", &name);
-        assert!(args_of(objects, "webhook").contains(&format!("--lease={name}")), "{file}");
-        let leases = items(&role["rules"]).map(|rule| (rule["verbs"].clone(), rule["resourceNames"].clone()));
-        let expected =
-            [(json!(["create"]), Value::Null), (json!(["get", "list", "watch", "patch"]), json!([name]))];
-        assert_eq!(leases.collect::<Vec<_>>(), expected, "{file}");
-    }
-}
-
 /// The webhook faces the network, so it must not get what the controller may do.
 #[test]
 fn its_rights_are_bound_to_its_own_account() {
@@ -148,7 +123,7 @@ pub fn written<'o>(objects: &'o [Value], name: &str) -> BTreeSet<&'o str> {
     written
 }
 
-pub fn named<'o>(objects: &'o [Value], kind: &str, name: &str) -> &'o Value {
+fn named<'o>(objects: &'o [Value], kind: &str, name: &str) -> &'o Value {
     let found = of_kind(objects, kind).into_iter().find(|object| object["metadata"]["name"] == name);
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }

@@ -33,42 +33,6 @@ fn objects_are_in_the_namespace_of_the_release() {
     }
 }
 
-/// Kubernetes adds their rules to its own `view`, `edit` and `admin`. Nobody is bound to them by the chart.
-#[test]
-fn the_built_in_roles_cover_instrumentations() {
-    let aggregated = |objects: &[Value]| -> Vec<Value> {
-        let is_aggregated = |role: &&Value| role["metadata"]["labels"].to_string().contains("/aggregate-to-");
-        of_kind(objects, "ClusterRole").into_iter().filter(is_aggregated).cloned().collect()
-    };
-    let to = |role: &Value| -> Vec<String> {
-        let labels = role["metadata"]["labels"].as_object().expect("labels").iter();
-        let prefix = "rbac.authorization.k8s.io/aggregate-to-";
-        let on = labels.filter(|(_, value)| **value == "true");
-        on.filter_map(|(key, _)| key.strip_prefix(prefix).map(str::to_owned)).collect()
-    };
-    let read = ["get", "list", "watch"];
-    let status = json!({"apiGroups": ["opentelemetry.io"], "resources": ["instrumentations/status"], "verbs": ["get"]});
-    for file in [values("default"), values("everything")] {
-        let [view, edit] = &aggregated(objects_of(&file))[..] else { panic!("two roles") };
-        assert_eq!(
-            (to(view), to(edit)),
-            (vec!["view".to_owned()], vec!["admin".to_owned(), "edit".to_owned()])
-        );
-        let write = [&read[..], &["create", "update", "patch", "delete"]].concat();
-        for (role, verbs) in [(view, &read[..]), (edit, &write)] {
-            let rule =
-                json!({"apiGroups": ["opentelemetry.io"], "resources": ["instrumentations"], "verbs": verbs});
-            assert_eq!(role["rules"], json!([rule, status]));
-            let bound = of_kind(objects_of(&file), "ClusterRoleBinding");
-            assert!(bound.iter().all(|one| one["roleRef"]["name"] != role["metadata"]["name"]), "{bound:?}");
-        }
-    }
-    let others = |objects: &[Value]| of_kind(objects, "ClusterRole").len() - aggregated(objects).len();
-    let off = objects_with(&["rbac.aggregateRoles=false"]);
-    assert_eq!((aggregated(&off).len(), others(&off)), (0, 3));
-    assert!(aggregated(&objects_with(&["rbac.create=false"])).is_empty());
-}
-
 #[test]
 fn nodes_may_be_read_only_where_they_are_watched() {
     let is_watched = |set: &[&str]| {

@@ -4,9 +4,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook_testkit::objects::items;
 use serde_json::{Value, json};
 
-use crate::helm::{
-    NAMESPACE, RELEASE, matrix, objects_of, objects_with, of_kind, server, services, the, values,
-};
+use crate::helm::{NAMESPACE, matrix, objects_of, of_kind, server, services, the, values};
 
 const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
@@ -92,30 +90,6 @@ fn reviews_go_to_the_service_or_to_the_url() {
     let expected: Vec<_> = by_service.iter().map(|path| format!("https://192.0.2.7:9443{path}")).collect();
     assert_eq!(by_url, expected);
     assert_eq!(by_service.len(), 4);
-}
-
-/// The webhook may change the configurations that it is told to keep, and no others.
-#[test]
-fn in_the_managed_mode_names_agree() {
-    let objects = objects_with(&["registration.name=first"]);
-    for kind in KINDS {
-        assert_eq!(the(&objects, kind)["metadata"]["name"], "first");
-    }
-    let args = crate::helm::args(&objects);
-    assert!(args.contains(&"--webhook-configuration=first".to_owned()), "{args:?}");
-    let secret = format!("{RELEASE}-otel-webhook-certificates");
-    assert!(args.contains(&format!("--tls-managed={secret}")), "{args:?}");
-    let rules = |kind: &str| {
-        let roles = of_kind(&objects, kind);
-        let role = roles.into_iter().find(|role| role["rules"][0]["resourceNames"].is_array());
-        role.expect("a role with names")["rules"].clone()
-    };
-    for rule in rules("ClusterRole").as_array().expect("rules") {
-        assert_eq!(rule["resourceNames"], json!(["first"]));
-    }
-    for rule in rules("Role").as_array().expect("rules") {
-        assert_eq!(rule["resourceNames"], json!([secret]));
-    }
 }
 
 /// The server gets the CA and no key; what sends reviews in its place gets the key and no more of the CA.

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use clap::CommandFactory as _;
 use otel_webhook::cli::Cli;
-use otel_webhook_testkit::objects::items;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
-    controller::{named, written},
+    controller::written,
     helm::{RELEASE, args_of, objects_of, objects_with, values},
 };
 
@@ -40,22 +39,6 @@ fn the_defaults_are_those_of_the_program() {
     for (name, value) in pace {
         let flag = controller.get_arguments().find(|arg| arg.get_long() == Some(name)).expect(name);
         assert_eq!(flag.get_default_values(), [value], "{name}");
-    }
-}
-
-#[test]
-fn the_role_is_for_the_config_map_of_the_release() {
-    let default = objects_with(&[SWITCHED_ON]);
-    for (objects, fullname) in [
-        (&*default, format!("{RELEASE}-otel-webhook")),
-        (objects_of(&values("everything")), RELEASE.to_owned()),
-    ] {
-        let config_map = format!("{fullname}-restarts");
-        assert_eq!(flags(objects)[1], format!("--restarts-config-map={config_map}"));
-        let role = named(objects, "Role", &format!("{fullname}-controller-restarts"));
-        let rules = items(&role["rules"]).map(|rule| (rule["verbs"].clone(), rule["resourceNames"].clone()));
-        let expected = [(json!(["create"]), Value::Null), (json!(["get", "update"]), json!([config_map]))];
-        assert_eq!(rules.collect::<Vec<_>>(), expected, "{fullname}");
     }
 }
 

@@ -42,7 +42,6 @@ pub const GROUPS: &[Group<Cluster>] =
 
 /// Cases about the cluster's own webhook.
 const OWN_WEBHOOK: Group<Cluster> = &[
-    ("the_committed_manifests_are_accepted", documents::accepted),
     ("deleting_the_manifests_by_the_selector_keeps_the_crd", documents::deleted_but_for_the_crd),
     ("the_first_case_injects_a_deployments_pod", first_case::deployment),
     ("tenants_have_the_rights_of_the_built_in_roles", tenants::roles),
@@ -53,10 +52,7 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("a_pod_that_cannot_be_helped_is_created_all_the_same", reasons::not_helped),
     ("a_stopped_webhook_holds_no_pod_back", failure::stopped),
     ("a_webhook_that_hangs_holds_a_deployment_back_for_seconds", failure::hanging),
-    ("fifty_pods_at_once_are_all_injected", failure::many),
-    ("a_sidecar_added_later_leaves_java_injected_once", reviews::twice_java),
-    ("a_sidecar_added_later_leaves_sdk_injected_once", reviews::twice_sdk),
-    ("a_sidecar_added_later_counts_what_was_asked_in_vain_once", reviews::twice_counted),
+    ("a_sidecar_added_later_leaves_the_pod_injected_once", reviews::after_a_sidecar),
     ("a_pod_is_reviewed_once_with_and_without_a_token", reviews::once),
     ("a_pod_is_reviewed_twice_only_if_limit_ranger_sets_more", reviews::with_limits),
     ("a_pod_with_mounts_in_the_tokens_place_is_reviewed_twice", reviews::twice),
@@ -74,7 +70,6 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("each_mistake_is_found_in_the_terminal_and_later", mistakes::found_everywhere),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
     ("status_has_missed_and_stale_pods_with_commands", status::missed_and_stale),
-    ("explain_equals_the_dry_run_for_every_example", explain::examples),
     ("explain_knows_each_kind_and_its_pods", explain::kinds),
     ("a_developer_is_told_nothing_wrong", explain::developer),
     ("a_generated_pod_that_its_namespace_accepts_is_accepted_injected_too", bounded::accepted),
@@ -110,7 +105,6 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("the_controller_of_one_namespace_reads_no_other", fleet::one_namespace),
     ("the_operators_crd_drops_the_status_and_nothing_else", fleet::operators_crd),
     ("paused_injection_skips_the_next_pod_at_each_place", paused::each_place),
-    ("paused_by_the_subcommand_as_by_kubectl", paused::by_subcommand),
     ("paused_by_the_lease_where_namespaces_cannot_be_read", paused::by_the_lease),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),

@@ -98,19 +98,3 @@ pub fn deleted_but_for_the_crd(cluster: &Cluster) {
     assert_eq!(would_go(&command.split(' ').collect::<Vec<_>>()), (true, false, false));
     assert_eq!(would_go(&["-k", &path]), (true, true, true), "without the selector");
 }
-
-/// A real API server takes what `kubectl apply -k` would send, without a warning.
-pub fn accepted(cluster: &Cluster) {
-    for overlay in ["default", "overlays/cert-manager"] {
-        let path = format!("{}/manifests/{overlay}", env!("CARGO_MANIFEST_DIR"));
-        let built = cluster.run(&["kustomize", &path]);
-        // The kinds of cert-manager are not in this cluster.
-        let known = built.stdout.split("\n---\n").filter(|object| !object.contains("cert-manager.io/v1\n"));
-        let known = known.collect::<Vec<_>>().join("\n---\n");
-        let args =
-            ["apply", "--dry-run=server", "--server-side", "--force-conflicts", "-o", "name", "-f", "-"];
-        let ran = cluster.plane.kubectl_in(&args, &known);
-        assert!(ran.ok, "{overlay}: {}", ran.stderr);
-        assert!(!ran.stderr.contains("Warning"), "{overlay}: {}", ran.stderr);
-    }
-}

@@ -3,8 +3,6 @@
 mod developer;
 mod generated;
 
-use std::fs;
-
 use otel_webhook_testkit::{
     cluster::manifests::{object, template, workload},
     until::until,
@@ -13,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT, java};
 use crate::program::{Checked, run};
-use generated::{pod_of, same};
 
 pub use developer::developer;
 pub use generated::generated;
@@ -30,54 +27,6 @@ fn explained(cluster: &Cluster, namespace: &str, target: &str) -> Value {
     let run = explain(cluster, &[target, "-n", namespace]);
     assert_eq!((run.code, run.found.len()), (Some(0), 1), "{target}: {run:?}");
     run.found[0].clone()
-}
-
-/// Every workload of the examples and of the documents gets what `explain` says.
-pub fn examples(cluster: &Cluster) {
-    let namespace = "explained-examples";
-    cluster.namespace(namespace, &[]);
-    let (mut workloads, mut instrumentations) = (Vec::new(), Vec::new());
-    for mut object in documents() {
-        object["metadata"]["namespace"] = namespace.into();
-        match object["kind"].as_str() {
-            Some("Deployment" | "StatefulSet" | "DaemonSet") => workloads.push(object),
-            Some("Instrumentation") => instrumentations.push(object),
-            _ => {}
-        }
-    }
-    assert!(!workloads.is_empty() && !instrumentations.is_empty(), "the examples were not found");
-    for object in instrumentations.iter().chain(&workloads) {
-        cluster.apply(object);
-    }
-    for workload in &workloads {
-        let kind = workload["kind"].as_str().expect("a kind");
-        let target = format!("{kind}/{}", workload["metadata"]["name"].as_str().expect("a name"));
-        let explained = explained(cluster, namespace, &target);
-        let pod = pod_of(&workload["spec"]["template"], namespace, "example");
-        until(&format!("{target} gets what explain says"), LIMIT, || {
-            same(&explained, &pod, &cluster.dry_run(namespace, &pod).pod).ok()
-        });
-    }
-}
-
-/// The YAML of the examples, and of the documents as far as it has objects.
-fn documents() -> Vec<Value> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
-    let files = |folder: &str| {
-        let entries = fs::read_dir(format!("{root}{folder}")).expect("a folder");
-        entries.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect::<Vec<_>>()
-    };
-    let documents = [files("docs"), vec![fs::read_to_string(format!("{root}README.md")).expect("a file")]];
-    let blocks: Vec<String> = documents.concat().iter().flat_map(|text| blocks(text)).collect();
-    let examples = files("examples").into_iter().filter(|text| !text.trim_start().starts_with('{'));
-    let parsed = examples.chain(blocks).filter_map(|text| serde_saphyr::from_multiple::<Value>(&text).ok());
-    parsed.flatten().filter(Value::is_object).collect()
-}
-
-/// The blocks of YAML in a document.
-fn blocks(text: &str) -> Vec<String> {
-    let after_fence = text.split("```yaml\n").skip(1);
-    after_fence.filter_map(|rest| Some(rest.split_once("```")?.0.to_owned())).collect()
 }
 
 /// Every kind of workload, by long and short names, and what its pods have.

@@ -1,7 +1,6 @@
-//! Pods come before agents, none of many goes without, and a new certificate costs none its agent.
+//! Pods come before agents, and a new certificate costs none its agent.
 
 use std::collections::BTreeMap;
-use std::thread;
 use std::time::Instant;
 
 use otel_webhook_testkit::{
@@ -10,10 +9,8 @@ use otel_webhook_testkit::{
         manifests::{deployment_of, template_asking},
         traffic::Traffic,
     },
-    objects::items,
     until::until,
 };
-use serde_json::{Value, json};
 
 use crate::audit;
 use crate::cluster::{Cluster, LIMIT, java};
@@ -92,34 +89,6 @@ fn failed_open(cluster: &Cluster) -> BTreeMap<String, u64> {
         Some((name.to_owned(), count.parse().expect("a whole number")))
     };
     metrics.lines().filter_map(of_line).collect()
-}
-
-pub fn many(cluster: &Cluster) {
-    let namespace = "many";
-    cluster.instrumented_namespace(namespace);
-    let lists = (0..5).map(|list| {
-        let pods: Vec<Value> = (0..10).map(|pod| java(&format!("pod-{list}-{pod}"))).collect();
-        json!({"apiVersion": "v1", "kind": "List", "items": pods}).to_string()
-    });
-    let plane = &cluster.plane;
-    thread::scope(|scope| {
-        let apply = |list: String| {
-            scope.spawn(move || {
-                plane.kubectl_in(&["apply", "--namespace", namespace, "--filename", "-"], &list)
-            })
-        };
-        let running: Vec<_> = lists.map(apply).collect();
-        for one in running {
-            let ran = one.join().expect("no panic");
-            assert!(ran.ok && ran.stderr.is_empty(), "kubectl apply failed: {}", ran.stderr);
-        }
-    });
-    let list = cluster.get(namespace, &["pods"]);
-    let pods: Vec<_> = items(&list["items"]).cloned().map(Created::found).collect();
-    assert_eq!(pods.len(), 50);
-    for pod in &pods {
-        assert!(pod.is_injected(), "not injected: {}", pod.name());
-    }
 }
 
 const FAILURES: [&str; 2] =

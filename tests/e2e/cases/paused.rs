@@ -77,6 +77,9 @@ pub fn each_place(_: &Cluster) {
         until("another value pauses nothing", LIMIT, || {
             cluster.dry_run(PAUSED, &java("probe")).is_injected().then_some(())
         });
+        if !all {
+            by_subcommand(cluster, target);
+        }
         set(cluster, target, "true");
         until("it is paused again", LIMIT, || {
             (!cluster.dry_run(PAUSED, &java("probe")).is_injected()).then_some(())
@@ -147,40 +150,28 @@ fn remove(cluster: &Cluster, target: &[&str]) {
     cluster.annotate(&[target, &["otel-webhook/paused-"]].concat());
 }
 
-/// The subcommands do the same, and say how kubectl does it.
-pub fn by_subcommand(_: &Cluster) {
-    let cluster = &Cluster::start();
-    cluster.instrumented_namespace(PAUSED);
-    let injected = |is_it: bool| {
-        until("the annotation is known", LIMIT, || {
-            (cluster.dry_run(PAUSED, &java("probe")).is_injected() == is_it).then_some(())
-        });
+/// Pauses and resumes by the subcommands, which print how kubectl does it.
+fn by_subcommand(cluster: &Cluster, target: &[&str]) {
+    let args = match target[0] {
+        "namespace" => ["--namespace", PAUSED],
+        _ => ["--instrumentation", "paused-shop/default"],
     };
-    for (args, target) in [
-        (&["--namespace", PAUSED][..], "namespace paused-shop"),
-        (
-            &["--instrumentation", "paused-shop/default"],
-            "instrumentations.opentelemetry.io default -n paused-shop",
-        ),
-    ] {
-        let (out, _, code) = subcommand(cluster, "pause", args);
-        assert_eq!(code, Some(0));
-        let same =
-            format!("the same by kubectl: kubectl annotate {target} otel-webhook/paused=true --overwrite");
-        assert!(out.contains(&same), "{out}");
-        injected(false);
-        let (out, _, code) = subcommand(cluster, "resume", args);
-        assert!(code == Some(0) && out.contains(&format!("{target} otel-webhook/paused-")), "{out}");
-        injected(true);
+    for (subcommand, change) in
+        [("pause", "otel-webhook/paused=true --overwrite"), ("resume", "otel-webhook/paused-")]
+    {
+        let mut command = program();
+        let (out, err, code) =
+            output(command.arg(subcommand).arg("--kubeconfig").arg(cluster.plane.kubeconfig()).args(args));
+        let kubectl = format!(
+            "the same by kubectl: kubectl annotate {}",
+            target.join(" ").replace("--namespace", "-n")
+        );
+        assert!(code == Some(0) && out.contains(&kubectl) && out.contains(change), "{out}{err}");
+        let is_paused = subcommand == "pause";
+        until("the annotation is known", LIMIT, || {
+            (cluster.dry_run(PAUSED, &java("probe")).is_injected() != is_paused).then_some(())
+        });
     }
-    let (_, err, code) = subcommand(cluster, "pause", &["--namespace", "nowhere"]);
-    assert_eq!((&*err, code), ("otel-webhook: Namespace nowhere not found\n", Some(1)));
-    let (_, err, code) = subcommand(cluster, "pause", &["--all"]);
-    assert!(code == Some(2) && err.contains("--all: the namespace of the webhook was not found"), "{err}");
-}
-
-fn subcommand(cluster: &Cluster, name: &str, args: &[&str]) -> (String, String, Option<i32>) {
-    output(program().arg(name).arg("--kubeconfig").arg(cluster.plane.kubeconfig()).args(args))
 }
 
 /// Restarts wait during a pause and go on after it; nothing is deleted.

@@ -6,7 +6,6 @@ use otel_webhook_testkit::{
     cluster::{control_plane::ControlPlane, manifests::deployment},
     until::until,
 };
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use serde_json::{Value, json};
 
 use crate::cluster::LIMIT;
@@ -67,18 +66,6 @@ impl Home {
         plane.apply_server_side(&mutating.to_string());
     }
 
-    /// Trusts other authorities.
-    pub fn trust(&self, plane: &ControlPlane, authorities: &str) {
-        let bundle = json!(BASE64_STANDARD.encode(authorities));
-        let [mut mutating, mut validating] = self.configurations(CONFIGURATION, |_| ());
-        for configuration in [&mut mutating, &mut validating] {
-            for webhook in configuration["webhooks"].as_array_mut().expect("webhooks") {
-                webhook["clientConfig"]["caBundle"] = bundle.clone();
-            }
-            plane.apply_server_side(&configuration.to_string());
-        }
-    }
-
     fn configurations(&self, name: &str, change: impl FnOnce(&mut Value)) -> [Value; 2] {
         let mut configurations: [Value; 2] = serde_saphyr::from_multiple(registration::REGISTRATION)
             .expect("YAML")
@@ -120,18 +107,4 @@ impl Home {
 fn pods(plane: &ControlPlane) -> usize {
     let args = ["get", "pods", "-n", HOME, "-l", "app.kubernetes.io/component=webhook", "-o", "name"];
     plane.kubectl(&args).stdout.lines().count()
-}
-
-/// An authority, and a certificate of it that was valid in 2020.
-pub fn expired() -> (String, SelfSigned) {
-    let (key, leaf_key) = (KeyPair::generate().expect("a key"), KeyPair::generate().expect("a key"));
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca_pem = authority.self_signed(&key).expect("an authority").pem();
-    let mut leaf = CertificateParams::new(vec![NAME.to_owned()]).expect("a name");
-    (leaf.not_before, leaf.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2020, 1, 2));
-    let leaf = leaf.signed_by(&leaf_key, &Issuer::new(authority, key)).expect("a leaf");
-    let pair =
-        SelfSigned { ca_pem: ca_pem.clone(), certificate_pem: leaf.pem(), key_pem: leaf_key.serialize_pem() };
-    (ca_pem, pair)
 }

@@ -113,7 +113,7 @@ fn until_known(cluster: &Cluster) {
 type Outcome = (String, String, String, Vec<String>);
 
 /// The pod that a Deployment makes of a template.
-pub fn pod_of(template: &Value, namespace: &str, name: &str) -> Value {
+fn pod_of(template: &Value, namespace: &str, name: &str) -> Value {
     let mut pod = template.clone();
     (pod["apiVersion"], pod["kind"]) = ("v1".into(), "Pod".into());
     let metadata = &mut pod["metadata"];
@@ -126,7 +126,7 @@ pub fn pod_of(template: &Value, namespace: &str, name: &str) -> Value {
 }
 
 /// Compares what `explain` says with the stamp and the containers of the pod that the API server made of `sent`.
-pub fn same(explained: &Value, sent: &Value, made: &Value) -> Result<(), String> {
+fn same(explained: &Value, sent: &Value, made: &Value) -> Result<(), String> {
     let stamp = made["metadata"]["annotations"]["otel-webhook/status"].as_str().unwrap_or("[]");
     let entries: Value = serde_json::from_str(stamp).map_err(|error| error.to_string())?;
     let stamped: Vec<Outcome> = items(&entries).map(of_entry).collect();
