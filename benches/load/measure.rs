@@ -33,7 +33,7 @@ const MEMORY_REVIEWS: usize = 100_000;
 /// Everything, round by round.
 pub fn all(figures: &mut Figures) -> io::Result<()> {
     let scratch = tempfile::tempdir()?;
-    let one = product(&scratch.path().join("one"), &[material::instrumentation()])?;
+    let one = product(&scratch.path().join("one"), &[material::instrumentation()]);
     let empty = empty_handler()?;
     let body = [bytes(&material::usual())];
     let answer = String::from_utf8_lossy(&Sender::new(one.address, 1, &body)?.ask()?).into_owned();
@@ -48,7 +48,7 @@ pub fn all(figures: &mut Figures) -> io::Result<()> {
         open(figures, &one, &empty, &body, rate)?;
     }
     connect(figures, &one)?;
-    let many = product(&scratch.path().join("many"), &many_instrumentations())?;
+    let many = product(&scratch.path().join("many"), &many_instrumentations());
     compare(figures, "10,000 Instrumentations against 1", "≤ 1.1", [(&one, &body), (&many, &body)])?;
     opted_in(figures)?;
     limited(figures, scratch.path(), &body)?;
@@ -63,8 +63,8 @@ pub fn all(figures: &mut Figures) -> io::Result<()> {
 pub fn against(figures: &mut Figures, other: &str) -> io::Result<()> {
     let scratch = tempfile::tempdir()?;
     let objects = [material::instrumentation()];
-    let this = product(&scratch.path().join("this"), &objects)?;
-    let other = of_program(Path::new(other), &scratch.path().join("other"), &objects)?;
+    let this = product(&scratch.path().join("this"), &objects);
+    let other = of_program(Path::new(other), &scratch.path().join("other"), &objects);
     let empty = empty_handler()?;
     let body = [bytes(&material::usual())];
     for (name, first, second) in [
@@ -85,8 +85,8 @@ pub fn against(figures: &mut Figures, other: &str) -> io::Result<()> {
 pub fn opted_in(figures: &mut Figures) -> io::Result<()> {
     let scratch = tempfile::tempdir()?;
     let body = [bytes(&material::silent())];
-    let one = product(&scratch.path().join("one"), &material::opting_in(1))?;
-    let many = product(&scratch.path().join("many"), &material::opting_in(1_000))?;
+    let one = product(&scratch.path().join("one"), &material::opting_in(1));
+    let many = product(&scratch.path().join("many"), &material::opting_in(1_000));
     for server in [&one, &many] {
         let answer = String::from_utf8_lossy(&Sender::new(server.address, 1, &body)?.ask()?).into_owned();
         assert!(answer.contains("\"patchType\":\"JSONPatch\""), "the review is injected: {answer}");
@@ -101,7 +101,7 @@ fn start(figures: &mut Figures, scratch: &Path, body: &[Vec<u8>]) -> io::Result<
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let started = Instant::now();
-        let server = product(&scratch.join("start"), &objects)?;
+        let server = product(&scratch.join("start"), &objects);
         Sender::new(server.address, 1, body)?.ask()?;
         times.push(started.elapsed().as_secs_f64() * 1e3);
     }
@@ -225,9 +225,9 @@ fn limited(figures: &mut Figures, scratch: &Path, body: &[Vec<u8>; 1]) -> io::Re
     let namespace =
         |name: &String| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     let mut objects: Vec<_> = names.iter().map(namespace).chain([material::instrumentation()]).collect();
-    let without = product(&scratch.join("without"), &objects)?;
+    let without = product(&scratch.join("without"), &objects);
     objects.extend(names.iter().map(|name| limit_ranges::of(name)));
-    let with = product(&scratch.join("with"), &objects)?;
+    let with = product(&scratch.join("with"), &objects);
     compare(figures, &format!("{count} LimitRanges against none"), "", [(&without, body), (&with, body)])?;
     for (server, what) in [(&without, "without LimitRanges"), (&with, "with LimitRanges")] {
         Sender::new(server.address, 16, body)?.closed_of(MEMORY_REVIEWS)?;

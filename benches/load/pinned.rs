@@ -21,13 +21,13 @@ pub fn pin_this_process() {
 }
 
 /// The product with these objects in its directory, all else as it is by default.
-pub fn product(folder: &Path, objects: &[Value]) -> io::Result<Server> {
+pub fn product(folder: &Path, objects: &[Value]) -> Server {
     of_program(Path::new(PROGRAM), folder, objects)
 }
 
 /// The same of another program.
-pub fn of_program(program: &Path, folder: &Path, objects: &[Value]) -> io::Result<Server> {
-    Ok(Server::of_objects(pinned(program), folder, objects))
+pub fn of_program(program: &Path, folder: &Path, objects: &[Value]) -> Server {
+    Server::of_objects(pinned(program), folder, objects)
 }
 
 /// The empty handler: this program with another argument.

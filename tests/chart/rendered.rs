@@ -35,7 +35,7 @@ fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Val
 impl Row {
     fn check(&self) -> Result<(), String> {
         let set: Vec<_> = self.set.iter().map(String::as_str).collect();
-        let rendered = self.of.is_none().then(|| objects_with(&set)).unwrap_or_default();
+        let rendered = if self.of.is_none() { objects_with(&set) } else { Vec::new() };
         let objects = self.of.as_ref().map_or(&*rendered, |file| objects_of(&values(file)));
         let mut found = of_kind(objects, &self.kind);
         found.retain(|object| self.name.is_empty() || object["metadata"]["name"] == *self.name);
