@@ -4,11 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use otel_webhook_review::LONGEST_WARNING;
-use otel_webhook_testkit::{
-    cluster::manifests::{asking, deployment_of, instrumentation, object, template_asking, workload},
-    objects::items,
-    until::until,
-};
+use otel_webhook_testkit::{cluster::manifests::instrumentation, objects::items, until::until};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT};
@@ -35,7 +31,7 @@ struct Row {
 }
 
 impl Row {
-    fn of(number: usize, row: &Value) -> Self {
+    fn of(number: usize, row: &Value, objects: &Value) -> Self {
         let text = |field: &str| row[field].as_str().expect(field).to_owned();
         let (kind, name) = (text("kind"), format!("mistake-{number}"));
         let path = match (&*text("at"), &*kind) {
@@ -46,7 +42,8 @@ impl Row {
         };
         let list = if row["labels"].is_object() { "labels" } else { "annotations" };
         let entries = row[list].as_object().expect("annotations or labels");
-        let mut object = bare(&kind, &name);
+        let object = objects[&kind].to_string().replace("NAME", &name);
+        let mut object: Value = serde_json::from_str(&object).expect("JSON");
         let metadata = object.pointer_mut(path).and_then(Value::as_object_mut).expect("metadata");
         let all = metadata.entry(list).or_insert_with(|| json!({}));
         all.as_object_mut().expect("an object").extend(entries.clone());
@@ -62,38 +59,6 @@ impl Row {
     fn name(&self) -> &str {
         self.object["metadata"]["name"].as_str().expect("a name")
     }
-}
-
-/// An object that does not opt in.
-fn bare(kind: &str, name: &str) -> Value {
-    let template = template_asking(name, &[]);
-    let (version, spec) = match kind {
-        "Namespace" => {
-            let metadata = json!({"name": name, "labels": {"case": NAMESPACE}});
-            return json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
-        }
-        "Pod" => ("v1", asking("", &[])["spec"].take()),
-        "Job" | "CronJob" => {
-            let mut template = template;
-            template["spec"]["restartPolicy"] = json!("Never");
-            let job = json!({"template": template});
-            let jobs = json!({"metadata": {}, "spec": job});
-            let cron = json!({"schedule": "0 0 1 1 *", "suspend": true, "jobTemplate": jobs});
-            ("batch/v1", if kind == "Job" { job } else { cron })
-        }
-        "Deployment" => return deployment_of(NAMESPACE, 0, &template),
-        "Rollout" => ("argoproj.io/v1alpha1", workload(1, &template)),
-        // Only a ReplicaSet with pods is in use.
-        "ReplicaSet" => ("apps/v1", workload(1, &template)),
-        _ => {
-            let mut spec = workload(0, &template);
-            if kind == "DaemonSet" {
-                spec.as_object_mut().expect("an object").remove("replicas");
-            }
-            ("apps/v1", spec)
-        }
-    };
-    object(version, kind, NAMESPACE, name, &spec)
 }
 
 /// A kind that brings its own controller; here it has none.
@@ -119,8 +84,9 @@ pub fn found_everywhere(cluster: &Cluster) {
         cluster.plane.kubectl(&["get", "rollouts.argoproj.io"]).ok.then_some(())
     });
     let registered = registration::register_workloads(&cluster.plane, &cluster.webhook, NAMESPACE);
-    let rows: Vec<Value> = serde_saphyr::from_str(ROWS).expect("YAML");
-    let rows: Vec<_> = rows.iter().enumerate().map(|(number, row)| Row::of(number, row)).collect();
+    let table: Value = serde_saphyr::from_str(ROWS).expect("YAML");
+    let rows = items(&table["rows"]).enumerate();
+    let rows: Vec<_> = rows.map(|(number, row)| Row::of(number, row, &table["objects"])).collect();
     until("the registration is in effect", LIMIT, || {
         shown(cluster, &rows[0]).contains("Warning").then_some(())
     });
