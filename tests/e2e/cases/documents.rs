@@ -1,5 +1,5 @@
-//! What the guides say, on the real API server: what they create is accepted, and services that opt in as they say are
-//! injected.
+//! The manifests as they are committed, and not as the tests change them; and the guides: what they create is accepted,
+//! and services that opt in as they say are injected.
 
 use std::{fs, path::Path};
 
@@ -81,4 +81,20 @@ fn manifests(page: &str) -> Vec<Value> {
     let text = fs::read_to_string(path).expect("a guide");
     let blocks = text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
     blocks.flat_map(|block| serde_saphyr::from_multiple::<Value>(block).expect("YAML")).collect()
+}
+
+/// The command of manifests/README.md, with all that is in a cluster when the tests run.
+pub fn deleted_but_for_the_crd(cluster: &Cluster) {
+    const README: &str = include_str!("../../../manifests/README.md");
+    let command = README.lines().find_map(|line| line.strip_prefix("$ kubectl delete "));
+    let path = format!("{}/manifests/default", env!("CARGO_MANIFEST_DIR"));
+    let command = command.expect("a command").replace("manifests/default", &path);
+    let would_go = |more: &[&str]| {
+        let args = [&["delete", "--dry-run=server", "--ignore-not-found", "-o", "name"], more].concat();
+        let ran = cluster.run(&args);
+        let is_there = |kind: &str| ran.stdout.lines().any(|line| line.starts_with(kind));
+        (is_there("clusterrole."), is_there("customresourcedefinition."), is_there("namespace/"))
+    };
+    assert_eq!(would_go(&command.split(' ').collect::<Vec<_>>()), (true, false, false));
+    assert_eq!(would_go(&["-k", &path]), (true, true, true), "without the selector");
 }

@@ -1,4 +1,4 @@
-//! A TCP proxy before the API server, whose connections can be slow or cut.
+//! A TCP proxy, whose connections can be slow or cut, or go to another server.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -18,6 +18,8 @@ pub struct Proxy {
 
 struct Shared {
     mode: Mode,
+    /// Where new connections go.
+    to: u16,
     /// Both ends of every connection so far.
     sockets: Vec<TcpStream>,
 }
@@ -32,7 +34,7 @@ enum Mode {
 }
 
 impl Proxy {
-    /// Starts one before the API server of a kubeconfig. Returns a kubeconfig with the proxy.
+    /// Starts one in front of the API server of a kubeconfig. Returns a kubeconfig with the proxy.
     pub fn before(kubeconfig: &Path) -> (Self, PathBuf) {
         let mut config: Value = serde_json::from_slice(&fs::read(kubeconfig).expect("a file")).expect("JSON");
         let server = config["clusters"][0]["cluster"]["server"].as_str().expect("a URL");
@@ -48,15 +50,16 @@ impl Proxy {
     pub fn start(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound port");
-        let shared = Arc::new(Mutex::new(Shared { mode: Mode::Open(Duration::ZERO), sockets: Vec::new() }));
+        let shared = Shared { mode: Mode::Open(Duration::ZERO), to: port, sockets: Vec::new() };
+        let shared = Arc::new(Mutex::new(shared));
         let own = Arc::clone(&shared);
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 if locked(&own).mode == Mode::Ended {
                     return;
                 }
-                // The API server may be away: the client sees a closed connection.
-                let _ = forward(&own, client, port);
+                // The server may be unavailable: the client sees a closed connection.
+                let _ = forward(&own, client);
             }
         });
         Self { address, shared }
@@ -65,6 +68,11 @@ impl Proxy {
     /// The port for clients.
     pub fn port(&self) -> u16 {
         self.address.port()
+    }
+
+    /// Sends new connections to another port. Open ones stay, as with a Service.
+    pub fn to(&self, port: u16) {
+        locked(&self.shared).to = port;
     }
 
     /// Closes all connections, and new ones at once.
@@ -100,7 +108,8 @@ impl Drop for Proxy {
     }
 }
 
-fn forward(shared: &Arc<Mutex<Shared>>, client: TcpStream, port: u16) -> io::Result<()> {
+fn forward(shared: &Arc<Mutex<Shared>>, client: TcpStream) -> io::Result<()> {
+    let port = locked(shared).to;
     let server = TcpStream::connect(("127.0.0.1", port))?;
     let copies = [client.try_clone()?, server.try_clone()?];
     let [to_client, to_server] = copies;
