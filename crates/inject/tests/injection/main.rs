@@ -7,18 +7,16 @@
 )]
 
 mod bounded_pods;
+mod cases;
 mod conformance;
 mod copied_json;
 mod differences;
 mod hostile;
 mod image_volumes;
 mod languages;
-mod message;
 mod owners;
 mod paused;
 mod properties;
-mod reasons;
 mod run_again;
 mod scripts;
 mod tokens;
-mod web_servers;
