@@ -14,13 +14,13 @@ use otel_webhook_api::{
     ANNOTATION_PREFIX, Delivery, defaults::DefaultImages, quantity::Quantity, sizes::AgentSizes,
 };
 use otel_webhook_inject::{
-    Finding, InitResources, Note, PrivilegedInit, STATUS, Warning, catalogue::Catalogue, helpers::Helpers,
-    language::LanguageSet, reason::ObjectName,
+    CrossNamespace, Finding, InitResources, Note, PrivilegedInit, STATUS, Warning, catalogue::Catalogue,
+    helpers::Helpers, language::LanguageSet, reason::ObjectName,
 };
 use otel_webhook_testkit::{
     files,
     known::Known,
-    models::sanity,
+    models::{sanity, validity},
     objects::{self, asking, instrumentation, items},
     surroundings::{Injected, Surroundings},
 };
@@ -80,6 +80,8 @@ struct Given {
     /// Resources of init containers as without the flag.
     neutral: bool,
     deny_privileged_init: bool,
+    /// `--cross-namespace`, if not `allow`.
+    cross_namespace: Option<String>,
     languages: Option<String>,
     delivery: Option<String>,
     /// The namespace of an Instrumentation `default` for all namespaces.
@@ -203,7 +205,8 @@ impl Row {
     fn problems(&self) -> Vec<String> {
         let before = self.pod();
         let injected = self.inject(&self.spec, &before);
-        let mut problems = sanity::faults(&before, &injected.pod);
+        let mut problems =
+            [sanity::faults(&before, &injected.pod), validity::faults(&before, &injected.pod)].concat();
         let is_injected = injected.outcome.findings.iter().any(|finding| finding.reason.is_injected());
         if is_injected != (before["spec"] != injected.pod["spec"])
             || !is_injected && !self.settings.stamp && !injected.is_unchanged()
@@ -247,6 +250,12 @@ impl Given {
         if self.deny_privileged_init {
             settings.privileged_init = PrivilegedInit::Deny;
         }
+        settings.cross_namespace = match self.cross_namespace.as_deref() {
+            None | Some("allow") => CrossNamespace::Allow,
+            Some("granted") => CrossNamespace::Granted,
+            Some("deny") => CrossNamespace::Deny,
+            Some(other) => panic!("{other} is not a mode"),
+        };
         if let Some(list) = &self.languages {
             settings.languages = LanguageSet::parse(list).expect("languages");
         }
