@@ -34,11 +34,6 @@ async fn whoever_applies_a_workload_hears_what_its_pods_will_get() {
     for (operation, expected) in [("CREATE", &preview), ("UPDATE", &preview), ("DELETE", &Value::Null)] {
         assert_eq!(warnings(operation, &asks).await, *expected, "{operation}");
     }
-    let misspelled = deployment(&json!({"instrumentation.opentelemetry.io/inject-jva": "true"}));
-    let warning = "otel-webhook: Deployment order: unknown annotation instrumentation.opentelemetry.io/inject-jva \
-        (did you mean \"inject-java\"?); set instrumentation.opentelemetry.io/inject-java: \"true\" in \
-        spec.template.metadata.annotations";
-    assert_eq!(warnings("CREATE", &misspelled).await, json!([warning]));
 }
 
 #[tokio::test]
