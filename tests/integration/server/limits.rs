@@ -1,6 +1,6 @@
 //! Bodies: what they may take, and what happens to those beyond it.
 
-use std::{io, process::Command};
+use std::io;
 
 use axum::body::{Body, Bytes};
 use futures::{StreamExt, future::join_all, stream};
@@ -12,6 +12,7 @@ use serde_json::Value;
 use otel_webhook::server::BodyLimits;
 
 use super::harness::{Server, soon, until};
+use crate::cli::run;
 
 const REVIEW: &str = include_str!("review.json");
 
@@ -99,12 +100,8 @@ async fn large_reviews_are_answered_as_small_ones_are() {
 /// A body of that size would wait for memory until its deadline.
 #[test]
 fn the_memory_has_to_have_room_for_the_largest_body() {
-    let serve = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
-        .args(["serve", "--source", ".", "--tls-self-signed"])
-        .args(["--max-review-memory", "16", "--max-review-size", "17"])
-        .output()
-        .expect("the program runs");
-    let said = String::from_utf8_lossy(&serve.stderr);
+    let serve = ["serve", "--source", ".", "--tls-self-signed"];
+    let run = run(&[&serve[..], &["--max-review-memory", "16", "--max-review-size", "17"]].concat(), "");
     let expected = "--max-review-memory is 16 and has to be at least 17, the value of --max-review-size";
-    assert_eq!((serve.status.code(), said.trim()), (Some(2), &*format!("otel-webhook: {expected}")));
+    assert_eq!((run.code, run.err.trim()), (2, &*format!("otel-webhook: {expected}")));
 }
