@@ -12,11 +12,12 @@
 //! | [`containers`] | pods in real containers |
 //! | [`load`] | reviews, senders and figures of the benches |
 //! | [`fuzzed`] | what has to hold for any input |
+//! | [`reports`] | reports about running pods |
 //! | [`imports`] | which source files of a crate import which |
 //!
 //! It does not depend on the program, so that the tests of a crate are built without it:
-//! where a process is started, the caller passes the path of the program. `cluster`, `containers`, `load`
-//! and `fuzzed` need a feature (`cluster` for the second, `fuzz` for the last).
+//! where a process is started, the caller passes the path of the program. `cluster`, `containers`, `load`,
+//! `reports` and `fuzzed` need a feature (`cluster` for the second, `fuzz` for the last).
 
 #[cfg(feature = "cluster")]
 pub mod cluster;
@@ -33,6 +34,8 @@ pub mod known;
 pub mod load;
 pub mod models;
 pub mod objects;
+#[cfg(feature = "reports")]
+pub mod reports;
 pub mod runner;
 pub mod surroundings;
 pub mod table;

@@ -1,47 +1,34 @@
-//! Objects as they are read: without the record of who has set which field. It is most of the metadata of many pods,
-//! and in a small map for each field.
+//! Objects as lists and watches read them.
+//!
+//! A page of a list is in memory completely, first as text and then as objects. Read as documents, objects would have
+//! many times the size of their text. So `spec` and `status` stay text until their object is stored, one after the
+//! other. The record of who has set which field is skipped: it is most of the metadata of many pods, and in a small map
+//! for each field.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::{Resource, api::ApiResource, core::DynamicResourceScope};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 
-/// An object: its metadata, and its status unless metadata is all that is asked for.
+/// An object: its metadata, and the rest unless metadata is all that is asked for.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Reduced<const IS_METADATA_ALL: bool> {
     /// Its metadata.
     #[serde(deserialize_with = "metadata")]
     pub metadata: ObjectMeta,
+    /// Its specification.
+    pub spec: Option<Box<RawValue>>,
     /// Its status.
-    pub status: Option<Value>,
+    pub status: Option<Box<RawValue>>,
 }
 
 /// Metadata. The API server is asked for nothing else.
 pub type Metadata = Reduced<true>;
 
-/// An object without its specification.
-pub type Head = Reduced<false>;
-
-/// A pod with what its states depend on.
-#[derive(Deserialize)]
-struct WholePod {
-    #[serde(deserialize_with = "metadata")]
-    metadata: ObjectMeta,
-    spec: Value,
-    #[serde(default)]
-    status: Status,
-}
-
-#[derive(Default, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Status {
-    phase: Value,
-    conditions: Value,
-    init_container_statuses: Value,
-    container_statuses: Value,
-}
+/// A whole object.
+pub type Whole = Reduced<false>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,7 +45,11 @@ struct Kept {
     owner_references: Option<Vec<OwnerReference>>,
 }
 
-fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
+/// Reads what is kept of the metadata.
+///
+/// # Errors
+/// If it is not metadata.
+pub fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     let kept = Kept::deserialize(deserializer)?;
     Ok(ObjectMeta {
         name: kept.name,
@@ -73,15 +64,6 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D:
         owner_references: kept.owner_references,
         ..ObjectMeta::default()
     })
-}
-
-/// Reads the JSON of a pod.
-///
-/// # Errors
-/// If it is not a pod.
-pub fn pod(text: &str) -> Result<Value, serde_json::Error> {
-    let WholePod { metadata, spec, status } = serde_json::from_str(text)?;
-    Ok(json!({"metadata": metadata, "spec": spec, "status": status}))
 }
 
 impl<const IS_METADATA_ALL: bool> Resource for Reduced<IS_METADATA_ALL> {
