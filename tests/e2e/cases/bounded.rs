@@ -241,7 +241,7 @@ async fn try_pod(client: &Client, place: &Place, number: u64) -> Result<Fate, St
     if ranges.len() > 1 {
         return Ok(Fate::GoSkipped);
     }
-    let sidecar = with_sidecar(&same, &said_of_go(instrumentation));
+    let sidecar = with_sidecar(&settled(&bare, &without), &said_of_go(instrumentation));
     match send(client, &place.name, &sidecar, true).await {
         Ok(_) => Err(problem("Go is skipped, and its sidecar would be accepted".to_owned())),
         Err(_) => Ok(Fate::GoSkipped),
