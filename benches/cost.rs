@@ -4,24 +4,17 @@
 //!
 //! Instructions are counted by valgrind, where it is there.
 
-use std::{
-    collections::BTreeMap, env, hint::black_box, path::Path, process::Command, sync::Arc, time::Instant,
-};
+#[path = "shared/program.rs"]
+mod program;
 
-use futures::FutureExt;
-use otel_webhook::{
-    admission::Admission,
-    store::{Writer, cluster},
-    telemetry::Metrics,
-};
-use otel_webhook_api::defaults::DefaultImages;
-use otel_webhook_inject::Settings;
+use std::{collections::BTreeMap, env, hint::black_box, path::Path, process::Command, time::Instant};
+
 use otel_webhook_testkit::load::{
     figures::Figures,
     hostile, material,
-    stages::{self, Answer, Case, Whole},
+    stages::{self, Case, Whole},
 };
-use serde_json::Value;
+use program::program;
 
 /// Reviews before the counting, for what is made once, and reviews that are counted.
 const USUAL: (u32, u32) = (20, 100);
@@ -52,8 +45,9 @@ fn main() {
             instructions_of.insert(name, count);
         }
     }
-    for (what, goal, many, few) in RATIOS {
-        if let (Some(many), Some(few)) = (instructions_of.get(many), instructions_of.get(few)) {
+    for (what, goal, group, names) in RATIOS {
+        let [many, few] = names.map(|name| instructions_of.get(&format!("{group}: {name}")));
+        if let (Some(many), Some(few)) = (many, few) {
             figures.add(format!("{what}, instructions"), "times", goal, &[many / few]);
         }
     }
@@ -61,45 +55,33 @@ fn main() {
     figures.finish("cost", Path::new(env!("CARGO_TARGET_TMPDIR")));
 }
 
-/// Cases of which one has to cost about as many times more than another as it is larger.
-const RATIOS: [(&str, &str, &str, &str); 6] = [
-    (
-        "10,000 Instrumentations against 1, by name",
-        "≤ 1.1",
-        "Instrumentations, by name: 10000",
-        "Instrumentations, by name: 1",
-    ),
-    (
-        "10,000 Instrumentations against 1, by selector",
-        "≤ 1.1",
-        "Instrumentations, by selector: 10000",
-        "Instrumentations, by selector: 1",
-    ),
+/// Cases of which one has to cost about as many times more than another as it is larger: what is compared, the goal, the
+/// group of both, and their names.
+const RATIOS: [(&str, &str, &str, [&str; 2]); 6] = [
+    ("10,000 Instrumentations against 1, by name", "≤ 1.1", "Instrumentations, by name", MANY),
+    ("10,000 Instrumentations against 1, by selector", "≤ 1.1", "Instrumentations, by selector", MANY),
     (
         "10,000 Instrumentations against 1, one a namespace",
         "≤ 1.1",
-        "Instrumentations, one a namespace: 10000",
-        "Instrumentations, one a namespace: 1",
+        "Instrumentations, one a namespace",
+        MANY,
     ),
-    (
-        "10,000 Instrumentations that opt in against 1",
-        "≤ 1.1",
-        "Instrumentations, opting in: 10000",
-        "Instrumentations, opting in: 1",
-    ),
+    ("10,000 Instrumentations that opt in against 1", "≤ 1.1", "Instrumentations, opting in", MANY),
     (
         "100 containers against 50, one injected",
         "≤ 2.1",
-        "pod: 100 containers, 1 injected",
-        "pod: 50 containers, 1 injected",
+        "pod",
+        ["100 containers, 1 injected", "50 containers, 1 injected"],
     ),
     (
         "100 containers against 50, all injected",
         "≤ 2.1",
-        "pod: 100 containers, 100 injected",
-        "pod: 50 containers, 50 injected",
+        "pod",
+        ["100 containers, 100 injected", "50 containers, 50 injected"],
     ),
 ];
+
+const MANY: [&str; 2] = ["10000", "1"];
 
 /// What the most expensive reviews cost, and that twice the input costs no more than about twice as much. CPU time
 /// would tell more of the caches.
@@ -145,20 +127,6 @@ fn hostile_case(title: &str) -> Option<Case> {
     };
     let review = of(WHOLE / 2).or_else(|| of(WHOLE))?;
     Some(Case::usual(program, &review))
-}
-
-/// The webhook's own handling of reviews, without a server around it.
-fn program(objects: &[Value], settings: Settings) -> Answer {
-    let mut writer = Writer::new(DefaultImages::default());
-    for object in objects {
-        writer.put(object);
-    }
-    writer.publish();
-    let admission = Admission::new(writer.store(), settings, None, Arc::new(Metrics::new()));
-    Box::new(move |body| {
-        let answer = admission.mutate_pod(body, cluster::deadline()).now_or_never();
-        answer.expect("nothing to wait for without a cluster").expect("a review")
-    })
 }
 
 fn steps(figures: &mut Figures) {

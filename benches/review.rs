@@ -1,36 +1,17 @@
 //! How long a review takes without a server around it: step by step for pods
 //! of three sizes, and as a whole for whatever may make a difference.
 
-use std::{hint::black_box, sync::Arc};
+#[path = "shared/program.rs"]
+mod program;
+
+use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use futures::FutureExt;
-use otel_webhook::{
-    admission::Admission,
-    store::{Writer, cluster},
-    telemetry::Metrics,
-};
-use otel_webhook_api::defaults::DefaultImages;
-use otel_webhook_inject::Settings;
 use otel_webhook_testkit::load::{
     material,
-    stages::{self, Answer, Case},
+    stages::{self, Case},
 };
-use serde_json::Value;
-
-/// The webhook's own handling of reviews, without a server around it.
-fn program(objects: &[Value], settings: Settings) -> Answer {
-    let mut writer = Writer::new(DefaultImages::default());
-    for object in objects {
-        writer.put(object);
-    }
-    writer.publish();
-    let admission = Admission::new(writer.store(), settings, None, Arc::new(Metrics::new()));
-    Box::new(move |body| {
-        let answer = admission.mutate_pod(body, cluster::deadline()).now_or_never();
-        answer.expect("nothing to wait for without a cluster").expect("a review")
-    })
-}
+use program::program;
 
 fn steps(criterion: &mut Criterion) {
     let pods = [

@@ -1,7 +1,7 @@
 //! The controller: what runs in the cluster, compared with what new pods would get, and told.
 //!
 //! ```text
-//! watches ──> pods (census), heads of Instrumentations and namespaces, the store of the webhook
+//! watches ──> pods (census), the store of the webhook with what else the controller uses
 //!                └── once a second, if something has changed ──> report
 //!                       ├──> status of Instrumentations
 //!                       ├──> Events on workloads
@@ -13,12 +13,10 @@
 //! the next leader. What is counted, and why, is in the crate `fleet`. See docs/adr/0012-controller.md.
 
 mod events;
-mod heads;
 mod interest;
 mod pods;
 mod raw;
 mod reads;
-mod reduced;
 mod restarts;
 mod selection;
 mod status;
@@ -46,7 +44,6 @@ use crate::{
     telemetry::Metrics,
 };
 use events::Events;
-use heads::{Instrumentations, Namespaces};
 use otel_webhook_fleet::{
     count::{self, Counted, Known, WorkloadPods},
     next::Around,
@@ -56,7 +53,7 @@ use otel_webhook_inject::Settings;
 use pods::Pods;
 use restarts::Restarts;
 use selection::Selection;
-use statuses::{Statuses, is_another};
+use statuses::Statuses;
 use unwatched::Unwatched;
 
 pub use restarts::RestartSettings;
@@ -143,8 +140,6 @@ impl Controller {
             let around = self.around(&snapshot);
             tokio::select! {
                 is_changed = leading.pods.step(&around) => leading.is_dirty |= is_changed,
-                is_changed = leading.instrumentations.step() => leading.is_dirty |= is_changed,
-                is_changed = leading.namespaces.step() => leading.is_dirty |= is_changed,
                 () = workloads(&mut leading.restarts) => {}
                 _ = tick.tick() => leading.tell(self, &snapshot).await,
             }
@@ -167,8 +162,6 @@ async fn workloads(restarts: &mut Option<Restarts>) {
 /// What the leader knows.
 struct Leading {
     pods: Pods,
-    instrumentations: Instrumentations,
-    namespaces: Namespaces,
     selection: Selection,
     statuses: Statuses,
     events: Events,
@@ -187,8 +180,6 @@ impl Leading {
         let Controller { client, scope, .. } = controller;
         Self {
             pods: Pods::watch(client, scope),
-            instrumentations: Instrumentations::watch(client, scope),
-            namespaces: Namespaces::watch(client, scope),
             selection: Selection::new(client.clone(), controller.configurations.clone()),
             statuses: Statuses::new(client.clone()),
             events: Events::new(client.clone()),
@@ -210,7 +201,7 @@ impl Leading {
         }
         self.is_dirty |= self.selection.refresh().await;
         // A list in progress would show pods as gone that are on one of its later pages.
-        if !(self.pods.is_listed() && self.instrumentations.is_listed() && self.namespaces.is_listed()) {
+        if !self.pods.is_listed() {
             return;
         }
         let are_all_read = self.pods.are_all_read();
@@ -232,7 +223,7 @@ impl Leading {
             }
             let none = HashMap::new();
             let restarts = self.restarts.as_ref().map_or(&none, Restarts::progress);
-            self.statuses.take(&report, &self.instrumentations, &snapshot.catalogue, restarts);
+            self.statuses.take(&report, snapshot, restarts);
             self.events.take(&report);
             controller.report.store(Some(Arc::new(self.clustered(controller, report))));
         }
@@ -240,28 +231,15 @@ impl Leading {
         if !self.is_dirty {
             self.restart(controller, snapshot).await;
         }
-        self.statuses.write(&mut self.instrumentations).await;
+        self.statuses.write().await;
         self.events.send().await;
     }
 
     /// Restarts what is due, by the pods as they were just counted.
     async fn restart(&mut self, controller: &Controller, snapshot: &Snapshot) {
         let Some(restarts) = &mut self.restarts else { return };
-        // What a new pod would get comes from the store. Until both watches tell of the same generation, a change could
-        // be taken for the one before it.
-        let is_behind = self.instrumentations.objects().iter().any(|(key, head)| {
-            let (namespace, name) = key.split_once('/').unwrap_or_default();
-            let known = snapshot.catalogue.namespace(namespace);
-            let stored = known.and_then(|known| known.instrumentations.get(name));
-            stored.is_none_or(|stored| is_another(stored, head.generation))
-        });
-        if is_behind {
-            return;
-        }
         let metrics = &controller.metrics.restarts;
-        self.is_dirty |= restarts
-            .step(&self.counted, self.instrumentations.objects(), self.namespaces.objects(), metrics)
-            .await;
+        self.is_dirty |= restarts.step(&self.counted, &snapshot.heads, metrics).await;
         self.events.tell(restarts.news());
     }
 
@@ -277,9 +255,11 @@ impl Leading {
     }
 
     fn count(&self, controller: &Controller, snapshot: &Snapshot) -> Counted {
-        let created: HashMap<String, Timestamp> = self.instrumentations.created();
+        let created = snapshot.heads.instrumentations.iter();
+        let created: HashMap<String, Timestamp> =
+            created.filter_map(|(name, head)| Some((name.to_string(), head.created?))).collect();
         let is_selected = |namespace: &str, labels: &BTreeMap<String, String>, asks_itself: bool| {
-            self.selection.selects(self.namespaces.labels(namespace), labels, asks_itself)
+            self.selection.selects(snapshot.heads.labels(namespace), labels, asks_itself)
         };
         let around = controller.around(snapshot);
         let known = Known { around, created: &created, is_selected: &is_selected };

@@ -8,6 +8,7 @@
 //!
 //! - [`manifest`]: streams of YAML and JSON documents, read and written
 //! - [`telemetry`]: log lines and metrics
+//! - [`reduced`]: objects as lists and watches read them
 //! - [`store`]: a snapshot of Instrumentations, namespaces and owners, fed by a watch or a directory
 //! - [`admission`]: the response to an AdmissionReview, for each webhook
 //! - [`tls`]: the serving certificate, from files, self-managed or self-signed
@@ -25,6 +26,7 @@ pub mod cli;
 pub mod controller;
 pub mod manifest;
 pub mod page;
+pub mod reduced;
 pub mod registration;
 pub mod scope;
 pub mod server;

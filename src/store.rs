@@ -7,6 +7,7 @@
 mod budget;
 pub mod cluster;
 pub mod dir;
+mod heads;
 mod limits;
 mod nodes;
 pub mod owners;
@@ -18,6 +19,8 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use budget::Budget;
+pub use heads::Heads;
+use heads::{InstrumentationHead, NamespaceHead};
 use owners::OwnerBook;
 
 use crate::{manifest, telemetry::Metrics};
@@ -42,6 +45,8 @@ pub struct Snapshot {
     pub catalogue: Catalogue,
     /// Owners of the source; a watch has none, so that they are looked up.
     pub owners: OwnerBook,
+    /// What the controller uses; empty for all others.
+    pub heads: Arc<Heads>,
 }
 
 impl Store {
@@ -62,6 +67,8 @@ pub struct Writer {
     budget: Budget,
     /// Whether labels of namespaces can be selected.
     with_labels: bool,
+    /// Whether heads are stored.
+    with_heads: bool,
     metrics: Option<Arc<Metrics>>,
 }
 
@@ -76,6 +83,7 @@ impl Writer {
             working: Snapshot::default(),
             budget: Budget::default(),
             with_labels: true,
+            with_heads: false,
             metrics: None,
         }
     }
@@ -91,6 +99,12 @@ impl Writer {
     #[must_use]
     pub fn with_labels(self, with_labels: bool) -> Self {
         Self { with_labels, ..self }
+    }
+
+    /// Stores what the controller uses, too.
+    #[must_use]
+    pub fn with_heads(self) -> Self {
+        Self { with_heads: true, ..self }
     }
 
     /// Sets the namespace of the release, which can pause all injection.
@@ -150,6 +164,10 @@ impl Writer {
         };
         self.complain(&stored);
         self.edit(&name.namespace, |known| known.instrumentations.store(stored));
+        if self.with_heads {
+            let head = Arc::new(InstrumentationHead::of(object));
+            self.heads().instrumentations.insert(name, head);
+        }
     }
 
     /// Returns whether an Instrumentation of this size can be used.
@@ -159,12 +177,15 @@ impl Writer {
 
     /// Removes an Instrumentation.
     pub fn forget_instrumentation(&mut self, namespace: &str, name: &str) {
-        self.budget.forget(&ObjectName { namespace: namespace.into(), name: name.into() });
+        let full_name = ObjectName { namespace: namespace.into(), name: name.into() };
+        self.budget.forget(&full_name);
+        self.heads().instrumentations.remove(&full_name);
         self.edit(namespace, |known| known.instrumentations.forget(name));
     }
 
     /// Removes the metadata of a namespace. The objects in it are removed separately.
     pub fn forget_namespace(&mut self, name: &str) {
+        self.heads().namespaces.remove(name);
         self.edit(name, |known| {
             known.take(&Namespace::default());
         });
@@ -173,6 +194,7 @@ impl Writer {
     /// Removes every Instrumentation that `is_kept` does not select, by namespace and name.
     pub fn keep_instrumentations(&mut self, keep: impl Fn(&str, &str) -> bool) {
         self.budget.retain(|name| keep(&name.namespace, &name.name));
+        self.heads().instrumentations.retain(|name, _| keep(&name.namespace, &name.name));
         self.edit_all(|namespace, known| {
             known.instrumentations.retain(|stored| keep(namespace, &stored.name().name));
         });
@@ -180,6 +202,7 @@ impl Writer {
 
     /// Removes the metadata of namespaces that are not selected.
     pub fn keep_namespaces(&mut self, keep: impl Fn(&str) -> bool) {
+        self.heads().namespaces.retain(|name, _| keep(name));
         self.edit_all(|namespace, known| {
             if !keep(namespace) {
                 known.take(&Namespace::default());
@@ -230,9 +253,16 @@ impl Writer {
         if !self.with_labels {
             read.labels = NamespaceLabels::default();
         }
+        if self.with_heads {
+            self.heads().namespaces.insert(name.to_string().into(), Arc::new(NamespaceHead::of(object)));
+        }
         self.edit(&name, |known| {
             known.take(&read);
         });
+    }
+
+    fn heads(&mut self) -> &mut Heads {
+        Arc::make_mut(&mut self.working.heads)
     }
 
     /// Changes one namespace. Snapshots share the entries, so that only this one is copied.

@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fmt};
 
 use otel_webhook_inject::{
     Finding,
-    reason::{ObjectName, Reason},
+    reason::{DependsOn, ObjectName, Reason},
 };
 
 /// What the user may not read.
@@ -99,7 +99,7 @@ impl Unread {
         // Whether another language is injected decides whether each needs a list of containers, and what fits.
         if let Some(first) = missing.iter().flatten().next().cloned() {
             for (finding, missing) in findings.iter().zip(&mut missing) {
-                if !is_settled(&finding.reason) {
+                if finding.reason.depends_on() == DependsOn::Used {
                     missing.get_or_insert_with(|| first.clone());
                 }
             }
@@ -122,26 +122,20 @@ impl Unread {
 
     fn missing(&self, namespace: &str, finding: &Finding) -> Option<Missing> {
         match &finding.reason {
-            Reason::AlreadyInjected { .. }
-            | Reason::WindowsPod
-            | Reason::MirrorPod
-            | Reason::NoContainers => None,
             Reason::SwitchedOff { annotation } if !annotation.of_namespace => None,
-            _ if self.namespaces => self.annotations(namespace),
-            Reason::SwitchedOff { .. } => None,
-            Reason::InstrumentationNotFound { name, .. }
-            | Reason::InstrumentationNotGranted { name, .. }
-            | Reason::DefaultInstrumentationNotFound { name } => self.unlisted(&name.namespace),
-            Reason::NoInstrumentation { .. } | Reason::NoneSelectsPod { .. } => {
-                self.unlisted(namespace).or_else(|| self.unread_flags())
-            }
-            Reason::LanguageDisabled { .. }
-            | Reason::NamespaceSelectorDenied { .. }
-            | Reason::CrossNamespaceDenied { .. }
-            | Reason::PrivilegedInitContainer { .. } => self.unread_flags(),
-            // The default is used only where the namespace has none of its own.
-            Reason::InstrumentationInvalid { name, .. } => self.by_default(namespace, name),
-            _ => finding.instrumentation.as_ref().and_then(|used| self.by_default(namespace, &used.name)),
+            reason => match reason.depends_on() {
+                DependsOn::Pod => None,
+                _ if self.namespaces => self.annotations(namespace),
+                DependsOn::Namespace => None,
+                DependsOn::Flags => self.unread_flags(),
+                DependsOn::Selection => self.unlisted(namespace).or_else(|| self.unread_flags()),
+                DependsOn::Named => reason.instrumentation().and_then(|name| self.unlisted(&name.namespace)),
+                // The default is used only where the namespace has none of its own.
+                DependsOn::Chosen | DependsOn::Used => {
+                    let used = finding.instrumentation.as_ref().map(|used| &used.name);
+                    reason.instrumentation().or(used).and_then(|name| self.by_default(namespace, name))
+                }
+            },
         }
     }
 
@@ -157,29 +151,6 @@ impl Unread {
     fn unread_flags(&self) -> Option<Missing> {
         self.flags.clone().map(Missing::Flags)
     }
-}
-
-/// Returns whether a result does not depend on the other languages of the pod.
-fn is_settled(reason: &Reason) -> bool {
-    matches!(
-        reason,
-        Reason::AlreadyInjected { .. }
-            | Reason::WindowsPod
-            | Reason::MirrorPod
-            | Reason::NoContainers
-            | Reason::SwitchedOff { .. }
-            | Reason::LanguageDisabled { .. }
-            | Reason::NoInstrumentation { .. }
-            | Reason::NoneSelectsPod { .. }
-            | Reason::AmbiguousInstrumentation { .. }
-            | Reason::AmbiguousOptIn { .. }
-            | Reason::NamespaceSelectorDenied { .. }
-            | Reason::InstrumentationNotFound { .. }
-            | Reason::InstrumentationNotGranted { .. }
-            | Reason::CrossNamespaceDenied { .. }
-            | Reason::DefaultInstrumentationNotFound { .. }
-            | Reason::InstrumentationInvalid { .. }
-    )
 }
 
 #[cfg(test)]

@@ -3,12 +3,8 @@
 use std::time::{Duration, Instant};
 
 use axum::http::Request;
-use kube::{
-    Client, Config,
-    config::{KubeConfigOptions, Kubeconfig},
-};
-use otel_webhook_testkit::cluster::control_plane::ControlPlane;
-use serde_json::Value;
+use kube::Client;
+use otel_webhook_testkit::cluster::{client::client, control_plane::ControlPlane};
 
 /// A client with a connection of its own.
 pub struct Creator(Client);
@@ -16,9 +12,7 @@ pub struct Creator(Client);
 impl Creator {
     /// Connects with the first request.
     pub async fn new(plane: &ControlPlane) -> Self {
-        let kubeconfig = Kubeconfig::read_from(plane.kubeconfig()).expect("a kubeconfig");
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-        Self(Client::try_from(config.expect("a configuration")).expect("a client"))
+        Self(client(plane.kubeconfig()).await)
     }
 
     /// Creates a pod. Gives what the API server answers, and how long that took.
@@ -41,13 +35,6 @@ impl Creator {
         let started = Instant::now();
         let answer = self.0.request_text(request).await?;
         Ok((answer, started.elapsed()))
-    }
-
-    /// Creates another object in a collection.
-    pub async fn post(&self, collection: &str, object: &Value) {
-        let request = Request::post(collection).header("content-type", "application/json");
-        let request = request.body(object.to_string().into_bytes()).expect("a request");
-        self.0.request_text(request).await.expect("the object is created");
     }
 
     /// Deletes all pods of a namespace. Without a node they are gone at once.

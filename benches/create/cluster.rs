@@ -3,17 +3,14 @@
 use std::{env, fs, process::Command, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use futures::{StreamExt as _, stream};
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_inject::Outcome;
 use otel_webhook_testkit::{
-    cluster::{control_plane::ControlPlane, ports::free_ports},
+    admin,
+    cluster::{client::Objects, control_plane::ControlPlane, ports::free_ports},
     known::Known,
-    load::{
-        material,
-        server::{Server, is_ready},
-    },
+    load::{material, server::Server},
     models::service_account,
     objects::items,
     surroundings::review,
@@ -28,9 +25,6 @@ use crate::{
     hook,
     ways::{Pods, WAYS, Way, Webhook},
 };
-
-/// Requests at the same time, while nothing is measured.
-const AT_ONCE: usize = 8;
 
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -53,11 +47,8 @@ impl Cluster {
     /// Starts everything, and waits until each way works.
     pub async fn start() -> Self {
         let plane = ControlPlane::without_controllers();
-        plane.apply(include_str!("../../manifests/crd/crd.yaml"));
-        until("the CRD is served", LIMIT, || {
-            plane.kubectl(&["get", "instrumentations.opentelemetry.io"]).ok.then_some(())
-        });
-        fill(&Creator::new(&plane).await).await;
+        plane.install_crd();
+        fill(&Objects::connect(plane.kubeconfig()).await).await;
         let (folder, pair) = (tempfile::tempdir().expect("a folder"), pair());
         fs::write(folder.path().join(hook::CERTIFICATE), &pair.certificate_pem).expect("a writable folder");
         fs::write(folder.path().join(hook::KEY), &pair.key_pem).expect("a writable folder");
@@ -95,8 +86,8 @@ impl Cluster {
         command.arg("--tls-cert").arg(file(hook::CERTIFICATE)).arg("--tls-key").arg(file(hook::KEY));
         command.env("KUBECONFIG", self.plane.kubeconfig());
         let server = Server::start(command);
-        let admin = server.address_of("admin");
-        until("the product is ready", LIMIT, || is_ready(admin).is_ok_and(|ready| ready).then_some(()));
+        let address = server.address_of("admin");
+        until("the product is ready", LIMIT, || admin::body(address, "/readyz").map(drop));
         self.ours = Some(server);
     }
 
@@ -212,41 +203,25 @@ pub fn pod(kind: Pods) -> Vec<u8> {
 }
 
 /// Creates the namespaces of all ways, with their accounts and Instrumentations.
-async fn fill(client: &Creator) {
+async fn fill(objects: &Objects) {
     let namespaces: Vec<_> =
         WAYS.iter().flat_map(|way| way.namespaces().into_iter().map(move |name| (way, name))).collect();
-    post(
-        client,
-        namespaces.iter().map(|(way, name)| {
-            let metadata = json!({"name": name, "labels": {"way": way.key}});
-            ("/api/v1/namespaces".to_owned(), json!({"metadata": metadata}))
-        }),
-    )
-    .await;
-    post(
-        client,
-        namespaces.iter().map(|(_, name)| {
-            let account = json!({"metadata": {"name": "default"}});
-            (format!("/api/v1/namespaces/{name}/serviceaccounts"), account)
-        }),
-    )
-    .await;
-    post(
-        client,
-        namespaces.iter().flat_map(|(way, name)| {
-            let others = (1..way.instrumentations).map(|index| {
-                let app = format!("app-{index:02}");
-                material::instrumentation_of(name, &format!("inst-{index:02}"), Some(("app", &app)))
-            });
-            let all = others.chain([material::instrumentation_of(name, "default", None)]);
-            let collection = format!("/apis/opentelemetry.io/v1alpha1/namespaces/{name}/instrumentations");
-            all.map(move |object| (collection.clone(), object)).collect::<Vec<_>>()
-        }),
-    )
-    .await;
-}
-
-async fn post(client: &Creator, objects: impl Iterator<Item = (String, Value)>) {
-    let requests = objects.map(|(collection, object)| async move { client.post(&collection, &object).await });
-    stream::iter(requests).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
+    let namespace = |way: &Way, name: &str| {
+        let metadata = json!({"name": name, "labels": {"way": way.key}});
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    };
+    let account = |name: &str| {
+        let metadata = json!({"name": "default", "namespace": name});
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    };
+    let instrumentations = |way: &Way, name: &str| {
+        let others = (1..way.instrumentations).map(|index| {
+            let app = format!("app-{index:02}");
+            material::instrumentation_of(name, &format!("inst-{index:02}"), Some(("app", &app)))
+        });
+        others.chain([material::instrumentation_of(name, "default", None)]).collect::<Vec<_>>()
+    };
+    objects.create_all(namespaces.iter().map(|(way, name)| namespace(way, name))).await;
+    objects.create_all(namespaces.iter().map(|(_, name)| account(name))).await;
+    objects.create_all(namespaces.iter().flat_map(|(way, name)| instrumentations(way, name))).await;
 }

@@ -2,19 +2,20 @@
 
 use std::{
     fs,
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
-    process::{Child, Command, Stdio},
+    net::SocketAddr,
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use otel_webhook_testkit::{
-    cluster::{control_plane::ControlPlane, ports::free_ports},
+    admin,
+    cluster::{control_plane::ControlPlane, ports::free_ports, program::Program},
     load::{
         figures::Figures,
         process::{self, Memory},
     },
+    until::until,
 };
 
 use crate::{
@@ -36,7 +37,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// A controller that runs until it is dropped.
 struct Controller {
-    child: Child,
+    program: Program,
     admin: SocketAddr,
 }
 
@@ -47,7 +48,9 @@ pub async fn all(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
     let started = Instant::now();
     let controller = Controller::start(plane);
     let missed = u64::try_from(fleet.scale.pods / MISSED_EVERY).expect("thousands");
-    wait(|| controller.pods("missed") == missed && controller.pods("unconfirmed") == 0);
+    until("all pods are counted", LIMIT, || {
+        (controller.pods("missed") == missed && controller.pods("unconfirmed") == 0).then_some(())
+    });
     figures.add("start until all pods are counted", "s", "≤ 30", &[started.elapsed().as_secs_f64()]);
     figures.add("resident when they are counted", "MB", "", &[controller.memory().resident]);
     while fleet.told().await < fleet.scale.instrumentations {
@@ -60,7 +63,7 @@ pub async fn all(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
         "CPU of the controller until then",
         "s",
         "",
-        &[process::cpu(controller.child.id()).as_secs_f64()],
+        &[process::cpu(controller.program.id()).as_secs_f64()],
     );
     // Events are made at a pace; they are no idle requests.
     let waiting = fleet.scale.workloads.min(500) as u64 / 2 + 20;
@@ -74,13 +77,13 @@ pub async fn all(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
 }
 
 fn idle(figures: &mut Figures, plane: &ControlPlane, controller: &Controller) {
-    let (requests, cpu) = (requests(plane, ""), process::cpu(controller.child.id()));
+    let (requests, cpu) = (requests(plane, ""), process::cpu(controller.program.id()));
     let writes = status_writes(plane);
     thread::sleep(IDLE);
-    let rate = count(requests_since(plane, requests)) / IDLE.as_secs_f64();
+    let rate = count(self::requests(plane, "") - requests) / IDLE.as_secs_f64();
     figures.add("requests while idle", "/s", "≤ 5", &[rate]);
     figures.add("status writes in a minute while idle", "", "0", &[count(status_writes(plane) - writes)]);
-    let cpu = process::cpu(controller.child.id()).saturating_sub(cpu);
+    let cpu = process::cpu(controller.program.id()).saturating_sub(cpu);
     figures.add("CPU while idle", "% of a core", "", &[cpu.as_secs_f64() / IDLE.as_secs_f64() * 100.0]);
 }
 
@@ -117,20 +120,8 @@ fn requests(plane: &ControlPlane, part: &str) -> usize {
     log.lines().filter(is_one).count()
 }
 
-fn requests_since(plane: &ControlPlane, before: usize) -> usize {
-    requests(plane, "") - before
-}
-
 fn status_writes(plane: &ControlPlane) -> usize {
     requests(plane, "\"subresource\":\"status\"")
-}
-
-fn wait(mut is_so: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so() {
-        assert!(started.elapsed() < LIMIT, "it does not come about");
-        thread::sleep(PAUSE);
-    }
 }
 
 impl Controller {
@@ -139,35 +130,17 @@ impl Controller {
         let admin = SocketAddr::from(([127, 0, 0, 1], port));
         let mut command = Command::new(PROGRAM);
         command.args(["controller", "--lease-namespace", "default", "--admin-listen", &admin.to_string()]);
-        command.args(["--page-listen", "off"]);
-        command.env("KUBECONFIG", plane.kubeconfig()).stdin(Stdio::null()).stderr(Stdio::null());
-        Self { child: command.spawn().expect("it starts"), admin }
+        command.args(["--page-listen", "off"]).env("KUBECONFIG", plane.kubeconfig());
+        Self { program: Program::run(command, plane.dir().join("controller.log")), admin }
     }
 
     fn memory(&self) -> Memory {
-        process::memory(self.child.id())
+        process::memory(self.program.id())
     }
 
     /// The number of pods in a state, by its metrics.
     fn pods(&self, state: &str) -> u64 {
-        let text = self.metrics().unwrap_or_default();
-        let prefix = format!("otel_webhook_pods{{state=\"{state}\",language=\"java\"}} ");
-        let value = text.lines().find_map(|line| line.strip_prefix(&prefix));
-        value.map_or(u64::MAX, |value| value.parse().expect("a number"))
-    }
-
-    fn metrics(&self) -> std::io::Result<String> {
-        let mut stream = TcpStream::connect(self.admin)?;
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
-    }
-}
-
-impl Drop for Controller {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let metric = format!("otel_webhook_pods{{state=\"{state}\",language=\"java\"}}");
+        admin::metric(self.admin, &metric).unwrap_or(u64::MAX)
     }
 }

@@ -1,21 +1,15 @@
 //! The pods of a cluster, injected and missed, and their Instrumentations.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
-use futures::{StreamExt as _, stream};
-use kube::{
-    Api, Client, Config,
-    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
-};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_testkit::{
-    cluster::control_plane::ControlPlane, known::Known, load::material, surroundings::review, until::until,
+    cluster::{client::Objects, control_plane::ControlPlane},
+    known::Known,
+    load::material,
+    surroundings::review,
 };
 use serde_json::{Value, json};
-
-/// Requests at the same time.
-const AT_ONCE: usize = 16;
 
 /// One in so many workloads was created while the webhook was away.
 pub const MISSED_EVERY: usize = 10;
@@ -35,7 +29,7 @@ pub struct Scale {
 pub struct Fleet {
     /// How many objects there are.
     pub scale: Scale,
-    client: Client,
+    objects: Objects,
 }
 
 impl Scale {
@@ -70,72 +64,43 @@ impl fmt::Display for Scale {
 impl Fleet {
     /// Creates everything, a few requests at a time.
     pub async fn create(plane: &ControlPlane, scale: Scale) -> Self {
-        plane.apply(include_str!("../../manifests/crd/crd.yaml"));
-        until("the CRD is served", Duration::from_secs(60), || {
-            plane.kubectl(&["get", "instrumentations.opentelemetry.io"]).ok.then_some(())
-        });
-        let kubeconfig = Kubeconfig::read_from(plane.kubeconfig()).expect("a kubeconfig");
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-        let client = Client::try_from(config.expect("a configuration")).expect("a client");
-        let fleet = Self { scale, client };
+        plane.install_crd();
+        let fleet = Self { scale, objects: Objects::connect(plane.kubeconfig()).await };
         let names = || (0..scale.instrumentations).map(namespace);
-        fleet
-            .post(
-                names()
-                    .map(|name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})),
-            )
-            .await;
+        let namespace = |name| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        fleet.objects.create_all(names().map(namespace)).await;
         let account = |name| json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}});
-        fleet.post(names().map(account)).await;
-        fleet.post(names().map(|name| material::instrumentation_of(&name, "default", None))).await;
-        fleet.post((0..scale.pods).map(|index| pod(index, &scale))).await;
+        fleet.objects.create_all(names().map(account)).await;
+        fleet.objects.create_all(names().map(|name| instrumentation(&name))).await;
+        fleet.objects.create_all((0..scale.pods).map(|index| pod(index, &scale))).await;
         fleet
     }
 
     /// Changes an Instrumentation of injected pods, so that they are stale.
     pub async fn change(&self, marker: &str) {
         let patch = json!({"spec": {"env": [{"name": "MARKER", "value": marker}]}});
-        let api = self.instrumentations(&namespace(1));
-        api.patch("default", &PatchParams::default(), &Patch::Merge(&patch)).await.expect("it is changed");
+        self.objects.merge(&instrumentation(&namespace(1)), &patch).await.expect("it is changed");
     }
 
     /// The number of stale pods by the status of that Instrumentation.
     pub async fn stale(&self) -> u64 {
-        let found = self.instrumentations(&namespace(1)).get("default").await.expect("it is there");
+        let found =
+            self.objects.api(&instrumentation(&namespace(1))).get("default").await.expect("it is there");
         found.data["status"]["pods"]["stale"].as_u64().unwrap_or_default()
     }
 
     /// How many Instrumentations have a status.
     pub async fn told(&self) -> usize {
-        let kind =
-            ApiResource::from_gvk(&GroupVersionKind::gvk("opentelemetry.io", "v1alpha1", "Instrumentation"));
-        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &kind);
-        let all = api.list(&kube::api::ListParams::default()).await.expect("a list");
+        let mut any = instrumentation("");
+        any["metadata"] = json!({});
+        let all = self.objects.api(&any).list(&kube::api::ListParams::default()).await.expect("a list");
         all.iter().filter(|one| one.data["status"]["pods"].is_object()).count()
     }
+}
 
-    fn instrumentations(&self, namespace: &str) -> Api<DynamicObject> {
-        let kind =
-            ApiResource::from_gvk(&GroupVersionKind::gvk("opentelemetry.io", "v1alpha1", "Instrumentation"));
-        Api::namespaced_with(self.client.clone(), namespace, &kind)
-    }
-
-    async fn post(&self, objects: impl Iterator<Item = Value>) {
-        let requests = objects.map(|object| async move {
-            let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
-            let object: DynamicObject = serde_json::from_value(object).expect("an object");
-            let types = object.types.clone().expect("a kind");
-            let kind = ApiResource::from_gvk(&GroupVersionKind::try_from(types).expect("a kind"));
-            let client = self.client.clone();
-            let api: Api<DynamicObject> = if namespace.is_empty() {
-                Api::all_with(client, &kind)
-            } else {
-                Api::namespaced_with(client, &namespace, &kind)
-            };
-            api.create(&PostParams::default(), &object).await.expect("the API server takes it");
-        });
-        stream::iter(requests).buffer_unordered(AT_ONCE).collect::<Vec<_>>().await;
-    }
+/// The only one of a namespace.
+fn instrumentation(namespace: &str) -> Value {
+    material::instrumentation_of(namespace, "default", None)
 }
 
 fn namespace(index: usize) -> String {
@@ -163,8 +128,7 @@ fn pod(index: usize, scale: &Scale) -> Value {
     if workload.is_multiple_of(MISSED_EVERY) {
         return pod;
     }
-    let known =
-        Known::of([&material::instrumentation_of(&namespace, "default", None)], &DefaultImages::default());
+    let known = Known::of([&instrumentation(&namespace)], &DefaultImages::default());
     let outcome = review(&known.catalogue, &known.owners, &namespace, &pod);
     json_patch::patch(&mut pod, &outcome.patch.operations()).expect("it applies");
     pod

@@ -14,6 +14,8 @@ mod measure;
 mod pinned;
 #[path = "../shared/stack.rs"]
 mod stack;
+#[path = "../shared/turns.rs"]
+mod turns;
 
 use std::{env, io, path::Path};
 

@@ -6,26 +6,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use otel_webhook_testkit::load::{
-    figures::Figures,
-    limit_ranges, material,
-    sender::{Done, Sender},
-    server::Server,
-};
+use otel_webhook_testkit::load::{figures::Figures, limit_ranges, material, sender::Sender, server::Server};
 use serde_json::{Value, json};
 
 use crate::PROGRAM;
 use crate::handshakes;
 use crate::pinned::{empty_handler, of_program, product};
+use crate::turns::{Loaded, Side, in_turns};
 
 /// How often everything is measured; the figures tell the lowest and the highest.
 const ROUNDS: usize = 5;
 
-/// Two servers are compared in turns of this length: a neighbour that slows the machine down for a
-/// second slows both down.
-const TURN: Duration = Duration::from_millis(75);
-/// Turns of each server in one round.
-const TURNS: usize = 20;
 /// The length of one counting of handshakes.
 const HANDSHAKES: Duration = Duration::from_millis(1500);
 /// The length of one open loop.
@@ -39,84 +30,10 @@ const RATES: [u32; 3] = [500, 2_000, 10_000];
 /// Reviews after which memory is looked at, once at half of them and once at the end.
 const MEMORY_REVIEWS: usize = 100_000;
 
-/// A load with what it cost the server.
-struct Loaded {
-    done: Done,
-    cpu: Duration,
-}
-
-impl Loaded {
-    fn by(server: &Server, load: impl FnOnce() -> io::Result<Done>) -> io::Result<Self> {
-        let before = server.cpu();
-        let done = load()?;
-        Ok(Self { done, cpu: server.cpu_since(before) })
-    }
-
-    /// The server's CPU time for one answer, in microseconds.
-    fn cpu_each(&self) -> f64 {
-        self.cpu.as_secs_f64() * 1e6 / f64::from(self.done.answers)
-    }
-}
-
-/// A server in closed loops, all turns of a round together.
-#[derive(Default)]
-struct Turns {
-    answers: u32,
-    elapsed: Duration,
-    cpu: Duration,
-}
-
-impl Turns {
-    fn rate(&self) -> f64 {
-        f64::from(self.answers) / self.elapsed.as_secs_f64()
-    }
-
-    /// As of [`Loaded`].
-    fn cpu_each(&self) -> f64 {
-        self.cpu.as_secs_f64() * 1e6 / f64::from(self.answers)
-    }
-}
-
-/// One of two servers that are compared.
-struct Side<'s> {
-    server: &'s Server,
-    sender: Sender,
-}
-
-impl<'s> Side<'s> {
-    fn new(server: &'s Server, connections: usize, body: &[Vec<u8>]) -> io::Result<Self> {
-        Ok(Self { server, sender: Sender::new(server.address, connections, body)? })
-    }
-
-    fn turn(&mut self, turns: &mut Turns) -> io::Result<()> {
-        let Loaded { done, cpu } = Loaded::by(self.server, || self.sender.closed(TURN))?;
-        turns.answers += done.answers;
-        turns.elapsed += done.elapsed;
-        turns.cpu += cpu;
-        Ok(())
-    }
-}
-
-/// One round of two servers.
-fn in_turns(first: &mut Side<'_>, second: &mut Side<'_>) -> io::Result<(Turns, Turns)> {
-    let (mut one, mut other) = (Turns::default(), Turns::default());
-    for turn in 0..TURNS {
-        // Neither is always the one that follows the other.
-        if turn % 2 == 0 {
-            first.turn(&mut one)?;
-            second.turn(&mut other)?;
-        } else {
-            second.turn(&mut other)?;
-            first.turn(&mut one)?;
-        }
-    }
-    Ok((one, other))
-}
-
 /// Everything, round by round.
 pub fn all(figures: &mut Figures) -> io::Result<()> {
     let scratch = tempfile::tempdir()?;
-    let one = product(&scratch.path().join("one"), &[material::instrumentation()])?;
+    let one = product(&scratch.path().join("one"), &[material::instrumentation()]);
     let empty = empty_handler()?;
     let body = [bytes(&material::usual())];
     let answer = String::from_utf8_lossy(&Sender::new(one.address, 1, &body)?.ask()?).into_owned();
@@ -131,7 +48,7 @@ pub fn all(figures: &mut Figures) -> io::Result<()> {
         open(figures, &one, &empty, &body, rate)?;
     }
     connect(figures, &one)?;
-    let many = product(&scratch.path().join("many"), &many_instrumentations())?;
+    let many = product(&scratch.path().join("many"), &many_instrumentations());
     compare(figures, "10,000 Instrumentations against 1", "≤ 1.1", [(&one, &body), (&many, &body)])?;
     opted_in(figures)?;
     limited(figures, scratch.path(), &body)?;
@@ -146,8 +63,8 @@ pub fn all(figures: &mut Figures) -> io::Result<()> {
 pub fn against(figures: &mut Figures, other: &str) -> io::Result<()> {
     let scratch = tempfile::tempdir()?;
     let objects = [material::instrumentation()];
-    let this = product(&scratch.path().join("this"), &objects)?;
-    let other = of_program(Path::new(other), &scratch.path().join("other"), &objects)?;
+    let this = product(&scratch.path().join("this"), &objects);
+    let other = of_program(Path::new(other), &scratch.path().join("other"), &objects);
     let empty = empty_handler()?;
     let body = [bytes(&material::usual())];
     for (name, first, second) in [
@@ -168,8 +85,8 @@ pub fn against(figures: &mut Figures, other: &str) -> io::Result<()> {
 pub fn opted_in(figures: &mut Figures) -> io::Result<()> {
     let scratch = tempfile::tempdir()?;
     let body = [bytes(&material::silent())];
-    let one = product(&scratch.path().join("one"), &material::opting_in(1))?;
-    let many = product(&scratch.path().join("many"), &material::opting_in(1_000))?;
+    let one = product(&scratch.path().join("one"), &material::opting_in(1));
+    let many = product(&scratch.path().join("many"), &material::opting_in(1_000));
     for server in [&one, &many] {
         let answer = String::from_utf8_lossy(&Sender::new(server.address, 1, &body)?.ask()?).into_owned();
         assert!(answer.contains("\"patchType\":\"JSONPatch\""), "the review is injected: {answer}");
@@ -184,7 +101,7 @@ fn start(figures: &mut Figures, scratch: &Path, body: &[Vec<u8>]) -> io::Result<
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let started = Instant::now();
-        let server = product(&scratch.join("start"), &objects)?;
+        let server = product(&scratch.join("start"), &objects);
         Sender::new(server.address, 1, body)?.ask()?;
         times.push(started.elapsed().as_secs_f64() * 1e3);
     }
@@ -308,9 +225,9 @@ fn limited(figures: &mut Figures, scratch: &Path, body: &[Vec<u8>; 1]) -> io::Re
     let namespace =
         |name: &String| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     let mut objects: Vec<_> = names.iter().map(namespace).chain([material::instrumentation()]).collect();
-    let without = product(&scratch.join("without"), &objects)?;
+    let without = product(&scratch.join("without"), &objects);
     objects.extend(names.iter().map(|name| limit_ranges::of(name)));
-    let with = product(&scratch.join("with"), &objects)?;
+    let with = product(&scratch.join("with"), &objects);
     compare(figures, &format!("{count} LimitRanges against none"), "", [(&without, body), (&with, body)])?;
     for (server, what) in [(&without, "without LimitRanges"), (&with, "with LimitRanges")] {
         Sender::new(server.address, 16, body)?.closed_of(MEMORY_REVIEWS)?;

@@ -1,9 +1,9 @@
 //! The servers on one core, what sends on another.
 
-use std::{env, fs, io, path::Path, process::Command};
+use std::{env, io, path::Path, process::Command};
 
 use otel_webhook_testkit::load::server::Server;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::PROGRAM;
 use crate::empty;
@@ -21,19 +21,13 @@ pub fn pin_this_process() {
 }
 
 /// The product with these objects in its directory, all else as it is by default.
-pub fn product(folder: &Path, objects: &[Value]) -> io::Result<Server> {
+pub fn product(folder: &Path, objects: &[Value]) -> Server {
     of_program(Path::new(PROGRAM), folder, objects)
 }
 
 /// The same of another program.
-pub fn of_program(program: &Path, folder: &Path, objects: &[Value]) -> io::Result<Server> {
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-    fs::create_dir_all(folder)?;
-    fs::write(folder.join("objects.json"), list.to_string())?;
-    let mut command = pinned(program);
-    command.arg("serve").arg("--source").arg(folder).arg("--tls-self-signed");
-    command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
-    Ok(Server::start(command))
+pub fn of_program(program: &Path, folder: &Path, objects: &[Value]) -> Server {
+    Server::of_objects(pinned(program), folder, objects)
 }
 
 /// The empty handler: this program with another argument.

@@ -14,6 +14,9 @@ mod bursts;
 mod growth;
 mod measure;
 mod objects;
+#[allow(dead_code, reason = "shared with the bench of loads")]
+#[path = "../shared/turns.rs"]
+mod turns;
 
 use std::{env, path::Path};
 

@@ -8,12 +8,9 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook_testkit::{
+    admin,
     cluster::control_plane::ControlPlane,
-    load::{
-        figures::Figures,
-        sender::Sender,
-        server::{Server, is_ready},
-    },
+    load::{figures::Figures, sender::Sender, server::Server},
 };
 use serde_json::Value;
 
@@ -74,8 +71,8 @@ fn ready(plane: &ControlPlane, times: &mut Vec<f64>) -> Result<Server, Failed> {
     command.env("KUBECONFIG", plane.kubeconfig());
     let started = Instant::now();
     let server = Server::start(command);
-    let admin = server.address_of("admin");
-    while !is_ready(admin)? {
+    let admin_address = server.address_of("admin");
+    while admin::body(admin_address, "/readyz").is_none() {
         if started.elapsed() > LIMIT {
             return Err("it does not get ready".into());
         }

@@ -1,22 +1,16 @@
 //! What is in the API server, and the reviews that refer to it.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
-use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kube::{
-    Api, Client, Config,
-    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use futures::TryStreamExt as _;
 use otel_webhook_testkit::{
-    cluster::control_plane::ControlPlane,
+    cluster::{
+        client::{Objects, at_once},
+        control_plane::ControlPlane,
+    },
     load::{limit_ranges, material},
-    until::until,
 };
 use serde_json::{Value, json};
-
-/// Requests at the same time.
-const AT_ONCE: usize = 8;
 
 /// One in so many reviewed pods belongs to a Job.
 const JOB_EVERY: usize = 10;
@@ -44,7 +38,7 @@ pub struct Goals {
 /// A filled API server.
 pub struct Population {
     pub scale: Scale,
-    client: Client,
+    objects: Objects,
     /// Reviews of pods in the namespaces that have an Instrumentation. The owners
     /// of each have to be asked for: a ReplicaSet's UID, or a Job's CronJob.
     pub reviews: Vec<Vec<u8>>,
@@ -94,34 +88,26 @@ impl fmt::Display for Scale {
 impl Population {
     /// Creates everything, a few requests at a time.
     pub async fn create(plane: &ControlPlane, scale: Scale) -> Self {
-        plane.apply(include_str!("../../manifests/crd/crd.yaml"));
-        until("the CRD is served", Duration::from_secs(60), || {
-            plane.kubectl(&["get", "instrumentations.opentelemetry.io"]).ok.then_some(())
-        });
-        let kubeconfig = Kubeconfig::read_from(plane.kubeconfig()).expect("a kubeconfig");
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-        let client = Client::try_from(config.expect("a configuration")).expect("a client");
-        let population = Self { scale, client, reviews: Vec::new() };
-        population.post((0..scale.namespaces).map(namespace)).await;
-        population.post((0..scale.instrumentations).map(instrumentation)).await;
+        plane.install_crd();
+        let objects = Objects::connect(plane.kubeconfig()).await;
+        objects.create_all((0..scale.namespaces).map(namespace)).await;
+        objects.create_all((0..scale.instrumentations).map(instrumentation)).await;
         let limited = (0..scale.limit_ranges).map(|index| limit_ranges::of(&namespace_name(index)));
-        population.post(limited).await;
+        objects.create_all(limited).await;
         let names: Vec<String> =
             (0..scale.replica_sets).map(|index| format!("order-{index:05}-7c9d8")).collect();
         let owners = names.iter().enumerate().map(|(index, name)| {
             let namespace = namespace_name(index % scale.instrumentations);
             if index % JOB_EVERY == 0 { job(&namespace, name) } else { replica_set(&namespace, name) }
         });
-        let created = population.post(owners).await;
-        let reviews = created.iter().map(review_of_pod).collect();
-        Self { reviews, ..population }
+        let reviews = objects.create_all(owners).await.iter().map(review_of_pod).collect();
+        Self { scale, objects, reviews }
     }
 
     /// Changes one Instrumentation, by a marker that injected pods get as a variable.
     pub async fn mark(&self, index: usize, marker: &str) -> kube::Result<()> {
-        let api = self.api(&namespace_name(index), &kind("opentelemetry.io", "v1alpha1", "Instrumentation"));
         let patch = json!({"spec": {"env": [{"name": "MARKER", "value": marker}]}});
-        api.patch("default", &PatchParams::default(), &Patch::Merge(&patch)).await.map(drop)
+        self.objects.merge(&instrumentation(index), &patch).await
     }
 
     /// Changes all Instrumentations in turn, so many times together.
@@ -130,33 +116,8 @@ impl Population {
             let marker = format!("burst-{number}");
             async move { self.mark(number % self.scale.instrumentations, &marker).await }
         });
-        stream::iter(marks).buffer_unordered(AT_ONCE).try_collect().await
+        at_once(marks).try_collect().await
     }
-
-    async fn post(&self, objects: impl Iterator<Item = Value>) -> Vec<DynamicObject> {
-        let requests = objects.map(|object| async move {
-            let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
-            let object: DynamicObject = serde_json::from_value(object).expect("an object");
-            let types = object.types.clone().expect("a kind");
-            let gvk = GroupVersionKind::try_from(types).expect("a kind");
-            let api = self.api(&namespace, &ApiResource::from_gvk(&gvk));
-            api.create(&PostParams::default(), &object).await.expect("the API server takes it")
-        });
-        stream::iter(requests).buffered(AT_ONCE).collect().await
-    }
-
-    fn api(&self, namespace: &str, kind: &ApiResource) -> Api<DynamicObject> {
-        let client = self.client.clone();
-        if namespace.is_empty() {
-            Api::all_with(client, kind)
-        } else {
-            Api::namespaced_with(client, namespace, kind)
-        }
-    }
-}
-
-fn kind(group: &str, version: &str, kind: &str) -> ApiResource {
-    ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
 /// The namespace of the first Instrumentation.
@@ -237,16 +198,15 @@ fn uid(name: &str) -> String {
 }
 
 /// The captured review of a pod of this ReplicaSet or Job.
-fn review_of_pod(owner: &DynamicObject) -> Vec<u8> {
+fn review_of_pod(owner: &Value) -> Vec<u8> {
     let mut review = material::usual();
-    let namespace = owner.metadata.namespace.as_deref().unwrap_or_default();
-    let types = owner.types.as_ref().expect("a kind");
-    review["request"]["namespace"] = namespace.into();
+    let namespace = &owner["metadata"]["namespace"];
+    review["request"]["namespace"] = namespace.clone();
     let metadata = &mut review["request"]["object"]["metadata"];
-    metadata["namespace"] = namespace.into();
+    metadata["namespace"] = namespace.clone();
     metadata["ownerReferences"] = json!([{
-        "apiVersion": types.api_version, "kind": types.kind, "name": owner.metadata.name,
-        "uid": owner.metadata.uid, "controller": true, "blockOwnerDeletion": true,
+        "apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
     }]);
     serde_json::to_vec(&review).expect("JSON")
 }

@@ -13,12 +13,10 @@
 )]
 
 mod access;
-mod agents;
 mod certificate;
 mod controller;
 mod crd;
 mod delivery;
-mod differences;
 mod exporter;
 mod files;
 mod fix;
@@ -66,7 +64,7 @@ use settings::assumed;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct CheckArgs {
     /// List every running workload with what is injected into its pods now, what would be injected into new pods,
-    /// and how this differs from the operator; changes nothing
+    /// and what would be skipped, with the reason; changes nothing
     #[arg(long, conflicts_with = "review")]
     preview: bool,
 

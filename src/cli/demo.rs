@@ -33,7 +33,8 @@ use crate::{
     },
 };
 use otel_webhook_api::defaults::DefaultImages;
-use otel_webhook_inject::{MESSAGE, STATUS, Settings, reason::Reason};
+use otel_webhook_fleet::injected;
+use otel_webhook_inject::{MESSAGE, Settings, reason::Reason, stamp::Entry};
 
 /// The Instrumentations of the demo server.
 const INSTRUMENTATIONS: &str = include_str!("../../examples/instrumentation.yaml");
@@ -204,7 +205,7 @@ fn report(answer: &str) -> Result<String, Failure> {
     out.push_str(&diff::unified(&yaml(before), &yaml(&after), &name, diff::colour_wanted()));
     out.push('\n');
     let heads = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION", "REASON"];
-    for line in output::table(heads, status(&after).iter().map(row)) {
+    for line in output::table(heads, injected::stamp(&after).iter().map(row)) {
         out.push_str(&line);
         out.push('\n');
     }
@@ -227,18 +228,11 @@ fn patched(before: &Value, response: &Value) -> Result<Value, Failure> {
 
 /// Returns an entry of `otel-webhook/status` as a row. Injected languages have no message in it, so that their
 /// reason is the outcome; what is amiss is in `otel-webhook/message`.
-fn row(entry: &Value) -> [String; 5] {
-    let part = |key: &str| text(&entry[key]).to_owned();
-    let containers: Vec<&str> = entry["containers"].as_array().into_iter().flatten().map(text).collect();
-    let is_injected = entry["outcome"] == Reason::Injected.code();
-    let reason = if is_injected { Reason::Injected.to_string() } else { part("message") };
-    [containers.join(","), part("language"), part("outcome"), part("instrumentation"), reason]
-}
-
-/// Returns the entries of `otel-webhook/status`.
-fn status(pod: &Value) -> Vec<Value> {
-    let stamp = pod["metadata"]["annotations"][STATUS].as_str().unwrap_or("[]");
-    serde_json::from_str(stamp).unwrap_or_default()
+fn row(entry: &Entry<'_>) -> [String; 5] {
+    let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
+    let reason = if entry.is_injected() { Reason::Injected.to_string() } else { or_dash(&entry.message) };
+    let (language, outcome) = (entry.language.clone().into_owned(), entry.outcome.clone().into_owned());
+    [entry.containers.join(","), language, outcome, or_dash(&entry.instrumentation), reason]
 }
 
 fn yaml(value: &Value) -> String {

@@ -25,7 +25,7 @@ use super::{
     names::label,
     output::finish,
 };
-use otel_webhook_api::{Instrumentation, paused::PAUSED_ANNOTATION};
+use otel_webhook_api::{Instrumentation, annotations::PAUSED_ANNOTATION};
 use otel_webhook_inject::{pause::Pause, reason::ObjectName};
 
 /// Flags of `pause` and `resume`.

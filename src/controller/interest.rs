@@ -8,10 +8,7 @@ use otel_webhook_fleet::{
     next::{Around, NextPod},
     pod::RunningPod,
 };
-use otel_webhook_inject::{
-    LABEL, STATUS,
-    catalogue::{Namespace, NamespaceLabels},
-};
+use otel_webhook_inject::{LABEL, STATUS, catalogue::Namespace};
 
 /// What opts in the pods of namespaces, by their names.
 pub type Asking = HashMap<Box<str>, Vec<OptIn>>;
@@ -23,16 +20,13 @@ pub type OptIn = (Box<str>, Box<str>);
 pub fn opt_ins(namespace: &Namespace, around: &Around<'_>) -> Vec<OptIn> {
     let default = around.settings.default_instrumentation.as_ref();
     let default = default.and_then(|default| around.catalogue.namespace(&default.namespace));
-    let across = default
-        .into_iter()
-        .flat_map(|default| default.instrumentations.opt_ins().for_namespace(Some(&namespace.labels)));
-    let own = namespace.instrumentations.opt_ins().for_namespace(None::<&NamespaceLabels>);
-    let mut selecting: Vec<_> = own.into_iter().chain(across).map(|one| (&one.name, one)).collect();
-    selecting.sort_unstable_by_key(|(name, _)| *name);
-    selecting.dedup_by_key(|(name, _)| *name);
-    let selecting = selecting.into_iter().map(|(name, one)| {
-        let selectors = format!("{:?} {:?}", one.selector, one.opt_in);
-        (name.to_string().into(), selectors.into())
+    let across = default.into_iter().flat_map(|default| default.instrumentations.opting_in());
+    let across =
+        across.filter(|(_, opt_in)| opt_in.selects_namespaces() && opt_in.selects(&namespace.labels));
+    let own = namespace.instrumentations.opting_in().filter(|(_, opt_in)| !opt_in.selects_namespaces());
+    let selecting = own.chain(across).map(|(one, opt_in)| {
+        let selectors = format!("{:?} {opt_in:?}", one.selector);
+        (one.name.to_string().into(), selectors.into())
     });
     let said = namespace.annotations.iter().chain(&namespace.opt_in_labels).cloned();
     said.chain(selecting).collect()

@@ -24,10 +24,12 @@ use super::{
     interest::{Asking, is_of_interest, opt_ins},
     raw,
     reads::{Read, Reads, kind},
-    reduced::{self, Metadata},
     watches,
 };
-use crate::scope::{Events, Scope};
+use crate::{
+    reduced::Metadata,
+    scope::{Events, Scope},
+};
 use otel_webhook_fleet::{census::Census, count::Counted, next::Around, pod::RunningPod, workload::Workload};
 
 /// The field selector of pods that have not ended.
@@ -281,7 +283,7 @@ impl Pods {
             Some(Ok(items)) => {
                 let mut is_changed = false;
                 for item in items {
-                    match reduced::pod(item.get()) {
+                    match raw::pod(item.get()) {
                         Ok(pod) => is_changed |= self.put_whole(&pod, Some(around)),
                         Err(error) => tracing::warn!(%error, "a pod cannot be read"),
                     }

@@ -3,9 +3,12 @@
 
 use futures::{SinkExt, Stream, StreamExt, channel::mpsc, stream};
 use hyper::Request;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json, value::RawValue};
+
+use crate::reduced;
 
 /// The number of objects on a page.
 const PAGE: usize = 100;
@@ -20,6 +23,34 @@ struct List {
 struct ListMetadata {
     #[serde(default)]
     r#continue: String,
+}
+
+/// A pod with what its states depend on.
+#[derive(Deserialize)]
+struct WholePod {
+    #[serde(deserialize_with = "reduced::metadata")]
+    metadata: ObjectMeta,
+    spec: Value,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    phase: Value,
+    conditions: Value,
+    init_container_statuses: Value,
+    container_statuses: Value,
+}
+
+/// Reads the JSON of a pod.
+///
+/// # Errors
+/// If it is not a pod.
+pub fn pod(text: &str) -> Result<Value, serde_json::Error> {
+    let WholePod { metadata, spec, status } = serde_json::from_str(text)?;
+    Ok(json!({"metadata": metadata, "spec": spec, "status": status}))
 }
 
 /// Lists the running pods of a namespace, or of all, page by page.

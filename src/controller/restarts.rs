@@ -16,12 +16,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 use kube::Client;
 
-use super::{
-    heads::{InstrumentationHead, NamespaceHead},
-    workloads::Workloads,
-};
+use super::workloads::Workloads;
 use crate::{
     scope::Scope,
+    store::Heads,
     telemetry::{RestartMetrics, RestartResult},
 };
 use health::Healths;
@@ -35,6 +33,7 @@ use otel_webhook_fleet::{
     },
     workload::Workload,
 };
+use otel_webhook_inject::reason::ObjectName;
 use steps::Taken;
 
 /// How workloads are restarted.
@@ -125,20 +124,14 @@ impl Restarts {
     }
 
     /// Plans, and takes the steps. Returns whether something changed that is told.
-    pub async fn step(
-        &mut self,
-        pods: &[WorkloadPods],
-        instrumentations: &HashMap<String, InstrumentationHead>,
-        namespaces: &HashMap<String, NamespaceHead>,
-        metrics: &RestartMetrics,
-    ) -> bool {
+    pub async fn step(&mut self, pods: &[WorkloadPods], heads: &Heads, metrics: &RestartMetrics) -> bool {
         if !self.workloads.are_listed() {
             return false;
         }
         let Some(ledger) = self.memory.ledger().await.cloned() else { return false };
         let now = Timestamp::now();
-        let workloads = self.see(pods, &ledger, instrumentations, namespaces, now).await;
-        let known = reduced(instrumentations);
+        let workloads = self.see(pods, &ledger, heads, now).await;
+        let known = reduced(heads);
         let planned =
             plan(World { now, instrumentations: &known, workloads: &workloads }, &self.pace, &ledger);
         let is_changed = self.note(&planned, &workloads, &known);
@@ -161,8 +154,7 @@ impl Restarts {
         &mut self,
         pods: &[WorkloadPods],
         ledger: &Ledger,
-        instrumentations: &HashMap<String, InstrumentationHead>,
-        namespaces: &HashMap<String, NamespaceHead>,
+        heads: &Heads,
         now: Timestamp,
     ) -> Vec<Seen> {
         let restarted = ledger.flights.iter().map(|flight| &flight.workload);
@@ -176,11 +168,12 @@ impl Restarts {
         let one = |pods: WorkloadPods| {
             let namespace = pods.workload.namespace.clone();
             let head = pods.instrumentation.as_ref().and_then(|name| {
-                let is_own = name.split('/').next() == Some(&namespace);
-                let head = instrumentations.get(name)?;
-                Some((&*head.uid, head.consent.as_deref().filter(|_| is_own)))
+                let (of, name) = name.split_once('/')?;
+                let head =
+                    heads.instrumentations.get(&ObjectName { namespace: of.into(), name: name.into() })?;
+                Some((&*head.uid, head.consent.as_deref().filter(|_| of == namespace)))
             });
-            let consent = namespaces.get(&namespace).and_then(|known| known.consent.as_deref());
+            let consent = heads.namespaces.get(&*namespace).and_then(|known| known.consent.as_deref());
             let around = Around { namespace: consent, instrumentation: head };
             let rollout = self.workloads.get(&pods.workload);
             let health =
@@ -292,8 +285,8 @@ impl Restarts {
 }
 
 /// Returns the Instrumentations as plans need them.
-fn reduced(heads: &HashMap<String, InstrumentationHead>) -> Vec<Instrumentation> {
-    let of = heads.values().map(|head| Instrumentation {
+fn reduced(heads: &Heads) -> Vec<Instrumentation> {
+    let of = heads.instrumentations.values().map(|head| Instrumentation {
         uid: head.uid.clone(),
         generation: head.generation,
         resume: head.resume.clone(),

@@ -17,16 +17,14 @@ use serde_json::{
 };
 use tokio::time::Instant;
 
-use super::{
-    heads::Instrumentations,
-    status::{self, MANAGER, Told},
-};
+use super::status::{self, MANAGER, Told};
+use crate::store::Snapshot;
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::{
     report::{InstrumentationRow, Report},
     restart::Progress,
 };
-use otel_webhook_inject::catalogue::{Catalogue, Stored};
+use otel_webhook_inject::reason::ObjectName;
 
 /// The minimum interval of writes to one Instrumentation.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -40,18 +38,11 @@ const AGAIN: Duration = Duration::from_secs(600);
 /// The statuses to write.
 pub struct Statuses {
     client: Client,
-    /// The rows of the last report, and whether the specification can be used.
-    wanted: HashMap<String, Wanted>,
-    written: HashMap<String, Instant>,
+    /// What differs from the last report, as text: a document needs ten times the memory.
+    wanted: HashMap<ObjectName, Box<RawValue>>,
+    written: HashMap<ObjectName, Instant>,
     /// Until when nothing is written, since the CRD drops it.
     pruned_until: Option<Instant>,
-}
-
-struct Wanted {
-    namespace: String,
-    name: String,
-    /// As text: a document needs ten times the memory.
-    status: Box<RawValue>,
 }
 
 impl Statuses {
@@ -62,52 +53,46 @@ impl Statuses {
 
     /// Notes what differs from the report.
     /// `restarts` says how far those of each Instrumentation are, by its UID.
-    pub fn take(
-        &mut self,
-        report: &Report,
-        heads: &Instrumentations,
-        catalogue: &Catalogue,
-        restarts: &HashMap<String, Progress>,
-    ) {
-        let rows = report.instrumentations.iter().map(|row| (format!("{}/{}", row.namespace, row.name), row));
-        let rows: HashMap<String, &InstrumentationRow> = rows.collect();
+    pub fn take(&mut self, report: &Report, snapshot: &Snapshot, restarts: &HashMap<String, Progress>) {
+        let rows = report.instrumentations.iter().map(|row| {
+            let name = ObjectName { namespace: (*row.namespace).into(), name: (*row.name).into() };
+            (name, row)
+        });
+        let rows: HashMap<ObjectName, &InstrumentationRow> = rows.collect();
         let none = InstrumentationRow::default();
         let now = Timestamp::now();
         self.wanted.clear();
-        self.written.retain(|name, _| heads.objects().contains_key(name));
-        for (key, head) in heads.objects() {
-            let Some((namespace, name)) = key.split_once('/') else { continue };
-            let stored = catalogue.namespace(namespace).and_then(|known| known.instrumentations.get(name));
-            if stored.is_some_and(|stored| is_another(stored, head.generation)) {
-                continue;
-            }
-            let row = rows.get(key).copied().unwrap_or(&none);
+        let heads = &snapshot.heads.instrumentations;
+        self.written.retain(|name, _| heads.contains_key(name));
+        for (name, head) in heads {
+            let known = snapshot.catalogue.namespace(&name.namespace);
+            let stored = known.and_then(|known| known.instrumentations.get(&name.name));
+            let row = rows.get(name).copied().unwrap_or(&none);
             let told = Told { row, stored, restart: restarts.get(&head.uid) };
             if let Some(status) = status::of(told, head.generation, &head.status(), now) {
                 let status = to_raw_value(&status).expect("a document is JSON");
-                let wanted = Wanted { namespace: namespace.to_owned(), name: name.to_owned(), status };
-                self.wanted.insert(key.clone(), wanted);
+                self.wanted.insert(name.clone(), status);
             }
         }
     }
 
     /// Writes what is due.
-    pub async fn write(&mut self, heads: &mut Instrumentations) {
+    pub async fn write(&mut self) {
         let now = Instant::now();
         if self.pruned_until.is_some_and(|until| now < until) {
             return;
         }
-        let is_due = |key: &&String| self.written.get(*key).is_none_or(|last| now >= *last + INTERVAL);
-        let due: Vec<String> = self.wanted.keys().filter(is_due).cloned().collect();
-        let due: Vec<_> = due.into_iter().filter_map(|key| Some((self.wanted.remove(&key)?, key))).collect();
+        let is_due = |name: &&ObjectName| self.written.get(*name).is_none_or(|last| now >= *last + INTERVAL);
+        let due: Vec<ObjectName> = self.wanted.keys().filter(is_due).cloned().collect();
+        let due: Vec<_> = due.into_iter().filter_map(|name| self.wanted.remove_entry(&name)).collect();
         let client = self.client.clone();
-        let write = |(wanted, key): (Wanted, String)| {
+        let write = |(name, wanted): (ObjectName, Box<RawValue>)| {
             let client = client.clone();
-            async move { (patch(client, &wanted).await, wanted, key) }
+            async move { (patch(client, &name, &wanted).await, name, wanted) }
         };
         let mut writes = stream::iter(due).map(write).buffer_unordered(AT_ONCE);
-        while let Some((result, wanted, key)) = writes.next().await {
-            self.written.insert(key.clone(), now);
+        while let Some((result, name, wanted)) = writes.next().await {
+            self.written.insert(name.clone(), now);
             match result {
                 Ok(stored) if stored["pods"].is_null() => {
                     if self.pruned_until.is_none() {
@@ -119,12 +104,12 @@ impl Statuses {
                     self.pruned_until = Some(now + AGAIN);
                     return;
                 }
-                Ok(stored) => heads.wrote(&key, &stored),
+                Ok(_) => {}
                 // Deleted in the meantime.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => {
-                    tracing::warn!(instrumentation = key, %error, "the status cannot be written; it is tried again");
-                    self.wanted.insert(key, wanted);
+                    tracing::warn!(instrumentation = name.to_string(), %error, "the status cannot be written; it is tried again");
+                    self.wanted.insert(name, wanted);
                 }
             }
         }
@@ -134,18 +119,12 @@ impl Statuses {
     }
 }
 
-/// Returns whether the store has another generation than the watch of statuses. Soon they have the same; what is written
-/// before would be outdated at once, and the next write has to wait.
-pub fn is_another(stored: &Stored, generation: i64) -> bool {
-    matches!(stored, Stored::Ready(ready) if ready.generation.is_some_and(|known| known != generation))
-}
-
 /// Writes a status. Returns the one that is stored then.
-async fn patch(client: Client, wanted: &Wanted) -> Result<Value, kube::Error> {
+async fn patch(client: Client, name: &ObjectName, wanted: &RawValue) -> Result<Value, kube::Error> {
     let api: Api<DynamicObject> =
-        Api::namespaced_with(client, &wanted.namespace, &ApiResource::erase::<Instrumentation>(&()));
+        Api::namespaced_with(client, &name.namespace, &ApiResource::erase::<Instrumentation>(&()));
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let patch = Patch::Merge(BTreeMap::from([("status", &wanted.status)]));
-    let stored = api.patch_status(&wanted.name, &params, &patch).await?;
+    let patch = Patch::Merge(BTreeMap::from([("status", wanted)]));
+    let stored = api.patch_status(&name.name, &params, &patch).await?;
     Ok(stored.data.get("status").cloned().unwrap_or_default())
 }

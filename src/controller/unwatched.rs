@@ -4,7 +4,7 @@ use crate::{
     scope::Scope,
     unread::{Missing, Unread, Unsure},
 };
-use otel_webhook_fleet::doubts::{Doubts, Separated};
+use otel_webhook_fleet::next::{Doubts, Separated};
 use otel_webhook_inject::{Finding, Settings};
 
 /// The namespaces that are not watched.

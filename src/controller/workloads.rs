@@ -7,7 +7,7 @@ use kube::{
     runtime::watcher::Config,
 };
 
-use super::{heads::Watched, watches};
+use super::watches::{self, Watched};
 use crate::scope::Scope;
 use otel_webhook_fleet::{restart::Rollout, workload::Workload};
 

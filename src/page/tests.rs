@@ -1,9 +1,10 @@
 use otel_webhook_fleet::{
-    report::{Counts, FailureRow, LanguageRow, PauseRow, PausedRow, Report, WorkloadRow, WorstWorkload},
+    report::{LanguageRow, PauseRow, PausedRow, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
 };
 use otel_webhook_inject::pause::Pause;
+use otel_webhook_testkit::reports::{self, counts, failing, failure};
 
 use super::{
     policy::{SCRIPT, STYLE},
@@ -12,45 +13,18 @@ use super::{
 };
 
 fn language(state: State, reason: Option<&'static str>) -> LanguageRow {
-    let mut pods = Counts::default();
-    pods.add(state);
-    pods.add(state);
-    LanguageRow {
-        language: "java",
-        pods,
-        state,
-        reason,
-        message: reason.map(|code| format!("a sentence about {code}").into()),
-        instrumentation: Some("shop/default".to_owned()),
-        images: vec![("java:1".to_owned(), 1), ("java:2".to_owned(), 1)],
-        since: Some("2026-06-30T08:15:00Z".parse().expect("a time")),
-    }
+    let message = format!("a sentence about {}", reason.unwrap_or_default());
+    let images = vec![("java:1".to_owned(), 1), ("java:2".to_owned(), 1)];
+    LanguageRow { images, ..reports::language("java", &[(state, 2)], reason.map(|code| (code, &*message))) }
 }
 
 fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>) -> WorkloadRow {
-    let workload = Workload::new(kind, "shop", name);
-    let state = languages.iter().map(|row| row.state).max().expect("a language");
-    let command = workload.restart_command();
-    WorkloadRow {
-        workload,
-        pods: 2,
-        state,
-        languages,
-        failing: 0,
-        failures: Vec::new(),
-        command,
-        paused: None,
-        restart: None,
-    }
+    reports::workload(kind, "shop", name, languages)
 }
 
 fn cluster(name: &str, workloads: Vec<WorkloadRow>) -> ClusterReport {
-    ClusterReport {
-        cluster: name.to_owned(),
-        taken: "2026-07-20T10:00:00Z".parse().expect("a time"),
-        incomplete: vec![format!("something of {name}")],
-        report: Report { workloads, ..Report::default() },
-    }
+    let incomplete = vec![format!("something of {name}")];
+    ClusterReport { incomplete, ..reports::cluster(name, workloads) }
 }
 
 /// Returns the rows of the table of workloads, each without its tags.
@@ -81,25 +55,15 @@ fn a_row_has_everything_about_a_language() {
 
 #[test]
 fn a_row_has_what_fails_in_its_language() {
-    let mut java = language(State::Injected, None);
-    java.pods.failing = 1;
-    let mut order = workload("Deployment", "order", vec![java]);
-    order.failures = vec![FailureRow {
-        language: "java",
-        container: "app".to_owned(),
-        code: "OOMKilled",
-        is_counted: true,
-        message: "what it means".to_owned(),
-        remedy: "what to do".to_owned(),
-        kubelet: "<said>".to_owned(),
-        pods: 1,
-        pod: "order-1".to_owned(),
-        restarts: 2,
-    }];
+    let order = workload("Deployment", "order", vec![language(State::Injected, None)]);
+    let order = failing(order, failure("java", "app", "OOMKilled", true));
     let report = cluster("one", vec![order]);
     let rows = shown(std::slice::from_ref(&report));
-    assert!(rows[0].contains("|1 failing|"), "{rows:?}");
-    assert!(rows[0].contains("|OOMKilled| container app: what it means (&lt;said&gt;)|"), "{rows:?}");
+    assert!(rows[0].contains("|2 failing|"), "{rows:?}");
+    assert!(
+        rows[0].contains("|OOMKilled| container app: what it means (&lt;said&gt;\\nby a kubelet)|"),
+        "{rows:?}"
+    );
     assert!(rows[0].ends_with("|what to do|"), "{rows:?}");
     assert!(page(&[report]).contains("data-values=\"injected failing\""));
 }
@@ -168,10 +132,7 @@ fn clusters_and_instrumentations_are_counted() {
     let row = ClusterRow::of(&report);
     assert_eq!((row.pods, row.workloads, row.by_state), (6, 3, [2, 0, 0, 0, 0, 1]));
 
-    let mut pods = Counts::default();
-    for state in [State::Missed, State::Missed, State::Stale, State::Injected] {
-        pods.add(state);
-    }
+    let pods = counts(&[(State::Missed, 2), (State::Stale, 1), (State::Injected, 1)]);
     report.report.instrumentations = vec![otel_webhook_fleet::report::InstrumentationRow {
         namespace: "shop".to_owned(),
         name: "default".to_owned(),

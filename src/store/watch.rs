@@ -10,7 +10,6 @@ mod lists;
 mod nodes;
 mod pace;
 mod pages;
-mod seen;
 mod sources;
 mod watched;
 

@@ -33,52 +33,6 @@ fn objects_are_in_the_namespace_of_the_release() {
     }
 }
 
-/// Kubernetes adds their rules to its own `view`, `edit` and `admin`. Nobody is bound to them by the chart.
-#[test]
-fn the_built_in_roles_cover_instrumentations() {
-    let aggregated = |objects: &[Value]| -> Vec<Value> {
-        let is_aggregated = |role: &&Value| role["metadata"]["labels"].to_string().contains("/aggregate-to-");
-        of_kind(objects, "ClusterRole").into_iter().filter(is_aggregated).cloned().collect()
-    };
-    let to = |role: &Value| -> Vec<String> {
-        let labels = role["metadata"]["labels"].as_object().expect("labels").iter();
-        let prefix = "rbac.authorization.k8s.io/aggregate-to-";
-        let on = labels.filter(|(_, value)| **value == "true");
-        on.filter_map(|(key, _)| key.strip_prefix(prefix).map(str::to_owned)).collect()
-    };
-    let read = ["get", "list", "watch"];
-    let status = json!({"apiGroups": ["opentelemetry.io"], "resources": ["instrumentations/status"], "verbs": ["get"]});
-    for file in [values("default"), values("everything")] {
-        let [view, edit] = &aggregated(objects_of(&file))[..] else { panic!("two roles") };
-        assert_eq!(
-            (to(view), to(edit)),
-            (vec!["view".to_owned()], vec!["admin".to_owned(), "edit".to_owned()])
-        );
-        let write = [&read[..], &["create", "update", "patch", "delete"]].concat();
-        for (role, verbs) in [(view, &read[..]), (edit, &write)] {
-            let rule =
-                json!({"apiGroups": ["opentelemetry.io"], "resources": ["instrumentations"], "verbs": verbs});
-            assert_eq!(role["rules"], json!([rule, status]));
-            let bound = of_kind(objects_of(&file), "ClusterRoleBinding");
-            assert!(bound.iter().all(|one| one["roleRef"]["name"] != role["metadata"]["name"]), "{bound:?}");
-        }
-    }
-    let others = |objects: &[Value]| of_kind(objects, "ClusterRole").len() - aggregated(objects).len();
-    let off = objects_with(&["rbac.aggregateRoles=false"]);
-    assert_eq!((aggregated(&off).len(), others(&off)), (0, 3));
-    assert!(aggregated(&objects_with(&["rbac.create=false"])).is_empty());
-}
-
-#[test]
-fn the_mode_for_other_namespaces_reaches_the_server() {
-    let has = |objects: &[Value], mode: &str| {
-        crate::helm::args(objects).contains(&format!("--cross-namespace={mode}"))
-    };
-    assert!(has(objects_of(&values("default")), "allow"));
-    assert!(has(objects_of(&values("everything")), "granted"));
-    assert!(has(&objects_with(&["injection.crossNamespace=deny"]), "deny"));
-}
-
 #[test]
 fn nodes_may_be_read_only_where_they_are_watched() {
     let is_watched = |set: &[&str]| {
@@ -95,70 +49,18 @@ fn nodes_may_be_read_only_where_they_are_watched() {
 }
 
 #[test]
-fn further_helpers_and_sizes_of_agents_reach_the_server() {
-    let has =
-        |objects: &[Value], flag: &str| crate::helm::args(objects).iter().any(|arg| arg.starts_with(flag));
-    let everything = objects_of(&values("everything"));
-    for flag in [
-        "--helper-containers=my-proxy",
-        "--helper-containers=my-mesh-*",
-        "--agent-size=java=40Mi",
-        "--agent-size=extension=1.5Gi",
-    ] {
-        assert!(has(everything, flag), "{flag}");
-    }
-    for flag in ["--helper-containers", "--agent-size"] {
-        assert!(!has(objects_of(&values("default")), flag), "{flag}");
-    }
-}
-
-/// Every Instrumentation of the cluster goes with it.
-#[test]
-fn the_definition_stays_unless_it_is_told_to_go() {
-    let policy = |set: &[&str]| {
-        let objects = objects_with(set);
-        the(&objects, "CustomResourceDefinition")["metadata"]["annotations"]["helm.sh/resource-policy"]
-            .clone()
-    };
-    assert_eq!(policy(&[]), "keep");
-    assert_eq!(policy(&["crds.keep=false"]), Value::Null);
-    assert!(of_kind(&objects_with(&["crds.install=false"]), "CustomResourceDefinition").is_empty());
-}
-
-#[test]
 fn the_definition_is_the_one_of_the_program() {
     let objects = objects_with(&[]);
     let program: Value = serde_saphyr::from_str(&otel_webhook::cli::crd_yaml()).expect("YAML");
     assert_eq!(the(&objects, "CustomResourceDefinition")["spec"], program["spec"]);
 }
 
-/// A hook: its kind may come with the same release. Its namespace is not sent to the webhook.
 #[test]
-fn the_default_instrumentation_is_made_last_and_known_to_the_server() {
+fn the_default_instrumentation_is_known_to_the_server() {
     let objects = objects_of(&values("everything"));
-    let default = &the(objects, "Instrumentation")["metadata"];
-    assert_eq!(default["annotations"]["helm.sh/hook"], "post-install,post-upgrade,post-rollback");
-    let named =
-        format!("--default-instrumentation={NAMESPACE}/{}", default["name"].as_str().expect("a name"));
+    let name = the(objects, "Instrumentation")["metadata"]["name"].as_str().expect("a name");
+    let named = format!("--default-instrumentation={NAMESPACE}/{name}");
     assert!(crate::helm::args(objects).contains(&named), "{named}");
-
-    // Its kind is known once the webhook, which lists it, answers.
-    let wait = &the(objects, "Job")["metadata"]["annotations"];
-    assert_eq!(wait["helm.sh/hook"], "post-install,post-upgrade");
-    assert_eq!(
-        (&wait["helm.sh/hook-weight"], &default["annotations"]["helm.sh/hook-weight"]),
-        (&json!("-1"), &json!(null))
-    );
-    let known_before = objects_with(&["defaultInstrumentation.enabled=true", "crds.install=false"]);
-    assert!(of_kind(&known_before, "Job").is_empty());
-
-    let objects = objects_of(&values("outside"));
-    assert!(of_kind(objects, "Instrumentation").is_empty());
-    let existing = "--default-instrumentation=observability/default".to_owned();
-    assert!(crate::helm::args(objects).contains(&existing));
-
-    let args = crate::helm::args(&objects_with(&[]));
-    assert!(!args.iter().any(|arg| arg.starts_with("--default-instrumentation")), "{args:?}");
 }
 
 /// As the server judges it, since nothing judges it on its way into the cluster.
@@ -187,32 +89,8 @@ fn cert_manager_makes_a_chain_or_asks_an_issuer() {
     assert_eq!(issuer(&name(ca)), json!({"selfSigned": {}}));
     assert_eq!(ca["spec"]["isCA"], true);
     assert_eq!(issuer(&name(serving)), json!({"ca": {"secretName": ca["spec"]["secretName"]}}));
-    for certificate in [ca, serving] {
-        assert_eq!(certificate["spec"]["privateKey"]["rotationPolicy"], "Always");
-    }
-    let names: Vec<_> = serving["spec"]["dnsNames"]
-        .as_array()
-        .expect("names")
-        .iter()
-        .map(|name| name.as_str().expect("text"))
-        .collect();
-    assert_eq!(
-        names,
-        [
-            "agents-otel-webhook",
-            "agents-otel-webhook.observability",
-            "agents-otel-webhook.observability.svc",
-            "agents-otel-webhook.observability.svc.cluster.local",
-            "webhook.example.com",
-        ]
-    );
-
-    assert_eq!(serving["spec"]["ipAddresses"], json!(["192.0.2.7", "2001:db8::7"]));
-
     let objects = objects_of(&values("issuer"));
-    assert!(of_kind(objects, "Issuer").is_empty());
     let serving = the(objects, "Certificate");
-    assert_eq!(serving["spec"]["issuerRef"]["kind"], "ClusterIssuer");
     let volume = &server(objects)["volumes"][0];
     assert_eq!(volume["secret"]["secretName"], serving["spec"]["secretName"]);
 }

@@ -4,7 +4,7 @@ use clap::{CommandFactory as _, Parser as _};
 use otel_webhook::cli::Cli;
 use serde_json::{Value, json};
 
-use crate::helm::{args, deployment, matrix, objects_of, of_kind, selector, server, services, the, values};
+use crate::helm::{args, matrix, objects_of, of_kind, selector, server, services, the, values};
 
 /// The pods that a release makes: those of the Deployments, that of `helm test`, and that of the Job.
 fn pod_specs(objects: &[Value]) -> Vec<&Value> {
@@ -196,20 +196,5 @@ fn sizes_are_given_to_the_program() {
         let own = argument.get_default_values()[0].to_str().expect("text");
         assert!(default.contains(&format!("--{flag}={own}")), "{flag}: {default:?}");
         assert!(everything.contains(&format!("--{flag}={given}")), "{flag}: {everything:?}");
-    }
-}
-
-/// A node has the ports for one of them only, so that the old one has to go first.
-#[test]
-fn pods_on_the_network_of_their_node_are_replaced_one_after_the_other() {
-    for (file, expected) in [
-        ("default", json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})),
-        (
-            "host-network",
-            json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}),
-        ),
-        ("everything", json!({"type": "Recreate"})),
-    ] {
-        assert_eq!(deployment(objects_of(&values(file)), "webhook")["spec"]["strategy"], expected, "{file}");
     }
 }

@@ -29,28 +29,18 @@ fn specs<'o>(objects: &'o [Value], of: &str) -> [&'o Value; 2] {
     KINDS.map(|kind| &named(objects, kind, of).next().expect(kind)["spec"])
 }
 
-/// In the other modes it has no right to change them.
+/// Elsewhere there is no right to change them.
 #[test]
-fn the_policy_is_where_the_webhook_may_change_configurations() {
+fn each_policy_is_where_its_objects_may_be_patched() {
     for file in matrix() {
         let objects = objects_of(&file);
-        let rules = of_kind(objects, "ClusterRole").into_iter().flat_map(|role| items(&role["rules"]));
-        let may_patch = rules
-            .filter(|rule| rule["apiGroups"] == json!(["admissionregistration.k8s.io"]))
-            .any(|rule| items(&rule["verbs"]).any(|verb| verb == "patch"));
-        assert_eq!(count(objects, CERTIFICATES), [usize::from(may_patch); 2], "{}", file.display());
-    }
-}
-
-#[test]
-fn the_policy_of_restarts_is_where_the_controller_may_patch_workloads() {
-    for file in matrix() {
-        let objects = objects_of(&file);
-        let rules = of_kind(objects, "ClusterRole").into_iter().flat_map(|role| items(&role["rules"]));
-        let may_patch = rules
-            .filter(|rule| rule["apiGroups"] == json!(["apps"]))
-            .any(|rule| items(&rule["verbs"]).any(|verb| verb == "patch"));
-        assert_eq!(count(objects, RESTARTS), [usize::from(may_patch); 2], "{}", file.display());
+        for (of, group) in [(CERTIFICATES, "admissionregistration.k8s.io"), (RESTARTS, "apps")] {
+            let rules = of_kind(objects, "ClusterRole").into_iter().flat_map(|role| items(&role["rules"]));
+            let may_patch = rules
+                .filter(|rule| rule["apiGroups"] == json!([group]))
+                .any(|rule| items(&rule["verbs"]).any(|verb| verb == "patch"));
+            assert_eq!(count(objects, of), [usize::from(may_patch); 2], "{} {of}", file.display());
+        }
     }
 }
 

@@ -4,9 +4,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook_testkit::objects::items;
 use serde_json::{Value, json};
 
-use crate::helm::{
-    NAMESPACE, RELEASE, matrix, objects_of, objects_with, of_kind, server, services, the, values,
-};
+use crate::helm::{NAMESPACE, matrix, objects_of, of_kind, server, services, the, values};
 
 const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
@@ -14,11 +12,6 @@ const KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConf
 fn webhooks(objects: &[Value]) -> Vec<Value> {
     let configurations = KINDS.iter().flat_map(|kind| of_kind(objects, kind));
     configurations.flat_map(|found| found["webhooks"].as_array().expect("webhooks").clone()).collect()
-}
-
-fn named(objects: &[Value], name: &str) -> Value {
-    let mut found = webhooks(objects).into_iter().filter(|webhook| webhook["name"] == name);
-    found.next().unwrap_or_else(|| panic!("there is no {name}"))
 }
 
 /// An empty one would be fought for by whoever fills it in and a GitOps tool.
@@ -79,65 +72,6 @@ fn the_own_namespace_is_never_sent() {
 }
 
 #[test]
-fn a_given_selector_narrows_and_never_widens() {
-    let objects = objects_of(&values("annotated"));
-    let pods = named(objects, "pods.otel-webhook.io");
-    assert_eq!(pods["namespaceSelector"]["matchLabels"], json!({"injection": "enabled"}));
-    let expressions = pods["namespaceSelector"]["matchExpressions"].as_array().expect("a list");
-    assert_eq!(expressions.len(), 2);
-    assert_eq!(expressions[1]["key"], "tier");
-    assert_eq!(pods["objectSelector"]["matchExpressions"][0]["key"], "injection");
-    assert_eq!((&pods["failurePolicy"], &pods["timeoutSeconds"]), (&json!("Fail"), &json!(30)));
-    assert_eq!(pods["reinvocationPolicy"], "Never");
-}
-
-/// Without annotations there is no such map, and a condition that fails counts as the webhook failing.
-#[test]
-fn the_annotated_shape_asks_for_an_annotation_or_a_label_that_a_pod_may_not_have() {
-    let pods = named(objects_of(&values("annotated")), "pods.otel-webhook.io");
-    let conditions = pods["matchConditions"].as_array().expect("conditions");
-    assert_eq!(conditions.len(), 2);
-    let expression = conditions[0]["expression"].as_str().expect("CEL");
-    let has = |entries: &str| {
-        let prefix = otel_webhook_api::ANNOTATION_PREFIX;
-        format!(
-            "has(object.metadata.{entries}) && \
-             object.metadata.{entries}.exists(name, name.startsWith('{prefix}inject-'))"
-        )
-    };
-    assert_eq!(expression, format!("{} || {}", has("annotations"), has("labels")));
-    assert_eq!(conditions[1]["name"], "not-dry-run");
-
-    let all = named(objects_of(&values("default")), "pods.otel-webhook.io");
-    assert!(all["matchConditions"].is_null());
-}
-
-/// Nobody reads the warnings that a controller gets, and each call may last as long as its timeout.
-#[test]
-fn workloads_are_sent_only_if_a_warning_can_be_seen() {
-    let conditions = |values_name: &str| {
-        let workloads = named(objects_of(&values(values_name)), "workloads.otel-webhook.io");
-        workloads["matchConditions"].as_array().expect("conditions").clone()
-    };
-    let own = conditions("default");
-    let names: Vec<_> = own.iter().map(|one| one["name"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["by-a-user", "without-controller"]);
-    let by_user = own[0]["expression"].as_str().expect("CEL");
-    assert!(by_user.contains("'system:kube-controller-manager'"), "{by_user}");
-    assert!(by_user.contains("startsWith('system:serviceaccount:kube-system:')"), "{by_user}");
-    // A workload without owners has no such list.
-    let without_owner = own[1]["expression"].as_str().expect("CEL");
-    assert!(without_owner.starts_with("!has(object.metadata.ownerReferences) || "), "{without_owner}");
-    assert_eq!(conditions("annotated").last().expect("the given one")["name"], "not-dry-run");
-}
-
-#[test]
-fn an_outage_holds_no_pod_back_for_long() {
-    let timeout = |name| named(objects_of(&values("default")), name)["timeoutSeconds"].clone();
-    assert_eq!([timeout("pods.otel-webhook.io"), timeout("workloads.otel-webhook.io")], [2, 1]);
-}
-
-#[test]
 fn reviews_go_to_the_service_or_to_the_url() {
     let objects = objects_of(&values("host-network"));
     let [service, _] = services(objects);
@@ -158,41 +92,6 @@ fn reviews_go_to_the_service_or_to_the_url() {
     assert_eq!(by_service.len(), 4);
 }
 
-#[test]
-fn what_is_switched_off_is_not_registered() {
-    let objects = objects_of(&values("least"));
-    let names: Vec<_> = webhooks(objects).iter().map(|webhook| webhook["name"].clone()).collect();
-    assert_eq!(names, ["pods.otel-webhook.io"]);
-    assert!(of_kind(objects, "ValidatingWebhookConfiguration").is_empty());
-    let objects = objects_with(&["registration.instrumentations.enabled=false"]);
-    let names: Vec<_> = webhooks(&objects).iter().map(|webhook| webhook["name"].clone()).collect();
-    assert_eq!(names, ["pods.otel-webhook.io", "workloads.otel-webhook.io"]);
-}
-
-/// The webhook may change the configurations that it is told to keep, and no others.
-#[test]
-fn in_the_managed_mode_names_agree() {
-    let objects = objects_with(&["registration.name=first"]);
-    for kind in KINDS {
-        assert_eq!(the(&objects, kind)["metadata"]["name"], "first");
-    }
-    let args = crate::helm::args(&objects);
-    assert!(args.contains(&"--webhook-configuration=first".to_owned()), "{args:?}");
-    let secret = format!("{RELEASE}-otel-webhook-certificates");
-    assert!(args.contains(&format!("--tls-managed={secret}")), "{args:?}");
-    let rules = |kind: &str| {
-        let roles = of_kind(&objects, kind);
-        let role = roles.into_iter().find(|role| role["rules"][0]["resourceNames"].is_array());
-        role.expect("a role with names")["rules"].clone()
-    };
-    for rule in rules("ClusterRole").as_array().expect("rules") {
-        assert_eq!(rule["resourceNames"], json!(["first"]));
-    }
-    for rule in rules("Role").as_array().expect("rules") {
-        assert_eq!(rule["resourceNames"], json!([secret]));
-    }
-}
-
 /// The server gets the CA and no key; what sends reviews in its place gets the key and no more of the CA.
 #[test]
 fn client_certificates_are_asked_for_only_with_a_client_ca() {
@@ -204,15 +103,9 @@ fn client_certificates_are_asked_for_only_with_a_client_ca() {
     let items =
         |names: &[&str]| json!(names.iter().map(|key| json!({"key": key, "path": key})).collect::<Vec<_>>());
 
-    let objects = objects_of(&values("default"));
-    assert!(!crate::helm::args(objects).iter().any(|arg| arg.starts_with("--client-")));
-    assert_eq!(mounted(server(objects), "client-ca"), None);
+    assert_eq!(mounted(server(objects_of(&values("default"))), "client-ca"), None);
 
     let objects = objects_of(&values("everything"));
-    let args = crate::helm::args(objects);
-    let given: Vec<_> = args.iter().filter(|arg| arg.starts_with("--client-")).collect();
-    let names = ["--client-name=kube-apiserver", "--client-name=spiffe://cluster/api-server"];
-    assert_eq!(given, ["--client-ca=/client-ca/ca.crt", names[0], names[1]]);
     let expected = json!({"secretName": "client-ca", "items": items(&["ca.crt"])});
     assert_eq!(mounted(server(objects), "client-ca"), Some(expected));
     assert_eq!(mounted(server(objects), "client"), None);

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use clap::CommandFactory as _;
 use otel_webhook::cli::Cli;
-use otel_webhook_testkit::objects::items;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
-    controller::{named, written},
+    controller::written,
     helm::{RELEASE, args_of, objects_of, objects_with, values},
 };
 
@@ -21,29 +20,11 @@ fn flags(objects: &[Value]) -> Vec<String> {
 #[test]
 fn there_is_nothing_of_them_by_default() {
     let objects = objects_of(&values("default"));
-    assert!(flags(objects).is_empty());
     let names = objects.iter().filter_map(|object| object["metadata"]["name"].as_str());
     let left: Vec<_> = names.filter(|name| name.ends_with("-restarts")).collect();
     assert!(left.is_empty(), "{left:?}");
     let more = objects_with(&[SWITCHED_ON]).len() - objects_with(&[]).len();
     assert_eq!(more, 6, "roles with bindings, policy with binding");
-}
-
-#[test]
-fn their_values_reach_the_controller_alone() {
-    let objects = objects_of(&values("everything"));
-    let expected = [
-        "--restarts",
-        "--restarts-config-map=agents-restarts",
-        "--restart-settle=30s",
-        "--restart-observe=1m30s",
-        "--restart-progress=1h",
-        "--restart-at-once=5",
-        "--restart-per-namespace=2",
-        "--restart-per-minute=20",
-    ];
-    assert_eq!(flags(objects), expected);
-    assert!(!args_of(objects, "webhook").iter().any(|arg| arg.starts_with("--restart")));
 }
 
 /// Of the chart and of the program, so that both documents are right.
@@ -58,22 +39,6 @@ fn the_defaults_are_those_of_the_program() {
     for (name, value) in pace {
         let flag = controller.get_arguments().find(|arg| arg.get_long() == Some(name)).expect(name);
         assert_eq!(flag.get_default_values(), [value], "{name}");
-    }
-}
-
-#[test]
-fn the_role_is_for_the_config_map_of_the_release() {
-    let default = objects_with(&[SWITCHED_ON]);
-    for (objects, fullname) in [
-        (&*default, format!("{RELEASE}-otel-webhook")),
-        (objects_of(&values("everything")), RELEASE.to_owned()),
-    ] {
-        let config_map = format!("{fullname}-restarts");
-        assert_eq!(flags(objects)[1], format!("--restarts-config-map={config_map}"));
-        let role = named(objects, "Role", &format!("{fullname}-controller-restarts"));
-        let rules = items(&role["rules"]).map(|rule| (rule["verbs"].clone(), rule["resourceNames"].clone()));
-        let expected = [(json!(["create"]), Value::Null), (json!(["get", "update"]), json!([config_map]))];
-        assert_eq!(rules.collect::<Vec<_>>(), expected, "{fullname}");
     }
 }
 

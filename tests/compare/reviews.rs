@@ -1,6 +1,6 @@
 //! Captured reviews, sent to both programs over HTTPS.
 
-use std::{fs, path::Path, process::Command};
+use std::{path::Path, process::Command};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use otel_webhook_testkit::load::{material, sender::Sender, server::Server};
@@ -23,8 +23,6 @@ pub struct Reviews {
 /// Sends each review to both programs.
 pub fn compare(programs: &Programs) -> Reviews {
     let folder = tempfile::tempdir().expect("a folder");
-    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [material::instrumentation()]});
-    fs::write(folder.path().join("objects.json"), objects.to_string()).expect("written");
     let [old, new] = [&programs.old, &programs.new].map(|program| answers(program, folder.path()));
     let pairs = CAPTURED.iter().zip(old.iter().zip(&new));
     let differing = pairs.filter(|(_, (old, new))| old != new);
@@ -35,10 +33,7 @@ pub fn compare(programs: &Programs) -> Reviews {
 
 /// The answers of a program, each with the pod as it is then.
 fn answers(program: &str, folder: &Path) -> Vec<Value> {
-    let mut command = Command::new(program);
-    command.arg("serve").arg("--source").arg(folder).arg("--tls-self-signed");
-    command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
-    let server = Server::start(command);
+    let server = Server::of_objects(Command::new(program), folder, &[material::instrumentation()]);
     let reviews = CAPTURED.map(material::captured);
     let bodies = reviews.clone().map(|review| review.to_string().into_bytes());
     let mut sender = Sender::new(server.address, 1, &bodies).expect("a connection");

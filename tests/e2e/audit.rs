@@ -8,8 +8,7 @@ use serde_json::Value;
 
 use crate::cluster::{Cluster, LIMIT};
 
-/// The webhook's own account.
-pub const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
+pub use crate::registration::ACCOUNT;
 
 /// Every entry so far that has this text in it. There are many of other cases.
 fn entries(cluster: &Cluster, part: &str) -> Vec<Value> {
@@ -60,6 +59,12 @@ pub fn asked(cluster: &Cluster, account: &str) -> BTreeSet<String> {
         asked.insert(format!("{verb} {resource}"));
     }
     asked
+}
+
+/// Panics if an account asked for more than these manifests grant.
+pub fn asked_only_for(cluster: &Cluster, account: &str, manifests: &[Value]) {
+    let more: Vec<_> = asked(cluster, account).difference(&granted(manifests)).cloned().collect();
+    assert!(more.is_empty(), "asked for but not granted: {more:?}");
 }
 
 /// How often an account used a verb on a resource, its subresources included.

@@ -5,16 +5,20 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
 
 use otel_webhook_testkit::{
-    cluster::{control_plane::ControlPlane, created::Created},
+    cluster::{
+        control_plane::{ControlPlane, Ran},
+        created::Created,
+        manifests::prefixed,
+    },
+    objects::items,
     until::until,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::registration;
 use crate::webhook::Webhook;
 
-/// Under which pods and namespaces ask.
-const PREFIX: &str = "instrumentation.opentelemetry.io/";
+pub use otel_webhook_testkit::cluster::manifests::{asking, java};
 
 /// Longer than a watch or a controller takes on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -58,7 +62,7 @@ impl Cluster {
     /// until the API server calls it accordingly.
     pub fn register(&self, authorities: &[&str]) {
         let number = self.registrations.fetch_add(1, SeqCst) + 1;
-        registration::register(&self.plane, &self.webhook.url(), authorities, number);
+        registration::register(&self.plane, &self.webhook.url_of("/mutate-v1-pod"), authorities, number);
         let mut left_out = java("left-out");
         left_out["metadata"]["labels"] = json!({(registration::LABEL): number.to_string()});
         until("the registration is in effect", LIMIT, || {
@@ -69,13 +73,8 @@ impl Cluster {
 
     /// Makes a namespace in which pods can be created at once.
     pub fn namespace(&self, name: &str, annotations: &[(&str, &str)]) {
-        // The API server refuses pods before their service account is there.
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": [
-            {"apiVersion": "v1", "kind": "Namespace",
-             "metadata": {"name": name, "annotations": prefixed(annotations), "labels": {"case": name}}},
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}},
-        ]});
-        registration::apply(&self.plane, &list.to_string());
+        let metadata = json!({"annotations": prefixed(annotations), "labels": {"case": name}});
+        self.plane.namespace(name, metadata);
     }
 
     /// Makes a namespace with an Instrumentation, `default`, that the webhook knows.
@@ -89,30 +88,32 @@ impl Cluster {
 
     /// Makes an Instrumentation, or changes it. The webhook learns of it by a watch.
     pub fn instrumentation(&self, namespace: &str, name: &str, spec: &Value) {
-        let object = json!({
-            "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-            "metadata": {"name": name, "namespace": namespace}, "spec": spec,
-        });
-        let args = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
-        // The kind is not served for a moment after another case changed the CRD.
-        until(&format!("the Instrumentation {namespace}/{name} is stored"), LIMIT, || {
-            self.plane.kubectl_in(&args, &object.to_string()).ok.then_some(())
-        });
+        self.plane.instrumentation(namespace, name, spec);
     }
 
     /// Makes an object of another kind, or changes it.
     pub fn apply(&self, object: &Value) {
-        registration::apply(&self.plane, &object.to_string());
+        self.plane.apply_server_side(&object.to_string());
+    }
+
+    /// Annotates the object that kubectl's arguments name.
+    pub fn annotate(&self, args: &[&str]) {
+        self.run(&[&["annotate", "--overwrite"], args].concat());
+    }
+
+    /// Runs kubectl, which must not fail.
+    pub fn run(&self, args: &[&str]) -> Ran {
+        self.plane.run_kubectl(args)
     }
 
     /// Creates a pod.
     pub fn create(&self, namespace: &str, pod: &Value) -> Created {
-        self.create_by(namespace, pod, &[])
+        self.plane.create_pod(namespace, pod, &[])
     }
 
     /// What would come of a creation.
     pub fn dry_run(&self, namespace: &str, pod: &Value) -> Created {
-        self.create_by(namespace, pod, &["--dry-run=server"])
+        self.plane.create_pod(namespace, pod, &["--dry-run=server"])
     }
 
     /// Creates a pod once what would come of it is `ready`: the webhook knows
@@ -130,17 +131,7 @@ impl Cluster {
 
     /// An object, or the list of a kind.
     pub fn get(&self, namespace: &str, args: &[&str]) -> Value {
-        let ran =
-            self.plane.kubectl(&[&["get", "--namespace", namespace, "--output", "json"], args].concat());
-        assert!(ran.ok, "kubectl get {args:?} failed: {}", ran.stderr);
-        serde_json::from_str(&ran.stdout).expect("kubectl prints JSON")
-    }
-
-    /// What the API server answers at a path.
-    pub fn get_raw(&self, path: &str) -> Value {
-        let ran = self.plane.kubectl(&["get", "--raw", path]);
-        assert!(ran.ok, "kubectl get --raw {path} failed: {}", ran.stderr);
-        serde_json::from_str(&ran.stdout).expect("JSON")
+        self.plane.get(namespace, args)
     }
 
     /// Waits for `count` pods that a controller makes and that have this label.
@@ -152,39 +143,21 @@ impl Cluster {
         })
     }
 
-    fn create_by(&self, namespace: &str, pod: &Value, more: &[&str]) -> Created {
-        let args = ["create", "--namespace", namespace, "--output", "json", "--filename", "-"];
-        let ran = self.plane.kubectl_in(&[&args, more].concat(), &pod.to_string());
-        assert!(ran.ok, "the pod was refused: {}", ran.stderr);
-        let pod = serde_json::from_str(&ran.stdout).expect("kubectl prints JSON");
-        Created { pod, warnings: ran.stderr }
+    /// Creates pods of workloads while the webhook is stopped.
+    pub fn missed(&self, namespace: &str, deployment: &str, replicas: usize) {
+        let _stopped = self.webhook.stop();
+        self.apply(&otel_webhook_testkit::cluster::manifests::deployment(namespace, deployment, replicas));
+        self.pods_of(namespace, &format!("app={deployment}"), replicas);
     }
-}
 
-/// A pod of one container, `app`, with these annotations of the product.
-pub fn asking(name: &str, annotations: &[(&str, &str)]) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name, "annotations": prefixed(annotations)},
-        "spec": {"containers": [{"name": "app", "image": "registry.example.com/app:1.0"}]},
-    })
-}
-
-/// One that asks for Java as most do.
-pub fn java(name: &str) -> Value {
-    asking(name, &[("inject-java", "true")])
-}
-
-/// What a controller makes such pods of.
-pub fn template(label: &str) -> Value {
-    let mut pod = java("");
-    json!({
-        "metadata": {"labels": {"app": label}, "annotations": pod["metadata"]["annotations"].take()},
-        "spec": pod["spec"].take(),
-    })
-}
-
-fn prefixed(annotations: &[(&str, &str)]) -> Value {
-    let entries = annotations.iter().map(|(name, value)| (format!("{PREFIX}{name}"), Value::from(*value)));
-    Value::Object(entries.collect::<Map<_, _>>())
+    /// Waits for Events on an object, and returns their notes.
+    pub fn events(&self, namespace: &str, name: &str, reason: &str) -> Vec<String> {
+        until(&format!("the Event {reason} on {name}"), LIMIT, || {
+            let list = self.get(namespace, &["events.events.k8s.io"]);
+            let own = items(&list["items"])
+                .filter(|event| event["regarding"]["name"] == name && event["reason"] == reason);
+            let notes: Vec<_> = own.filter_map(|event| event["note"].as_str().map(str::to_owned)).collect();
+            (!notes.is_empty()).then_some(notes)
+        })
+    }
 }

@@ -2,23 +2,25 @@
 
 use std::{
     cell::RefCell,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use otel_webhook_testkit::{
+    admin,
     cluster::{ports::free_ports, program::Program},
-    until::until,
+    until::{poll, until},
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
-    admin,
     cluster::{Cluster, LIMIT},
-    registration::{self, HOME},
+    program::{PROGRAM, roles as printed_roles},
+    registration::HOME,
 };
 
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
+pub use otel_webhook_testkit::cluster::manifests::deployment;
 
 /// The name of the service account and of its roles.
 const NAME: &str = "otel-webhook-controller";
@@ -38,8 +40,8 @@ const QUICKLY: &[&str] =
 pub struct Controller<'c> {
     cluster: &'c Cluster,
     kubeconfig: PathBuf,
-    port: u16,
-    page_port: u16,
+    admin: SocketAddr,
+    page: SocketAddr,
     flags: &'static [&'static str],
     process: RefCell<Option<Program>>,
 }
@@ -60,11 +62,7 @@ pub fn roles_of_namespace(name: &str) -> Vec<Value> {
 }
 
 fn printed(more: &[&str]) -> Vec<Value> {
-    let args = [&["rbac", "--controller"], more].concat();
-    let output = Command::new(PROGRAM).args(args).output().expect("the program can be started");
-    assert!(output.status.success(), "{output:?}");
-    let text = str::from_utf8(&output.stdout).expect("text");
-    let mut roles: Vec<Value> = serde_saphyr::from_multiple(text).expect("YAML");
+    let mut roles = printed_roles(&[&["--controller"], more].concat());
     roles.retain(|role| role["metadata"]["name"].as_str().is_some_and(|name| name.starts_with(NAME)));
     roles
 }
@@ -99,14 +97,9 @@ impl<'c> Controller<'c> {
             let can = [&["auth", "can-i"], &last[..], place, &["--as", ACCOUNT]].concat();
             cluster.plane.kubectl(&can).ok.then_some(())
         });
-        let kubeconfig = registration::write_kubeconfig(&cluster.plane, HOME, NAME);
-        let [port, page_port] = free_ports();
-        Self { cluster, kubeconfig, port, page_port, flags, process: RefCell::default() }
-    }
-
-    /// The port of its metrics.
-    pub fn admin_port(&self) -> u16 {
-        self.port
+        let kubeconfig = cluster.plane.kubeconfig_of(HOME, NAME);
+        let [admin, page] = free_ports().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
+        Self { cluster, kubeconfig, admin, page, flags, process: RefCell::default() }
     }
 
     /// Its kubeconfig.
@@ -117,9 +110,9 @@ impl<'c> Controller<'c> {
     /// Starts it, and waits until it leads.
     pub fn start(&self) {
         let mut command = Command::new(PROGRAM);
-        command.args(["controller", "--admin-listen", &format!("127.0.0.1:{}", self.port)]);
+        command.args(["controller", "--admin-listen", &self.admin.to_string()]);
         command.args(["--lease-namespace", HOME, "--log-format", "json", "--log", "info,otel_webhook=debug"]);
-        command.args(["--page-listen", &format!("127.0.0.1:{}", self.page_port)]);
+        command.args(["--page-listen", &self.page.to_string()]);
         command.args(self.flags);
         command.env("KUBECONFIG", &self.kubeconfig);
         let log = self.cluster.plane.dir().join("controller.log");
@@ -148,22 +141,22 @@ impl<'c> Controller<'c> {
 
     /// The value of a metric, if it is shown.
     pub fn metric(&self, name_and_labels: &str) -> Option<u64> {
-        let (_, text) = admin::get(self.admin_port(), "/metrics").filter(|(is_good, _)| *is_good)?;
-        let value = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '))?;
-        Some(value.parse().expect("a whole number"))
+        admin::metric(self.admin, name_and_labels)
+    }
+
+    /// The numbers of pods of Java in these states, by the metrics.
+    pub fn java_pods<const N: usize>(&self, states: [&str; N]) -> [Option<u64>; N] {
+        states.map(|state| self.metric(&format!("otel_webhook_pods{{state=\"{state}\",language=\"java\"}}")))
     }
 
     /// The status page.
     pub fn page(&self) -> String {
-        let (is_good, body) = admin::get(self.page_port, "/").expect("it answers");
-        assert!(is_good, "{body}");
-        body
+        admin::body(self.page, "/").expect("it answers")
     }
 
     /// The report, if there is one.
     pub fn report(&self) -> Option<Value> {
-        let (_, body) = admin::get(self.page_port, "/report.json").filter(|(is_good, _)| *is_good)?;
-        Some(serde_json::from_str(&body).expect("JSON"))
+        Some(serde_json::from_str(&admin::body(self.page, "/report.json")?).expect("JSON"))
     }
 
     /// What the report says of the restart of a workload: a code and a sentence.
@@ -178,21 +171,19 @@ impl<'c> Controller<'c> {
     /// Waits until the report has this code for a workload, and returns the sentence.
     pub fn expect_restart(&self, namespace: &str, name: &str, code: &str) -> String {
         let mut last = None;
-        let found = otel_webhook_testkit::until::poll(LIMIT, || {
+        let found = poll(LIMIT, || {
             last = self.restart(namespace, name);
             last.clone().filter(|(found, _)| found == code)
         });
-        let (_, sentence) = found.unwrap_or_else(|| {
-            let report = self.process.borrow_mut().as_mut().map(Program::report).unwrap_or_default();
-            panic!("{namespace}/{name} has {last:?}, not {code:?}\n{report}")
-        });
+        let (_, sentence) =
+            found.unwrap_or_else(|| self.fail(&format!("{namespace}/{name} has {last:?}, not {code:?}")));
         sentence
     }
 
     /// Waits until the status of an Instrumentation has these counts, of the states that are not zero.
     pub fn expect(&self, namespace: &str, name: &str, counts: &Value) -> Value {
         let mut last = Value::Null;
-        let found = otel_webhook_testkit::until::poll(LIMIT, || {
+        let found = poll(LIMIT, || {
             let object = self.cluster.get(namespace, &["otelinst", name]);
             let mut pods = object["status"]["pods"].clone();
             if let Some(pods) = pods.as_object_mut() {
@@ -201,18 +192,11 @@ impl<'c> Controller<'c> {
             last = pods;
             (last == *counts).then_some(object)
         });
-        found.unwrap_or_else(|| {
-            let report = self.process.borrow_mut().as_mut().map(Program::report).unwrap_or_default();
-            panic!("{namespace}/{name} has {last}, not {counts}\n{report}")
-        })
+        found.unwrap_or_else(|| self.fail(&format!("{namespace}/{name} has {last}, not {counts}")))
     }
-}
 
-/// A Deployment whose pods opt in to Java.
-pub fn deployment(namespace: &str, name: &str, replicas: usize) -> Value {
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": namespace},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": name}},
-            "template": crate::cluster::template(name)},
-    })
+    fn fail(&self, what: &str) -> ! {
+        let report = self.process.borrow_mut().as_mut().map(Program::report).unwrap_or_default();
+        panic!("{what}\n{report}")
+    }
 }

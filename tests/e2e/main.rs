@@ -10,16 +10,14 @@
 //! case has namespaces of its own, and what it does to the webhook or its
 //! registration is undone when it ends, however it ends.
 
-mod admin;
 mod audit;
 mod cases;
 mod cluster;
 mod controller;
-mod proxy;
+mod program;
 mod registration;
 mod replicas;
 mod sidecar;
-mod traffic;
 mod webhook;
 
 use std::process::ExitCode;

@@ -1,12 +1,14 @@
 //! What an administrator applies: the manifests, with the address of a
 //! webhook that runs beside the API server instead of in the cluster.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use otel_webhook_testkit::{cluster::control_plane::ControlPlane, until::until};
+use otel_webhook_testkit::{
+    cluster::{control_plane::ControlPlane, manifests::instrumentation},
+    until::until,
+};
 use serde_json::{Value, json};
 
 use crate::webhook::Webhook;
@@ -27,24 +29,22 @@ pub const ELSEWHERE: &str = "reviewed-elsewhere";
 /// What the registrations of Instrumentations are called here.
 const OF_A_NAMESPACE: &str = "otel-webhook-of-a-namespace";
 
-const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
+/// The webhook's own account.
+pub const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Installs the CRD, and the service account with its roles. Gives a
 /// kubeconfig for that account.
 pub fn install(plane: &ControlPlane) -> PathBuf {
-    apply(plane, CRD);
-    until("the CRD is served", LIMIT, || {
-        plane.kubectl(&["get", "instrumentations.opentelemetry.io"]).ok.then_some(())
-    });
-    apply(plane, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}).to_string());
-    apply(plane, ROLES);
+    plane.install_crd();
+    plane.namespace(HOME, json!({}));
+    plane.apply_server_side(ROLES);
     // The API server learns of roles by a watch.
     until("the roles are in effect", LIMIT, || {
         let can = ["auth", "can-i", "watch", "instrumentations.opentelemetry.io", "--all-namespaces"];
         plane.kubectl(&[&can[..], &["--as", ACCOUNT]].concat()).ok.then_some(())
     });
-    write_kubeconfig(plane, HOME, "otel-webhook")
+    plane.kubeconfig_of(HOME, "otel-webhook")
 }
 
 /// Sends pods to `url`, whose certificate has to be of one of these authorities.
@@ -62,7 +62,7 @@ pub fn register(plane: &ControlPlane, url: &str, authorities: &[&str], number: u
     let others = json!({"key": LABEL, "operator": "NotIn", "values": [number.to_string()]});
     let here = json!({"key": ELSEWHERE, "operator": "DoesNotExist"});
     webhook["objectSelector"] = json!({"matchExpressions": [others, here]});
-    apply(plane, &registration.to_string());
+    plane.apply_server_side(&registration.to_string());
 }
 
 /// Sends the Instrumentations of one namespace to `webhook`, until the guard is dropped.
@@ -80,11 +80,7 @@ pub fn register_instrumentations<'p>(
     }
     // The API server learns of both by watches; this is a mistake that no schema knows.
     let two = json!({"fieldRef": {"fieldPath": "metadata.name"}, "secretKeyRef": {"name": "a", "key": "b"}});
-    let probe = json!({
-        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-        "metadata": {"name": "probe", "namespace": namespace},
-        "spec": {"env": [{"name": "A", "valueFrom": two}]},
-    });
+    let probe = instrumentation(namespace, "probe", &json!({"env": [{"name": "A", "valueFrom": two}]}));
     until("the registration is in effect", LIMIT, || {
         let ran = plane.kubectl_in(&["create", "--dry-run=server", "--filename", "-"], &probe.to_string());
         (!ran.ok && ran.stderr.contains("Warning: spec.env[0].valueFrom")).then_some(())
@@ -111,7 +107,7 @@ fn register_one(plane: &ControlPlane, webhook: &Webhook, mut registration: Value
         "caBundle": BASE64_STANDARD.encode(webhook.authority()),
     });
     configuration["namespaceSelector"] = json!({"matchLabels": {"case": namespace}});
-    apply(plane, &registration.to_string());
+    plane.apply_server_side(&registration.to_string());
 }
 
 /// Nothing of the namespace is sent any more when this is dropped.
@@ -136,34 +132,14 @@ pub fn apply_unchecked(plane: &ControlPlane, object: &Value) {
     let mut lax: Value = serde_saphyr::from_str(CRD).expect("YAML");
     lax["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
         json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    apply(plane, &lax.to_string());
+    plane.apply_server_side(&lax.to_string());
     let args = ["apply", "--server-side", "--force-conflicts", "--validate=false", "--filename", "-"];
     until("a bad object is stored", LIMIT, || plane.kubectl_in(&args, &object.to_string()).ok.then_some(()));
-    apply(plane, CRD);
+    plane.apply_server_side(CRD);
     let mut copy = object.clone();
     copy["metadata"]["name"] = "copy".into();
     let args = ["create", "--dry-run=server", "--validate=false", "--filename", "-"];
     until("the CRD is strict again", LIMIT, || {
         (!plane.kubectl_in(&args, &copy.to_string()).ok).then_some(())
     });
-}
-
-/// Creates objects or changes them, by server-side apply: it does not mind
-/// when a controller creates the same object at the same time.
-pub fn apply(plane: &ControlPlane, manifests: &str) {
-    let args = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
-    let ran = plane.kubectl_in(&args, manifests);
-    assert!(ran.ok, "kubectl apply failed: {}", ran.stderr);
-}
-
-/// A kubeconfig for a service account.
-pub fn write_kubeconfig(plane: &ControlPlane, namespace: &str, account: &str) -> PathBuf {
-    let token = plane.kubectl(&["create", "token", account, "--namespace", namespace, "--duration=2h"]);
-    assert!(token.ok, "no token: {}", token.stderr);
-    let admin = fs::read_to_string(plane.kubeconfig()).expect("the administrator's kubeconfig");
-    let mut config: Value = serde_json::from_str(&admin).expect("JSON");
-    config["users"][0]["user"] = json!({"token": token.stdout.trim()});
-    let path = plane.dir().join(format!("{account}.kubeconfig"));
-    fs::write(&path, config.to_string()).expect("the scratch folder is writable");
-    path
 }

@@ -3,20 +3,20 @@
 
 use std::cell::RefCell;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 
 use otel_webhook_testkit::{
+    admin,
     cluster::{ports::free_ports, program::Program},
     until::until,
 };
 use serde_json::{Value, json};
 
-use crate::admin;
 use crate::cluster::{Cluster, LIMIT, java};
+use crate::program::{PROGRAM, roles as printed_roles};
 use crate::registration;
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_otel-webhook");
 
 /// Where the replicas live.
 pub const HOME: &str = "managed-home";
@@ -44,13 +44,8 @@ pub fn roles() -> Vec<Value> {
 
 fn roles_of(set: &str) -> Vec<Value> {
     let (name, home) = (format!("managed{set}"), format!("{HOME}{set}"));
-    let output = Command::new(PROGRAM)
-        .args(["rbac", "--name", &name, "--namespace", &home, "--tls-managed", SECRET])
-        .args(["--webhook-configuration", &configurations(set)])
-        .output()
-        .expect("the program can be started");
-    assert!(output.status.success(), "{output:?}");
-    serde_saphyr::from_multiple(str::from_utf8(&output.stdout).expect("text")).expect("YAML")
+    let flags = ["--name", &name, "--namespace", &home, "--tls-managed", SECRET];
+    printed_roles(&[&flags[..], &["--webhook-configuration", &configurations(set)]].concat())
 }
 
 /// The configurations by which API servers reach a replica.
@@ -87,7 +82,7 @@ impl<'c> Replicas<'c> {
         Self {
             cluster,
             set: set.to_owned(),
-            kubeconfig: registration::write_kubeconfig(&cluster.plane, &home, &account),
+            kubeconfig: cluster.plane.kubeconfig_of(&home, &account),
             namespace: namespace.to_owned(),
             flags: flags.iter().map(|flag| (*flag).to_owned()).collect(),
             ports: [[ports[0], ports[1]], [ports[2], ports[3]], [ports[4], ports[5]]],
@@ -115,13 +110,13 @@ impl<'c> Replicas<'c> {
 
     /// Starts one; it is not waited for.
     pub fn start(&self, replica: usize) {
-        let [port, admin_port] = self.ports[replica];
+        let port = self.ports[replica][0];
         let (names, home) = (configurations(&self.set), format!("{HOME}{}", self.set));
         let mut command = Command::new(PROGRAM);
         command
             .arg("serve")
             .args(["--listen", &format!("127.0.0.1:{port}")])
-            .args(["--admin-listen", &format!("127.0.0.1:{admin_port}")])
+            .args(["--admin-listen", &self.admin(replica).to_string()])
             .args(["--tls-managed", SECRET, "--webhook-configuration", &names, "--namespace", &home])
             .args(["--tls-name", "127.0.0.1", "--log-format", "json", "--shutdown-delay", "0"])
             .args(&self.flags)
@@ -143,18 +138,21 @@ impl<'c> Replicas<'c> {
     }
 
     pub fn is_ready(&self, replica: usize) -> bool {
-        admin::get(self.ports[replica][1], "/readyz").is_some_and(|(is_ready, _)| is_ready)
+        admin::get(self.admin(replica), "/readyz").is_some_and(|(is_ready, _)| is_ready)
+    }
+
+    fn admin(&self, replica: usize) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.ports[replica][1]))
     }
 
     /// The text of the readiness probe.
     pub fn readiness(&self, replica: usize) -> String {
-        admin::get(self.ports[replica][1], "/readyz").map(|(_, text)| text).unwrap_or_default()
+        admin::get(self.admin(replica), "/readyz").map(|(_, text)| text).unwrap_or_default()
     }
 
     /// The value of a metric, with its labels as they are printed.
     pub fn metric(&self, replica: usize, name_and_labels: &str) -> Option<f64> {
-        let (_, text) = admin::get(self.ports[replica][1], "/metrics")?;
-        text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.trim().parse().ok())
+        admin::metric(self.admin(replica), name_and_labels)
     }
 
     /// The log lines of a replica that contain this.
@@ -179,6 +177,7 @@ impl<'c> Replicas<'c> {
     /// A pod that is sent to one replica and to nobody else.
     pub fn pod(&self, name: &str, replica: usize) -> Value {
         let mut pod = java(name);
+        pod["metadata"]["namespace"] = self.namespace.as_str().into();
         let labels = json!({"replica": self.configuration(replica), (registration::ELSEWHERE): ""});
         pod["metadata"]["labels"] = labels;
         pod
@@ -226,26 +225,17 @@ impl<'c> Replicas<'c> {
     /// What a configuration trusts: base64, or nothing.
     pub fn bundle(&self, kind: &str, replica: usize) -> String {
         let path = "jsonpath={.webhooks[0].clientConfig.caBundle}";
-        let ran = self.cluster.plane.kubectl(&["get", kind, &self.configuration(replica), "--output", path]);
-        assert!(ran.ok, "{}", ran.stderr);
-        ran.stdout
+        self.cluster.run(&["get", kind, &self.configuration(replica), "--output", path]).stdout
     }
 }
 
 impl Drop for Replicas<'_> {
     fn drop(&mut self) {
-        for process in self.processes.borrow_mut().iter_mut().filter_map(Option::take) {
-            drop(process);
-        }
+        self.processes.take();
+        let names = [0, 1, 2].map(|replica| self.configuration(replica));
         for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
-            for replica in 0..REPLICAS {
-                self.cluster.plane.kubectl(&[
-                    "delete",
-                    kind,
-                    &self.configuration(replica),
-                    "--ignore-not-found",
-                ]);
-            }
+            let args = ["delete", kind, "--ignore-not-found", &names[0], &names[1], &names[2]];
+            self.cluster.plane.kubectl(&args);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader},
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Child, ChildStderr, Command, Stdio},
@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use otel_webhook_testkit::{load::material, until::poll};
+use otel_webhook_testkit::{admin, load::material, until::poll};
 use serde_json::{Value, json};
 
 /// The memory limit of the chart, in bytes.
@@ -90,12 +90,12 @@ impl Process {
 
     /// Whether a path of the admin port is answered by 200, on a connection of its own.
     pub fn is_up(&self, path: &str) -> bool {
-        ask(self.admin, path).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+        admin::body(self.admin, path).is_some()
     }
 
     /// The sum of the values of a metric.
     pub fn metric(&self, name: &str) -> f64 {
-        let text = ask(self.admin, "/metrics").unwrap_or_default();
+        let text = admin::body(self.admin, "/metrics").unwrap_or_default();
         let lines = text.lines().filter(|line| line.starts_with(name));
         lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
     }
@@ -195,15 +195,4 @@ fn address(log: &mut impl BufRead, name: &str) -> SocketAddr {
     let lines = log.lines().map(|line| line.expect("the log is text"));
     let found = lines.into_iter().find_map(|line| Some(line.split_once(&what)?.1.trim().to_owned()));
     found.expect("the server says where it listens").parse().expect("an address")
-}
-
-/// The answer to a GET on a connection of its own.
-fn ask(address: SocketAddr, path: &str) -> io::Result<String> {
-    use std::io::Write;
-    let mut stream = std::net::TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
 }

@@ -2,14 +2,11 @@
 //! own and takes it away again.
 
 mod cert_manager;
-mod controller;
 mod crd;
-mod default_instrumentation;
-mod files;
 mod managed;
 mod mode;
 mod readme;
-mod rendered;
+mod release;
 pub mod upgrade;
 
 use otel_webhook_testkit::runner::Group;
@@ -22,17 +19,17 @@ use crate::pod::Ports;
 pub const ALL: Group<Cluster> = &[
     ("helm3_installs_upgrades_rolls_back_and_uninstalls", managed::helm3),
     ("helm4_installs_upgrades_rolls_back_and_uninstalls", managed::helm4),
-    ("the_controller_leads_and_tells_what_runs", controller::tells),
+    ("the_controller_leads_and_tells_what_runs", release::controller),
     ("a_test_of_the_release_asks_the_webhook", managed::tested),
     ("the_webhooks_account_changes_the_bundle_and_nothing_else", managed::bundle_alone),
-    ("own_certificates_are_used_as_they_are", files::own),
+    ("own_certificates_are_used_as_they_are", release::own_certificates),
     ("cert_manager_issues_and_renews_and_no_pod_is_lost", cert_manager::issues_and_renews),
     ("the_mode_of_certificates_is_changed_by_a_second_release", mode::changed),
-    ("a_default_instrumentation_comes_with_the_release", default_instrumentation::comes_along),
+    ("a_default_instrumentation_comes_with_the_release", release::default_instrumentation),
     ("a_crd_of_another_release_is_left_alone", crd::of_another_release),
     ("a_crd_of_another_release_is_taken_over_when_told", crd::taken_over),
     ("the_readmes_commands_install_upgrade_and_uninstall", readme::commands),
-    ("what_is_rendered_is_taken_by_the_api_server", rendered::taken),
+    ("what_is_rendered_is_taken_by_the_api_server", release::rendered),
 ];
 
 /// Those that need an earlier version.

@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook_testkit::{
-    cluster::{control_plane::ControlPlane, created::Created},
+    cluster::{control_plane::ControlPlane, created::Created, manifests::java, traffic::Traffic},
+    runner::note,
     until::{poll, until},
 };
 use serde_json::{Value, json};
 
 /// Longer than a watch or a controller takes on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// How many pods are created at the same time: with one connection each, a pod every few milliseconds.
+const SENDERS: usize = 4;
 
 const LOG_TAIL_LINES: usize = 30;
 
@@ -39,31 +43,14 @@ impl Cluster {
         ["otel-webhook.log", "cert-manager.log"].map(|name| tail(self.plane.dir().join(name))).concat()
     }
 
-    /// Makes an object, or changes it.
-    pub fn apply(&self, object: &Value) {
-        let args = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
-        let ran = self.plane.kubectl_in(&args, &object.to_string());
-        assert!(ran.ok, "kubectl apply failed: {}", ran.stderr);
-    }
-
     /// Makes a namespace in which pods can be created at once.
     pub fn namespace(&self, name: &str) {
-        // The API server refuses pods before their service account is there.
-        self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
-        self.apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount",
-            "metadata": {"name": "default", "namespace": name}}));
+        self.plane.namespace(name, json!({}));
     }
 
     /// Makes an Instrumentation, as a user does after the installation.
     pub fn instrumentation(&self, namespace: &str) {
-        let object = json!({
-            "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-            "metadata": {"name": "default", "namespace": namespace}, "spec": {},
-        });
-        let args = ["apply", "--filename", "-"];
-        until("an Instrumentation is taken", LIMIT, || {
-            self.plane.kubectl_in(&args, &object.to_string()).ok.then_some(())
-        });
+        self.plane.instrumentation(namespace, "default", &json!({}));
     }
 
     /// An object, named by what kubectl takes; nothing where it is not there.
@@ -92,14 +79,14 @@ impl Cluster {
 
     /// Creates a pod that asks for Java.
     pub fn create_java(&self, namespace: &str, name: &str) -> Created {
-        self.create_java_by(namespace, name, &[])
+        self.plane.create_pod(namespace, &java(name), &[])
     }
 
     /// Waits until pods of a namespace are injected.
     pub fn until_injected(&self, namespace: &str) {
         let mut last = String::new();
         let found = poll(LIMIT, || {
-            let tried = self.create_java_by(namespace, "probe", &["--dry-run=server"]);
+            let tried = self.dry_run(namespace);
             last = format!("{} {}", tried.warnings, tried.status());
             tried.is_injected().then_some(())
         });
@@ -108,25 +95,22 @@ impl Cluster {
 
     /// Waits until pods of a namespace are left as they are.
     pub fn until_untouched(&self, namespace: &str) {
-        until("pods are left as they are", LIMIT, || {
-            self.create_java_by(namespace, "probe", &["--dry-run=server"]).is_untouched().then_some(())
-        });
+        until("pods are left as they are", LIMIT, || self.dry_run(namespace).is_untouched().then_some(()));
     }
 
-    fn create_java_by(&self, namespace: &str, name: &str, more: &[&str]) -> Created {
-        let args = ["create", "--namespace", namespace, "--output", "json", "--filename", "-"];
-        let ran = self.plane.kubectl_in(&[&args, more].concat(), &java(name).to_string());
-        assert!(ran.ok, "the pod was refused: {}", ran.stderr);
-        let pod = serde_json::from_str(&ran.stdout).expect("kubectl prints JSON");
-        Created { pod, warnings: ran.stderr }
+    fn dry_run(&self, namespace: &str) -> Created {
+        self.plane.create_pod(namespace, &java("probe"), &["--dry-run=server"])
     }
-}
 
-/// A pod that asks for Java. It tolerates the node, so that it is scheduled.
-pub fn java(name: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name, "annotations": {"instrumentation.opentelemetry.io/inject-java": "true"}},
-        "spec": {"containers": [{"name": "app", "image": "registry.example.com/app:1.0"}]},
-    })
+    /// Creates pods in a namespace while `act` runs, and panics if one of them is not injected.
+    pub fn during_traffic(&self, namespace: &str, act: impl FnOnce(&Traffic<'_>)) {
+        let pod = |number: usize| {
+            let mut pod = java(&format!("pod-{number}"));
+            pod["metadata"]["namespace"] = namespace.into();
+            pod
+        };
+        let traffic = Traffic::new(&self.plane, SENDERS, &pod, Created::is_injected);
+        let created = traffic.during(|| act(&traffic));
+        note(&format!("{created} pods were created meanwhile, all of them injected"));
+    }
 }

@@ -1,7 +1,6 @@
 //! helm, as an administrator runs it.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use otel_webhook_testkit::cluster::control_plane::Ran;
@@ -39,10 +38,7 @@ impl<'c> Release<'c> {
 
     /// Installs a chart and waits until its Deployment is rolled out.
     pub fn install_chart(&self, chart: &str, values: &Value) -> Ran {
-        let command = ["install", "--create-namespace", "--wait", "--timeout", "60s"];
-        let ran = self.try_with(&command, chart, Some(values));
-        assert!(ran.ok, "{} install failed: {}", self.program, ran.stderr);
-        ran
+        self.must(&["install", "--create-namespace", "--wait", "--timeout", "60s"], chart, values)
     }
 
     /// Upgrades to the same chart with these values alone.
@@ -52,10 +48,7 @@ impl<'c> Release<'c> {
 
     /// Upgrades to a chart, with these values alone.
     pub fn upgrade_to(&self, chart: &str, values: &Value) -> Ran {
-        let command = ["upgrade", "--reset-values", "--wait", "--timeout", "60s"];
-        let ran = self.try_with(&command, chart, Some(values));
-        assert!(ran.ok, "{} upgrade failed: {}", self.program, ran.stderr);
-        ran
+        self.must(&["upgrade", "--reset-values", "--wait", "--timeout", "60s"], chart, values)
     }
 
     /// Goes back to a revision.
@@ -73,8 +66,13 @@ impl<'c> Release<'c> {
             // It applies on the server's side, where the fields have an owner as well.
             args.push("--force-conflicts");
         }
-        let ran = self.try_to(&args, Some(values));
-        assert!(ran.ok, "{} upgrade failed: {}", self.program, ran.stderr);
+        self.must(&args, &chart(), values);
+    }
+
+    fn must(&self, command: &[&str], chart: &str, values: &Value) -> Ran {
+        let ran = self.try_with(command, chart, Some(values));
+        assert!(ran.ok, "{} {} failed: {}", self.program, command[0], ran.stderr);
+        ran
     }
 
     /// The objects that helm runs at moments of the release's life.
@@ -111,7 +109,19 @@ impl<'c> Release<'c> {
     }
 
     fn helm(&self, args: &[&str]) -> Ran {
-        run(&self.cluster.plane.tools().join(self.program), args, self.cluster)
+        let plane = &self.cluster.plane;
+        let home = plane.dir().join("helm");
+        let output = Command::new(plane.tools().join(self.program))
+            .args(args)
+            .env("KUBECONFIG", plane.kubeconfig())
+            // Neither the settings nor the caches of the user who runs the tests.
+            .env("HOME", &home)
+            .env("HELM_CACHE_HOME", home.join("cache"))
+            .env("HELM_CONFIG_HOME", home.join("config"))
+            .env("HELM_DATA_HOME", home.join("data"))
+            .output()
+            .unwrap_or_else(|error| panic!("cannot start {}: {error}", self.program));
+        Ran::from(&output)
     }
 }
 
@@ -126,19 +136,4 @@ impl Drop for Release<'_> {
         let crd = "instrumentations.opentelemetry.io";
         self.cluster.plane.kubectl(&["delete", "crd", crd, "--ignore-not-found"]);
     }
-}
-
-fn run(program: &Path, args: &[&str], cluster: &Cluster) -> Ran {
-    let home = cluster.plane.dir().join("helm");
-    let output = Command::new(program)
-        .args(args)
-        .env("KUBECONFIG", cluster.plane.kubeconfig())
-        // Neither the settings nor the caches of whoever runs the tests.
-        .env("HOME", &home)
-        .env("HELM_CACHE_HOME", home.join("cache"))
-        .env("HELM_CONFIG_HOME", home.join("config"))
-        .env("HELM_DATA_HOME", home.join("data"))
-        .output()
-        .unwrap_or_else(|error| panic!("cannot start {}: {error}", program.display()));
-    Ran::from(&output)
 }

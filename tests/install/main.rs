@@ -15,8 +15,6 @@ mod cert_manager;
 mod cluster;
 mod helm;
 mod pod;
-mod switch;
-mod traffic;
 
 use std::process::ExitCode;
 

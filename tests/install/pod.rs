@@ -3,13 +3,13 @@
 
 use std::cell::RefCell;
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use otel_webhook_testkit::{
+    admin,
     cluster::{created::name, ports::free_ports, program::Program, secret_volume::SecretVolume},
     objects::items,
     until::until,
@@ -63,14 +63,7 @@ pub struct Pod<'c> {
 impl<'c> Pod<'c> {
     /// Starts what the Deployment says, and waits until it is ready.
     pub fn start(cluster: &'c Cluster, namespace: &str, ports: Ports) -> Self {
-        let mut pod = Self::started(cluster, namespace, ports);
-        pod.until_ready();
-        pod
-    }
-
-    /// Starts what the Deployment says.
-    pub fn started(cluster: &'c Cluster, namespace: &str, ports: Ports) -> Self {
-        Self::of(cluster, namespace, "otel-webhook", ports)
+        Self::start_program(cluster, namespace, ports, program())
     }
 
     /// Starts what the Deployment of this name says.
@@ -225,29 +218,16 @@ impl<'c> Pod<'c> {
 
     /// For the service account of the Deployment.
     fn kubeconfig(&self, account: &str) -> PathBuf {
-        let plane = &self.cluster.plane;
-        let token = until("a token of the service account", LIMIT, || {
-            let ran = plane.kubectl(&["create", "token", account, "--namespace", &self.namespace]);
-            ran.ok.then_some(ran.stdout)
-        });
-        let admin = fs::read_to_string(plane.kubeconfig()).expect("the administrator's kubeconfig");
-        let mut config: Value = serde_json::from_str(&admin).expect("JSON");
-        config["users"][0]["user"] = json!({"token": token.trim()});
+        let path = self.cluster.plane.kubeconfig_of(&self.namespace, account);
+        let text = fs::read_to_string(&path).expect("a kubeconfig");
+        let mut config: Value = serde_json::from_str(&text).expect("JSON");
         config["contexts"][0]["context"]["namespace"] = json!(self.namespace);
-        let path = plane.dir().join(format!("{}-{account}.kubeconfig", self.namespace));
         fs::write(&path, config.to_string()).expect("the scratch folder is writable");
         path
     }
 
-    /// Whether the admin port answers well.
+    /// Whether the admin port responds with status 200.
     fn get(&self, path: &str) -> bool {
-        let ask = || -> std::io::Result<String> {
-            let mut stream = TcpStream::connect(("127.0.0.1", self.ports.admin))?;
-            write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            Ok(answer)
-        };
-        ask().is_ok_and(|answer| answer.starts_with("HTTP/1.1 200 "))
+        admin::body(SocketAddr::from(([127, 0, 0, 1], self.ports.admin)), path).is_some()
     }
 }

@@ -5,19 +5,20 @@ use std::{collections::BTreeSet, fs};
 use crate::reference::source::{files, repository};
 
 /// Each module of the program and those of its others that it may use.
-const TABLE: [(&str, &[&str]); 13] = [
+const TABLE: [(&str, &[&str]); 14] = [
     ("manifest", &[]),
     ("telemetry", &[]),
     ("scope", &[]),
+    ("reduced", &[]),
     ("unread", &[]),
-    ("store", &["manifest", "scope", "telemetry"]),
+    ("store", &["manifest", "reduced", "scope", "telemetry"]),
     ("admission", &["store", "telemetry"]),
     ("tls", &["telemetry"]),
     ("server", &["admission", "page", "telemetry"]),
     ("subject", &[]),
     ("registration", &["server", "subject"]),
     ("page", &[]),
-    ("controller", &["registration", "scope", "store", "telemetry", "unread"]),
+    ("controller", &["reduced", "registration", "scope", "store", "telemetry", "unread"]),
     (
         "cli",
         &[

@@ -3,26 +3,12 @@
 use std::fs;
 
 use otel_webhook::page::page;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     browser::{Browser, prepared},
     sample,
 };
-
-fn scheme(browser: &mut Browser, name: &str) {
-    let features = json!([{"name": "prefers-color-scheme", "value": name}]);
-    browser.send("Emulation.setEmulatedMedia", &json!({"features": features}));
-}
-
-/// Returns role and name of all that a screen reader is told.
-fn told(browser: &mut Browser) -> Vec<(String, String)> {
-    let tree = browser.send("Accessibility.getFullAXTree", &json!({}));
-    let nodes = tree["nodes"].as_array().expect("nodes");
-    let text = |node: &Value, field: &str| node[field]["value"].as_str().unwrap_or_default().to_owned();
-    let seen = nodes.iter().filter(|node| node["ignored"] == json!(false));
-    seen.map(|node| (text(node, "role"), text(node, "name"))).collect()
-}
 
 #[test]
 fn axe_finds_no_fault_in_either_scheme() {
@@ -38,7 +24,7 @@ fn axe_finds_no_fault_in_either_scheme() {
     browser.open_file(&page(&sample::two_clusters()));
     browser.evaluate(&format!("{axe}; 0"));
     for name in ["light", "dark"] {
-        scheme(&mut browser, name);
+        browser.media("screen", name);
         let result = browser.evaluate(
             "axe.run({resultTypes: ['violations', 'passes', 'incomplete']}).then(({violations, passes, incomplete}) => ({
                 faults: violations.map(({id, nodes}) => [id, nodes[0].html]),
@@ -58,7 +44,7 @@ fn axe_finds_no_fault_in_either_scheme() {
 #[test]
 fn a_screen_reader_is_told_of_tables_controls_and_changes() {
     let mut browser = Browser::open(&page(&sample::two_clusters()));
-    let told = told(&mut browser);
+    let told = browser.accessible();
     let named = |role: &str| -> Vec<&str> {
         told.iter().filter(|node| node.0 == role).map(|node| node.1.as_str()).collect()
     };

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use otel_webhook_testkit::objects::items;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -140,6 +141,20 @@ impl Browser {
         }
         self.events.push(message);
         None
+    }
+
+    /// Makes the page as a reader wants it: `light` or `dark`, on the `screen` or in `print`.
+    pub fn media(&mut self, media: &str, scheme: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.send("Emulation.setEmulatedMedia", &json!({"media": media, "features": features}));
+    }
+
+    /// Returns role and name of all that a screen reader reads: what is visible alone.
+    pub fn accessible(&mut self) -> Vec<(String, String)> {
+        let tree = self.send("Accessibility.getFullAXTree", &json!({}));
+        let text = |node: &Value, field: &str| node[field]["value"].as_str().unwrap_or_default().to_owned();
+        let seen = items(&tree["nodes"]).filter(|node| node["ignored"] == json!(false));
+        seen.map(|node| (text(node, "role"), text(node, "name"))).collect()
     }
 
     /// Runs JavaScript in the page, as if a user had just clicked, and returns its value.

@@ -24,6 +24,7 @@ fn each_filter_shows_its_rows() {
         ("namespace", "billing", &["Job/report", "DaemonSet/audit", "Deployment/invoice"]),
         ("language", "nodejs", &["Deployment/order", "Deployment/web"]),
         ("state", "foreign", &["StatefulSet/ledger"]),
+        ("state", "failing", &["Deployment/invoice"]),
         // Two of the four pods of order are injected, and two are stale.
         ("state", "injected", &["Deployment/order", "Deployment/order", "Deployment/invoice"]),
         (
@@ -130,7 +131,7 @@ fn columns_are_sorted() {
             "1 foreign",
             "2 stale",
             "3 missed",
-            "4 injected",
+            "4 injected2 failing",
             "2 stale, 2 injected",
             "2 stale, 2 injected",
             "5 unconfirmed",

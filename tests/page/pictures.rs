@@ -19,8 +19,7 @@ fn the_page_is_light_or_dark_as_the_reader_prefers() {
     browser.size(1500, 1050);
     let mut made = Vec::new();
     for scheme in ["light", "dark"] {
-        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        browser.send("Emulation.setEmulatedMedia", &json!({"features": features}));
+        browser.media("screen", scheme);
         let picture = decoded(&browser.send("Page.captureScreenshot", &json!({"format": "png"}))["data"]);
         if env::var_os("OTEL_WEBHOOK_PICTURES").is_some() {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/images");
@@ -38,8 +37,7 @@ fn the_page_is_light_or_dark_as_the_reader_prefers() {
 fn paper_is_light_and_has_the_rows_without_controls() {
     let mut browser = Browser::open(&page(&[sample::large(200)]));
     browser.set("state", "missed");
-    let features = json!([{"name": "prefers-color-scheme", "value": "dark"}]);
-    browser.send("Emulation.setEmulatedMedia", &json!({"media": "print", "features": features}));
+    browser.media("print", "dark");
     assert_eq!(browser.evaluate("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
     let visible = browser.evaluate(
         "Array.from(document.querySelectorAll('form, .copy'), (e) => e.checkVisibility()).some(Boolean)",

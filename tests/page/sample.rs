@@ -1,23 +1,17 @@
 //! Reports to show.
 
 use otel_webhook_fleet::{
-    report::{ClusterReport, Counts, InstrumentationRow, LanguageRow, Report, WorkloadRow, WorstWorkload},
+    report::{ClusterReport, FailureRow, InstrumentationRow, LanguageRow, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
 };
+pub use otel_webhook_testkit::reports::cluster;
+use otel_webhook_testkit::reports::{self, counts, failing, failure};
 
 const IMAGES: &str = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-";
 
 /// A language of a workload: the state, how many pods have it, the code and the sentence of the reason.
 pub type Told<'t> = (&'static str, State, usize, &'static str, &'t str);
-
-fn counts(all: &[(State, usize)]) -> Counts {
-    let mut counts = Counts::default();
-    for (state, number) in all {
-        (0..*number).for_each(|_| counts.add(*state));
-    }
-    counts
-}
 
 fn language(&(language, state, number, code, message): &Told<'_>, current: usize) -> LanguageRow {
     let has_agent = matches!(state, State::Injected | State::Stale | State::Foreign | State::Unconfirmed);
@@ -29,45 +23,16 @@ fn language(&(language, state, number, code, message): &Told<'_>, current: usize
     if current > 0 && state != State::Injected {
         images.push((image("2.31.0"), current));
     }
-    LanguageRow {
-        language,
-        pods: counts(&[(state, number), (State::Injected, current)]),
-        state,
-        reason: (!code.is_empty()).then_some(code),
-        message: (!message.is_empty()).then(|| message.to_owned().into()),
-        instrumentation: Some("shop/default".to_owned()),
-        images,
-        since: Some("2026-06-30T08:15:00Z".parse().expect("a time")),
-    }
+    let reason = (!code.is_empty()).then_some((code, message));
+    let states = [(state, number), (State::Injected, current)];
+    let states = if current > 0 { &states[..] } else { &states[..1] };
+    LanguageRow { images, ..reports::language(language, states, reason) }
 }
 
 /// A workload with so many pods of each language that are up to date, beside the others.
 pub fn workload(kind: &str, namespace: &str, name: &str, told: &[Told<'_>], current: usize) -> WorkloadRow {
-    let workload = Workload::new(kind, namespace, name);
-    let languages: Vec<_> = told.iter().map(|told| language(told, current)).collect();
-    let state = languages.iter().map(|row| row.state).max().expect("a language");
-    let command = state.is_outdated().then(|| workload.restart_command()).flatten();
-    WorkloadRow {
-        workload,
-        pods: told[0].2 + current,
-        state,
-        languages,
-        failing: 0,
-        failures: Vec::new(),
-        command,
-        paused: None,
-        restart: None,
-    }
-}
-
-/// A report about workloads.
-pub fn cluster(name: &str, workloads: Vec<WorkloadRow>) -> ClusterReport {
-    ClusterReport {
-        cluster: name.to_owned(),
-        taken: "2026-07-20T10:00:00Z".parse().expect("a time"),
-        incomplete: Vec::new(),
-        report: Report { workloads, ..Report::default() },
-    }
+    let languages = told.iter().map(|told| language(told, current)).collect();
+    reports::workload(kind, namespace, name, languages)
 }
 
 const CHANGED: &str =
@@ -82,7 +47,16 @@ const UNKNOWN_HASH: &str = "the hash in its annotation otel-webhook/status is mi
 const NOT_SELECTED: &str =
     "the selectors of the webhook configuration exclude the pod; change them or the pod's labels";
 
-/// Two clusters with workloads in every state.
+fn not_pulled() -> FailureRow {
+    FailureRow {
+        message: "the image of the agent cannot be pulled".to_owned(),
+        remedy: "correct the image in the Instrumentation (Instrumentation shop/default)".to_owned(),
+        kubelet: format!("Back-off pulling image \"{IMAGES}python:2.30.0\": not found"),
+        ..failure("python", "opentelemetry-auto-instrumentation-python", "ImagePullBackOff", true)
+    }
+}
+
+/// Two clusters with workloads in every state, and one that fails.
 pub fn two_clusters() -> [ClusterReport; 2] {
     let stale = |language| -> Told<'_> { (language, State::Stale, 2, "ConfigurationChanged", CHANGED) };
     let missed = |language| -> Told<'_> { (language, State::Missed, 3, "WebhookNotReached", NOT_REACHED) };
@@ -105,7 +79,10 @@ pub fn two_clusters() -> [ClusterReport; 2] {
                 &[("nodejs", State::Skipped, 1, "InstrumentationNotFound", NOT_FOUND)],
                 0,
             ),
-            workload("Deployment", "billing", "invoice", &[("python", State::Injected, 4, "", "")], 0),
+            failing(
+                workload("Deployment", "billing", "invoice", &[("python", State::Injected, 4, "", "")], 0),
+                not_pulled(),
+            ),
             workload(
                 "DaemonSet",
                 "billing",

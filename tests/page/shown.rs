@@ -24,22 +24,22 @@ fn serve(html: String) -> String {
 }
 
 /// Uses everything that the page can do.
-fn use_it(browser: &mut Browser) {
+fn fetches_nothing_more(browser: &mut Browser, url: &str) {
     browser.set("text", "cart");
     for selector in ["th button", ".copy", "#copy-all", "[type=reset]"] {
         browser.click(selector);
     }
+    assert_eq!(browser.complaints(), [""; 0]);
+    // The icon is an empty `data:` address, so that no browser requests one.
+    let fetched: Vec<_> = browser.requests().into_iter().filter(|url| !url.starts_with("data:")).collect();
+    assert_eq!(fetched, [url]);
 }
 
 #[test]
 fn a_file_fetches_nothing_and_the_browser_has_no_complaint() {
     let mut browser = Browser::start();
     let url = browser.open_file(&page(&sample::two_clusters()));
-    use_it(&mut browser);
-    assert_eq!(browser.complaints(), [""; 0]);
-    // The icon is an empty `data:` address, so that no browser asks for one.
-    let fetched: Vec<_> = browser.requests().into_iter().filter(|url| !url.starts_with("data:")).collect();
-    assert_eq!(fetched, [url]);
+    fetches_nothing_more(&mut browser, &url);
 }
 
 #[test]
@@ -47,10 +47,7 @@ fn served_with_its_headers_it_fetches_nothing_and_the_browser_has_no_complaint()
     let mut browser = Browser::start();
     let url = serve(page(&sample::two_clusters()));
     browser.visit(&url);
-    use_it(&mut browser);
-    assert_eq!(browser.complaints(), [""; 0]);
-    let fetched: Vec<_> = browser.requests().into_iter().filter(|url| !url.starts_with("data:")).collect();
-    assert_eq!(fetched, [url]);
+    fetches_nothing_more(&mut browser, &url);
 }
 
 #[test]
@@ -77,20 +74,15 @@ fn without_scripts_the_rows_are_a_table() {
     let mut browser = Browser::start();
     browser.send("Emulation.setScriptExecutionDisabled", &json!({"value": true}));
     browser.open_file(&page(&sample::two_clusters()));
-    // What a reader gets: the accessibility tree has what is visible alone.
-    let tree = browser.send("Accessibility.getFullAXTree", &json!({}));
-    let nodes = tree["nodes"].as_array().expect("nodes");
-    let seen = nodes.iter().filter(|node| node["ignored"] == json!(false));
-    let names: Vec<_> =
-        seen.map(|node| (node["role"]["value"].as_str(), node["name"]["value"].as_str())).collect();
-    let has = |role, name| names.contains(&(Some(role), Some(name)));
+    let names = browser.accessible();
+    let has = |role: &str, name: &str| names.contains(&(role.to_owned(), name.to_owned()));
     assert!(has("rowheader", "Deployment/order"), "{names:?}");
     assert!(
         has("StaticText", "kubectl rollout restart deployment/cart -n shop --context production"),
         "{names:?}"
     );
     let controls = ["searchbox", "combobox", "button"];
-    let dead = names.iter().filter(|(role, _)| role.is_some_and(|role| controls.contains(&role)));
+    let dead = names.iter().filter(|(role, _)| controls.contains(&&**role));
     assert_eq!(dead.count(), 0, "nothing is offered that does not work: {names:?}");
 }
 

@@ -11,9 +11,9 @@ use otel_webhook_testkit::containers::podman::{Network, home};
 /// The options that the product sets for a container named `app`.
 const AGENT: &str = " -javaagent:/otel-auto-instrumentation-java-app/javaagent.jar";
 
-fn app(name: &str, env: Value) -> Value {
+fn app(name: &str) -> Value {
     let command = json!(["/jre/bin/java", "-cp", "/app", "Main"]);
-    let container = json!({"name": "app", "image": image("app"), "command": command, "env": env});
+    let container = json!({"name": "app", "image": image("app"), "command": command});
     deployment(name, "java", container)
 }
 
@@ -39,33 +39,13 @@ fn attribute(key: &str, value: &str) -> String {
     json!({"key": key, "value": {"stringValue": value}}).to_string()
 }
 
-#[test]
-fn an_application_runs_with_the_agent_and_its_extension() {
-    let name = unique("order");
-    let extensions = json!([{"image": image("extension"), "dir": "/extensions"}]);
-    let pod = Played::start(inject(&[app(&name, json!([]))], &instrumentation(extensions)), Network::None);
-    let log = pod.wait_for(&[
-        &version_line(),
-        &format!("extension loaded for {name}"),
-        &attribute("service.name", &name),
-        &attribute("k8s.deployment.name", &name),
-        // What a kubelet made of a reference to a variable set earlier.
-        &attribute("k8s.pod.name", &format!("{name}-pod-0")),
-        &attribute("url.path", "/orders"),
-        "answer=HTTP/1.1 204",
-    ]);
-    let options =
-        format!("{AGENT} -Dotel.javaagent.extensions=/otel-auto-instrumentation-java-app/extensions");
-    assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: {options}\n")), "{log}");
-}
-
 /// The agent and its extension are read from the images themselves.
 #[test]
 fn an_application_runs_with_an_agent_and_an_extension_that_are_mounted() {
     let name = unique("mounted");
     let mut spec = instrumentation(json!([{"image": image("extension"), "dir": "/extensions"}]));
     spec["delivery"] = json!("imageVolume");
-    let documents = inject(&[app(&name, json!([]))], &spec);
+    let documents = inject(&[app(&name)], &spec);
     let pod = &documents[0]["spec"]["template"]["spec"];
     assert!(pod.get("initContainers").is_none(), "{pod}");
     let pod = Played::start(documents, Network::None);
@@ -81,30 +61,12 @@ fn an_application_runs_with_an_agent_and_an_extension_that_are_mounted() {
     assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: {options}\n")), "{log}");
 }
 
-/// An agent that the image has already, and ours.
-#[test]
-fn two_javaagents_run_beside_each_other() {
-    const OWN: &str = "-javaagent:/app/second.jar=its-own";
-    let name = unique("stock");
-    let app = app(&name, json!([{"name": "JAVA_TOOL_OPTIONS", "value": OWN}]));
-    let pod = Played::start(inject(&[app], &instrumentation(json!([]))), Network::None);
-    let log = pod.wait_for(&[
-        "second agent runs with its-own",
-        "second agent has seen the class Main",
-        &version_line(),
-        &attribute("service.name", &name),
-        &attribute("url.path", "/orders"),
-        "answer=HTTP/1.1 204",
-    ]);
-    assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: {OWN}{AGENT}\n")), "{log}");
-}
-
 /// The documented size is enough, and no more than that: the volume is a tmpfs of this size.
 #[test]
 fn the_agent_fits_into_a_volume_of_its_documented_size() {
     let name = unique("small");
     let volume = Tmpfs::of(&JAVA.size.to_string());
-    let mut documents = inject(&[app(&name, json!([]))], &instrumentation(json!([])));
+    let mut documents = inject(&[app(&name)], &instrumentation(json!([])));
     let volumes = documents[0]["spec"]["template"]["spec"]["volumes"].as_array_mut().expect("volumes");
     let agent = volumes.iter_mut().find(|volume| volume["name"] == "opentelemetry-auto-instrumentation-java");
     let agent = agent.expect("the agent's volume");
@@ -114,19 +76,4 @@ fn the_agent_fits_into_a_volume_of_its_documented_size() {
     pod.wait_for(&[&version_line(), &attribute("service.name", &name), "answer=HTTP/1.1 204"]);
     let left = volume.left();
     assert!(left < 1 << 20, "{left} bytes are left: the documented size is too large");
-}
-
-/// The JVM gets both what the user's ConfigMap says and the agent (D1).
-#[test]
-fn options_of_a_config_map_and_the_agent_are_both_there() {
-    let name = unique("shop");
-    let map = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "shop"},
-        "data": {"jvm-options": "-Dgreeting=hello"},
-    });
-    let from = json!({"configMapKeyRef": {"name": name, "key": "jvm-options"}});
-    let app = app(&name, json!([{"name": "JAVA_TOOL_OPTIONS", "valueFrom": from}]));
-    let pod = Played::start(inject(&[map, app], &instrumentation(json!([]))), Network::None);
-    let log = pod.wait_for(&["greeting=hello", &version_line(), &attribute("service.name", &name)]);
-    assert!(log.contains(&format!("Picked up JAVA_TOOL_OPTIONS: -Dgreeting=hello{AGENT}\n")), "{log}");
 }

@@ -27,13 +27,13 @@ mod stage;
 #[path = "../e2e"]
 #[allow(dead_code, reason = "shared with the end-to-end tests")]
 mod e2e {
-    pub mod admin;
     pub mod cluster;
+    pub mod program;
     pub mod registration;
     pub mod webhook;
 }
 
-use e2e::{admin, cluster, registration, webhook};
+use e2e::{cluster, program, registration, webhook};
 
 use std::process::ExitCode;
 

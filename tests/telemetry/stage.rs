@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use otel_webhook_testkit::cluster::created::Created;
+use otel_webhook_testkit::cluster::{created::Created, manifests::deployment_of};
 use otel_webhook_testkit::containers::played::{LIMIT, Played};
 use otel_webhook_testkit::containers::podman::both;
 use otel_webhook_testkit::until::until;
@@ -85,15 +85,8 @@ impl<'c> Stage<'c> {
     pub fn deploy(&self, name: &str, mut pod: Value) -> Running {
         pod["metadata"]["labels"]["app"] = name.into();
         pod["metadata"].as_object_mut().expect("metadata").remove("name");
-        let deployment = json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": name, "namespace": self.namespace},
-            "spec": {
-                "selector": {"matchLabels": {"app": name}},
-                "template": {"metadata": pod["metadata"], "spec": pod["spec"]},
-            },
-        });
-        self.cluster.apply(&deployment);
+        let template = json!({"metadata": pod["metadata"], "spec": pod["spec"]});
+        self.cluster.apply(&deployment_of(self.namespace, 1, &template));
         let stored = self.cluster.pods_of(self.namespace, &format!("app={name}"), 1).remove(0);
         self.run(stored)
     }

@@ -7,7 +7,7 @@ use k8s_openapi::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{language::LanguageSettings, raw::Raw};
+use super::{language::LanguageSettings, values::Raw};
 
 /// The field of the specification with the agents.
 pub const AGENTS_FIELD: &str = "agents";

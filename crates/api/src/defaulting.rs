@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{
     defaults::{DefaultImages, LIMITS, LanguageDefaults, image_annotation},
     image::Choice,
-    raw::is_hollow,
+    values::is_hollow,
 };
 
 /// Returns the operations that default an Instrumentation; none if it has no field to default.

@@ -8,7 +8,7 @@ use k8s_openapi::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{raw::Raw, variable::EnvVar};
+use super::values::{EnvVar, Raw};
 
 /// Settings of the Java agent.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

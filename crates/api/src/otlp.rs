@@ -190,16 +190,6 @@ impl fmt::Display for Protocol {
 }
 
 impl Problem {
-    /// The stable code, in camel case.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NoScheme { .. } => "EndpointWithoutScheme",
-            Self::Port { .. } => "PortContradictsProtocol",
-        }
-    }
-}
-
-impl Problem {
     /// The variable or directive that sets the endpoint.
     pub fn variable(&self) -> &'static str {
         match self {

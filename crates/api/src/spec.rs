@@ -13,10 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     agent::GenericAgent,
-    labels::LabelSelector,
     language::{Agent, ApacheHttpd, Go, Java, Nginx},
-    raw::Raw,
-    variable::EnvVar,
+    values::{EnvVar, LabelSelector, Raw},
 };
 
 /// Configures the injection into the pods of a namespace.

@@ -16,7 +16,6 @@ mod image;
 mod judge;
 mod language;
 mod opt_in;
-mod path;
 mod reach;
 mod resources;
 mod sampler;
@@ -26,7 +25,6 @@ mod security;
 mod selector;
 mod source;
 mod text;
-mod unusable;
 mod variables;
 mod verdict;
 
@@ -39,8 +37,8 @@ pub use opt_in::check_namespaces;
 pub use reach::Reach;
 pub use security::{Privilege, privileges};
 pub use text::{nearest, suggestion};
-pub use unusable::{Unusable, unusable};
 pub use verdict::{Cause, Problem, Verdict, Warning};
+pub use verdict::{Unusable, unusable};
 
 /// Validates an object, before or after defaulting: defaults
 /// are treated as set. `old` is the object before an

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 
 use crate::{
     failing::PodStatus,
-    pod::{Agent, RunningPod},
-    shape::Shape,
+    injected::Agent,
+    pod::{RunningPod, Shape},
     workload::Workload,
 };
 
@@ -85,6 +85,7 @@ impl Census {
             agents,
             status,
             shape,
+            ..
         } = pod;
         let key: Arc<str> = template.into();
         let group = match self.groups.entry(Arc::clone(&key)) {

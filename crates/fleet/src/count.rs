@@ -1,7 +1,6 @@
 //! Counts the pods of a census by their states.
 
 mod failures;
-mod outdated;
 mod tally;
 
 use std::{
@@ -16,19 +15,16 @@ use otel_webhook_inject::language::LANGUAGES;
 use crate::{
     cause::{self, Cause},
     census::{Census, Group, Member},
-    doubts::{Doubts, NoDoubts},
-    injected::By,
-    next::{Around, NextAgent, NextPod},
-    pod::Agent,
+    injected::{Agent, By},
+    next::{Around, Doubts, NextAgent, NextPod, NoDoubts},
     report::{Counts, InstrumentationRow, PauseRow, Report, WorkloadRow, WorstWorkload},
     state::{Circumstances, Has, Next, Origin, State},
     workload::Workload,
 };
 use failures::Suspects;
-use outdated::NewAgents;
-use tally::{Found, Tally};
+use tally::{Found, NewAgents, Tally};
 
-pub use outdated::{OldPod, WorkloadPods};
+pub use tally::{OldPod, WorkloadPods};
 
 /// How many workloads of an Instrumentation are named.
 const WORST: usize = 10;
@@ -106,7 +102,7 @@ impl Counting<'_> {
             let next = NextPod::with_doubts(shape, &workload.namespace, &self.known.around, self.doubts);
             // What is stored by the API server can be read; if not, there is nothing to compare with.
             let next = next.unwrap_or_default();
-            let new = outdated::agents(&next);
+            let new = tally::agents(&next);
             for member in &group.members {
                 self.count_member((group, member), &suspects, &next, &new, &mut tally);
             }

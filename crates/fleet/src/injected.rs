@@ -1,12 +1,67 @@
-//! Detects what was injected into a running pod, and by which webhook.
+//! What was injected into a running pod, by which webhook, and with which configuration: by its containers, its volumes
+//! and its stamp. Everything that reads a running pod reads it here.
 
 use serde_json::Value;
 
 use otel_webhook_inject::{
-    STATUS,
+    Finding, STATUS, Used,
+    compiled::joined,
+    image,
     language::{LANGUAGES, Language},
     pod::ALWAYS,
+    reason::Reason,
+    stamp::{self, Entry},
 };
+
+use crate::state::{Has, Next, Origin, State};
+
+/// The agent of a language in a running pod, or in the pod that would be created now.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Agent {
+    /// The language.
+    pub language: &'static str,
+    /// The injector.
+    pub by: By,
+    /// `namespace/name` of the Instrumentation, by the stamp.
+    pub instrumentation: Option<Box<str>>,
+    /// The hash of the configuration, by the stamp: one also for several agents of `spec.agents`.
+    pub hash: Option<Box<str>>,
+    /// The image of the agent; `None` for a language without one.
+    pub image: Option<Box<str>>,
+}
+
+impl Agent {
+    /// Returns the Instrumentation and the hash, as far as they are known.
+    pub fn origin(&self) -> Origin<'_> {
+        Origin {
+            instrumentation: self.instrumentation.as_deref().unwrap_or_default(),
+            hash: self.hash.as_deref().unwrap_or_default(),
+        }
+    }
+
+    /// Returns the version of the image, or the whole image if it has none; empty for a language without an image.
+    pub fn version(&self) -> &str {
+        let image = self.image.as_deref().unwrap_or_default();
+        image::version(image).unwrap_or(image)
+    }
+
+    /// Returns whether a pod with this agent was injected in another way than new pods are; `next` is `None` if new
+    /// pods get no agent of the language.
+    ///
+    /// The hash is of the whole configuration, and is not changed by webhooks that change the registries of images.
+    /// Pods without a comparable hash, such as the operator's, are compared by the version of the image.
+    pub fn is_outdated(&self, next: Option<&Self>) -> bool {
+        let next_state = next.map_or(Next::Skipped(""), |next| Next::Agent(next.origin()));
+        match State::of(Has::Agent(self.origin()), next_state) {
+            State::Injected => false,
+            State::Stale => true,
+            _ => {
+                let of = |agent: &Self| image::version(agent.image.as_deref()?).map(str::to_owned);
+                of(self).zip(next.and_then(of)).is_some_and(|(now, next)| now != next)
+            }
+        }
+    }
+}
 
 /// The webhook that injected a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,22 +94,83 @@ impl By {
     }
 }
 
-/// Returns the languages that were injected into a pod, in the order of the language table.
+/// Returns the agents of a pod, in the order of the language table.
 ///
-/// Languages are detected by their containers, by volumes of their images, or by their variables if they add no container. The annotation
-/// only decides by which webhook, since annotations are often copied.
-pub fn languages(pod: &Value) -> Vec<(&'static str, By)> {
-    let stamped = stamped(pod);
+/// They are detected by their containers, by volumes of their images, or by their variables if they add no container.
+/// The stamp only decides by which webhook and with which configuration, since annotations are often copied.
+pub fn agents(pod: &Value) -> Vec<Agent> {
+    let stamp = stamp(pod);
     let is_there = |language: &&&Language| {
         let by_container = containers(pod).any(|(init, name)| is_of(language, init, name));
         by_container
             || image_volume(pod, language).is_some()
-            || language.marks.is_empty() && has_variables_alone(pod, &stamped, language.name)
+            || language.marks.is_empty() && has_variables_alone(pod, &stamp, language.name)
     };
-    let by = |language: &Language| {
-        if stamped.iter().any(|stamped| stamped == language.name) { By::Webhook } else { By::Operator }
+    let agent = |language: &&'static Language| {
+        let entry = entries(&stamp, language.name).next();
+        let hashes = entries(&stamp, language.name).map(|entry| entry.hash.as_deref().map(Box::from));
+        let hashes: Option<Vec<Box<str>>> = hashes.collect();
+        Agent {
+            language: language.name,
+            by: if entry.is_some() { By::Webhook } else { By::Operator },
+            instrumentation: entry.and_then(|entry| entry.instrumentation.as_deref()).map(Into::into),
+            hash: hashes.into_iter().flatten().reduce(|one, other| joined(&one, &other)),
+            image: image(pod, language)
+                .or_else(|| entry.and_then(|entry| entry.image.as_deref()))
+                .map(Into::into),
+        }
     };
-    LANGUAGES.iter().filter(is_there).map(|language| (language.name, by(language))).collect()
+    LANGUAGES.iter().filter(is_there).map(agent).collect()
+}
+
+/// Returns the agents of a new pod, which is `next` after the injection.
+pub fn next_agents(next: &Value, findings: &[Finding]) -> Vec<Agent> {
+    let agent = |language: &&'static Language| {
+        let used = of_findings(findings, language.name)?;
+        Some(Agent {
+            language: language.name,
+            by: By::Webhook,
+            // While injection is paused, the pod does not get it.
+            image: image(next, language).map(Into::into).or(used.image),
+            instrumentation: Some(used.name.to_string().into()),
+            hash: Some(used.hash),
+        })
+    };
+    LANGUAGES.iter().filter_map(agent).collect()
+}
+
+/// Returns the Instrumentation of a language that is injected, or would be if nothing were paused, with the hash of all
+/// its agents.
+pub fn of_findings<'f>(findings: impl IntoIterator<Item = &'f Finding>, language: &str) -> Option<Used> {
+    let mut agents = Vec::new();
+    let mut found: Option<Used> = None;
+    for finding in findings {
+        let is_meant = finding.reason.is_injected() || matches!(finding.reason, Reason::Paused { .. });
+        let is_own = finding.language == language && is_meant;
+        let Some(used) = finding.instrumentation.as_ref().filter(|_| is_own) else { continue };
+        if agents.contains(&&finding.agent) {
+            continue;
+        }
+        agents.push(&finding.agent);
+        match &mut found {
+            None => found = Some(used.clone()),
+            Some(found) => found.hash = joined(&found.hash, &used.hash),
+        }
+    }
+    found
+}
+
+/// Returns what the stamp of a pod says.
+pub fn stamp(pod: &Value) -> Vec<Entry<'static>> {
+    stamp::parse(text(&pod["metadata"]["annotations"][STATUS]))
+}
+
+/// Returns the entries of a stamp for an injected language: several if it stands for several agents.
+pub fn entries<'e>(
+    stamp: &'e [Entry<'static>],
+    language: &'e str,
+) -> impl Iterator<Item = &'e Entry<'static>> + Clone {
+    stamp.iter().filter(move |entry| entry.language == language && entry.is_injected())
 }
 
 /// Returns whether the operator injected a collector sidecar.
@@ -76,15 +192,14 @@ pub fn is_init(list: &str, container: &Value) -> bool {
 }
 
 /// Returns the image of the container, or of the volume, that is specific to a language.
-pub fn image(pod: &Value, language: &str) -> Option<Box<str>> {
-    let row = LANGUAGES.iter().find(|row| row.name == language)?;
+fn image<'p>(pod: &'p Value, language: &Language) -> Option<&'p str> {
     ["initContainers", "containers"]
         .into_iter()
         .find_map(|list| {
-            let is_own = |one: &&Value| is_of(row, is_init(list, one), text(&one["name"]));
-            items(&pod["spec"][list]).find(is_own)?["image"].as_str().map(Into::into)
+            let is_own = |one: &&Value| is_of(language, is_init(list, one), text(&one["name"]));
+            items(&pod["spec"][list]).find(is_own)?["image"].as_str()
         })
-        .or_else(|| image_volume(pod, row).map(Into::into))
+        .or_else(|| image_volume(pod, language))
 }
 
 /// Returns the image of the volume that is specific to a language, if it is one of an image.
@@ -95,7 +210,7 @@ fn image_volume<'p>(pod: &'p Value, language: &Language) -> Option<&'p str> {
 }
 
 /// Returns whether a container is specific to this language. `init` is as in [`is_init`].
-pub fn is_of(language: &Language, init: bool, name: &str) -> bool {
+fn is_of(language: &Language, init: bool, name: &str) -> bool {
     let marks = |row: &Language| row.marks.iter().any(|mark| mark.is(init, name));
     marks(language) && LANGUAGES.iter().all(|row| row.name == language.name || !marks(row))
 }
@@ -106,15 +221,15 @@ pub fn is_mark(init: bool, name: &str) -> bool {
 }
 
 /// Returns whether a target has the variables, but nothing of an agent.
-fn has_variables_alone(pod: &Value, stamped: &[String], language: &str) -> bool {
+fn has_variables_alone(pod: &Value, stamp: &[Entry<'static>], language: &str) -> bool {
     let has_variable =
         |container: &&Value| items(&container["env"]).any(|variable| variable["name"] == OF_EVERY_TARGET);
     let mut targets = ["initContainers", "containers"].into_iter().flat_map(|list| {
         let own = items(&pod["spec"][list]).filter(has_variable);
         own.filter(move |one| !is_mark(is_init(list, one), text(&one["name"])))
     });
-    if !stamped.is_empty() {
-        return targets.next().is_some() && stamped.iter().any(|stamped| stamped == language);
+    if stamp.iter().any(Entry::is_injected) {
+        return targets.next().is_some() && entries(stamp, language).next().is_some();
     }
     // Only the first target of a web server's module has its mounts.
     let is_server = |name: &str| WEB_SERVERS.iter().any(|prefix| name.starts_with(prefix));
@@ -123,14 +238,6 @@ fn has_variables_alone(pod: &Value, stamped: &[String], language: &str) -> bool 
     }
     let is_agent = |mount: &Value| text(&mount["name"]).starts_with(AGENTS);
     targets.any(|container| !items(&container["volumeMounts"]).any(is_agent))
-}
-
-/// Returns the injected languages according to `otel-webhook/status`.
-fn stamped(pod: &Value) -> Vec<String> {
-    let status = text(&pod["metadata"]["annotations"][STATUS]);
-    let entries: Vec<Value> = serde_json::from_str(status).unwrap_or_default();
-    let injected = entries.iter().filter(|entry| entry["outcome"] == "Injected");
-    injected.map(|entry| text(&entry["language"]).to_owned()).collect()
 }
 
 fn items(list: &Value) -> impl Iterator<Item = &Value> {
@@ -147,6 +254,12 @@ mod tests {
 
     use super::*;
 
+    /// The agents by the operator, with their images.
+    fn found(pod: &Value) -> Vec<(&'static str, Option<Box<str>>)> {
+        let operator = agents(pod).into_iter().filter(|agent| agent.by == By::Operator);
+        operator.map(|agent| (agent.language, agent.image)).collect()
+    }
+
     #[test]
     fn a_sidecar_is_detected_in_pods_that_end_too() {
         let sidecar = |list: &str, policy: Value| {
@@ -154,11 +267,10 @@ mod tests {
             json!({"spec": {list: [one]}})
         };
         for pod in [sidecar("containers", Value::Null), sidecar("initContainers", json!("Always"))] {
-            assert_eq!(languages(&pod), [("go", By::Operator)], "{pod}");
-            assert_eq!(image(&pod, "go").as_deref(), Some("go:1"), "{pod}");
+            assert_eq!(found(&pod), [("go", Some("go:1".into()))], "{pod}");
         }
         let other = sidecar("initContainers", Value::Null);
-        assert!(languages(&other).is_empty(), "{other}");
+        assert_eq!(found(&other), [], "{other}");
     }
 
     #[test]
@@ -167,11 +279,9 @@ mod tests {
         let copied = json!({"spec": {"initContainers": [{"name": name, "image": "own:1"}]}});
         let mounted = json!({"spec": {"volumes": [{"name": name, "image": {"reference": "own:1"}}]}});
         for pod in [copied, mounted] {
-            assert_eq!(languages(&pod), [("python", By::Operator)], "{pod}");
-            assert_eq!(image(&pod, "python").as_deref(), Some("own:1"), "{pod}");
-            assert_eq!(image(&pod, "java"), None);
+            assert_eq!(found(&pod), [("python", Some("own:1".into()))], "{pod}");
         }
         let other = json!({"spec": {"volumes": [{"name": name, "emptyDir": {}}, {"name": "own", "image": {"reference": "own:1"}}]}});
-        assert!(languages(&other).is_empty(), "{other}");
+        assert_eq!(found(&other), [], "{other}");
     }
 }

@@ -15,14 +15,11 @@
 mod cause;
 pub mod census;
 pub mod count;
-pub mod doubts;
 pub mod failing;
 pub mod injected;
 pub mod next;
-pub mod origin;
 pub mod pod;
 pub mod report;
 pub mod restart;
-pub mod shape;
 pub mod state;
 pub mod workload;

@@ -1,4 +1,5 @@
-//! What a new pod in place of a running one would get: decided by the crate `inject`, as in a review.
+//! What a new pod in place of a running one would get: decided by the crate `inject`, as in a review. What it depends on
+//! and the user who asks may not read is a doubt; a state that depends on it is unconfirmed.
 
 use std::collections::BTreeMap;
 
@@ -13,11 +14,7 @@ use otel_webhook_inject::{
     workload::{Lookup, OwnerQuery, Owners},
 };
 
-use crate::{
-    doubts::{Doubts, NoDoubts, Separated},
-    origin,
-    shape::Shape,
-};
+use crate::{injected, pod::Shape};
 
 /// What decisions depend on beside the pod.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +90,7 @@ impl NextPod {
         let Separated { certain, unknown, others } = doubts.separate(namespace, findings);
         let mut next = Self { own: own(&pod), labels: labels(&pod), others, ..Self::default() };
         for row in LANGUAGES {
-            if let Some(used) = origin::of_findings(&certain, row.name) {
+            if let Some(used) = injected::of_findings(&certain, row.name) {
                 let paused = certain.iter().filter(|finding| finding.language == row.name).find_map(paused);
                 let agent = match paused {
                     Some((by, message)) => NextAgent::Paused { used, by, message },
@@ -169,5 +166,40 @@ struct NoOwners;
 impl Owners for NoOwners {
     fn look_up(&self, _: OwnerQuery<'_>) -> Lookup {
         Lookup::Absent
+    }
+}
+
+/// What is not known about a cluster.
+pub trait Doubts {
+    /// Separates the findings about a new pod that are certain from the languages for which the result is unknown.
+    fn separate(&self, namespace: &str, findings: Vec<Finding>) -> Separated;
+
+    /// Returns why the present configurations are unknown, such as the default images of the webhook's flags; none
+    /// if they are known.
+    fn configurations(&self) -> Option<&str>;
+}
+
+/// Findings, separated by what is known.
+#[derive(Debug, Default)]
+pub struct Separated {
+    /// The findings that are certain.
+    pub certain: Vec<Finding>,
+    /// The languages for which the result is unknown, with the reason.
+    pub unknown: Vec<(&'static str, String)>,
+    /// Why it is unknown whether the other languages are opted in to; none if they are not.
+    pub others: Option<String>,
+}
+
+/// Everything is known.
+#[derive(Clone, Copy, Debug)]
+pub struct NoDoubts;
+
+impl Doubts for NoDoubts {
+    fn separate(&self, _: &str, findings: Vec<Finding>) -> Separated {
+        Separated { certain: findings, ..Separated::default() }
+    }
+
+    fn configurations(&self) -> Option<&str> {
+        None
     }
 }

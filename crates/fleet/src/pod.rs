@@ -7,18 +7,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 use otel_webhook_inject::{
-    STATUS,
+    LABEL, MESSAGE, STATUS,
     pod::Pod,
     workload::{self, Lookup, OwnerQuery, Owners},
 };
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::{
     failing::{self, PodStatus},
-    injected::{self, By},
-    origin,
-    shape::Shape,
-    state::Origin,
+    injected::{self, Agent, is_init, is_mark},
     workload::Workload,
 };
 
@@ -48,25 +45,14 @@ pub struct RunningPod {
     pub resource_version: String,
     /// Its agents; `None` if only its metadata was read.
     pub agents: Option<Vec<Agent>>,
+    /// The languages that were skipped when it was created, by its stamp, with the code of the reason.
+    pub skipped: Vec<(String, String)>,
+    /// The sentences about what was skipped and about probable mistakes, as of its creation.
+    pub message: Option<String>,
     /// What its kubelet says; nothing if only its metadata was read.
     pub status: PodStatus,
     /// The pod without what was injected.
     pub shape: Shape,
-}
-
-/// The agent of a language in a running pod.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Agent {
-    /// The language.
-    pub language: &'static str,
-    /// The injector.
-    pub by: By,
-    /// `namespace/name` of the Instrumentation, by the stamp.
-    pub instrumentation: Option<Box<str>>,
-    /// The hash of the configuration, by the stamp.
-    pub hash: Option<Box<str>>,
-    /// The image of the agent; `None` for a language without one.
-    pub image: Option<Box<str>>,
 }
 
 impl RunningPod {
@@ -76,11 +62,20 @@ impl RunningPod {
         if ["Succeeded", "Failed"].contains(&phase) {
             return None;
         }
-        let agents = agents(pod);
+        let agents = injected::agents(pod);
         let shape = Shape::of(pod, !agents.is_empty());
         let languages: Vec<_> = agents.iter().map(|agent| agent.language).collect();
         let status = failing::of(pod, &languages);
-        Some(Self { agents: Some(agents), status, ..Self::with_shape(&pod["metadata"], shape)? })
+        let skipped = injected::stamp(pod).into_iter().filter(|entry| !entry.is_injected());
+        let skipped = skipped.map(|entry| (entry.language.into_owned(), entry.outcome.into_owned()));
+        let message = pod["metadata"]["annotations"][MESSAGE].as_str().map(str::to_owned);
+        Some(Self {
+            agents: Some(agents),
+            skipped: skipped.collect(),
+            message,
+            status,
+            ..Self::with_shape(&pod["metadata"], shape)?
+        })
     }
 
     /// Reads the metadata of a pod. What else it has is not known then.
@@ -112,19 +107,11 @@ impl RunningPod {
             digest: digest(metadata),
             resource_version: text("resourceVersion"),
             agents: None,
+            skipped: Vec::new(),
+            message: None,
             status: PodStatus::default(),
             shape,
         })
-    }
-}
-
-impl Agent {
-    /// Returns the Instrumentation and the hash, as far as the stamp has them.
-    pub fn origin(&self) -> Origin<'_> {
-        Origin {
-            instrumentation: self.instrumentation.as_deref().unwrap_or_default(),
-            hash: self.hash.as_deref().unwrap_or_default(),
-        }
     }
 }
 
@@ -169,17 +156,144 @@ impl Owners for NotLookedUp {
     }
 }
 
-/// Returns the agents of a pod, by its containers. Only their configurations are from the stamp, which may have been
-/// copied with other annotations.
-fn agents(pod: &Value) -> Vec<Agent> {
-    let stamp = pod["metadata"]["annotations"][STATUS].as_str().unwrap_or_default();
-    let entries: Vec<Value> = serde_json::from_str(stamp).unwrap_or_default();
-    let agent = |(language, by)| {
-        let entry = origin::injected(&entries, language).next();
-        let said = |field: &str| entry.and_then(|entry| entry[field].as_str()).map(Into::into);
-        let image = injected::image(pod, language).or_else(|| said("image"));
-        let hash = origin::stamped(&entries, language);
-        Agent { language, by, instrumentation: said("instrumentation"), hash, image }
-    };
-    injected::languages(pod).into_iter().map(agent).collect()
+/// Fields of a container that injection changes in a way that cannot be undone, such as by adding to a variable.
+/// A pod that was injected is decided on without them: what they decide was decided then.
+const CHANGED: [&str; 2] = ["env", "volumeMounts"];
+
+/// Fields of a container that no decision reads.
+const UNREAD: [&str; 14] = [
+    "args",
+    "command",
+    "imagePullPolicy",
+    "lifecycle",
+    "livenessProbe",
+    "ports",
+    "readinessProbe",
+    "startupProbe",
+    "stdin",
+    "stdinOnce",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "tty",
+    "workingDir",
+];
+
+/// Fields of a pod's specification that no decision reads.
+const UNREAD_OF_POD: [&str; 15] = [
+    "dnsConfig",
+    "dnsPolicy",
+    "enableServiceLinks",
+    "hostAliases",
+    "hostname",
+    "imagePullSecrets",
+    "preemptionPolicy",
+    "priority",
+    "readinessGates",
+    "schedulerName",
+    "schedulingGates",
+    "subdomain",
+    "terminationGracePeriodSeconds",
+    "tolerations",
+    "topologySpreadConstraints",
+];
+
+/// The JSON of a pod without its agents, its stamp and its status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    text: Box<str>,
+    detail: Detail,
+}
+
+/// How much of the pod is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    /// Its metadata.
+    Metadata,
+    /// What injection has not changed.
+    Unchanged,
+    /// All.
+    Whole,
+}
+
+impl Shape {
+    /// Returns the shape of a pod.
+    pub fn of(pod: &Value, is_injected: bool) -> Self {
+        let mut spec = without(&pod["spec"], &UNREAD_OF_POD);
+        for list in ["initContainers", "containers"] {
+            let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+            for container in containers {
+                *container = without(container, &UNREAD);
+            }
+        }
+        if is_injected {
+            undo(&mut spec);
+        }
+        let detail = if is_injected { Detail::Unchanged } else { Detail::Whole };
+        Self { text: text(&pod["metadata"], &spec), detail }
+    }
+
+    /// Returns the shape of a pod of which only the metadata is known.
+    pub fn of_metadata(metadata: &Value) -> Self {
+        let spec = json!({"containers": [{"name": "unknown", "image": "unknown"}]});
+        Self { text: text(metadata, &spec), detail: Detail::Metadata }
+    }
+
+    /// Returns whether more is known of it than of another one of the same template.
+    pub fn is_better_than(&self, other: &Self) -> bool {
+        self.detail > other.detail
+    }
+
+    /// Parses the pod.
+    ///
+    /// # Errors
+    /// If it is not a pod.
+    pub fn pod(&self) -> Result<Pod<'_>, serde_json::Error> {
+        Pod::parse(&self.text)
+    }
+}
+
+/// Returns a copy of an object without these fields.
+fn without(object: &Value, fields: &[&str]) -> Value {
+    let kept =
+        object.as_object().into_iter().flatten().filter(|(field, _)| !fields.contains(&field.as_str()));
+    kept.map(|(field, value)| (field.clone(), value.clone())).collect::<Map<_, _>>().into()
+}
+
+fn text(metadata: &Value, spec: &Value) -> Box<str> {
+    let text = json!({"metadata": unstamped(metadata), "spec": spec}).to_string();
+    // A copy of the exact length: made smaller in place, it might keep the room that it had for growing.
+    text.as_str().into()
+}
+
+/// Removes what was injected, and what cannot be told from it.
+fn undo(spec: &mut Value) {
+    for list in ["initContainers", "containers"] {
+        let Some(containers) = spec[list].as_array_mut() else { continue };
+        let is_agent = |container: &Value| {
+            is_mark(is_init(list, container), container["name"].as_str().unwrap_or_default())
+        };
+        containers.retain(|container| !is_agent(container));
+        for fields in containers.iter_mut().filter_map(Value::as_object_mut) {
+            fields.retain(|field, _| !CHANGED.contains(&field.as_str()));
+        }
+    }
+    if let Some(fields) = spec.as_object_mut() {
+        fields.remove("volumes");
+    }
+}
+
+/// Returns metadata without the stamp.
+fn unstamped(metadata: &Value) -> Value {
+    let mut kept = json!({});
+    for field in ["name", "namespace", "labels", "annotations", "ownerReferences"] {
+        if let Some(value) = metadata.get(field) {
+            kept[field] = value.clone();
+        }
+    }
+    for (field, key) in [("labels", LABEL), ("annotations", STATUS), ("annotations", MESSAGE)] {
+        if let Some(entries) = kept[field].as_object_mut() {
+            entries.remove(key);
+        }
+    }
+    kept
 }

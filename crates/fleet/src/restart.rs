@@ -12,29 +12,22 @@
 //! it has received; both together let another leader neither repeat nor forget a restart.
 
 mod change;
-mod failing;
 mod flights;
-mod judge;
 mod ledger;
-mod pace;
 mod plan;
 mod planning;
 mod rollout;
 mod seen;
 #[cfg(test)]
 mod simulation;
-mod step;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
-pub use change::{Change, Consent, InvalidConsent, annotations};
-pub use failing::failing;
+pub use change::{Change, Consent, InvalidConsent, Pace, Step, annotations};
 pub use ledger::{Flight, LEDGER_KEY, Ledger, Stop, Wave};
-pub use pace::Pace;
 pub use plan::{Plan, Progress, plan};
 pub use planning::World;
 pub use rollout::{Around, Progress as RolloutProgress, Rollout};
-pub use seen::{FailingPod, Fit, Health, Instrumentation, Seen};
-pub use step::Step;
+pub use seen::{FailingPod, Fit, Health, Instrumentation, Seen, failing};
 pub use verdict::{Left, Verdict, Wait};

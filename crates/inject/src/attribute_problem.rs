@@ -68,18 +68,6 @@ pub enum Error {
     Length(usize),
 }
 
-impl Problem {
-    /// The stable code, in camel case.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Key { .. } => "AttributeSkipped",
-            Self::Discarded { .. } => "AttributesDiscarded",
-            Self::NotDecoded { .. } => "AttributeNotDecoded",
-            Self::Split { .. } => "AttributeSplit",
-        }
-    }
-}
-
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,14 +2,12 @@
 
 mod instrumentations;
 mod labels;
-mod opt_in;
 mod stored;
 
 use std::{collections::HashMap, sync::Arc};
 
 pub use instrumentations::Instrumentations;
 pub use labels::NamespaceLabels;
-pub use opt_in::Best;
 pub use stored::Stored;
 
 use super::{cluster::Cluster, compiled::Compiled, limits::Limits, pause::Pause, reason::ObjectName};

@@ -20,12 +20,12 @@ use super::{
     language::{AGENT, LANGUAGES, Language},
     reason::ObjectName,
     resource::Policy,
-    selector::Selector,
+    selector::{Labels, Selector},
 };
 use otel_webhook_api::{
     ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw,
+    annotations::{PAUSED_ANNOTATION, is_paused},
     defaults::DefaultImages,
-    paused::{PAUSED_ANNOTATION, is_paused},
 };
 
 use agent::prepare_agent;
@@ -135,6 +135,11 @@ impl Compiled {
             self.problems.extend(problem.map(|problem| (index, problem.as_str().into())));
         }
         self
+    }
+
+    /// Whether its selector matches a pod; without one it matches all.
+    pub fn selects(&self, pod: &impl Labels) -> bool {
+        self.selector.as_ref().is_none_or(|selector| selector.matches(pod))
     }
 
     /// Why it cannot be used for a language, if it cannot.

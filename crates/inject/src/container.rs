@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::{
+    demand::Asked,
     edit::{Place, container_at, is_empty_dir, unreadable},
     fitting::{self, Refusal},
     injection::Injection,
@@ -126,18 +127,29 @@ pub fn copied_mounts(mut own: Vec<Value>, security_context: Option<&Value>) -> V
     own
 }
 
-/// The resources of init containers before the init container at
-/// `place` of the original pod. Adds a note about adjustments.
-pub fn init_resources<'p>(injection: &mut Injection<'_, 'p>, place: usize) -> Cow<'p, Value> {
+/// The resources of init containers that are added for a target: those of the Instrumentation, or else the
+/// target's. Adds a note about adjustments.
+pub fn init_resources<'p>(injection: &mut Injection<'_, 'p>, target: Place) -> Cow<'p, Value> {
     let said = present_claims(injection);
-    let (facts, limits) = (injection.facts, injection.limits());
-    // With `exact` a check is needed only if something bounds the pod.
-    let is_free = facts.pod.spec.resources.is_none() && limits.is_empty();
-    if facts.init_resources == InitResources::Exact && is_free {
-        return said;
-    }
-    let site = fitting::Site { demand: injection.demand(), limits, place };
-    let fitted = fitting::init_container(&said, site, facts.init_resources);
+    let (pod, limits) = (injection.facts.pod, injection.limits());
+    let is_whole = pod.spec.resources.is_some();
+    let exact = match injection.facts.init_resources {
+        InitResources::Neutral => None,
+        // A check is needed only if something bounds the pod.
+        InitResources::Exact if !is_whole && limits.is_empty() => return said,
+        InitResources::Exact => {
+            let before = injection.edit.init_place(target);
+            Some(fitting::exact_init_container(&said, injection.demand(), limits, before))
+        }
+    };
+    let fitted = match exact {
+        Some(Ok(fitted)) => fitted,
+        refused => {
+            let of_target = Asked::of_container(container_at(pod, target).resources);
+            let refused = refused.and_then(Result::err);
+            fitting::init_container(&said, &of_target, limits, is_whole, refused)
+        }
+    };
     let Some(fitted) = fitted else { return said };
     fitted.notes.into_iter().for_each(|note| injection.note(note));
     Cow::Owned(fitted.resources)
@@ -155,7 +167,7 @@ pub fn sidecar_resources<'p>(injection: &Injection<'_, 'p>) -> Result<(Cow<'p, V
     match fitting::sidecar(&said, injection.demand(), injection.limits()) {
         Ok(Some(fitted)) => Ok((Cow::Owned(fitted.resources), fitted.notes)),
         Ok(None) => Ok((said, Vec::new())),
-        Err(Refusal { object, problem }) => Err(Reason::ResourcesRefused { object, problem }),
+        Err(Refusal { object, problem, .. }) => Err(Reason::ResourcesRefused { object, problem }),
     }
 }
 

@@ -58,7 +58,7 @@ fn may_be_selected(input: &Input<'_>) -> bool {
     let default = input.settings.default_instrumentation.as_ref().map(|default| &*default.namespace);
     let namespaces = [Some(input.namespace), default].into_iter().flatten();
     let mut known = namespaces.filter_map(|name| input.catalogue.namespace(name));
-    known.any(|known| !known.instrumentations.opt_ins().is_empty())
+    known.any(|known| known.instrumentations.opting_in().next().is_some())
 }
 
 impl<'p> Decision<'p> {

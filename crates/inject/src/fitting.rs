@@ -1,183 +1,260 @@
-//! The resources of added containers, fitted to the pod and its namespace (D23, D32).
+//! The resources of added containers (D23, D32).
 //!
-//! Init containers change neither the pod's effective requests and limits, of
-//! any resource, nor its quality of service class. LimitRanges of type `Pod` and quotas
-//! check those, so they accept the pod as without injection. LimitRanges of type
-//! `Container` accept the resources of a regular
-//! container of the pod: they are used if nothing nearer to the
-//! Instrumentation is accepted, so an init container always fits.
-//!
-//! Go's sidecar runs next to the other containers, adds to the resources of the pod, and may
-//! be rejected. As the last of the init containers (D42) it adds the same.
+//! An init container with the resources of a container that was accepted is accepted, too, and changes neither the
+//! pod's effective requests and limits nor its quality of service class, so no quota counts more. So init containers
+//! have the resources of their target, or those of the Instrumentation where these are within them. LimitRanges and
+//! quotas are looked at only for what adds to the pod: Go's sidecar, claims, and init containers with the resources
+//! of the Instrumentation (`--init-resources=exact`).
 
-mod choice;
+mod admission;
 mod claims;
-mod common;
-mod pair;
-mod refusal;
-mod resources;
-mod rules;
 mod sidecar;
 
-use std::borrow::Cow;
+use std::collections::HashSet;
 
-use choice::Room;
+pub use admission::Refusal;
+use admission::{Admission, accepts_container};
 pub use claims::check as check_claims;
-pub use common::Fitted;
-use common::{accompany_huge_pages, is_whole, of_container, unit};
-pub use refusal::Refusal;
-use resources::Resources;
-use rules::Rules;
 use serde_json::Value;
 pub use sidecar::sidecar;
 
 use super::{
-    demand::{Asked, CLASS_RESOURCES, Demand, of_whole},
-    limits::Limits,
+    demand::{Asked, Class, Demand},
+    limits::{LimitType, Limits},
     note::{LEAST_MEMORY, Note},
-    settings::InitResources,
 };
-use otel_webhook_api::quantity::Quantity;
 
-/// The position of an init container.
-#[derive(Clone, Copy, Debug)]
-pub struct Site<'s, 'p> {
-    /// The resources of the pod.
-    pub demand: &'s Demand<'p>,
-    /// The limits of the namespace.
-    pub limits: &'p Limits,
-    /// The index of the pod's init container that follows it.
-    pub place: usize,
+/// The resources of a target that its init containers can have. Others, such as GPUs, are of no use to them.
+const COPIED: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+
+/// Resources that differ from those of the Instrumentation.
+#[derive(Debug)]
+pub struct Fitted {
+    /// The resources.
+    pub resources: Value,
+    /// Notes about the adjustments.
+    pub notes: Vec<Note>,
 }
 
-/// The adjusted resources of an init container; `None` if they need no adjustment.
-pub fn init_container(said: &Value, site: Site<'_, '_>, way: InitResources) -> Option<Fitted> {
-    let own = Resources::of(said);
-    let refusal = match way {
-        InitResources::Neutral => None,
-        InitResources::Exact => {
-            let mut exact = own.clone();
-            site.cap(&mut exact);
-            match site.check(&exact) {
-                Ok(()) => return exact.is_changed().then(|| fitted(&exact, said, Vec::new())),
-                Err(refusal) => Some(refusal),
-            }
-        }
-    };
-    let result = site.neutral(&own);
-    if !result.is_changed() {
+/// The resources of an init container, if they differ from those of the Instrumentation: those of the target
+/// without the ones that neither an init container uses nor a LimitRange demands. `is_whole` means that the pod
+/// has `spec.resources`. `refused` is why the Instrumentation's are not accepted, if that is known.
+pub fn init_container(
+    said: &Value,
+    target: &Asked<'_>,
+    limits: &Limits,
+    is_whole: bool,
+    refused: Option<Refusal>,
+) -> Option<Fitted> {
+    let ranges = || limits.items(LimitType::Container);
+    let demanded: HashSet<&str> = ranges().flat_map(|(_, item)| item.names()).collect();
+    let target = target.clone().only(|name| COPIED.contains(&name) || demanded.contains(name));
+    let own = Asked::of(said);
+    // Pods from files lack what LimitRanger adds. The requests of a whole pod are defaulted before.
+    let mut filled = target.clone();
+    if !is_whole {
+        filled.default_by(limits);
+    }
+    let refused = refused.or_else(|| accepts_container(limits, &own).err());
+    let keeps_class = Class::of([&filled, &own]) == Class::of([&filled]);
+    if refused.is_none() && own.is_within(&filled) && keeps_class {
         return None;
     }
-    let due_to = refusal.map_or_else(|| site.causes(&own, &result), |refusal| vec![refusal.object]);
-    let mut fitted = fitted(&result, said, due_to);
-    let memory = |resources: &Resources<'_>| resources.limits.get("memory");
-    let starved = memory(&result).filter(|memory| *memory < LEAST_MEMORY && memory_is_less(&own, *memory));
-    fitted.notes.extend(starved.map(|allowed| Note::MemoryTooLittle { allowed: allowed.to_string() }));
-    Some(fitted)
+    let (requests, limits) = (target.requests.to_string(), target.limits.to_string());
+    let due_to = refused.into_iter().map(|refusal| refusal.object).collect();
+    let mut notes = vec![Note::ResourcesLowered { requests, limits, due_to }];
+    let memory = target.limits.get("memory");
+    let starved = memory.filter(|memory| {
+        *memory < LEAST_MEMORY && own.limits.get("memory").is_none_or(|said| *memory < said)
+    });
+    notes.extend(starved.map(|allowed| Note::MemoryTooLittle { allowed: allowed.to_string() }));
+    Some(Fitted { resources: target.put_into(said), notes })
 }
 
-fn memory_is_less(own: &Resources<'_>, memory: Quantity) -> bool {
-    own.limits.get("memory").is_none_or(|said| memory < said)
-}
-
-fn fitted(result: &Resources<'_>, said: &Value, due_to: Vec<String>) -> Fitted {
-    let note = Note::ResourcesLowered {
-        requests: result.requests.to_string(),
-        limits: result.limits.to_string(),
-        due_to,
-    };
-    Fitted { resources: result.put_into(said), notes: vec![note] }
-}
-
-impl<'p> Site<'_, 'p> {
-    fn rules(&self) -> Rules<'_, 'p> {
-        Rules { limits: self.limits, demand: self.demand }
-    }
-
-    /// The resources that do not change those of the pod, and that LimitRanges accept.
-    fn neutral<'s>(&self, own: &Resources<'s>) -> Resources<'s> {
-        let (class, started) = (self.demand.class, self.demand.started(self.place));
-        let mut names = own.names();
-        names.extend(self.rules().resources(class).map(|name| Cow::Owned(name.to_owned())));
-        if self.demand.is_guaranteed_by_containers() {
-            names.extend(CLASS_RESOURCES.map(Cow::Borrowed));
-        }
-        names.sort();
-        names.dedup();
-        let mut result = own.clone();
-        for name in names {
-            let wish = own.pair(&name);
-            let pair = match self.room(&name, &started) {
-                _ if self.demand.is_left_to_whole(&name) => (None, None),
-                room if is_whole(&name) => room.nearest_whole(wish),
-                room => room.nearest(wish, unit(&name)),
-            };
-            result.set(name, pair);
-        }
-        accompany_huge_pages(&mut result, self.demand);
-        result
-    }
-
-    fn room(&self, name: &str, started: &Asked<'p>) -> Room {
-        let demand = self.demand;
-        let left = |most: Option<Quantity>, started: Option<Quantity>| {
-            most.map(|most| most.less(started.unwrap_or_default()))
-        };
-        // If the whole pod has a limit, those of its containers are not added up.
-        let whole = of_whole(&demand.whole.limits, name);
-        let decides = CLASS_RESOURCES.contains(&name);
-        Room {
-            bounds: self.rules().bounds(name, demand.class),
-            request: left(demand.request(name), started.requests.get(name)),
-            limit: whole.or_else(|| left(demand.limit(name), started.limits.get(name))),
-            of_container: of_container(demand, name),
-            as_one: is_whole(name) || decides && demand.is_guaranteed_by_containers(),
-            is_open: whole.is_none() && demand.regular().iter().any(|own| own.limits.get(name).is_none()),
-        }
-    }
-
-    /// Lowers them to the limits and requests of the whole pod, above
-    /// which the API server would reject the pod.
-    fn cap(&self, own: &mut Resources<'_>) {
-        let (whole, started) = (&self.demand.whole, self.demand.started(self.place));
-        for name in own.names() {
-            let (request, limit) = own.pair(&name);
-            let least = |own: Option<Quantity>, most: Option<Quantity>| {
-                own.map(|own| most.map_or(own, |most| own.min(most)))
-            };
-            let started = started.requests.get(&name).unwrap_or_default();
-            let limit = least(limit, whole.limits.get(&name));
-            let request = least(request, whole.requests.get(&name).map(|most| most.less(started)));
-            own.set(name, (least(request, limit), limit));
-        }
-    }
-
-    /// Whether the namespace accepts the pod with such an init container.
-    fn check(&self, own: &Resources<'_>) -> Result<(), Refusal> {
-        self.rules().check_all(own.asked(), |added| {
-            let mut together = self.demand.together.clone();
-            together.raise_to(&self.demand.started(self.place).plus(added));
-            together
-        })
-    }
-
-    /// The objects that caused the adjustment.
-    fn causes(&self, own: &Resources<'_>, result: &Resources<'_>) -> Vec<String> {
-        if self.limits.is_empty() {
-            return Vec::new();
-        }
-        let unbounded = Limits::default();
-        let free = Site { limits: &unbounded, ..*self }.neutral(own);
-        let mut names = [free.names(), result.names()].concat();
-        names.sort();
-        names.dedup();
-        let differing = names.iter().filter(|name| free.pair(name) != result.pair(name));
-        let mut causes: Vec<_> = differing.flat_map(|name| self.rules().objects(name)).collect();
-        causes.sort();
-        causes.dedup();
-        causes
-    }
+/// The resources of the Instrumentation for an init container before the pod's init container at `place`, within
+/// `spec.resources` of the pod; `None` if nothing differs.
+///
+/// # Errors
+/// The LimitRange or quota that would reject the pod.
+pub fn exact_init_container(
+    said: &Value,
+    demand: &Demand<'_>,
+    limits: &Limits,
+    place: usize,
+) -> Result<Option<Fitted>, Refusal> {
+    let (own, started) = (Asked::of(said), demand.started(place));
+    let capped = demand.within_whole(&own, &started);
+    Admission { limits, demand }.check(capped.clone(), |added| {
+        let mut together = demand.together(&Asked::default());
+        together.raise_to(&started.plus(added));
+        together
+    })?;
+    let (requests, limits) = (capped.requests.to_string(), capped.limits.to_string());
+    Ok((capped != own).then(|| Fitted {
+        resources: capped.put_into(said),
+        notes: vec![Note::ResourcesLowered { requests, limits, due_to: Vec::new() }],
+    }))
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        limits::{Limit, LimitKind},
+        pod::Pod,
+    };
+
+    /// LimitRanges of these items, one each, and a quota of this specification.
+    pub(super) fn limits(ranges: &Value, quota: &Value) -> Limits {
+        let mut limits = Limits::default();
+        let mut problems = Vec::new();
+        for (index, item) in ranges.as_array().into_iter().flatten().enumerate() {
+            let object = json!({"metadata": {"name": format!("bounds-{index}")}, "spec": {"limits": [item]}});
+            limits.put(Limit::read(LimitKind::Range, &object, &mut problems));
+        }
+        let object = json!({"metadata": {"name": "team"}, "spec": quota});
+        limits.put(Limit::read(LimitKind::Quota, &object, &mut problems));
+        assert!(problems.is_empty(), "{problems:?}");
+        limits
+    }
+
+    /// Java's default resources.
+    fn java() -> Value {
+        json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}})
+    }
+
+    /// The resources of Java's init container for a target with these, and the objects that caused a change.
+    fn fitted(said: &Value, target: &Value, ranges: &Value) -> (Value, Vec<String>) {
+        let (target, limits) = (Asked::of(target), limits(ranges, &json!({})));
+        match init_container(said, &target, &limits, false, None) {
+            None => (said.clone(), Vec::new()),
+            Some(Fitted { resources, notes }) => {
+                let Note::ResourcesLowered { due_to, .. } = &notes[0] else { panic!("{notes:?}") };
+                (resources, due_to.clone())
+            }
+        }
+    }
+
+    #[test]
+    fn resources_within_those_of_the_target_are_used() {
+        let target =
+            json!({"requests": {"cpu": "1", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}});
+        assert_eq!(fitted(&java(), &target, &json!([])).0, java());
+        let gpu = json!({"requests": {"cpu": "1", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "1Gi", "example.com/gpu": "1"}});
+        assert_eq!(fitted(&java(), &gpu, &json!([])).0, java(), "a GPU is not missed");
+    }
+
+    #[test]
+    fn else_those_of_the_target_are_used() {
+        for target in [
+            json!({}),
+            json!({"requests": {"cpu": "1", "memory": "1Gi"}}),
+            json!({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}),
+            json!({"requests": {"cpu": "49m", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}),
+            json!({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}),
+            json!({"requests": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1"}, "limits": {"cpu": "2", "memory": "1Gi"}}),
+        ] {
+            let (resources, due_to) = fitted(&java(), &target, &json!([]));
+            let lists = ["requests", "limits"].map(|list| target.get(list).cloned().unwrap_or(json!({})));
+            assert_eq!(["requests", "limits"].map(|list| resources[list].clone()), lists, "{target}");
+            assert!(due_to.is_empty(), "{due_to:?}");
+        }
+        let gpu = json!({"limits": {"memory": "1Gi", "example.com/gpu": "1", "hugepages-2Mi": "4Mi"}, "claims": [{"name": "c"}]});
+        let memory = json!({"limits": {"memory": "1Gi"}, "requests": {"memory": "1Gi"}});
+        assert_eq!(fitted(&java(), &gpu, &json!([])).0, memory, "without what a copy does not use");
+        let said = json!({"limits": {"memory": "1"}, "claims": [{"name": "own"}]});
+        let expected = json!({"limits": {}, "claims": [{"name": "own"}]});
+        assert_eq!(fitted(&said, &json!({}), &json!([])).0, expected);
+    }
+
+    #[test]
+    fn a_limit_range_that_rejects_the_instrumentations_resources_is_named() {
+        let target =
+            json!({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "2Gi"}});
+        let fine = json!([{"type": "Container", "max": {"cpu": "2"}, "min": {"cpu": "10m"}}]);
+        assert_eq!(fitted(&java(), &target, &fine), (java(), Vec::new()));
+        for item in [
+            json!({"type": "Container", "min": {"cpu": "60m"}}),
+            json!({"type": "Container", "max": {"memory": "255Mi"}}),
+            json!({"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}}),
+        ] {
+            let expected = (target.clone(), vec!["LimitRange \"bounds-0\"".to_owned()]);
+            assert_eq!(fitted(&java(), &target, &json!([item])), expected, "{item}");
+        }
+        let of_pods = json!([{"type": "Pod", "max": {"memory": "2Gi"}}]);
+        assert_eq!(fitted(&java(), &target, &of_pods).0, java(), "the pod stays the same");
+    }
+
+    #[test]
+    fn every_default_of_limit_ranger_is_explicit() {
+        let ranges =
+            json!([{"type": "Container", "default": {"example.com/gpu": "0", "ephemeral-storage": "1Gi"}}]);
+        // The pod as LimitRanger leaves it.
+        let list = json!({"ephemeral-storage": "1Gi", "example.com/gpu": "0", "example.com/fpga": "1"});
+        let (resources, _) = fitted(&java(), &json!({"limits": list}), &ranges);
+        let expected = json!({"ephemeral-storage": "1Gi", "example.com/gpu": "0"});
+        assert_eq!(resources, json!({"limits": expected, "requests": expected}));
+        // A file lacks them: LimitRanger gives both containers the same.
+        let file =
+            json!({"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "512Mi"}});
+        assert_eq!(fitted(&java(), &file, &ranges).0, file);
+    }
+
+    #[test]
+    fn little_memory_has_a_note() {
+        let notes = |said: Value, memory: &str| {
+            let target = json!({"limits": {"memory": memory}});
+            let fitted = init_container(&said, &Asked::of(&target), &Limits::NONE, false, None);
+            fitted.map_or(Vec::new(), |fitted| fitted.notes)
+        };
+        let little = Note::MemoryTooLittle { allowed: "64Mi".to_owned() };
+        assert_eq!(notes(java(), "64Mi")[1..], [little]);
+        assert_eq!(notes(java(), "128Mi").len(), 1);
+        assert_eq!(
+            notes(json!({"limits": {"memory": "32Mi", "cpu": "1"}}), "64Mi").len(),
+            1,
+            "more than configured"
+        );
+    }
+
+    /// Exactly Java's default resources, if the namespace accepts them.
+    fn exact(spec: &Value, ranges: &Value, quota: &Value) -> Result<Option<Value>, Refusal> {
+        let text = json!({"spec": spec}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        let limits = limits(ranges, quota);
+        let fitted = exact_init_container(&java(), &Demand::of(&pod, &limits), &limits, 0)?;
+        Ok(fitted.map(|fitted| fitted.resources))
+    }
+
+    #[test]
+    fn exact_resources_are_rejected_if_the_pod_would_be() {
+        let own =
+            json!({"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "1", "memory": "64Mi"}});
+        let spec = json!({"containers": [{"name": "app", "resources": own}]});
+        let fine = json!([{"type": "Container", "max": {"cpu": "2"}, "min": {"cpu": "10m"}}, {"type": "Pod", "max": {"memory": "256Mi"}}]);
+        let exact = |ranges: &Value, quota: &Value| exact(&spec, ranges, quota);
+        assert_eq!(exact(&fine, &json!({"hard": {"requests.memory": "64Mi"}})), Ok(None), "as it is said");
+        for (ranges, quota, object) in [
+            (json!([{"type": "Container", "min": {"cpu": "60m"}}]), json!({}), "LimitRange \"bounds-0\""),
+            (json!([{"type": "Pod", "max": {"memory": "255Mi"}}]), json!({}), "LimitRange \"bounds-0\""),
+            (json!([]), json!({"hard": {"requests.memory": "63Mi"}}), "ResourceQuota \"team\""),
+            (json!([]), json!({"hard": {"limits.cpu": "400m"}}), "ResourceQuota \"team\""),
+        ] {
+            let refusal = exact(&ranges, &quota).expect_err("the pod would be rejected");
+            assert_eq!(refusal.object, object, "{ranges} {quota}");
+        }
+    }
+
+    #[test]
+    fn exact_resources_stay_within_those_of_the_whole_pod() {
+        let spec = json!({
+            "containers": [{"name": "app"}],
+            "initContainers": [{"name": "mesh", "restartPolicy": "Always"}],
+            "resources": {"requests": {"cpu": "20m", "memory": "200Mi"}, "limits": {"cpu": "100m", "memory": "200Mi"}},
+        });
+        let expected = json!({"limits": {"cpu": "100m", "memory": "200Mi"}, "requests": {"cpu": "20m", "memory": "64Mi"}});
+        assert_eq!(exact(&spec, &json!([]), &json!({})), Ok(Some(expected)));
+    }
+}

@@ -14,12 +14,12 @@
 //!
 //! - text and JSON: `json`, `path`, [`text`], [`line`], [`shown`], [`attribute_value`]
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], [`image`], `pod_security`, [`selector`], [`cluster`]
-//! - results: `object_name`, [`pause`], [`reason`], `remedy`, `kept`, `note`, `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
+//! - results: `object_name`, [`pause`], [`reason`], `kept`, [`note`], `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], [`size`], `input`
 //! - the choice: `mark`, `containers`, `select`, `decide`
-//! - edits: [`env`], `token_mount`, `edit`, `container`, `autoscaler`, `stamp`, `patch`
+//! - edits: [`env`], `token_mount`, `edit`, `container`, `autoscaler`, [`stamp`], `patch`
 //! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
 //! - one language in one pod: `injection`, `delivery`, `target`, `agents`; `required_nodes`, `warning` and `message` look
 //!   at the result
@@ -59,7 +59,7 @@ pub mod line;
 mod mark;
 mod message;
 pub mod mistakes;
-mod note;
+pub mod note;
 pub mod object;
 mod object_name;
 mod other_agent;
@@ -71,7 +71,6 @@ pub mod pod;
 pub mod pod_image;
 mod pod_security;
 pub mod reason;
-mod remedy;
 mod required_nodes;
 mod resource;
 mod secrets;
@@ -80,7 +79,7 @@ pub mod selector;
 mod settings;
 pub mod shown;
 pub mod size;
-mod stamp;
+pub mod stamp;
 mod storage;
 mod target;
 pub mod template;

@@ -19,7 +19,7 @@ use super::{
 };
 pub use fault::Fault;
 use key::{Key, near};
-use otel_webhook_api::{ANNOTATION_PREFIX, paused::PAUSED_ANNOTATION};
+use otel_webhook_api::{ANNOTATION_PREFIX, annotations::PAUSED_ANNOTATION};
 
 /// The maximum number of mistakes that are reported one by one for a metadata. The other unknown annotations are
 /// counted.

@@ -14,6 +14,138 @@ use otel_webhook_api::{image::Choice, otlp, quantity::Quantity};
 /// With less memory than this, the kernel may kill a copying container (reason `OOMKilled`).
 pub const LEAST_MEMORY: Quantity = Quantity::mebibytes(128);
 
+/// Whether something should be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Something is probably a mistake: shown by `kubectl`, and an error for `validate --strict`.
+    Warning,
+    /// Something was decided on the way.
+    Note,
+}
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])* $name:ident: $level:ident, $remedy:literal;)*) => {
+        /// The codes of notes and warnings.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Code {
+            $($(#[doc = $doc])* $name,)*
+        }
+
+        impl Code {
+            /// All of them, in the order of the list.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The stable code, in camel case.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+
+            /// Whether something should be changed.
+            pub fn level(self) -> Level {
+                match self {
+                    $(Self::$name => Level::$level,)*
+                }
+            }
+
+            /// What it means, and what to do, both in Markdown.
+            pub fn texts(self) -> [&'static str; 2] {
+                match self {
+                    $(Self::$name => [concat!($($doc),*), $remedy],)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The container's variables load another agent: `-javaagent`, a known profiler or APM in
+    /// `JAVA_TOOL_OPTIONS`, `JDK_JAVA_OPTIONS`, `_JAVA_OPTIONS`, `NODE_OPTIONS`, `PYTHONPATH`, or another
+    /// `CORECLR_PROFILER`.
+    OtherAgent: Warning, "remove the other agent, or opt out";
+    /// The node selector or the required node affinity demands arm64, and the default image has no build
+    /// for it: .NET before 1.16.
+    ImageLacksArm64: Warning, "use an image with a build for arm64, or opt out";
+    /// The init container may fail when it runs again, as after a restart of the node: the agent's image is
+    /// not named as the operator's, such as `autoinstrumentation-nodejs`, so that its `cp` is not given
+    /// `-f`; or Apache HTTPD's configuration is a mounted ConfigMap, which is made of links.
+    CopyMayFailAgain: Warning,
+        "if `cp` of the image knows `-f`, name its repository as the operator does, or use image \
+         volumes (docs/image-volumes.md); for Apache HTTPD, mount single files by `subPath`";
+    /// An OTLP endpoint such as `collector:4317`; agents expect a URL.
+    EndpointWithoutScheme: Warning, "set a URL, such as `http://collector:4317`";
+    /// Port 4317 with `http/protobuf`, or 4318 with `grpc`. If no protocol is set, the agent's default
+    /// applies: `http/protobuf` for Java 2, Node.js, Python, .NET and Go, `grpc` for Java 1, Apache HTTPD
+    /// and nginx.
+    PortContradictsProtocol: Warning, "change the port, or set `OTEL_EXPORTER_OTLP_PROTOCOL`";
+    /// The agents leave less than 50Mi of the pod's limit of ephemeral storage.
+    LittleStorageLeft: Warning, "raise the limit; see docs/sizes.md";
+    /// `volumeLimitSize` is smaller than the agent.
+    VolumeLimitTooSmall: Warning, "raise it";
+    /// The key of a resource attribute is empty, or has `,`, `=` or a control character.
+    AttributeSkipped: Warning, "correct the key";
+    /// Node.js would discard all resource attributes, because one cannot be decoded, has an `=` that is not
+    /// encoded, or is longer than 255 characters.
+    AttributesDiscarded: Warning, "correct the attribute";
+    /// The image for .NET is older than 1.14 and does not decode resource attributes, and a value has an
+    /// escape.
+    AttributeNotDecoded: Warning, "use a newer image, or another value";
+    /// Apache HTTPD and nginx: the value of a resource attribute has a comma.
+    AttributeSplit: Warning, "use another value";
+    /// No container is named, and the pod has only known proxies and helpers.
+    OnlyHelpers: Warning, "name the container";
+    /// The annotation `otel-webhook/delivery` of the pod or its namespace is not `initContainer`,
+    /// `imageVolume` or `auto`; it is ignored.
+    DeliveryUnknown: Warning, "correct the value";
+    /// The annotation `otel-webhook/default-image-…` of the namespace is not an image reference; it is
+    /// ignored.
+    DefaultImageInvalid: Warning, "correct the value";
+    /// An extended variable may also be set by `envFrom`; the injected value overrides it.
+    MayBeSetByEnvFrom: Note, "set the variable in `env` to keep its value";
+    /// The Secret or ConfigMap of `spec.exporter.tls` is mounted as optional, and was not checked.
+    CertificateNotChecked: Note,
+        "see that it exists in the namespace of the pod; otel-webhook check does \
+         (docs/runbook.md#exporterfilesmissing)";
+    /// Neither pod nor namespace opts in, but the selector of an Instrumentation does.
+    OptedInBySelector: Note, "nothing";
+    /// The lookup of an owner timed out after 300 ms; the attributes follow from its name.
+    OwnerNotLearned: Note, "nothing; if it is frequent, see how the API server responds";
+    /// The pod has more than three owners that would have to be looked up; the controller and the first
+    /// others were, and the attributes of the owners of the rest are missing.
+    OwnersNotLookedUp: Note, "nothing";
+    /// The init containers have other resources than in the Instrumentation, so that the pod's requests and
+    /// limits stay the same and its namespace accepts it.
+    ResourcesLowered: Note, "nothing; `--init-resources=exact` keeps them";
+    /// The pod's resources leave little memory for its init containers, which may be killed (`OOMKilled`).
+    MemoryTooLittle: Note, "raise the memory limit of the container";
+    /// The Instrumentation's image is a recorded default of an earlier version, and the present default is
+    /// used.
+    ImageReplaced: Note, "nothing";
+    /// The Instrumentation's image is a recorded default, and is used although the present default is
+    /// another one.
+    ImageKept: Note,
+        "set `--default-image` or `--image-registry` to replace it, or remove the image from the \
+         Instrumentation";
+    /// The namespace has a default image for the language, which is used instead of the Instrumentation's
+    /// or the installation's default.
+    ImageOfNamespace: Note,
+        "nothing; remove the annotation `otel-webhook/default-image-…` of the namespace to end it";
+    /// No container is named, and known proxies and helpers before the selected one were skipped.
+    HelpersSkipped: Note, "name the container if another one was meant";
+    /// The pod must not run as root and sets no user, so the init containers have one: that of the target,
+    /// or the first of the namespace's range on OpenShift, or 65532.
+    UserSet: Note, "nothing";
+    /// The sidecar has other resources than the Instrumentation says, so that the API server accepts the
+    /// pod.
+    SidecarFitted: Note, "nothing";
+    /// The image of the agent is mounted, and no init container is added.
+    ImageVolume: Note, "nothing; see docs/image-volumes.md";
+    /// Init containers copy the agent although image volumes were chosen, with the reason, such as a node
+    /// that cannot mount images.
+    InitContainerKept: Note, "nothing, or what the sentence names";
+}
+
 /// A note about an injected container.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Note {
@@ -155,34 +287,8 @@ pub enum Note {
 
 impl Note {
     /// Whether it is a warning: something is probably a mistake, and should be changed.
-    /// Warnings are shown by `kubectl`, and fail `validate --strict`.
     pub fn is_warning(&self) -> bool {
-        match self {
-            Self::OnlyHelpers { .. }
-            | Self::LittleStorageLeft { .. }
-            | Self::VolumeLimitTooSmall { .. }
-            | Self::OtherAgent(_)
-            | Self::ImageLacksArm64 { .. }
-            | Self::CopyMayFailAgain { .. }
-            | Self::DeliveryUnknown { .. }
-            | Self::DefaultImageInvalid { .. }
-            | Self::Exporter(_)
-            | Self::Attributes(_) => true,
-            Self::MayBeSetByEnvFrom { .. }
-            | Self::CertificateNotChecked { .. }
-            | Self::OptedInBySelector { .. }
-            | Self::OwnerNotLearned { .. }
-            | Self::OwnersNotLookedUp { .. }
-            | Self::ResourcesLowered { .. }
-            | Self::MemoryTooLittle { .. }
-            | Self::Image(_)
-            | Self::ImageOfNamespace { .. }
-            | Self::SidecarFitted { .. }
-            | Self::ImageVolume
-            | Self::InitContainerKept(_)
-            | Self::UserSet { .. }
-            | Self::HelpersSkipped { .. } => false,
-        }
+        self.kind().level() == Level::Warning
     }
 
     /// The level as a word.
@@ -192,32 +298,41 @@ impl Note {
 
     /// The stable code, in camel case.
     pub fn code(&self) -> &'static str {
+        self.kind().name()
+    }
+
+    fn kind(&self) -> Code {
+        use {attribute_problem::Problem, otlp::Problem as Otlp};
         match self {
-            Self::MayBeSetByEnvFrom { .. } => "MayBeSetByEnvFrom",
-            Self::CertificateNotChecked { .. } => "CertificateNotChecked",
-            Self::OptedInBySelector { .. } => "OptedInBySelector",
-            Self::OwnerNotLearned { .. } => "OwnerNotLearned",
-            Self::OwnersNotLookedUp { .. } => "OwnersNotLookedUp",
-            Self::ResourcesLowered { .. } => "ResourcesLowered",
-            Self::MemoryTooLittle { .. } => "MemoryTooLittle",
-            Self::Image(choice) if choice.is_replaced() => "ImageReplaced",
-            Self::Image(_) => "ImageKept",
-            Self::ImageOfNamespace { .. } => "ImageOfNamespace",
-            Self::OtherAgent(_) => "OtherAgent",
-            Self::ImageLacksArm64 { .. } => "ImageLacksArm64",
-            Self::CopyMayFailAgain { .. } => "CopyMayFailAgain",
-            Self::UserSet { .. } => "UserSet",
-            Self::HelpersSkipped { .. } => "HelpersSkipped",
-            Self::OnlyHelpers { .. } => "OnlyHelpers",
-            Self::LittleStorageLeft { .. } => "LittleStorageLeft",
-            Self::VolumeLimitTooSmall { .. } => "VolumeLimitTooSmall",
-            Self::SidecarFitted { .. } => "SidecarFitted",
-            Self::ImageVolume => "ImageVolume",
-            Self::InitContainerKept(_) => "InitContainerKept",
-            Self::DeliveryUnknown { .. } => "DeliveryUnknown",
-            Self::DefaultImageInvalid { .. } => "DefaultImageInvalid",
-            Self::Exporter(problem) => problem.code(),
-            Self::Attributes(problem) => problem.code(),
+            Self::MayBeSetByEnvFrom { .. } => Code::MayBeSetByEnvFrom,
+            Self::CertificateNotChecked { .. } => Code::CertificateNotChecked,
+            Self::OptedInBySelector { .. } => Code::OptedInBySelector,
+            Self::OwnerNotLearned { .. } => Code::OwnerNotLearned,
+            Self::OwnersNotLookedUp { .. } => Code::OwnersNotLookedUp,
+            Self::ResourcesLowered { .. } => Code::ResourcesLowered,
+            Self::MemoryTooLittle { .. } => Code::MemoryTooLittle,
+            Self::Image(choice) if choice.is_replaced() => Code::ImageReplaced,
+            Self::Image(_) => Code::ImageKept,
+            Self::ImageOfNamespace { .. } => Code::ImageOfNamespace,
+            Self::OtherAgent(_) => Code::OtherAgent,
+            Self::ImageLacksArm64 { .. } => Code::ImageLacksArm64,
+            Self::CopyMayFailAgain { .. } => Code::CopyMayFailAgain,
+            Self::UserSet { .. } => Code::UserSet,
+            Self::HelpersSkipped { .. } => Code::HelpersSkipped,
+            Self::OnlyHelpers { .. } => Code::OnlyHelpers,
+            Self::LittleStorageLeft { .. } => Code::LittleStorageLeft,
+            Self::VolumeLimitTooSmall { .. } => Code::VolumeLimitTooSmall,
+            Self::SidecarFitted { .. } => Code::SidecarFitted,
+            Self::ImageVolume => Code::ImageVolume,
+            Self::InitContainerKept(_) => Code::InitContainerKept,
+            Self::DeliveryUnknown { .. } => Code::DeliveryUnknown,
+            Self::DefaultImageInvalid { .. } => Code::DefaultImageInvalid,
+            Self::Exporter(Otlp::NoScheme { .. }) => Code::EndpointWithoutScheme,
+            Self::Exporter(Otlp::Port { .. }) => Code::PortContradictsProtocol,
+            Self::Attributes(Problem::Key { .. }) => Code::AttributeSkipped,
+            Self::Attributes(Problem::Discarded { .. }) => Code::AttributesDiscarded,
+            Self::Attributes(Problem::NotDecoded { .. }) => Code::AttributeNotDecoded,
+            Self::Attributes(Problem::Split { .. }) => Code::AttributeSplit,
         }
     }
 }

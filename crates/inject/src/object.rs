@@ -19,9 +19,9 @@ use super::{
 };
 use otel_webhook_api::{
     ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, DELIVERY_ANNOTATION, InstrumentationSpec,
+    annotations::{self, PAUSED_ANNOTATION},
     defaults::{DefaultImages, NAMESPACE_IMAGE_PREFIX},
     image,
-    paused::{self, PAUSED_ANNOTATION},
     validation::{Unusable, unusable},
 };
 
@@ -138,7 +138,7 @@ pub fn namespace(object: &Value) -> (Box<str>, Namespace) {
 
 /// Whether the annotation `otel-webhook/paused` of an object pauses.
 pub fn is_paused(metadata: &Value) -> bool {
-    paused::is_paused(metadata["annotations"][PAUSED_ANNOTATION].as_str())
+    annotations::is_paused(metadata["annotations"][PAUSED_ANNOTATION].as_str())
 }
 
 /// The annotations with a prefix, by the rest of their keys.
@@ -163,7 +163,8 @@ fn read_spec(spec: &Value) -> Result<InstrumentationSpec, String> {
     InstrumentationSpec::deserialize(spec).map_err(|error| format!("spec: {error}"))
 }
 
-fn strings(map: &Value) -> BTreeMap<String, String> {
+/// The entries of a map whose values are text, such as labels.
+pub fn strings(map: &Value) -> BTreeMap<String, String> {
     let entries = map.as_object().into_iter().flatten();
     let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
     entries.filter_map(text).collect()

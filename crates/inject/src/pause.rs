@@ -6,7 +6,7 @@
 use std::fmt;
 
 use super::object_name::ObjectName;
-use otel_webhook_api::paused::PAUSED_ANNOTATION;
+use otel_webhook_api::annotations::PAUSED_ANNOTATION;
 
 /// An object that pauses injection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

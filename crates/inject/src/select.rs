@@ -1,10 +1,10 @@
 //! Chooses the Instrumentation, or returns the reason why none is used.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeSet, sync::Arc};
 
 use super::{
     annotation::{Annotations, Ask},
-    catalogue::{Best, Catalogue, Stored},
+    catalogue::{Catalogue, Namespace, Stored},
     compiled::Compiled,
     input::Input,
     language::{LANGUAGES, Language},
@@ -103,20 +103,24 @@ impl<'p> Search<'p> {
     /// The Instrumentation that opts the pod in by its selector, if one does: one of the pod's namespace, else one of
     /// the default Instrumentation's namespace that selects the pod's.
     pub fn selected(&self) -> Option<Result<&'p Arc<Compiled>, Reason>> {
-        let pod = &self.pod.metadata.labels;
-        let own = self.catalogue.namespace(self.namespace);
-        let of_own = own.map(|own| own.instrumentations.opt_ins().own(self.language, pod));
-        let chosen = of_own.and_then(|best| self.one_of(best, self.namespace));
+        let known = self.catalogue.namespace(self.namespace);
+        let opting = |of: &'p Namespace| {
+            let opting = of.instrumentations.opting_in_to(self.language);
+            opting.filter(|(ready, _)| ready.selects(&self.pod.metadata.labels))
+        };
+        let own = known.into_iter().flat_map(opting).filter(|(_, opt_in)| !opt_in.selects_namespaces());
+        let chosen = self.one_of(own.map(|(ready, _)| ready), self.namespace);
         let chosen = chosen.or_else(|| {
             let default = self.default_namespace()?;
             // Whether a namespace that is not known opts out is not known either.
-            let own = own.filter(|own| own.is_listed)?;
-            let opt_ins = self.catalogue.namespace(default)?.instrumentations.opt_ins();
-            self.one_of(opt_ins.across(self.language, &own.labels, pod), default)
+            let labels = &known.filter(|known| known.is_listed)?.labels;
+            let across = opting(self.catalogue.namespace(default)?);
+            let across = across.filter(|(_, opt_in)| opt_in.selects_namespaces() && opt_in.selects(labels));
+            self.one_of(across.map(|(ready, _)| ready), default)
         });
         chosen.or_else(|| {
-            let own = own.filter(|_| self.default_namespace() != Some(self.namespace))?;
-            let denied = own.instrumentations.opt_ins().selecting_namespaces(self.language, pod)?;
+            let known = known.filter(|_| self.default_namespace() != Some(self.namespace))?;
+            let (denied, _) = opting(known).find(|(_, opt_in)| opt_in.selects_namespaces())?;
             Some(Err(Reason::NamespaceSelectorDenied { name: denied.name.clone() }))
         })
     }
@@ -125,12 +129,17 @@ impl<'p> Search<'p> {
         self.settings.default_instrumentation.as_ref().map(|default| &*default.namespace)
     }
 
-    /// The one that is best. One that cannot be used is not a candidate.
-    fn one_of(&self, best: Best<'p>, namespace: &str) -> Option<Result<&'p Arc<Compiled>, Reason>> {
-        let unusable = best.unusable;
-        Some(match best.into_found()[..] {
+    /// The best one of those that match. One that cannot be used is not a candidate.
+    fn one_of(
+        &self,
+        matching: impl Iterator<Item = &'p Arc<Compiled>>,
+        namespace: &str,
+    ) -> Option<Result<&'p Arc<Compiled>, Reason>> {
+        let (usable, unusable): (Vec<_>, Vec<_>) =
+            matching.partition(|ready| ready.problem(self.language).is_none());
+        Some(match best(usable)[..] {
             [] => {
-                let unusable = unusable?;
+                let unusable = unusable.first()?;
                 let problem = unusable.problem(self.language).unwrap_or_default().to_owned();
                 Err(Reason::InstrumentationInvalid { name: unusable.name.clone(), problem })
             }
@@ -172,28 +181,21 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// The candidates have no selector or one that
-    /// matches; a matching selector comes before none, then the higher priority (D9).
-    /// One that cannot be used is not a candidate.
+    /// The candidates have no selector or one that matches. One that cannot be used is not a candidate.
     fn best(&self) -> Result<&'p Arc<Compiled>, Reason> {
         let Some(namespace) = self.catalogue.namespace(self.namespace) else {
             return self.fall_back(&[]);
         };
-        let (all, labels) = (&namespace.instrumentations, &self.pod.metadata.labels);
-        let usable =
-            |stored: &'p Stored| stored.usable_for(self.language).ok().filter(|ready| self.is_in(ready));
-        let selects =
-            |ready: &&Arc<Compiled>| ready.selector.as_ref().is_some_and(|selector| selector.matches(labels));
-        let mut best = highest(all.for_labels(labels).filter_map(usable).filter(selects));
-        if best.is_empty() {
-            best = highest(all.for_all().filter_map(usable));
-        }
-        match best[..] {
+        let all = &namespace.instrumentations;
+        let usable = all.iter().filter_map(|stored| stored.usable_for(self.language).ok());
+        let is_candidate =
+            |ready: &&Arc<Compiled>| self.is_in(ready) && ready.selects(&self.pod.metadata.labels);
+        match best(usable.filter(is_candidate))[..] {
             [] => self.fall_back(all),
             [only] => Ok(only),
-            _ => Err(Reason::AmbiguousInstrumentation {
+            ref several => Err(Reason::AmbiguousInstrumentation {
                 namespace: self.namespace.to_owned(),
-                names: Names::of(best.iter().map(|ready| &*ready.name.name)),
+                names: Names::of(several.iter().map(|ready| &*ready.name.name)),
             }),
         }
     }
@@ -246,16 +248,15 @@ impl<'p> Search<'p> {
     }
 }
 
-/// Those of the highest priority.
-fn highest<'s>(all: impl Iterator<Item = &'s Arc<Compiled>>) -> Vec<&'s Arc<Compiled>> {
+/// The best ones: a selector that is not empty comes before none, then the higher priority (D9).
+fn best<'s>(all: impl IntoIterator<Item = &'s Arc<Compiled>>) -> Vec<&'s Arc<Compiled>> {
+    let rank = |ready: &Compiled| (ready.selector.is_some(), ready.priority);
     let mut best: Vec<&Arc<Compiled>> = Vec::new();
     for ready in all {
-        let highest = best.first().map_or(i32::MIN, |one| one.priority);
-        if ready.priority > highest {
-            best.clear();
-        }
-        if ready.priority >= highest {
-            best.push(ready);
+        match best.first().map_or(Ordering::Greater, |known| rank(ready).cmp(&rank(known))) {
+            Ordering::Greater => best = vec![ready],
+            Ordering::Equal => best.push(ready),
+            Ordering::Less => {}
         }
     }
     best

@@ -10,25 +10,11 @@ use super::text::Map;
 pub trait Labels {
     /// The value of a label, if it exists.
     fn value(&self, key: &str) -> Option<&str>;
-
-    /// All labels, in any order. A label may be repeated.
-    fn all(&self) -> impl Iterator<Item = (&str, &str)>;
-
-    /// How many there are.
-    fn count(&self) -> usize;
 }
 
 impl Labels for Map<'_> {
     fn value(&self, key: &str) -> Option<&str> {
         self.get(key)
-    }
-
-    fn all(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.iter()
-    }
-
-    fn count(&self) -> usize {
-        self.len()
     }
 }
 
@@ -84,24 +70,6 @@ impl Selector {
         !pairs.filter(|(one, other)| one.key == other.key).any(|(one, other)| {
             one.operator.excludes(&other.operator) || other.operator.excludes(&one.operator)
         })
-    }
-
-    /// The labels of which a matching object has one each: keys with their possible values.
-    pub fn among(&self) -> impl Iterator<Item = (&str, &[String])> {
-        self.0.iter().filter_map(|requirement| match &requirement.operator {
-            Operator::In(values) => Some((requirement.key.as_str(), &values[..])),
-            _ => None,
-        })
-    }
-
-    /// A label key that a matching pod requires, with its
-    /// possible values; no values if any value matches. `None` if labels
-    /// are only excluded.
-    pub fn indispensable(&self) -> Option<(&str, Option<&[String]>)> {
-        let among = self.among().next().map(|(key, values)| (key, Some(values)));
-        let exists = |requirement: &Requirement| matches!(requirement.operator, Operator::Exists);
-        let any = || self.0.iter().find(|one| exists(one)).map(|one| (one.key.as_str(), None));
-        among.or_else(any)
     }
 
     /// Whether labels match every requirement.

@@ -3,8 +3,10 @@
 //! It does not use the operator's prefix, and no decision depends on it: a
 //! stamp may be copied with other annotations.
 
+use std::borrow::Cow;
+
 use otel_webhook_api::Delivery;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     finding::Finding,
@@ -51,40 +53,52 @@ pub struct Stamp {
     pub removed: Option<&'static str>,
 }
 
-/// The result of a language: containers with the same result together.
-#[derive(Serialize)]
-struct Entry<'f> {
-    language: &'static str,
+/// An entry of the annotation [`STATUS`]: the result of a language, containers with the same result together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Entry<'f> {
+    /// The language.
+    pub language: Cow<'f, str>,
     /// Agent of `spec.agents`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    agent: Option<&'f str>,
-    outcome: &'static str,
+    pub agent: Option<Cow<'f, str>>,
+    /// Code of the reason; `Injected` for an injected one.
+    pub outcome: Cow<'f, str>,
+    /// `namespace/name` of the Instrumentation.
     #[serde(skip_serializing_if = "Option::is_none")]
-    instrumentation: Option<String>,
+    pub instrumentation: Option<String>,
     /// Generation of the Instrumentation, which counts its changes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    generation: Option<i64>,
+    pub generation: Option<i64>,
     /// Hash of the effective configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
-    hash: Option<&'f str>,
+    pub hash: Option<Cow<'f, str>>,
     /// Image of the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    image: Option<String>,
+    pub image: Option<String>,
     /// How the agent gets into the pod, if not by init containers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    delivery: Option<&'static str>,
+    pub delivery: Option<Cow<'f, str>>,
+    /// The containers with this result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    containers: Vec<String>,
+    pub containers: Vec<String>,
     /// The number of containers that are not listed.
     #[serde(rename = "moreContainers", skip_serializing_if = "is_zero")]
-    more_containers: usize,
+    pub more_containers: usize,
+    /// The reason as a sentence, unless it is in [`MESSAGE`].
     #[serde(skip_serializing_if = "Option::is_none")]
-    message: Option<String>,
+    pub message: Option<String>,
     /// Codes of the warnings; their sentences are in [`MESSAGE`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<&'static str>,
+    pub warnings: Vec<Cow<'f, str>>,
+    /// What else is to be known, as sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+/// Reads the annotation [`STATUS`] of a pod. Empty if it is not one that this webhook writes.
+pub fn parse(status: &str) -> Vec<Entry<'static>> {
+    serde_json::from_str(status).unwrap_or_default()
 }
 
 /// The label and the annotations for the findings of a pod with these annotations, with the sentences about
@@ -149,7 +163,8 @@ fn status(findings: &[Finding]) -> String {
     for finding in findings {
         let code = finding.reason.code();
         let is_same = |entry: &&mut Entry<'_>| {
-            let of_language = entry.language == finding.language && entry.agent == finding.agent.as_deref();
+            let of_language =
+                entry.language == finding.language && entry.agent.as_deref() == finding.agent.as_deref();
             of_language && entry.outcome == code
         };
         match entries.iter_mut().find(is_same) {
@@ -193,22 +208,23 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl<'f> Entry<'f> {
+    /// Whether the language was injected.
+    pub fn is_injected(&self) -> bool {
+        self.outcome == Reason::Injected.code()
+    }
+
     fn of(finding: &'f Finding) -> Self {
         let used = finding.instrumentation.as_ref();
         let mut entry = Self {
-            language: finding.language,
-            agent: finding.agent.as_deref(),
-            outcome: finding.reason.code(),
+            language: finding.language.into(),
+            agent: finding.agent.as_deref().map(Cow::from),
+            outcome: finding.reason.code().into(),
             instrumentation: used.map(|used| Short { what: used, longest: 2 * LONGEST_NAME }.to_string()),
             generation: used.and_then(|used| used.generation),
-            hash: used.map(|used| &*used.hash),
+            hash: used.map(|used| Cow::from(&*used.hash)),
             image: used.and_then(|used| used.image.as_deref()).map(|image| shown(image).to_string()),
-            delivery: None,
-            containers: Vec::new(),
-            more_containers: 0,
             message: is_other(&finding.reason).then(|| finding.reason.to_string()),
-            warnings: Vec::new(),
-            notes: Vec::new(),
+            ..Self::default()
         };
         entry.add(finding);
         entry
@@ -222,14 +238,15 @@ impl<'f> Entry<'f> {
             self.more_containers += finding.count();
         }
         for code in finding.notes.iter().filter(|note| note.is_warning()).map(Note::code) {
-            if !self.warnings.contains(&code) {
-                self.warnings.push(code);
+            if !self.warnings.iter().any(|known| known == code) {
+                self.warnings.push(code.into());
             }
         }
         let (delivery, notes): (Vec<_>, Vec<_>) =
             finding.notes.iter().partition(|note| matches!(note, Note::ImageVolume));
-        self.delivery =
-            self.delivery.or_else(|| (!delivery.is_empty()).then_some(Delivery::ImageVolume.name()));
+        if !delivery.is_empty() {
+            self.delivery = Some(Delivery::ImageVolume.name().into());
+        }
         for note in notes.into_iter().filter(|note| !note.is_warning()).map(ToString::to_string) {
             if self.notes.len() < MOST_NOTES && !self.notes.contains(&note) {
                 self.notes.push(note);

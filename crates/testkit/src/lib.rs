@@ -7,16 +7,18 @@
 //! | [`conformance`] | the operator's recorded results |
 //! | [`generated`] | pods, Instrumentations and namespaces made from a number |
 //! | [`models`] | what Kubernetes accepts, computed a second time; what injection must not change |
-//! | [`until`], [`runner`] | waiting, and end-to-end cases that run side by side |
+//! | [`until`], [`admin`], [`runner`] | waiting, requests to a program, and end-to-end cases that run side by side |
 //! | [`cluster`] | a real control plane, processes, pods as the API server has them |
 //! | [`containers`] | pods in real containers |
 //! | [`load`] | reviews, senders and figures of the benches |
 //! | [`fuzzed`] | what has to hold for any input |
+//! | [`reports`] | reports about running pods |
 //!
 //! It does not depend on the program, so that the tests of a crate are built without it:
-//! where a process is started, the caller passes the path of the program. `cluster`, `containers`, `load`
-//! and `fuzzed` need a feature (`cluster` for the second, `fuzz` for the last).
+//! where a process is started, the caller passes the path of the program. `cluster`, `containers`, `load`,
+//! `reports` and `fuzzed` need a feature (`cluster` for the second, `fuzz` for the last).
 
+pub mod admin;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod conformance;
@@ -31,6 +33,8 @@ pub mod known;
 pub mod load;
 pub mod models;
 pub mod objects;
+#[cfg(feature = "reports")]
+pub mod reports;
 pub mod runner;
 pub mod surroundings;
 pub mod table;

@@ -15,7 +15,7 @@ use otel_webhook_inject::{Finding, Note, language::LANGUAGES, told};
 use otel_webhook_review::one_line;
 
 /// The column headers.
-const COLUMNS: [&str; 7] = ["NAMESPACE", "WORKLOAD", "PODS", "LANGUAGE", "NOW", "NEXT", "DIFFERENCES"];
+const COLUMNS: [&str; 6] = ["NAMESPACE", "WORKLOAD", "PODS", "LANGUAGE", "NOW", "NEXT"];
 
 /// The result of a language that depends on something that the user may not read.
 const NOT_READABLE: &str = "NotReadable";
@@ -25,7 +25,7 @@ const NOT_READABLE: &str = "NotReadable";
 enum Change {
     /// It is injected now, and will be in the same way.
     Same,
-    /// It is injected now, and will be with numbered differences.
+    /// It is injected now, and will be by another version or configuration of the agent.
     Changed,
     /// It is not injected now, and will be.
     Added,
@@ -68,9 +68,9 @@ pub fn text(survey: &Survey) -> String {
     let rows = survey.workloads.iter().flat_map(|workload| {
         let rows = rows(workload);
         let lines: Vec<_> = if rows.is_empty() {
-            vec![cells(workload, ["-", "-", next_word(workload)].map(str::to_owned), true)]
+            vec![cells(workload, ["-", "-", next_word(workload)].map(str::to_owned))]
         } else {
-            rows.iter().enumerate().map(|(index, row)| cells(workload, row.cells(), index == 0)).collect()
+            rows.iter().map(|row| cells(workload, row.cells())).collect()
         };
         lines
     });
@@ -112,7 +112,6 @@ pub fn objects<'s>(
             "reviewedBy": reviewed_by,
             "collector": workload.collector == Some(true),
             "languages": rows(workload).iter().map(Row::object).collect::<Vec<_>>(),
-            "differences": workload.differences.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "problem": problem,
         })
     })
@@ -148,6 +147,13 @@ impl Row<'_> {
         self.next.iter().any(|finding| finding.reason.code() == "AlreadyInjected")
     }
 
+    /// Returns whether pods have the agent in another version or configuration than a new pod gets it.
+    fn is_outdated(&self) -> bool {
+        let next = self.workload.agents.iter().find(|agent| agent.language == self.language);
+        let mut own = self.workload.pods.agents_of(self.language);
+        next.is_some() && own.any(|(agent, _)| agent.is_outdated(next))
+    }
+
     fn change(&self) -> Change {
         let (has, pods) = (self.workload.pods.with(self.language), self.workload.pods.count);
         match (&self.workload.next, has > 0, self.is_injected()) {
@@ -155,8 +161,8 @@ impl Row<'_> {
             _ if self.unsure.is_some() || self.workload.pods.is_unknown => Change::Unknown,
             (_, _, true) if pods == 0 => Change::Unknown,
             (_, false, true) => Change::Added,
-            (_, true, true) if self.workload.differences.is_empty() => Change::Same,
-            (_, true, true) => Change::Changed,
+            (_, true, true) if self.is_outdated() => Change::Changed,
+            (_, true, true) => Change::Same,
             (_, true, false) if self.stays() => Change::Same,
             (_, true, false) => Change::Removed,
             (_, false, false) => Change::None,
@@ -169,9 +175,8 @@ impl Row<'_> {
 
     fn now(&self) -> String {
         let pods = &self.workload.pods;
-        let own = pods.have.iter().filter(|((language, _), _)| *language == self.language);
-        let said: Vec<_> =
-            own.map(|((_, by), count)| format!("{} {count}/{}", by.word(), pods.count)).collect();
+        let by = pods.by(self.language).into_iter();
+        let said: Vec<_> = by.map(|(by, count)| format!("{} {count}/{}", by.word(), pods.count)).collect();
         if said.is_empty() { "-".to_owned() } else { said.join(", ") }
     }
 
@@ -194,7 +199,8 @@ impl Row<'_> {
     }
 
     fn object(&self) -> Value {
-        let count = |by: By| self.workload.pods.have.get(&(self.language, by)).copied().unwrap_or_default();
+        let by = self.workload.pods.by(self.language);
+        let count = |injector: By| by.get(&injector).copied().unwrap_or_default();
         let injected = self.next.iter().find(|finding| finding.reason.is_injected());
         let outcome = injected.or(self.next.first()).map(|finding| finding.reason.code());
         let outcome = outcome.or(self.unsure.map(|_| NOT_READABLE));
@@ -224,13 +230,11 @@ impl Row<'_> {
     /// Returns the images of the agents: of the running pods with their number, and of the next pod.
     fn agents(&self) -> Value {
         let mut now: BTreeMap<&str, usize> = BTreeMap::new();
-        for (agent, count) in
-            self.workload.pods.agents.iter().filter(|(agent, _)| agent.language == self.language)
-        {
-            *now.entry(&agent.image).or_default() += count;
+        for (agent, count) in self.workload.pods.agents_of(self.language) {
+            *now.entry(agent.image.as_deref().unwrap_or_default()).or_default() += count;
         }
         let next = self.workload.agents.iter().find(|agent| agent.language == self.language);
-        json!({"now": now, "next": next.map(|agent| &agent.image)})
+        json!({"now": now, "next": next.map(|agent| agent.image.as_deref().unwrap_or_default())})
     }
 }
 
@@ -243,10 +247,8 @@ fn next_word(workload: &Surveyed) -> &'static str {
     }
 }
 
-fn cells(workload: &Surveyed, [language, now, next]: [String; 3], is_first: bool) -> [String; 7] {
+fn cells(workload: &Surveyed, [language, now, next]: [String; 3]) -> [String; 6] {
     let subject = &workload.subject;
-    let differences: Vec<_> = workload.differences.iter().map(ToString::to_string).collect();
-    let differences = if differences.is_empty() { "-".to_owned() } else { differences.join(",") };
     [
         subject.namespace.clone(),
         format!("{}/{}", subject.kind, subject.name),
@@ -254,7 +256,6 @@ fn cells(workload: &Surveyed, [language, now, next]: [String; 3], is_first: bool
         language,
         now,
         next,
-        if is_first { differences } else { "-".to_owned() },
     ]
 }
 

@@ -13,7 +13,7 @@ use crate::registration::Registration;
 use crate::subject::Subject;
 use crate::unread::Unsure;
 use otel_webhook_api::ANNOTATION_PREFIX;
-use otel_webhook_fleet::failing::Failure;
+use otel_webhook_fleet::report::FailureRow;
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{mistakes::Mistake, reason::Reason};
 pub use workload::reviewers;
@@ -178,17 +178,16 @@ fn warned(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
     })
 }
 
-/// Returns what keeps running pods from starting.
+/// Returns what keeps running pods from starting or staying, as `status` counts it.
 fn failing(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
-    workload.pods.failing.iter().map(|(failure, pods)| {
-        let (meaning, remedy) = failure.kind.texts(failure.part);
-        let Failure { container, kind, message, .. } = failure;
-        let (code, count) = (kind.code(), workload.pods.count);
-        let said = if message.is_empty() { String::new() } else { format!(" ({message})") };
+    workload.failures.iter().filter(|row| row.is_counted).map(|row| {
+        let FailureRow { container, code, message, remedy, kubelet, pods, .. } = row;
+        let count = workload.pods.count;
+        let said = if kubelet.is_empty() { String::new() } else { format!(" ({kubelet})") };
         let message =
-            format!("{pods} of {count} pods fail: {code} of container {container}: {meaning}{said}");
+            format!("{pods} of {count} pods fail: {code} of container {container}: {message}{said}");
         let result = CheckResult::new(Code::PodsFailing, message).about(workload.subject.clone());
-        CheckResult { reason: Some(code), ..result.advise(remedy) }
+        CheckResult { reason: Some(code), ..result.advise(remedy.as_str()) }
     })
 }
 

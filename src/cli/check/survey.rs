@@ -25,13 +25,14 @@ use others::{Others, StandIn};
 pub use rows::{Next, Pods, Replaced, Survey, Surveyed};
 
 use crate::cli::cluster::{
+    fleet,
     known::{Flags, Known},
     object::{text, typed},
     owners::{Listed, Owned, Owners},
-    pods,
     reader::{Asked, ClusterReader, Part},
 };
 use crate::{subject::Subject, unread::Unsure};
+use otel_webhook_fleet::{census::Census, pod::RunningPod, workload};
 use otel_webhook_inject::{catalogue::Stored, mistakes::Fault, workload::OwnerKind};
 
 /// Reads all namespaces, or one.
@@ -63,6 +64,7 @@ async fn once(cluster: &ClusterReader, scope: Option<&str>, known: &mut Known) -
         owners: Owners::default(),
         others: Others::default(),
         tally: HashMap::new(),
+        census: Census::default(),
         are_pods_told: true,
         survey,
     };
@@ -84,6 +86,7 @@ struct Surveyor<'c> {
     owners: Owners,
     others: Others,
     tally: HashMap<Subject, Pods>,
+    census: Census,
     are_pods_told: bool,
     survey: Survey,
 }
@@ -109,24 +112,22 @@ impl Surveyor<'_> {
     }
 
     fn see_pod(&mut self, pod: Value) {
-        if pods::has_ended(&pod) {
-            return;
-        }
+        let Some(mut running) = RunningPod::read(&pod) else { return };
         let pod = typed(pod, "v1", "Pod");
         let Owned { subject, listed } = self.owners.of(&pod);
-        // Mirror pods of static pods are not created through the API server.
-        if subject.kind == "Node" {
-            return;
-        }
+        // By the owner references that were read, not by names.
+        running.workload = counted(&subject);
+        let is_injected = running.agents.iter().flatten().next().is_some();
         let is_first = !self.tally.contains_key(&subject);
-        self.tally.entry(subject.clone()).or_default().add(&pod);
+        self.tally.entry(subject.clone()).or_default().add(&running);
+        self.census.put(running);
         match listed {
             Listed::Always => {}
             Listed::Never => self.survey.workloads.extend(look::at(self.known, pod, subject)),
             Listed::ByOwner(api_version, kind) => {
                 self.others.kinds.insert((api_version, kind));
                 if is_first {
-                    self.others.keep(self.known, pod, subject);
+                    self.others.keep(self.known, pod, subject, is_injected);
                 }
             }
         }
@@ -163,7 +164,10 @@ impl Surveyor<'_> {
                 Err(not_told) => self.note(Err(not_told)),
             }
         }
+        let rows = fleet::count(&self.census, self.known, None).0.report.workloads.into_iter();
+        let mut failures: HashMap<_, _> = rows.map(|row| (row.workload, row.failures)).collect();
         for surveyed in &mut self.survey.workloads {
+            surveyed.failures = failures.remove(&counted(&surveyed.subject)).unwrap_or_default();
             surveyed.pods = self.tally.remove(&surveyed.subject).unwrap_or_default();
             surveyed.pods.is_unknown = !self.are_pods_told;
             let by_namespace = self.known.collectors.contains(&surveyed.subject.namespace);
@@ -232,6 +236,11 @@ impl Surveyor<'_> {
     fn note(&mut self, told: Asked<()>) {
         self.survey.not_told.extend(told.err());
     }
+}
+
+/// Returns the workload under which its pods are counted.
+fn counted(subject: &Subject) -> workload::Workload {
+    workload::Workload::new(&subject.kind, &subject.namespace, &subject.name)
 }
 
 /// Records the languages that namespaces opt in to, and unusable Instrumentations.

@@ -321,6 +321,32 @@ impl std::fmt::Display for Told<'_> {
 mod tests {
     use super::*;
 
+    /// What is read of a log where the API server answers with this status and these bytes.
+    async fn log(status: u16, body: &'static [u8]) -> Result<String, String> {
+        let answer = move |request: hyper::Request<kube::client::Body>| async move {
+            let query = request.uri().query().unwrap_or_default();
+            assert!(query.contains("previous=true") && query.contains("container=app"), "{query}");
+            let response = hyper::Response::builder().status(status);
+            response.body(kube::client::Body::from(body.to_vec()))
+        };
+        let client = Client::new(tower::service_fn(answer), "default");
+        let (name, namespace) = ("test".to_owned(), "default".to_owned());
+        let reader = ClusterReader { client, name, namespace, version: None };
+        reader.log("shop", "order-1", "app", true).await
+    }
+
+    #[tokio::test]
+    async fn a_log_is_read_whatever_its_bytes_are_and_a_problem_is_a_sentence() {
+        assert_eq!(log(200, b"caf\xe9 \xff\n").await.as_deref(), Ok("caf\u{fffd} \u{fffd}\n"));
+        let long = log(200, &[b'x'; LOG_KEPT + 1]).await.expect("a log");
+        assert_eq!(long.len(), LOG_KEPT);
+        let refused = br#"{"kind": "Status", "code": 403, "status": "Failure", "message": "no", "reason": "Forbidden"}"#;
+        assert_eq!(log(403, refused).await, Err("not readable by you (get pods/log in shop)".to_owned()));
+        let gone = br#"{"kind": "Status", "code": 400, "status": "Failure", "message": "previous terminated container not found", "reason": "BadRequest"}"#;
+        let expected = "cannot be read: previous terminated container not found";
+        assert_eq!(log(400, gone).await, Err(expected.to_owned()));
+    }
+
     #[test]
     fn no_proxy_and_localhost_are_reached_without_a_proxy() {
         let matcher = Matcher::builder().https("http://proxy:3128").no("example.com,10.0.0.0/8").build();

@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use super::{
     line::Line,
-    report::{Added, Answer, Explained, Failing, Kind},
+    report::{Added, Answer, Explained, Failing, Kind, PodRow},
     target::{self, Target},
 };
 use crate::cli::{
     cluster::{
         caveats::{caveats, not_readable},
         facts::Facts,
+        fleet,
         known::Known,
-        object::{labels, own_languages, text, typed},
+        object::{labels, own_languages, text},
         owners::{Owners, controller},
-        pods::{self, RunningPod},
         reader::{Asked, ClusterReader, Part},
     },
     failure::Failure,
@@ -27,6 +27,9 @@ use crate::cli::{
 };
 use crate::registration::{Labels, Registration};
 use crate::subject::Subject;
+use otel_webhook_fleet::{
+    census::Census, failing::Run, pod::RunningPod, report::FailureRow, workload as fleet_workload,
+};
 use otel_webhook_inject::{Finding, mistakes, template::Workload, text::Text, workload::OwnerKind};
 
 /// Of how many containers of a workload the logs are read.
@@ -82,44 +85,36 @@ pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<
     learn(cluster, &mut known, namespace, &found.objects).await;
     let mut caveats = caveats(&facts, &known, question.own_flags);
     caveats.extend(found.not_told.iter().map(not_readable));
-    let running = running_pods(cluster, namespace, &known).await;
+    let running = running_pods(cluster, namespace).await;
     caveats.extend(running.as_ref().err().map(not_readable));
     let languages = known.settings.languages.names();
     let world = World { facts, known, running: running.ok() };
     let mut workloads: Vec<_> =
         found.objects.into_iter().map(|object| world.explain(namespace, object)).collect();
     for failing in workloads.iter_mut().flat_map(|workload| workload.failing.iter_mut().take(LOGS)) {
-        failing.log = log(cluster, namespace, failing).await;
+        let Some(run) = failing.run else { continue };
+        let FailureRow { pod, container, .. } = &failing.row;
+        failing.log = Some(cluster.log(namespace, pod, container, run == Run::Previous).await);
     }
     Ok(Answer { workloads, caveats, languages })
 }
 
-/// Reads the log of a container that has run.
-async fn log(cluster: &ClusterReader, namespace: &str, of: &Failing) -> Option<Result<String, String>> {
-    let failure = &of.failure;
-    if !failure.kind.is_end() {
-        return None;
-    }
-    Some(cluster.log(namespace, &of.pod, &failure.container, failure.restarts > 0).await)
-}
-
-/// Returns what fails in pods, each once.
-fn failing(pods: &[RunningPod]) -> Vec<Failing> {
-    let mut found: Vec<Failing> = Vec::new();
+/// Returns what fails in pods, as `status` counts it.
+fn failing(pods: &[&RunningPod], known: &Known) -> Vec<Failing> {
+    let mut census = Census::default();
     for pod in pods {
-        for failure in &pod.failures {
-            match found.iter_mut().find(|one| one.failure.is_like(failure)) {
-                Some(one) => one.pods += 1,
-                None => found.push(Failing {
-                    pod: pod.name.clone(),
-                    pods: 1,
-                    failure: failure.clone(),
-                    log: None,
-                }),
-            }
-        }
+        census.put((*pod).clone());
     }
-    found
+    let rows = fleet::count(&census, known, None).0.report.workloads.into_iter();
+    let failing = |row: FailureRow| {
+        let named = pods.iter().filter(|pod| pod.name == row.pod);
+        let mut failures = named.flat_map(|pod| &pod.status.failures);
+        let failure = failures.find(|failure| *failure.container == *row.container);
+        // One that was never created has no log.
+        let run = failure.filter(|failure| failure.kind.is_end()).and_then(|failure| failure.ended);
+        Failing { row, run, log: None }
+    };
+    rows.flat_map(|row| row.failures).map(failing).collect()
 }
 
 /// Lists the Instrumentations of other namespaces that the workloads name, as far as the user may.
@@ -137,11 +132,7 @@ async fn learn(cluster: &ClusterReader, known: &mut Known, namespace: &str, obje
 }
 
 /// Reads the running pods of a namespace.
-async fn running_pods(
-    cluster: &ClusterReader,
-    namespace: &str,
-    known: &Known,
-) -> Asked<Vec<(Vec<Subject>, RunningPod)>> {
+async fn running_pods(cluster: &ClusterReader, namespace: &str) -> Asked<Vec<(Vec<Subject>, RunningPod)>> {
     let mut owners = Owners::default();
     for (kind, resource) in [
         (OwnerKind::ReplicaSet, ApiResource::erase::<ReplicaSet>(&())),
@@ -151,10 +142,9 @@ async fn running_pods(
     }
     let mut found = Vec::new();
     let take = |pod: Value| {
-        if !pods::has_ended(&pod) {
-            let own = Subject::new("Pod", namespace, &text(&pod["metadata"]["name"]));
-            let owned = [vec![own], owners.chain(&pod)].concat();
-            found.push((owned, RunningPod::of(&typed(pod, "v1", "Pod"), known)));
+        if let Some(running) = RunningPod::read(&pod) {
+            let own = Subject::new("Pod", namespace, &running.name);
+            found.push(([vec![own], owners.chain(&pod)].concat(), running));
         }
     };
     cluster.each(&ApiResource::erase::<Pod>(&()), Some(namespace), Part::Whole, take).await?;
@@ -168,11 +158,13 @@ impl World {
         explained.creator = controller(&object)
             .filter(|_| subject.kind == "Pod")
             .map(|(_, kind, name)| format!("{kind}/{name}"));
-        explained.pods = self.running.as_ref().map(|all| {
+        if let Some(all) = &self.running {
             let own = all.iter().filter(|(owners, _)| owners.contains(&subject));
-            own.map(|(_, pod)| pod.clone()).collect()
-        });
-        explained.failing = failing(explained.pods.as_deref().unwrap_or_default());
+            let own: Vec<_> = own.map(|(_, pod)| pod).collect();
+            let row = |pod: &&RunningPod| PodRow::of(pod, &fleet::states(pod, &self.known));
+            explained.pods = Some(own.iter().map(row).collect());
+            explained.failing = failing(&own, &self.known);
+        }
         explained.unread = self.known.unread.opt_ins(namespace);
         explained.mistakes = mistakes::of(&object, &text(&object["apiVersion"]), &subject.kind);
         let referenced = &object["spec"]["workloadRef"];
@@ -289,9 +281,12 @@ fn added(before: &Value, after: &Value) -> Vec<Added> {
 
 /// Returns how to inject into the running pods, if a new pod gets what they lack.
 fn remedy(explained: &Explained) -> Option<String> {
-    let is_outdated = |pod: &RunningPod| pod.is_outdated(&explained.injected);
+    let is_outdated = |pod: &PodRow| pod.is_outdated(&explained.injected);
     let is_any = explained.pods.iter().flatten().any(is_outdated);
     let is_certain = explained.is_reviewed == Some(true) && !explained.injected.is_empty();
     let is_lasting = !SHORT_LIVED.contains(&&*explained.subject.kind);
-    (is_any && is_certain && is_lasting).then(|| pods::renew(&explained.subject))
+    let Subject { kind, namespace, name } = &explained.subject;
+    let workload = fleet_workload::Workload::new(kind, namespace, name);
+    let renew = || workload.restart_command().unwrap_or_else(|| workload.by_hand().to_owned());
+    (is_any && is_certain && is_lasting).then(renew)
 }

@@ -3,16 +3,15 @@
 use serde_json::{Value, json};
 
 use super::line::{self, Line, not_opted_in, table};
-use crate::{
-    cli::cluster::pods::{Agent, RunningPod, Skipped},
-    subject::Subject,
-    unread::Missing,
-};
+use crate::{subject::Subject, unread::Missing};
 use otel_webhook_fleet::{
-    failing::{Failure, Part},
-    injected::By,
+    failing::Run,
+    injected::{Agent, By},
+    pod::RunningPod,
+    report::FailureRow,
+    state::State,
 };
-use otel_webhook_inject::{compiled::Freshness, mistakes::Mistake};
+use otel_webhook_inject::mistakes::Mistake;
 use otel_webhook_review::one_line;
 
 /// How many pods of a group are named.
@@ -49,42 +48,68 @@ pub struct Explained {
     /// The containers and image volumes that are added to a new pod.
     pub added: Vec<Added>,
     /// The running pods; none if they are not readable.
-    pub pods: Option<Vec<RunningPod>>,
+    pub pods: Option<Vec<PodRow>>,
     /// What keeps running pods from starting or staying.
     pub failing: Vec<Failing>,
     /// How to inject into the running pods.
     pub remedy: Option<String>,
 }
 
+/// A running pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodRow {
+    /// Its name.
+    pub name: String,
+    /// Its agents, with their states.
+    pub agents: Vec<(Agent, State)>,
+    /// The languages that were skipped when it was created, with the code of the reason.
+    pub skipped: Vec<(String, String)>,
+    /// What was wrong when it was created.
+    pub message: Option<String>,
+}
+
+impl PodRow {
+    /// Returns the row of a pod; `states` are those of its languages.
+    pub fn of(pod: &RunningPod, states: &[(&'static str, State)]) -> Self {
+        let state = |agent: &Agent| states.iter().find(|(language, _)| *language == agent.language);
+        let agents = pod
+            .agents
+            .iter()
+            .flatten()
+            .map(|agent| (agent.clone(), state(agent).map_or(State::Unconfirmed, |(_, state)| *state)));
+        Self {
+            name: pod.name.clone(),
+            agents: agents.collect(),
+            skipped: pod.skipped.clone(),
+            message: pod.message.clone(),
+        }
+    }
+
+    /// Returns whether it lacks one of these languages, or has it with another configuration than new pods get.
+    pub fn is_outdated(&self, languages: &[&str]) -> bool {
+        let lacks = |language: &&str| self.agents.iter().all(|(agent, _)| agent.language != *language);
+        languages.iter().any(lacks) || self.agents.iter().any(|(_, state)| *state == State::Stale)
+    }
+}
+
 /// A container that cannot start or stay, in one or more of the running pods.
 pub struct Failing {
-    /// The first of the pods.
-    pub pod: String,
-    /// The number of pods.
-    pub pods: usize,
-    /// Why, in the first pod.
-    pub failure: Failure,
+    /// Why, and what to do.
+    pub row: FailureRow,
+    /// Which run of the container in the youngest pod has ended; none if it has no log.
+    pub run: Option<Run>,
     /// The last lines that it logged, or why they are not known; none if it has not run.
     pub log: Option<Result<String, String>>,
 }
 
 impl Failing {
     fn text(&self) -> Vec<String> {
-        let Failure { container, kind, part, message, .. } = &self.failure;
-        let (code, (meaning, remedy)) = (kind.code(), kind.texts(*part));
-        let said = if message.is_empty() { String::new() } else { format!(" ({message})") };
+        let FailureRow { container, code, message, remedy, kubelet, pods, pod, is_counted, .. } = &self.row;
+        let of = if *is_counted { "failing" } else { "failing, not known to be because of the agent" };
+        let said = if kubelet.is_empty() { String::new() } else { format!(" ({kubelet})") };
         let mut lines = vec![
-            format!(
-                "  failing: {} ({}): {code} of container {container}: {meaning}{said}",
-                self.pods, self.pod
-            ),
-            match part {
-                Part::Application => {
-                    "    whether the agent is the cause: otel-webhook status compares it with other pods"
-                        .to_owned()
-                }
-                _ => format!("    {remedy}"),
-            },
+            format!("  {of}: {pods} ({pod}): {code} of container {container}: {message}{said}"),
+            format!("    {remedy}"),
         ];
         match &self.log {
             None => {}
@@ -99,14 +124,10 @@ impl Failing {
     }
 
     fn object(&self) -> Value {
-        let Failure { container, kind, part, message, restarts, .. } = &self.failure;
-        let (meaning, remedy) = kind.texts(*part);
-        let log = self.log.as_ref().and_then(|log| log.as_ref().ok());
-        let why_not = self.log.as_ref().and_then(|log| log.as_ref().err());
-        json!({
-            "pod": self.pod, "pods": self.pods, "container": container, "code": kind.code(), "message": meaning,
-            "kubelet": message, "restarts": restarts, "remedy": remedy, "log": log, "logProblem": why_not,
-        })
+        let mut object = json!(self.row);
+        object["log"] = json!(self.log.as_ref().and_then(|log| log.as_ref().ok()));
+        object["logProblem"] = json!(self.log.as_ref().and_then(|log| log.as_ref().err()));
+        object
     }
 }
 
@@ -235,16 +256,16 @@ impl Answer {
 }
 
 /// Returns a line for pods with the same state, in the order of the first of each.
-fn groups(pods: &[RunningPod], added: &[Added]) -> Vec<String> {
-    let mut groups: Vec<(&RunningPod, Vec<&str>)> = Vec::new();
+fn groups(pods: &[PodRow], added: &[Added]) -> Vec<String> {
+    let mut groups: Vec<(&PodRow, Vec<&str>)> = Vec::new();
     for pod in pods {
-        let state = |pod: &RunningPod| (pod.injected.clone(), pod.skipped.clone(), pod.message.clone());
-        match groups.iter_mut().find(|(first, _)| state(first) == state(pod)) {
+        let is_like = |one: &PodRow| PodRow { name: pod.name.clone(), ..one.clone() } == *pod;
+        match groups.iter_mut().find(|(first, _)| is_like(first)) {
             Some((_, names)) => names.push(&pod.name),
             None => groups.push((pod, vec![&pod.name])),
         }
     }
-    let line = |(first, names): (&RunningPod, Vec<&str>)| {
+    let line = |(first, names): (&PodRow, Vec<&str>)| {
         let more = if names.len() > NAMED { ", …" } else { "" };
         let shown = names[..names.len().min(NAMED)].join(", ");
         format!("    {} ({shown}{more}): {}", names.len(), state(first, added))
@@ -252,37 +273,37 @@ fn groups(pods: &[RunningPod], added: &[Added]) -> Vec<String> {
     groups.into_iter().map(line).collect()
 }
 
-fn state(pod: &RunningPod, added: &[Added]) -> String {
-    let mut said: Vec<String> = pod.injected.iter().map(|one| agent(one, added)).collect();
+fn state(pod: &PodRow, added: &[Added]) -> String {
+    let mut said: Vec<String> = pod.agents.iter().map(|(one, state)| agent(one, *state, added)).collect();
     if said.is_empty() {
         said.push("not injected".to_owned());
     }
     let skipped = pod.skipped.iter();
-    said.extend(skipped.map(|Skipped { language, outcome }| format!("{language} was skipped ({outcome})")));
+    said.extend(skipped.map(|(language, code)| format!("{language} was skipped ({code})")));
     // It was true then; what is true now is in the table.
     said.extend(pod.message.as_ref().map(|message| format!("when it was created: {message}")));
     said.join("; ")
 }
 
-fn agent(agent: &Agent, added: &[Added]) -> String {
+fn agent(agent: &Agent, state: State, added: &[Added]) -> String {
     let by = match (agent.by, &agent.instrumentation) {
         (By::Webhook, Some(name)) => format!(" by {name}"),
         (By::Webhook, None) => String::new(),
         (By::Operator, _) => " by the operator, or by the webhook without its status annotation".to_owned(),
     };
-    let age = if agent.is_stale() { ", with an earlier configuration" } else { "" };
+    let age = if state == State::Stale { ", with an earlier configuration" } else { "" };
     // A new pod's image is above.
-    let other = agent.image.as_ref().filter(|image| added.iter().all(|added| added.image != **image));
+    let other = agent.image.as_deref().filter(|image| added.iter().all(|added| added.image != *image));
     let image = other.map(|image| format!(", image {image}")).unwrap_or_default();
     format!("{} injected{by}{age}{image}", agent.language)
 }
 
-fn pod_object(pod: &RunningPod) -> Value {
-    let injected = pod.injected.iter().map(|agent| {
-        let configuration = match agent.freshness {
-            Some(Freshness::Current) => "current",
-            Some(Freshness::Stale) => "earlier",
-            Some(Freshness::Unknown) | None => "unknown",
+fn pod_object(pod: &PodRow) -> Value {
+    let injected = pod.agents.iter().map(|(agent, state)| {
+        let configuration = match state {
+            State::Injected => "current",
+            State::Stale => "earlier",
+            _ => "unknown",
         };
         json!({
             "language": agent.language,
@@ -293,8 +314,7 @@ fn pod_object(pod: &RunningPod) -> Value {
         })
     });
     let skipped = pod.skipped.iter();
-    let skipped =
-        skipped.map(|Skipped { language, outcome }| json!({"language": language, "outcome": outcome}));
+    let skipped = skipped.map(|(language, code)| json!({"language": language, "outcome": code}));
     json!({
         "name": pod.name,
         "injected": injected.collect::<Vec<_>>(),

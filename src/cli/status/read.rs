@@ -1,10 +1,5 @@
 //! Reads a cluster, and counts its pods.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap},
-};
-
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::ApiResource;
@@ -15,22 +10,14 @@ use crate::cli::{
         caveats::{caveats, not_readable},
         facts::Facts,
         flags::ClusterFlags,
+        fleet,
         known::Known,
         reader::{ClusterReader, Part},
     },
     failure::Failure,
     flags::InjectionFlags,
 };
-use crate::unread::{Unread, Unsure};
-use otel_webhook_fleet::{
-    census::Census,
-    count::{self, Counted},
-    doubts::{Doubts, Separated},
-    next::Around,
-    pod::RunningPod,
-    report::ClusterReport,
-};
-use otel_webhook_inject::Finding;
+use otel_webhook_fleet::{census::Census, count::Counted, pod::RunningPod, report::ClusterReport};
 
 /// What is read, and with which flags.
 pub struct Question<'q> {
@@ -60,10 +47,11 @@ pub async fn read(flags: &ClusterFlags, question: &Question<'_>) -> Result<Clust
     }
     let taken = now();
     let census = pods(&cluster, scope).await?;
-    let (mut counted, named) = count(&census, &facts, &known);
+    let registration = Some(&facts.registration).filter(|_| facts.is_registration_told);
+    let (mut counted, named) = fleet::count(&census, &known, registration);
     // Pods may name Instrumentations of namespaces that were not listed yet.
     if !named.is_empty() && known.learn(&cluster, named).await {
-        (counted, _) = count(&census, &facts, &known);
+        (counted, _) = fleet::count(&census, &known, registration);
     }
     let Counted { mut report, pods, .. } = counted;
     for row in &mut report.workloads {
@@ -105,32 +93,6 @@ async fn pods(cluster: &ClusterReader, scope: Option<&str>) -> Result<Census, Fa
     Ok(census)
 }
 
-/// Counts the pods. Returns the namespaces, too, that have Instrumentations which pods name and which were not listed.
-fn count(census: &Census, facts: &Facts, known: &Known) -> (Counted, BTreeSet<String>) {
-    let created = created(known);
-    let is_selected = |namespace: &str, labels: &BTreeMap<String, String>, asks_itself: bool| {
-        let Some(namespace) = known.namespaces.get(namespace).filter(|_| facts.is_registration_told) else {
-            return true;
-        };
-        facts.registration.pods().any(|hook| hook.selects(namespace, labels, asks_itself))
-    };
-    let around = Around { catalogue: &known.snapshot.catalogue, settings: &known.settings };
-    let doubts = NotReadable { unread: &known.unread, named: RefCell::default() };
-    let known = count::Known { around, created: &created, is_selected: &is_selected };
-    let counted = count::count_with(census, &known, &doubts);
-    (counted, doubts.named.into_inner())
-}
-
-/// Returns when each Instrumentation was created.
-fn created(known: &Known) -> HashMap<String, Timestamp> {
-    let instrumentations = known.instrumentations.iter();
-    let created = instrumentations.filter_map(|((namespace, name), object)| {
-        let created = object["metadata"]["creationTimestamp"].as_str()?.parse().ok()?;
-        Some((format!("{namespace}/{name}"), created))
-    });
-    created.collect()
-}
-
 /// Returns what the report does not know.
 fn incomplete(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
     let mut incomplete = caveats(facts, known, own_flags);
@@ -139,26 +101,4 @@ fn incomplete(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
         incomplete.push(format!("no webhook of {names} selects new pods: pods are not injected"));
     }
     incomplete
-}
-
-/// What the user may not read, and what has to be listed to know more.
-struct NotReadable<'u> {
-    unread: &'u Unread,
-    /// The namespaces with Instrumentations that pods name and that were not listed.
-    named: RefCell<BTreeSet<String>>,
-}
-
-impl Doubts for NotReadable<'_> {
-    fn separate(&self, namespace: &str, findings: Vec<Finding>) -> Separated {
-        let (certain, unsure) = self.unread.divide(namespace, findings);
-        let named = unsure.iter().filter_map(Unsure::instrumentations_of).map(str::to_owned);
-        self.named.borrow_mut().extend(named);
-        let unknown = unsure.iter().map(|one| (one.language, one.missing.to_string())).collect();
-        let others = self.unread.opt_ins(namespace).map(|missing| missing.to_string());
-        Separated { certain, unknown, others }
-    }
-
-    fn configurations(&self) -> Option<&str> {
-        self.unread.flags.as_deref()
-    }
 }

@@ -11,8 +11,8 @@ use kube::{
     runtime::{watcher, watcher::Event},
 };
 
-use super::{lease, nodes, pages::events, seen::Seen, sources::Sources, watched::Watched};
-use crate::scope::Scope;
+use super::{lease, nodes, pages::events, sources::Sources, watched::Watched};
+use crate::{reduced::Whole, scope::Scope};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
 
@@ -21,7 +21,7 @@ pub struct Change {
     /// The watch.
     pub watched: Watched,
     /// Its objects.
-    pub told: Result<Event<Seen>, watcher::Error>,
+    pub told: Result<Event<Whole>, watcher::Error>,
 }
 
 /// Returns all watches.
@@ -58,7 +58,13 @@ impl Change {
     /// treated as deleted, which is correct.
     fn is_irrelevant(&self) -> bool {
         let is_account = self.watched == Watched::Limit(LimitKind::ServiceAccount);
-        let is_strict = |object: &Seen| object.has_annotation(ENFORCE_MOUNTABLE_SECRETS);
+        let is_strict = |object: &Whole| {
+            object
+                .metadata
+                .annotations
+                .as_ref()
+                .is_some_and(|set| set.contains_key(ENFORCE_MOUNTABLE_SECRETS))
+        };
         matches!(&self.told, Ok(Event::InitApply(object)) if is_account && !is_strict(object))
     }
 }

@@ -9,17 +9,16 @@ use kube::{
     runtime::{WatchStreamExt, watcher, watcher::Event},
 };
 
-use super::seen::Seen;
-use crate::scope::Patient;
+use crate::{reduced::Whole, scope::Patient};
 use otel_webhook_inject::reason::ObjectName;
 
 /// Returns the events of the Lease. The replica that leads renews it every few seconds.
 pub fn events(
     client: &Client,
     ObjectName { namespace, name }: &ObjectName,
-) -> impl Stream<Item = watcher::Result<Event<Seen>>> + Send + use<> {
+) -> impl Stream<Item = watcher::Result<Event<Whole>>> + Send + use<> {
     let kind = ApiResource::erase::<Lease>(&());
-    let api: Api<Seen> = Api::namespaced_with(client.clone(), namespace, &kind);
+    let api: Api<Whole> = Api::namespaced_with(client.clone(), namespace, &kind);
     let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
     watcher(api, config).backoff(Patient::default())
 }

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeSet, error::Error, mem};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::{watcher, watcher::Event};
 
-use super::{changes::Change, pace::News, seen::Seen, sources::Sources, watched::Watched};
-use crate::store::Writer;
+use super::{changes::Change, pace::News, sources::Sources, watched::Watched};
+use crate::{reduced::Whole, store::Writer};
 use otel_webhook_inject::{limits::LimitKind, object};
 
 /// The progress of each watch.
@@ -71,7 +72,7 @@ impl Lists {
 }
 
 impl List {
-    fn take(&mut self, writer: &mut Writer, watched: Watched, event: Event<Seen>) -> News {
+    fn take(&mut self, writer: &mut Writer, watched: Watched, event: Event<Whole>) -> News {
         match event {
             // Each attempt to list begins with this event, even if it fails.
             Event::Init => {
@@ -80,7 +81,7 @@ impl List {
             }
             Event::InitApply(object) => {
                 if let Some(seen) = &mut self.seen {
-                    seen.insert(object.identity());
+                    seen.insert(identity(&object));
                 }
                 News::of(watched.put(writer, &object))
             }
@@ -95,7 +96,7 @@ impl List {
             }
             Event::Delete(object) => {
                 self.work_again(watched);
-                let (namespace, name) = object.identity();
+                let (namespace, name) = identity(&object);
                 News::of(watched.forget(writer, &namespace, &name))
             }
             Event::InitDone => {
@@ -129,21 +130,21 @@ impl List {
 
 impl Watched {
     /// Documents are made one by one, since they are many times as large as the text of their objects.
-    fn put(self, writer: &mut Writer, object: &Seen) -> bool {
+    fn put(self, writer: &mut Writer, object: &Whole) -> bool {
         match self {
             Self::Instrumentation => {
-                let size = object.size();
-                writer.put_instrumentation(&object.document(self, writer.fits(size)), size);
+                let size = object.spec.as_ref().map_or(0, |spec| spec.get().len() as u64);
+                writer.put_instrumentation(&self.document(object, writer.fits(size)), size);
                 true
             }
-            Self::Namespace => writer.put(&object.document(self, false)),
-            Self::Node => writer.put_node(&object.document(self, false)),
+            Self::Namespace => writer.put(&self.document(object, false)),
+            Self::Node => writer.put_node(&self.document(object, false)),
             Self::Lease => {
-                let document = object.document(self, false);
+                let document = self.document(object, false);
                 let is_paused = object::is_paused(&document["metadata"]);
                 writer.set_paused_lease(is_paused.then(|| object::name_of(&document)))
             }
-            Self::Limit(kind) => writer.put_limit(kind, &object.document(self, true)),
+            Self::Limit(kind) => writer.put_limit(kind, &self.document(object, true)),
         }
     }
 
@@ -169,6 +170,12 @@ impl Watched {
         }
         true
     }
+}
+
+/// Returns the namespace and the name.
+fn identity(object: &Whole) -> (String, String) {
+    let ObjectMeta { namespace, name, .. } = &object.metadata;
+    (namespace.clone().unwrap_or_default(), name.clone().unwrap_or_default())
 }
 
 /// The error of a watch, with a remedy if there is one.

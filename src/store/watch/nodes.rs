@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, stream};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::{
     Client,
     api::{ApiResource, NotUsed, Object},
     runtime::{WatchStreamExt, watcher, watcher::Event},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::value::to_raw_value;
 
-use super::seen::Seen;
-use crate::scope::{Patient, place};
+use crate::{
+    reduced::Whole,
+    scope::{Patient, place},
+};
 
 /// How many nodes a page has. Each has the list of its images, which is not kept.
 const PAGE: u32 = 100;
@@ -37,7 +40,7 @@ struct NodeInfo {
 }
 
 /// Returns the events of the nodes.
-pub fn events(client: &Client) -> impl Stream<Item = watcher::Result<Event<Seen>>> + Send + use<> {
+pub fn events(client: &Client) -> impl Stream<Item = watcher::Result<Event<Whole>>> + Send + use<> {
     let kind = ApiResource::erase::<Node>(&());
     let config = watcher::Config::default().page_size(PAGE);
     let (api, config) = place::<Reduced>(client, &kind, None, config);
@@ -56,8 +59,12 @@ pub fn versions(client: &Client) -> impl Stream<Item = Option<String>> + Send + 
     })
 }
 
-fn reduced(event: Event<Reduced>) -> Event<Seen> {
-    let seen = |node: Reduced| Seen::of_node(node.metadata, &node.status.unwrap_or_default());
+fn reduced(event: Event<Reduced>) -> Event<Whole> {
+    let seen = |node: Reduced| {
+        let ObjectMeta { name, labels, resource_version, .. } = node.metadata;
+        let metadata = ObjectMeta { name, labels, resource_version, ..ObjectMeta::default() };
+        Whole { metadata, spec: None, status: to_raw_value(&node.status.unwrap_or_default()).ok() }
+    };
     match event {
         Event::Init => Event::Init,
         Event::InitDone => Event::InitDone,

@@ -15,8 +15,10 @@ use kube::{
     runtime::{WatchStreamExt, watcher, watcher::Event},
 };
 
-use super::seen::Seen;
-use crate::scope::{Patient, place};
+use crate::{
+    reduced::Whole,
+    scope::{Patient, place},
+};
 
 /// How many objects a page has.
 const PAGE: u32 = 500;
@@ -32,9 +34,9 @@ pub fn events(
     client: &Client,
     kind: &ApiResource,
     namespace: Option<&str>,
-) -> impl Stream<Item = watcher::Result<Event<Seen>>> + Send + use<> {
+) -> impl Stream<Item = watcher::Result<Event<Whole>>> + Send + use<> {
     let plural = kind.plural.clone();
-    let is_short = move |event: &watcher::Result<Event<Seen>>| {
+    let is_short = move |event: &watcher::Result<Event<Whole>>| {
         let is_too_long = event.as_ref().is_err_and(|error| is_caused_by_length(error));
         if is_too_long {
             tracing::info!(
@@ -52,8 +54,8 @@ pub fn events(
 
 /// Lists and watches.
 fn watch(
-    (api, config): (Api<Seen>, watcher::Config),
-) -> impl Stream<Item = watcher::Result<Event<Seen>>> + Send {
+    (api, config): (Api<Whole>, watcher::Config),
+) -> impl Stream<Item = watcher::Result<Event<Whole>>> + Send {
     watcher(api, config).backoff(Patient::default())
 }
 

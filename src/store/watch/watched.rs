@@ -1,5 +1,11 @@
 //! The kinds that are watched.
 
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Resource;
+use serde_json::{Value, json, value::RawValue};
+
+use crate::reduced::Whole;
+use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::limits::LimitKind;
 
 /// A watched kind.
@@ -38,4 +44,28 @@ impl Watched {
             Self::Limit(kind) => kind.name(),
         }
     }
+
+    /// Returns an object as a document, with its type, which lists omit, and without the specification unless
+    /// `with_spec`.
+    pub fn document(self, object: &Whole, with_spec: bool) -> Value {
+        let api_version = match self {
+            Self::Instrumentation => Instrumentation::api_version(&()),
+            Self::Lease => Lease::api_version(&()),
+            Self::Namespace | Self::Node | Self::Limit(_) => "v1".into(),
+        };
+        let mut document =
+            json!({"apiVersion": api_version, "kind": self.kind(), "metadata": object.metadata});
+        let spec = object.spec.as_ref().filter(|_| with_spec);
+        for (field, raw) in [("spec", spec), ("status", object.status.as_ref())] {
+            if let Some(raw) = raw {
+                document[field] = parsed(raw);
+            }
+        }
+        document
+    }
+}
+
+/// JSON that is nested too deep is not valid as the field: the error takes its place.
+fn parsed(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_else(|error| error.to_string().into())
 }

@@ -44,7 +44,7 @@ pub fn managed_roles(cluster: &Cluster) {
     let replicas = Replicas::started(cluster, "managed-roles", &[]);
     let damage = json!({"data": {"tls.key": ""}}).to_string();
     let args = ["patch", "secret", SECRET, "--namespace", HOME, "--patch", &damage];
-    assert!(cluster.plane.kubectl(&args).ok);
+    cluster.run(&args);
     until("the Secret is mended", LIMIT, || {
         let secret = replicas.secret()?;
         (secret["data"]["tls.key"] != "").then_some(())

@@ -1,83 +1,27 @@
 //! `otel-webhook check` in a cluster: an installation as it should be, each way
 //! that it can be broken, and what a preview says of pods that run.
 
-mod controller;
-mod crd;
 mod examples;
 mod home;
-mod paused;
-
-use std::fmt;
-use std::fs;
-use std::process::Command;
 
 use otel_webhook::tls::SelfSigned;
 use otel_webhook_testkit::{
-    cluster::{control_plane::ControlPlane, created::Created},
+    cluster::{
+        control_plane::ControlPlane,
+        created::Created,
+        manifests::{deployment, deployment_of, template_asking},
+    },
     until::until,
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT, template};
-use crate::registration;
-use home::{CONFIGURATION, Home, NAME, expired};
+use crate::cluster::{Cluster, LIMIT};
+use crate::program::{check, output, printed, program, run_as};
+use crate::registration::{self, HOME};
+use home::{CONFIGURATION, Home, NAME};
 
-/// What a run of the program came to.
-pub struct Checked {
-    /// The objects of its report.
-    pub found: Vec<Value>,
-    /// What it said beside the report.
-    pub err: String,
-    pub code: Option<i32>,
-}
-
-impl fmt::Debug for Checked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "exit code {:?}\n{}", self.code, self.err)?;
-        self.found.iter().try_for_each(|one| writeln!(f, "{one}"))
-    }
-}
-
-impl Checked {
-    /// The codes of its findings, in order.
-    pub fn codes(&self) -> Vec<&str> {
-        self.found.iter().filter_map(|one| one["code"].as_str()).collect()
-    }
-
-    /// The message and advice of the finding with a code.
-    pub fn says(&self, code: &str) -> String {
-        let found = self.found.iter().find(|one| one["code"] == code);
-        let found = found.unwrap_or_else(|| panic!("no {code} in {:?}", self.codes()));
-        format!("{}: {}; {}", found["object"], found["message"], found["advice"])
-    }
-}
-
-/// Runs the program as the administrator.
-pub fn check(plane: &ControlPlane, arguments: &[&str]) -> Checked {
-    check_as(plane.kubeconfig().to_str().expect("UTF-8"), arguments)
-}
-
-/// Runs `check` as the user of a kubeconfig.
-pub fn check_as(kubeconfig: &str, arguments: &[&str]) -> Checked {
-    run_as("check", kubeconfig, arguments)
-}
-
-/// Runs a subcommand as the user of a kubeconfig.
-pub fn run_as(subcommand: &str, kubeconfig: &str, arguments: &[&str]) -> Checked {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_otel-webhook"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OTEL_WEBHOOK_")) {
-        command.env_remove(name);
-    }
-    let output = command
-        .args([subcommand, "--kubeconfig", kubeconfig, "-o", "json"])
-        .args(arguments)
-        .output()
-        .expect("the program runs");
-    let out = String::from_utf8(output.stdout).expect("UTF-8");
-    let found = out.lines().map(|line| serde_json::from_str(line).expect("an object a line"));
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    Checked { found: found.collect(), err, code: output.status.code() }
-}
+/// The controller.
+const MANIFEST: &str = include_str!("../../../manifests/controller/controller.yaml");
 
 /// In a cluster of its own, since it is broken in every way there is.
 pub fn each_way_to_be_broken(_: &Cluster) {
@@ -108,7 +52,7 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     assert!(fine.says("RunningWithout").contains(restart), "{}", fine.says("RunningWithout"));
     assert_eq!(check(&plane, &["--strict"]).code, Some(1), "a warning counts");
     restarted(&plane, restart);
-    paused::all(&plane);
+    paused(&plane);
 
     examples::each(&plane);
 
@@ -119,21 +63,19 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     registration_and_backends(&plane, &home);
     certificates(&plane, &home);
     rights(&plane);
-    controller::states(&plane);
+    controller(&plane);
     requests(&plane);
-    crd::older(&plane);
+    older_crd(&plane);
 }
 
 /// The commands of `--fix-commands`, for the same cluster.
 fn restarted(plane: &ControlPlane, restart: &str) {
     let kubeconfig = plane.kubeconfig().to_str().expect("UTF-8");
-    let arguments = ["check", "--kubeconfig", kubeconfig, "--fix-commands"];
-    let output = Command::new(env!("CARGO_BIN_EXE_otel-webhook")).args(arguments).output().expect("it runs");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let lines: Vec<_> =
-        text.lines().map(|line| line.replace(&format!(" --kubeconfig {kubeconfig}"), "")).collect();
+    let text = printed(&["check", "--kubeconfig", kubeconfig, "--fix-commands"]);
+    let text = text.replace(&format!(" --kubeconfig {kubeconfig}"), "");
+    let lines: Vec<_> = text.lines().collect();
     let status = "kubectl rollout status deployment/order -n shop --timeout=15m";
-    assert_eq!(lines, [restart, status], "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(lines, [restart, status]);
 }
 
 /// Waits until the report has a code, as far as the cluster has to come to it, and gives what it says.
@@ -152,17 +94,13 @@ fn registration_and_backends(plane: &ControlPlane, home: &Home) {
     Home::set_ready(plane, true);
     until_found(plane, "EndpointsReady", 0);
 
-    home.register(plane, |webhook| webhook["clientConfig"]["service"]["port"] = json!(8443));
-    assert!(until_found(plane, "PortMissing", 1).contains("has no port 8443; its ports: 443"));
     home.register(plane, |webhook| webhook["clientConfig"]["service"]["name"] = json!("other"));
     assert!(until_found(plane, "ServiceMissing", 1).contains("\"name\":\"other\""));
-    home.register(plane, |webhook| webhook["failurePolicy"] = json!("Fail"));
-    assert!(until_found(plane, "PodsHeldBack", 0).contains("set failurePolicy: Ignore"));
     home.register(plane, |webhook| webhook["rules"][0]["operations"] = json!(["UPDATE"]));
     until_found(plane, "PodsNotRegistered", 1);
 
     for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
-        assert!(plane.kubectl(&["delete", kind, CONFIGURATION]).ok);
+        plane.run_kubectl(&["delete", kind, CONFIGURATION]);
     }
     until_found(plane, "ConfigurationMissing", 1);
     home.register(plane, |_| ());
@@ -179,7 +117,7 @@ fn registration_and_backends(plane: &ControlPlane, home: &Home) {
         webhook["namespaceSelector"] = json!({"matchLabels": {"no": "namespace"}});
     });
     until_found(plane, "OtherInjectorApart", 0);
-    assert!(plane.kubectl(&["delete", "mutatingwebhookconfiguration", operator]).ok);
+    plane.run_kubectl(&["delete", "mutatingwebhookconfiguration", operator]);
 }
 
 fn certificates(plane: &ControlPlane, home: &Home) {
@@ -187,35 +125,24 @@ fn certificates(plane: &ControlPlane, home: &Home) {
     let said = until_found(plane, "CertificateNotTrusted", 1);
     assert!(said.contains("no CA of the bundle signed the certificate"), "{said}");
 
-    let (authority, pair) = expired();
-    home.trust(plane, &authority);
-    Home::serve(plane, &pair);
-    let said = until_found(plane, "CertificateNotTrusted", 1);
-    assert!(said.contains("the certificate expired at 2020-01-02T00:00:00Z"), "{said}");
-
-    Home::serve(plane, &SelfSigned::generate(&["other.svc"]).expect("a pair"));
-    let said = until_found(plane, "CertificateNotTrusted", 1);
-    assert!(said.contains(&format!("is not valid for {NAME}; it is valid for other.svc")), "{said}");
-
     home.register(plane, |webhook| {
         webhook["clientConfig"].as_object_mut().expect("an object").remove("caBundle");
     });
     until_found(plane, "BundleMissing", 1);
 
-    assert!(plane.kubectl(&["delete", "secret", home::SECRET, "-n", registration::HOME]).ok);
+    plane.run_kubectl(&["delete", "secret", home::SECRET, "-n", HOME]);
     home.register(plane, |_| ());
     let said = until_found(plane, "CertificateNotChecked", 0);
     assert!(said.contains("Secret otel-webhook/otel-webhook-certificates not found"), "{said}");
-    home.trust(plane, &home.pair.ca_pem);
     Home::serve(plane, &home.pair);
     until_found(plane, "CertificateTrusted", 0);
 }
 
 fn rights(plane: &ControlPlane) {
-    assert!(plane.kubectl(&["delete", "clusterrolebinding", "otel-webhook"]).ok);
+    plane.run_kubectl(&["delete", "clusterrolebinding", "otel-webhook"]);
     let said = until_found(plane, "PermissionMissing", 1);
     assert!(said.contains("may not list, watch instrumentations.opentelemetry.io"), "{said}");
-    registration::apply(plane, home::ROLES);
+    plane.apply_server_side(registration::ROLES);
     until_found(plane, "PermissionsSuffice", 0);
 
     // Somebody who may look at workloads, and at little else.
@@ -223,11 +150,11 @@ fn rights(plane: &ControlPlane) {
         &["create", "serviceaccount", "viewer", "--namespace", "default"][..],
         &["create", "clusterrolebinding", "viewer", "--clusterrole=view", "--serviceaccount=default:viewer"],
     ] {
-        assert!(plane.kubectl(args).ok, "{args:?}");
+        plane.run_kubectl(args);
     }
-    let kubeconfig = kubeconfig_of(plane, "viewer");
+    let kubeconfig = plane.kubeconfig_of("default", "viewer");
     let seen = until("the role is in effect", LIMIT, || {
-        let seen = check_as(&kubeconfig, &[]);
+        let seen = run_as("check", kubeconfig.to_str().expect("UTF-8"), &[]);
         seen.codes().contains(&"SettingsAssumed").then_some(seen)
     });
     assert_eq!(seen.code, Some(0), "{seen:?}");
@@ -256,11 +183,11 @@ fn rights(plane: &ControlPlane) {
             "--serviceaccount=default:narrow",
         ],
     ] {
-        assert!(plane.kubectl(args).ok, "{args:?}");
+        plane.run_kubectl(args);
     }
-    let kubeconfig = kubeconfig_of(plane, "narrow");
+    let kubeconfig = plane.kubeconfig_of("default", "narrow");
     until("what may not be seen is said", LIMIT, || {
-        let seen = check_as(&kubeconfig, &[]);
+        let seen = run_as("check", kubeconfig.to_str().expect("UTF-8"), &[]);
         let messages: Vec<_> = seen.found.iter().map(|one| one["message"].to_string()).collect();
         let is_said = |kind: &str| {
             let mut of_kind =
@@ -273,50 +200,105 @@ fn rights(plane: &ControlPlane) {
     });
 }
 
-fn kubeconfig_of(plane: &ControlPlane, account: &str) -> String {
-    let token = plane.kubectl(&["create", "token", account, "--namespace", "default", "--duration=1h"]);
-    assert!(token.ok, "no token: {}", token.stderr);
-    let admin = fs::read_to_string(plane.kubeconfig()).expect("the administrator's kubeconfig");
-    let mut config: Value = serde_json::from_str(&admin).expect("JSON");
-    config["users"][0]["user"] = json!({"token": token.stdout.trim()});
-    let path = plane.dir().join(format!("{account}.kubeconfig"));
-    fs::write(&path, config.to_string()).expect("the scratch folder is writable");
-    path.to_str().expect("UTF-8").to_owned()
-}
-
 fn requests(plane: &ControlPlane) {
     let lacking = check(plane, &["-n", "shop"]);
     assert!(!lacking.codes().contains(&"RequestsMet"), "{:?}", lacking.codes());
     let said = lacking.says("PodsWithoutAgent");
     assert!(said.contains("1 pod opts in and runs without an agent, by cause: RunningWithout 1"), "{said}");
-    // Nobody is asked about Deployments, so that these need no webhook.
-    registration::apply(plane, &home::deployment("shop", "misspelt", "ordr").to_string());
+    // Deployments are not sent to any webhook, so that these need none.
+    let asks = |namespace: &str, name: &str, value: &str| {
+        let template = template_asking(name, &[("inject-java", value)]);
+        plane.apply_server_side(&deployment_of(namespace, 1, &template).to_string());
+    };
+    asks("shop", "misspelt", "ordr");
     let said = until_found(plane, "RequestInVain", 0);
     let reason = "Instrumentation \\\"shop/ordr\\\" not found; its namespace has: default";
     assert!(said.contains(reason) && said.contains("\"name\":\"misspelt\""), "{said}");
-    assert!(plane.kubectl(&["delete", "deployment", "misspelt", "-n", "shop"]).ok);
+    plane.run_kubectl(&["delete", "deployment", "misspelt", "-n", "shop"]);
 
     // Left out by the registration itself.
-    registration::apply(plane, &home::deployment("kube-system", "left-out", "shop/default").to_string());
+    asks("kube-system", "left-out", "shop/default");
     let said = until_found(plane, "NotReviewed", 0);
     let remedy = "move it to another namespace: kube-system is left out";
     assert!(said.contains("does not select namespace kube-system") && said.contains(remedy), "{said}");
-    assert!(plane.kubectl(&["delete", "deployment", "left-out", "-n", "kube-system"]).ok);
+    plane.run_kubectl(&["delete", "deployment", "left-out", "-n", "kube-system"]);
+}
+
+/// The controller of the manifests: not ready, ready by hand, and without a role.
+fn controller(plane: &ControlPlane) {
+    assert!(check(plane, &[]).codes().contains(&"NoController"));
+    plane.apply_server_side(MANIFEST);
+    let said = until_found(plane, "ControllerNotReady", 0);
+    assert!(said.contains("is ready: it reports nothing"), "{said}");
+    let pods = until("both pods are there", LIMIT, || {
+        let args = ["get", "pods", "-n", HOME, "-l", "app.kubernetes.io/component=controller", "-o", "name"];
+        let found: Vec<String> = plane.kubectl(&args).stdout.lines().map(str::to_owned).collect();
+        (found.len() == 2).then_some(found)
+    });
+
+    let status = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}).to_string();
+    let patch = ["patch", &pods[0], "-n", HOME, "--subresource=status", "--patch", &status];
+    plane.run_kubectl(&patch);
+    let said = until_found(plane, "ControllerReady", 0);
+    assert!(said.contains("1 of 2 pods of the controller are ready"), "{said}");
+    let checked = check(plane, &[]);
+    assert!(!checked.codes().contains(&"ControllerPermissionMissing"), "{checked:?}");
+
+    plane.run_kubectl(&["delete", "clusterrolebinding", "otel-webhook-controller"]);
+    let said = until_found(plane, "ControllerPermissionMissing", 0);
+    assert!(said.contains("otel-webhook rbac --controller"), "{said}");
+    plane.apply_server_side(MANIFEST);
+    until("its permissions are back", LIMIT, || {
+        (!check(plane, &[]).codes().contains(&"ControllerPermissionMissing")).then_some(())
+    });
+}
+
+/// A CRD that drops fields, and goes with the release of the operator.
+fn older_crd(plane: &ControlPlane) {
+    let mut old: Value = serde_saphyr::from_str(registration::CRD).expect("YAML");
+    let spec = old.pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/spec").expect("a schema");
+    let fields = spec["properties"].as_object_mut().expect("fields");
+    fields.retain(|name, _| name != "selector" && name != "priority");
+    // Its rules need the fields.
+    spec.as_object_mut().expect("an object").remove("x-kubernetes-validations");
+    old["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": "operator",
+        "meta.helm.sh/release-namespace": "observability"});
+    plane.apply_server_side(&old.to_string());
+    let said = until_found(plane, "CrdPrunesFields", 0);
+    assert!(said.contains("drops these fields: spec.priority, spec.selector"), "{said}");
+    assert!(until_found(plane, "CrdGoesWithRelease", 0).contains("the Helm release observability/operator"));
+}
+
+/// All is paused by the namespace of the webhook, which is known by its Service. `check` says that first, and no command
+/// that would remove agents.
+fn paused(plane: &ControlPlane) {
+    let run = |subcommand: &str, more: &[&str]| {
+        let mut command = program();
+        command.arg(subcommand).arg("--kubeconfig").arg(plane.kubeconfig()).arg("--all").args(more);
+        let (out, err, code) = output(&mut command);
+        (out + &err, code)
+    };
+    let (text, code) = run("pause", &[]);
+    assert!(code == Some(2) && text.contains("there is no terminal to ask on; add --yes"), "{text}");
+    let (text, code) = run("pause", &["--yes"]);
+    let expected = "Namespace otel-webhook: injection is paused, all pods start without agents\n";
+    assert!(code == Some(0) && text.starts_with(expected), "{text}");
+    let checked = check(plane, &[]);
+    assert_eq!((checked.codes()[0], checked.code), ("InjectionPaused", Some(0)), "{checked:?}");
+    let of_running = ["RunningWithout", "RunningOutdated", "RequestInVain"];
+    assert!(!checked.codes().iter().any(|code| of_running.contains(code)), "{checked:?}");
+    assert!(checked.says("PodsWithoutAgent").contains("by cause: Paused 1"), "{checked:?}");
+    let (text, code) = run("resume", &["--yes"]);
+    assert!(code == Some(0) && text.starts_with("Namespace otel-webhook: injection is resumed\n"), "{text}");
+    until_found(plane, "RunningWithout", 0);
 }
 
 /// What the preview and the check say where the webhook really runs.
 pub fn what_runs(cluster: &Cluster) {
     let namespace = "previewed";
     cluster.instrumented_namespace(namespace);
-    let deployment = |name: &str, template: &Value| {
-        json!({"apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": name, "namespace": namespace},
-            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template}})
-    };
-    cluster.apply(&deployment("order", &template("order")));
-    let mut silent = template("silent");
-    silent["metadata"]["annotations"] = json!({});
-    cluster.apply(&deployment("silent", &silent));
+    cluster.apply(&deployment(namespace, "order", 2));
+    cluster.apply(&deployment_of(namespace, 2, &template_asking("silent", &[])));
     let injected = cluster.pods_of(namespace, "app=order", 2).iter().all(Created::is_injected);
     assert!(injected, "the webhook is registered");
     cluster.pods_of(namespace, "app=silent", 2);

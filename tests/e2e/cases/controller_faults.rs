@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
 
 use otel_webhook_testkit::{
-    cluster::{ports::free_ports, program::Program},
+    cluster::{ports::free_ports, program::Program, proxy::Proxy},
     objects::items,
     until::{poll, until},
 };
@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use crate::{
     audit,
     cluster::{Cluster, LIMIT, java},
-    controller::{self, ACCOUNT, Controller, deployment},
-    proxy::Proxy,
-    registration::{self, HOME},
+    controller::{self, ACCOUNT, Controller},
+    program::PROGRAM,
+    registration::HOME,
 };
 
 const SHOP: &str = "faults-shop";
@@ -27,10 +27,7 @@ const LENGTH: Duration = Duration::from_secs(3);
 fn shop(cluster: &Cluster, missed: usize) {
     cluster.instrumented_namespace(SHOP);
     assert!(cluster.create(SHOP, &java("injected")).is_injected());
-    let stopped = cluster.webhook.stop();
-    cluster.apply(&deployment(SHOP, "missed", missed));
-    cluster.pods_of(SHOP, "app=missed", missed);
-    drop(stopped);
+    cluster.missed(SHOP, "missed", missed);
 }
 
 /// The API server, etcd or the connection fails, and comes back: what changed meanwhile is told, and nothing else is
@@ -69,10 +66,9 @@ pub fn failures(_: &Cluster) {
         cluster.plane.start_again("kube-apiserver");
     });
     fail(&mut cluster, "etcd stands still", &mut |cluster, _| {
-        let etcd = cluster.plane.process("etcd");
-        signal("STOP", etcd);
+        cluster.plane.signal("STOP", "etcd");
         thread::sleep(LENGTH);
-        signal("CONT", etcd);
+        cluster.plane.signal("CONT", "etcd");
     });
     fail(&mut cluster, "answers are a second late", &mut |_, proxy| {
         proxy.slow(Duration::from_secs(1));
@@ -95,7 +91,7 @@ pub fn missing_permissions(_: &Cluster) {
             for verb in items(&one["verbs"]).filter_map(Value::as_str) {
                 let name = format!("lacks-{}", lacking.len());
                 grant(&cluster, &roles, &name, &Lacking { manifest: index, rule, verb });
-                let kubeconfig = registration::write_kubeconfig(&cluster.plane, HOME, &name);
+                let kubeconfig = cluster.plane.kubeconfig_of(HOME, &name);
                 let resource = one["resources"][0].as_str().expect("a resource").to_owned();
                 lacking.push((name, kubeconfig, format!("cannot {verb} resource \"{resource}\"")));
             }
@@ -180,7 +176,7 @@ fn grant(cluster: &Cluster, roles: &[Value], name: &str, lacking: &Lacking<'_>) 
 /// Starts a controller with a Lease of this name.
 fn start(cluster: &Cluster, kubeconfig: &PathBuf, name: &str) -> Program {
     let [port] = free_ports();
-    let mut command = Command::new(controller::PROGRAM);
+    let mut command = Command::new(PROGRAM);
     command.args(["controller", "--admin-listen", &format!("127.0.0.1:{port}"), "--page-listen", "off"]);
     command.args(["--lease-namespace", HOME, "--lease", name]);
     command.env("KUBECONFIG", kubeconfig);
@@ -212,9 +208,4 @@ fn expect(cluster: &Cluster, what: &str, counts: &Value) {
         pods.as_object_mut()?.retain(|_, count| *count != 0);
         (pods == *counts).then_some(())
     });
-}
-
-fn signal(name: &str, process: u32) {
-    let ended = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status();
-    assert!(ended.expect("a shell").success(), "{name} cannot be sent");
 }

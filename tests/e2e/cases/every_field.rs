@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use otel_webhook_testkit::cluster::created::{AGENT, Created, VARIABLES, name};
 use serde_json::{Map, Value, json};
 
-use super::paths;
 use crate::cluster::Cluster;
 use crate::registration::HOME;
 
@@ -61,8 +60,9 @@ pub fn with_and_without(cluster: &Cluster) {
 /// All that the API server's own description of a pod's specification names is sent, or is
 /// on the list of what cannot be.
 fn nothing_is_missing(cluster: &Cluster, sent: &BTreeSet<String>) {
-    let openapi = cluster.get_raw("/openapi/v2");
-    let defined = paths::defined(&openapi, "io.k8s.api.core.v1.PodSpec", "spec");
+    let openapi = cluster.run(&["get", "--raw", "/openapi/v2"]).stdout;
+    let openapi = serde_json::from_str(&openapi).expect("JSON");
+    let defined = defined_paths(&openapi, "io.k8s.api.core.v1.PodSpec", "spec");
     assert!(defined.contains("spec.containers.env.valueFrom.fileKeyRef.path"), "not walked: {defined:#?}");
     let defined: BTreeSet<_> = defined.iter().map(|path| like_a_container(path)).collect();
     let missing: Vec<_> = defined.difference(sent).filter(|path| !is_listed(&NOT_SENT, path)).collect();
@@ -87,7 +87,6 @@ fn prepare(cluster: &Cluster) {
          "handler": "full", "overhead": {"podFixed": {"cpu": "10m", "memory": "16Mi"}}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "full", "namespace": "every-field"}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "full", "namespace": HOME}},
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": HOME}},
     ]}));
 }
 
@@ -140,7 +139,7 @@ fn comparable(pod: &Value) -> Value {
 }
 
 fn all_used(pods: &[Value]) -> BTreeSet<String> {
-    let used = pods.iter().flat_map(|pod| paths::used(&pod["spec"], "spec"));
+    let used = pods.iter().flat_map(|pod| used_paths(&pod["spec"], "spec"));
     used.map(|path| like_a_container(&path)).collect()
 }
 
@@ -156,4 +155,60 @@ fn is_listed(list: &[(&str, &str)], path: &str) -> bool {
 
 fn is_below(path: &str, top: &str) -> bool {
     path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+/// Every field below a definition of an API's description, down to what has no
+/// fields of its own.
+fn defined_paths(openapi: &Value, definition: &str, path: &str) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    Walk { openapi, paths: &mut paths }.properties(definition, path, &mut vec![definition]);
+    paths
+}
+
+/// Every path that an object uses, with those of the objects in it.
+fn used_paths(value: &Value, path: &str) -> BTreeSet<String> {
+    let mut paths = BTreeSet::from([path.to_owned()]);
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                paths.extend(used_paths(member, &format!("{path}.{name}")));
+            }
+        }
+        Value::Array(items) => paths.extend(items.iter().flat_map(|item| used_paths(item, path))),
+        _ => {}
+    }
+    paths
+}
+
+struct Walk<'a> {
+    openapi: &'a Value,
+    paths: &'a mut BTreeSet<String>,
+}
+
+impl<'a> Walk<'a> {
+    /// `within` are the definitions on the way, for those that contain themselves.
+    fn properties(&mut self, definition: &'a str, path: &str, within: &mut Vec<&'a str>) -> bool {
+        let properties = self.openapi["definitions"][definition]["properties"].as_object();
+        for (name, schema) in properties.into_iter().flatten() {
+            let path = format!("{path}.{name}");
+            let inner = referred(schema).or_else(|| referred(&schema["items"]));
+            match inner.filter(|inner| !within.contains(inner)) {
+                Some(inner) => {
+                    within.push(inner);
+                    if !self.properties(inner, &path, within) {
+                        self.paths.insert(path);
+                    }
+                    within.pop();
+                }
+                None => {
+                    self.paths.insert(path);
+                }
+            }
+        }
+        properties.is_some()
+    }
+}
+
+fn referred(schema: &Value) -> Option<&str> {
+    schema["$ref"].as_str()?.strip_prefix("#/definitions/")
 }

@@ -2,16 +2,15 @@
 
 mod developer;
 mod generated;
-mod same;
 
-use std::fs;
-
-use otel_webhook_testkit::until::until;
+use otel_webhook_testkit::{
+    cluster::manifests::{object, template, workload},
+    until::until,
+};
 use serde_json::{Value, json};
 
-use super::check::{Checked, run_as};
-use crate::cluster::{Cluster, LIMIT, java, template};
-use same::{pod_of, same};
+use crate::cluster::{Cluster, LIMIT, java};
+use crate::program::{Checked, run};
 
 pub use developer::developer;
 pub use generated::generated;
@@ -20,7 +19,7 @@ const ROLLOUTS: &str = include_str!("../../data/rollouts-crd.yaml");
 
 /// Runs `explain` as the administrator.
 fn explain(cluster: &Cluster, arguments: &[&str]) -> Checked {
-    run_as("explain", cluster.plane.kubeconfig().to_str().expect("UTF-8"), arguments)
+    run(&cluster.plane, "explain", arguments)
 }
 
 /// The one object that `explain` prints.
@@ -30,64 +29,19 @@ fn explained(cluster: &Cluster, namespace: &str, target: &str) -> Value {
     run.found[0].clone()
 }
 
-/// Every workload of the examples and of the documents gets what `explain` says.
-pub fn examples(cluster: &Cluster) {
-    let namespace = "explained-examples";
-    cluster.namespace(namespace, &[]);
-    let (mut workloads, mut instrumentations) = (Vec::new(), Vec::new());
-    for mut object in documents() {
-        object["metadata"]["namespace"] = namespace.into();
-        match object["kind"].as_str() {
-            Some("Deployment" | "StatefulSet" | "DaemonSet") => workloads.push(object),
-            Some("Instrumentation") => instrumentations.push(object),
-            _ => {}
-        }
-    }
-    assert!(!workloads.is_empty() && !instrumentations.is_empty(), "the examples were not found");
-    for object in instrumentations.iter().chain(&workloads) {
-        cluster.apply(object);
-    }
-    for workload in &workloads {
-        let kind = workload["kind"].as_str().expect("a kind");
-        let target = format!("{kind}/{}", workload["metadata"]["name"].as_str().expect("a name"));
-        let explained = explained(cluster, namespace, &target);
-        let pod = pod_of(&workload["spec"]["template"], "example");
-        until(&format!("{target} gets what explain says"), LIMIT, || {
-            same(&explained, &pod, &cluster.dry_run(namespace, &pod).pod).ok()
-        });
-    }
-}
-
-/// The YAML of the examples, and of the documents as far as it has objects.
-fn documents() -> Vec<Value> {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
-    let files = |folder: &str| {
-        let entries = fs::read_dir(format!("{root}{folder}")).expect("a folder");
-        entries.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect::<Vec<_>>()
-    };
-    let documents = [files("docs"), vec![fs::read_to_string(format!("{root}README.md")).expect("a file")]];
-    let blocks: Vec<String> = documents.concat().iter().flat_map(|text| blocks(text)).collect();
-    let examples = files("examples").into_iter().filter(|text| !text.trim_start().starts_with('{'));
-    let parsed = examples.chain(blocks).filter_map(|text| serde_saphyr::from_multiple::<Value>(&text).ok());
-    parsed.flatten().filter(Value::is_object).collect()
-}
-
-/// The blocks of YAML in a document.
-fn blocks(text: &str) -> Vec<String> {
-    let after_fence = text.split("```yaml\n").skip(1);
-    after_fence.filter_map(|rest| Some(rest.split_once("```")?.0.to_owned())).collect()
-}
-
 /// Every kind of workload, by long and short names, and what its pods have.
 pub fn kinds(cluster: &Cluster) {
     let namespace = "explained-kinds";
     cluster.instrumented_namespace(namespace);
     cluster.apply(&serde_saphyr::from_str(ROLLOUTS).expect("YAML"));
     let object = |version: &str, kind: &str, name: &str, spec: Value| {
-        json!({"apiVersion": version, "kind": kind,
-            "metadata": {"name": name, "namespace": namespace, "labels": {"part": "kinds"}}, "spec": spec})
+        let mut object = object(version, kind, namespace, name, &spec);
+        object["metadata"]["labels"] = json!({"part": "kinds"});
+        object
     };
-    let of = |name: &str| json!({"selector": {"matchLabels": {"app": name}}, "template": template(name)});
+    let of = |name: &str| workload(1, &template(name));
+    let mut daemon_set = of("node");
+    daemon_set.as_object_mut().expect("an object").remove("replicas");
     let mut job = template("once");
     job["spec"]["restartPolicy"] = "Never".into();
     let nightly = json!({"schedule": "0 0 1 1 *", "suspend": true,
@@ -95,7 +49,7 @@ pub fn kinds(cluster: &Cluster) {
     for object in [
         object("apps/v1", "Deployment", "web", of("web")),
         object("apps/v1", "StatefulSet", "db", of("db")),
-        object("apps/v1", "DaemonSet", "node", of("node")),
+        object("apps/v1", "DaemonSet", "node", daemon_set),
         object("apps/v1", "ReplicaSet", "alone", of("alone")),
         object("batch/v1", "Job", "once", json!({"template": job})),
         object("batch/v1", "CronJob", "nightly", nightly),

@@ -2,18 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use otel_webhook_testkit::{objects::items, until::until};
+use otel_webhook_testkit::{cluster::created::AGENT, objects::items, until::until};
 use serde_json::{Value, json};
 
 use crate::{
     audit,
-    cases::check::run_as,
     cluster::{Cluster, LIMIT},
     controller::{self, ACCOUNT, Controller, deployment},
+    program::run,
 };
 
 const SHOP: &str = "failing-shop";
-const INIT: &str = "opentelemetry-auto-instrumentation-java";
 const METRIC: &str = "otel_webhook_pods_failing{language=\"java\"}";
 const PULL: &str = "Back-off pulling image \"own/java:1\": ErrImagePull: not found";
 
@@ -24,8 +23,7 @@ const EVENT: Duration = Duration::from_secs(10);
 fn write(cluster: &Cluster, pod: &str, status: &Value) {
     let patch = json!({"status": status}).to_string();
     let args = ["patch", "pod", pod, "--namespace", SHOP, "--subresource=status", "--type=merge", "--patch"];
-    let ran = cluster.plane.kubectl(&[&args[..], &[&patch]].concat());
-    assert!(ran.ok, "{}", ran.stderr);
+    cluster.run(&[&args[..], &[&patch]].concat());
 }
 
 fn waiting(list: &str, container: &str, reason: &str, message: &str) -> Value {
@@ -41,18 +39,7 @@ fn ready(container: &str) -> Value {
 
 fn names(cluster: &Cluster, label: &str, count: usize) -> Vec<String> {
     let pods = cluster.pods_of(SHOP, label, count);
-    pods.iter().map(|pod| pod.pod["metadata"]["name"].as_str().expect("a name").to_owned()).collect()
-}
-
-/// Waits for the Event about failing pods of a Deployment, and returns its note.
-fn event(cluster: &Cluster, deployment: &str) -> String {
-    let found = until(&format!("the Event on {deployment}"), LIMIT, || {
-        let list = cluster.get(SHOP, &["events.events.k8s.io"]);
-        let mut own = items(&list["items"])
-            .filter(|event| event["reason"] == "Failing" && event["regarding"]["name"] == deployment);
-        own.next().cloned()
-    });
-    found["note"].as_str().expect("a note").to_owned()
+    pods.iter().map(|pod| pod.name().to_owned()).collect()
 }
 
 /// A failing pod is counted in addition to its state, told within the bound, and no longer once it has recovered.
@@ -65,20 +52,20 @@ pub fn counted(_: &Cluster) {
     controller.start();
     controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 3}));
     let slow = [
-        ("initContainerStatuses", INIT, "PodInitializing"),
+        ("initContainerStatuses", AGENT, "PodInitializing"),
         ("containerStatuses", "app", "ContainerCreating"),
     ];
     for (list, container, reason) in slow {
         write(cluster, &pods[1], &waiting(list, container, reason, ""));
     }
-    write(cluster, &pods[0], &waiting("initContainerStatuses", INIT, "ImagePullBackOff", PULL));
+    write(cluster, &pods[0], &waiting("initContainerStatuses", AGENT, "ImagePullBackOff", PULL));
     let written = Instant::now();
-    let note = event(cluster, "images");
+    let note = cluster.events(SHOP, "images", "Failing").remove(0);
     assert!(written.elapsed() < EVENT, "told after {:?}", written.elapsed());
     let parts = [
         "java: 1 pods fail",
         &pods[0],
-        INIT,
+        AGENT,
         PULL,
         "correct the image in the Instrumentation",
         "failing-shop/default",
@@ -101,16 +88,13 @@ pub fn counted(_: &Cluster) {
     let reads = || audit::count(cluster, ACCOUNT, "get", "pods");
     until("each pod was read since", LIMIT, || (reads() >= pods.len()).then_some(()));
     controller.stop();
-    let more: Vec<_> =
-        audit::asked(cluster, ACCOUNT).difference(&audit::granted(&controller::roles())).cloned().collect();
-    assert!(more.is_empty(), "asked for but not granted: {more:?}");
+    audit::asked_only_for(cluster, ACCOUNT, &controller::roles());
 }
 
 /// The failing pod of the Deployment is found by the commands, with the kubelet's message and the remedy.
 fn reported_by_commands(cluster: &Cluster, pod: &str) {
-    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
     // The webhook of these tests runs outside of the cluster.
-    let status = run_as("status", kubeconfig, &["-n", SHOP, "--own-flags", "--strict"]);
+    let status = run(&cluster.plane, "status", &["-n", SHOP, "--own-flags", "--strict"]);
     assert_eq!(status.code, Some(1), "{status:?}");
     let [failure] = &items(&status.found[0]["workloads"][0]["failures"]).collect::<Vec<_>>()[..] else {
         panic!("{status:?}")
@@ -119,57 +103,16 @@ fn reported_by_commands(cluster: &Cluster, pod: &str) {
         (&failure["code"], &failure["kubelet"], &failure["pod"]),
         (&"ImagePullBackOff".into(), &PULL.into(), &pod.into())
     );
-    let check = run_as("check", kubeconfig, &["-n", SHOP, "--own-flags"]);
+    let check = run(&cluster.plane, "check", &["-n", SHOP, "--own-flags"]);
     let failing = check.found.iter().find(|result| result["code"] == "PodsFailing").expect("a result");
     let message = failing["message"].as_str().expect("a message");
     assert!(message.starts_with("1 of 3 pods fail: ImagePullBackOff") && message.contains(PULL), "{message}");
-    let explain = run_as("explain", kubeconfig, &["deployment/images", "-n", SHOP, "--own-flags"]);
+    let explain = run(&cluster.plane, "explain", &["deployment/images", "-n", SHOP, "--own-flags"]);
     let failing = &explain.found[0]["failing"][0];
     assert_eq!((&failing["kubelet"], &failing["pod"]), (&PULL.into(), &pod.into()), "{explain:?}");
     let remedy = failing["remedy"].as_str().expect("a remedy");
     assert!(remedy.starts_with("correct the image in the Instrumentation"), "{remedy}");
     assert!(failing["log"].is_null(), "it has not run: {failing}");
-}
-
-/// The agent is suspected if the application ends with it, and not in the pods of the same workload that do not opt in.
-pub fn suspected(_: &Cluster) {
-    let cluster = &Cluster::start();
-    cluster.instrumented_namespace(SHOP);
-    let crash = || waiting("containerStatuses", "app", "CrashLoopBackOff", "back-off 5m0s restarting");
-    let controller = Controller::new(cluster);
-    controller.start();
-    for (name, before) in [("suspected", ready("app")), ("own", crash())] {
-        let injected = deployment(SHOP, name, 2);
-        let mut bare = injected.clone();
-        bare["spec"]["template"]["metadata"]["annotations"] = json!({});
-        cluster.apply(&bare);
-        let old = names(cluster, &format!("app={name}"), 2);
-        for pod in &old {
-            write(cluster, pod, &before);
-        }
-        cluster.apply(&injected);
-        // One more than before, since none is removed until a new one is ready.
-        let all = names(cluster, &format!("app={name}"), 3);
-        let new = all.iter().find(|pod| !old.contains(pod)).expect("a new pod");
-        write(cluster, new, &crash());
-    }
-    let note = event(cluster, "suspected");
-    let parts =
-        ["AgentSuspected", "1 of 1 pods with the agent", "none of 2 without the agent", "back-off 5m0s"];
-    assert!(parts.iter().all(|part| note.contains(part)), "{note}");
-    let code = |name: &str| {
-        let report = controller.report()?;
-        let row = items(&report["workloads"]).find(|row| row["name"] == name)?;
-        row["failures"][0]["code"].as_str().map(str::to_owned)
-    };
-    until("the application is the cause", LIMIT, || {
-        (code("own").as_deref() == Some("ApplicationFails")).then_some(())
-    });
-    controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2, "failing": 1}));
-    let list = cluster.get(SHOP, &["events.events.k8s.io"]);
-    let own = items(&list["items"]).filter(|event| event["regarding"]["name"] == "own");
-    assert_eq!(own.filter(|event| event["reason"] == "Failing").count(), 0);
-    controller.stop();
 }
 
 /// A corrected Instrumentation mends a workload that consents, although its rollout has never been complete.
@@ -183,7 +126,7 @@ pub fn mended(_: &Cluster) {
     let controller = Controller::with_restarts(cluster);
     controller.start();
     for pod in &pods {
-        write(cluster, pod, &waiting("initContainerStatuses", INIT, "ErrImagePull", PULL));
+        write(cluster, pod, &waiting("initContainerStatuses", AGENT, "ErrImagePull", PULL));
     }
     controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2, "failing": 2}));
     cluster.instrumentation(SHOP, "default", &json!({"java": {"image": "registry.example.com/java:2"}}));

@@ -1,15 +1,21 @@
-//! Pods come before agents, and none of many goes without.
+//! Pods come before agents, and a new certificate costs none its agent.
 
 use std::collections::BTreeMap;
-use std::thread;
 use std::time::Instant;
 
-use otel_webhook_testkit::{cluster::created::Created, objects::items, until::until};
-use serde_json::{Value, json};
+use otel_webhook_testkit::{
+    cluster::{
+        created::Created,
+        manifests::{deployment_of, template_asking},
+        traffic::Traffic,
+    },
+    until::until,
+};
 
 use crate::audit;
-use crate::cluster::{Cluster, LIMIT, java, template};
+use crate::cluster::{Cluster, LIMIT, java};
 use crate::registration;
+use crate::webhook::pair;
 
 pub fn stopped(cluster: &Cluster) {
     let namespace = "stopped";
@@ -40,7 +46,10 @@ pub fn hanging(cluster: &Cluster) {
     let namespace = "hanging";
     cluster.instrumented_namespace(namespace);
     let registered = registration::register_workloads(&cluster.plane, &cluster.webhook, namespace);
-    let probe = deployment(namespace, 0, "unknown");
+    let of = |replicas, ask| {
+        deployment_of(namespace, replicas, &template_asking("hanging", &[("inject-java", ask)]))
+    };
+    let probe = of(0, "unknown");
     until("the registration is in effect", LIMIT, || {
         let ran = cluster.plane.kubectl_in(&["apply", "--dry-run=server", "-f", "-"], &probe.to_string());
         ran.stderr.contains("Warning: otel-webhook").then_some(())
@@ -49,7 +58,7 @@ pub fn hanging(cluster: &Cluster) {
 
     let paused = cluster.webhook.pause();
     let began = Instant::now();
-    cluster.apply(&deployment(namespace, 10, "true"));
+    cluster.apply(&of(10, "true"));
     let pods = cluster.pods_of(namespace, "app=hanging", 10);
     let took = began.elapsed();
     drop(paused);
@@ -71,52 +80,52 @@ pub fn hanging(cluster: &Cluster) {
     assert!(pod.is_injected(), "{}", pod.pod);
 }
 
-fn deployment(namespace: &str, replicas: u32, ask: &str) -> Value {
-    let mut template = template("hanging");
-    template["metadata"]["annotations"] = json!({"instrumentation.opentelemetry.io/inject-java": ask});
-    json!({
-        "apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": "hanging", "namespace": namespace},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "hanging"}}, "template": template},
-    })
-}
-
 /// How many calls of each webhook have failed open, by its name.
 fn failed_open(cluster: &Cluster) -> BTreeMap<String, u64> {
-    let ran = cluster.plane.kubectl(&["get", "--raw", "/metrics"]);
-    assert!(ran.ok, "{}", ran.stderr);
+    let metrics = cluster.run(&["get", "--raw", "/metrics"]).stdout;
     let of_line = |line: &str| {
         let (labels, count) = line.strip_prefix(FAILED_OPEN)?.rsplit_once(' ')?;
         let name = labels.split_once("name=\"")?.1.split_once('"')?.0;
         Some((name.to_owned(), count.parse().expect("a whole number")))
     };
-    ran.stdout.lines().filter_map(of_line).collect()
+    metrics.lines().filter_map(of_line).collect()
 }
 
-pub fn many(cluster: &Cluster) {
-    let namespace = "many";
+const FAILURES: [&str; 2] =
+    ["otel_webhook_certificate_reload_failures_total", "otel_webhook_tls_handshake_failures_total"];
+
+/// A certificate that is renewed while pods are created.
+pub fn replaced_certificate(cluster: &Cluster) {
+    let namespace = "renewal";
     cluster.instrumented_namespace(namespace);
-    let lists = (0..5).map(|list| {
-        let pods: Vec<Value> = (0..10).map(|pod| java(&format!("pod-{list}-{pod}"))).collect();
-        json!({"apiVersion": "v1", "kind": "List", "items": pods}).to_string()
+    let pod = |number: usize| {
+        let mut pod = java(&format!("pod-{number}"));
+        pod["metadata"]["namespace"] = namespace.into();
+        pod
+    };
+    let traffic = Traffic::new(&cluster.plane, 1, &pod, Created::is_injected);
+    traffic.during(|| renew(cluster, &traffic));
+}
+
+/// In the order that never leaves the API server without the right authority.
+fn renew(cluster: &Cluster, traffic: &Traffic<'_>) {
+    let old = &cluster.webhook.first_authority;
+    let new = pair();
+    let failures = || FAILURES.map(|metric| cluster.webhook.metric(metric));
+    let before = failures();
+    cluster.register(&[old, &new.ca_pem]);
+    traffic.goes_on();
+
+    cluster.webhook.replace_certificate(&new);
+
+    until("the webhook serves the new certificate", LIMIT, || {
+        let log = cluster.webhook.log();
+        log.iter().any(|line| line["message"] == "serving a new certificate").then_some(())
     });
-    let plane = &cluster.plane;
-    thread::scope(|scope| {
-        let apply = |list: String| {
-            scope.spawn(move || {
-                plane.kubectl_in(&["apply", "--namespace", namespace, "--filename", "-"], &list)
-            })
-        };
-        let running: Vec<_> = lists.map(apply).collect();
-        for one in running {
-            let ran = one.join().expect("no panic");
-            assert!(ran.ok && ran.stderr.is_empty(), "kubectl apply failed: {}", ran.stderr);
-        }
-    });
-    let list = cluster.get(namespace, &["pods"]);
-    let pods: Vec<_> = items(&list["items"]).cloned().map(Created::found).collect();
-    assert_eq!(pods.len(), 50);
-    for pod in &pods {
-        assert!(pod.is_injected(), "not injected: {}", pod.name());
-    }
+    traffic.goes_on();
+    // With another bundle the API server makes new connections, on which it
+    // trusts the new authority alone.
+    cluster.register(&[&new.ca_pem]);
+    traffic.goes_on();
+    assert_eq!(failures(), before, "{FAILURES:?}");
 }

@@ -1,40 +1,33 @@
-//! Generated pods before the real API server: what it takes as it is, it takes
-//! injected, whatever the Instrumentation. What it makes of a pod is seen by dry
-//! runs, so nothing is kept.
+//! Generated pods before the real API server. What it makes of a pod is seen by dry runs, so nothing is kept.
+//!
+//! What it accepts as it is, it accepts injected, whatever the Instrumentation. And the pod is the same whether its
+//! added containers come with the token or get it from the API server (D31); the model of its plugin, with which more
+//! pods are tried in `crates/inject/tests`, is compared as well.
 
-use std::path::Path;
-
-use futures::{StreamExt as _, stream};
-use k8s_openapi::api::core::v1::Pod;
-use kube::{
-    Api, Client, Config,
-    api::{DynamicObject, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
-    core::ApiResource,
-};
+use futures::StreamExt as _;
 use otel_webhook::store::Writer;
 use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::Outcome;
 use otel_webhook_testkit::{
+    cluster::client::{Objects, at_once, block_on},
     generated::{
         choices::{Choices, how_many},
         mistakes::break_some,
         pods::{self, Generated, generate},
+        tokens::with_tokens,
     },
-    objects::items,
+    models::service_account::{TOKEN_VOLUME, mounted, without_added_tokens},
+    objects::{compare, items},
     runner::note,
     surroundings::review,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::cases::image_volumes;
 use crate::cluster::Cluster;
 use crate::registration::{ELSEWHERE, HOME};
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
 const PODS: u64 = 2_000;
-
-/// More only wait for each other on two cores.
-const IN_FLIGHT: usize = 8;
 
 /// How many refusals of ours are told in full.
 const TOLD: usize = 20;
@@ -56,7 +49,7 @@ pub fn taken(cluster: &Cluster) {
     judge(&fates, 4);
 }
 
-/// Instrumentations that nobody judged, as files may have them. What is wrong in them keeps
+/// Instrumentations that nothing validated, as files may have them. What is wrong in them keeps
 /// many a pod from its agent, but none from being created.
 pub fn taken_with_mistakes(cluster: &Cluster) {
     let fates = fates(cluster, |seed| {
@@ -70,23 +63,42 @@ pub fn taken_with_mistakes(cluster: &Cluster) {
 /// A namespace that enforces that level.
 const RESTRICTED: &str = "restricted";
 
-/// With image volumes, in a namespace that enforces the pod security level `restricted`. The API server must keep the
-/// volumes, too.
-pub fn taken_with_images(cluster: &Cluster) {
+/// In a namespace that enforces the pod security level `restricted`, half of the pods with image volumes, which the API
+/// server must keep.
+pub fn taken_where_restricted(cluster: &Cluster) {
     cluster.namespace(RESTRICTED, &[]);
-    cluster.apply(&image_volumes::restricted(RESTRICTED));
+    cluster.apply(&restricted(RESTRICTED));
     let fates = fates_in(cluster, RESTRICTED, |seed| {
         let mut generated = generate(seed);
-        generated.instrumentation["spec"]["delivery"] = "imageVolume".into();
-        image_volumes::harden(&mut generated.pod);
+        if seed % 2 == 0 {
+            generated.instrumentation["spec"]["delivery"] = "imageVolume".into();
+        }
+        harden(&mut generated.pod);
         // No webhook gets it.
         generated.pod["metadata"]["labels"][ELSEWHERE] = "".into();
         generated
     });
     let images: usize = fates.iter().map(Fate::images).sum();
     note(&format!("{images} image volumes"));
-    assert!(images > fates.len() / 8, "only {images} image volumes");
+    assert!(images > fates.len() / 16, "only {images} image volumes");
     judge(&fates, 4);
+}
+
+fn restricted(name: &str) -> Value {
+    let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
+}
+
+/// Makes a pod acceptable at that level.
+fn harden(pod: &mut Value) {
+    pod["spec"]["securityContext"] =
+        json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
+    for list in ["initContainers", "containers"] {
+        for container in pod["spec"][list].as_array_mut().into_iter().flatten() {
+            container["securityContext"] =
+                json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
+        }
+    }
 }
 
 impl Fate {
@@ -97,54 +109,61 @@ impl Fate {
 
 fn fates(cluster: &Cluster, make: fn(u64) -> Generated) -> Vec<Fate> {
     // The registration leaves this namespace out, so each pod comes as it was sent.
-    cluster.namespace(HOME, &[]);
     fates_in(cluster, HOME, make)
 }
 
 /// The same in another namespace.
 fn fates_in(cluster: &Cluster, namespace: &str, make: fn(u64) -> Generated) -> Vec<Fate> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let count = how_many(PODS);
-    runtime.block_on(async {
-        let pods = pods(cluster.plane.kubeconfig(), namespace).await;
-        let tried = stream::iter(0..count).map(|seed| try_pod(&pods, seed, make(seed)));
-        tried.buffer_unordered(IN_FLIGHT).collect().await
+    block_on(async {
+        let objects = &Objects::connect(cluster.plane.kubeconfig()).await;
+        let tried = (0..how_many(PODS)).map(|seed| try_pod(objects, namespace, seed, make(seed)));
+        at_once(tried).collect().await
     })
 }
 
-async fn pods(kubeconfig: &Path, namespace: &str) -> Api<DynamicObject> {
-    Api::namespaced_with(client(kubeconfig).await, namespace, &ApiResource::erase::<Pod>(&()))
+/// What the API server makes of a pod in a namespace.
+async fn dry_run(objects: &Objects, namespace: &str, pod: &Value) -> Result<Value, String> {
+    let mut pod = pod.clone();
+    (pod["apiVersion"], pod["kind"]) = ("v1".into(), "Pod".into());
+    pod["metadata"]["namespace"] = namespace.into();
+    objects.dry_run(&pod).await
 }
 
-/// A client of the API server.
-pub async fn client(kubeconfig: &Path) -> Client {
-    // Another may be there already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    Client::try_from(config.expect("a usable kubeconfig")).expect("a client")
-}
-
-async fn try_pod(pods: &Api<DynamicObject>, seed: u64, generated: Generated) -> Fate {
-    if let Err(message) = dry_run(pods, &generated.pod).await {
-        return Fate::RefusedAnyway(message);
-    }
+/// What injection makes of a pod beside these objects.
+fn inject(around: &[&Value], pod: &Value) -> Outcome {
     let mut writer = Writer::new(DefaultImages::default());
-    writer.put(&generated.instrumentation);
-    if pods.resource_url().contains(&format!("/{RESTRICTED}/")) {
-        writer.put(&image_volumes::restricted(pods::NAMESPACE));
+    for object in around {
+        writer.put(object);
     }
     writer.publish();
     let snapshot = writer.store().snapshot();
-    let outcome = review(&snapshot.catalogue, &snapshot.owners, pods::NAMESPACE, &generated.pod);
+    review(&snapshot.catalogue, &snapshot.owners, pods::NAMESPACE, pod)
+}
+
+fn patched(pod: &Value, outcome: &Outcome) -> Value {
+    let mut patched = pod.clone();
+    json_patch::patch(&mut patched, &outcome.patch.operations()).expect("the patch applies");
+    patched
+}
+
+fn is_injected(outcome: &Outcome) -> bool {
+    outcome.findings.iter().any(|finding| finding.reason.is_injected())
+}
+
+async fn try_pod(objects: &Objects, namespace: &str, seed: u64, generated: Generated) -> Fate {
+    if let Err(message) = dry_run(objects, namespace, &generated.pod).await {
+        return Fate::RefusedAnyway(message);
+    }
+    let level = restricted(pods::NAMESPACE);
+    let around = [&generated.instrumentation, &level];
+    let outcome = inject(if namespace == RESTRICTED { &around } else { &around[..1] }, &generated.pod);
     if outcome.patch.is_empty() {
         return Fate::LeftAlone;
     }
-    let injected = outcome.findings.iter().any(|finding| finding.reason.is_injected());
-    let mut patched = generated.pod;
-    json_patch::patch(&mut patched, &outcome.patch.operations()).expect("the patch applies");
+    let injected = is_injected(&outcome);
+    let patched = patched(&generated.pod, &outcome);
     let expected = images(&patched);
-    match dry_run(pods, &patched).await {
+    match dry_run(objects, namespace, &patched).await {
         Ok(taken) if images(&taken) != expected => {
             Fate::RefusedPatched(seed, format!("{} of {expected} images are kept", images(&taken)))
         }
@@ -165,17 +184,6 @@ fn images(pod: &Value) -> usize {
         all.filter(|mount| mount["name"] == volume["name"]).count()
     };
     volumes.map(mounts).sum()
-}
-
-/// What the API server makes of a pod, or says against it.
-async fn dry_run(pods: &Api<DynamicObject>, pod: &Value) -> Result<Value, String> {
-    let sent: DynamicObject = serde_json::from_value(pod.clone()).expect("an object");
-    let params = PostParams { dry_run: true, ..PostParams::default() };
-    match pods.create(&params, &sent).await {
-        Ok(taken) => Ok(taken.data),
-        Err(kube::Error::Api(status)) => Err(status.message),
-        Err(error) => panic!("the API server did not answer: {error}"),
-    }
 }
 
 /// None may be refused because of us, and one in `injected_of` has to be injected.
@@ -212,4 +220,79 @@ fn judge(fates: &[Fate], injected_of: usize) {
         why.unwrap_or(&String::new())
     );
     assert!(injected * injected_of >= fates.len(), "too few are injected");
+}
+
+/// How many pods with tokens are tried, unless there are to be more.
+const WITH_TOKENS: u64 = 400;
+
+/// What came of a pod with a token.
+#[derive(PartialEq, Eq)]
+enum TokenFate {
+    Rejected,
+    NotInjected,
+    /// Whether the API server left it as the webhook made it.
+    Injected {
+        is_final: bool,
+    },
+}
+
+pub fn same_pod(cluster: &Cluster) {
+    let fates: Vec<TokenFate> = block_on(async {
+        let objects = &Objects::connect(cluster.plane.kubeconfig()).await;
+        at_once((0..how_many(WITH_TOKENS)).map(|seed| try_tokens(objects, seed))).collect().await
+    });
+    let count = |wanted: &TokenFate| fates.iter().filter(|fate| *fate == wanted).count();
+    let (last, not_last) = (TokenFate::Injected { is_final: true }, TokenFate::Injected { is_final: false });
+    let counts = [&last, &not_last, &TokenFate::NotInjected, &TokenFate::Rejected].map(count);
+    let [unchanged, changed, not_injected, rejected] = counts;
+    note(&format!(
+        "{} generated pods: {unchanged} injected and not changed afterwards, {changed} changed, \
+         {not_injected} not injected, {rejected} rejected",
+        fates.len()
+    ));
+    // A generator whose pods nobody takes proves nothing.
+    assert!(unchanged * 4 >= fates.len() && changed > 0 && rejected * 2 <= fates.len());
+}
+
+async fn try_tokens(objects: &Objects, seed: u64) -> TokenFate {
+    let generated = with_tokens(seed);
+    let dry_run = async |pod: &Value| dry_run(objects, HOME, pod).await;
+    let Ok(sent) = dry_run(&generated.pod).await else { return TokenFate::Rejected };
+    let suffix = volumes(&sent).find_map(|name| name.strip_prefix(TOKEN_VOLUME)).unwrap_or_default();
+    assert_same(seed, "the model's first call", &tokens(&mounted(&generated.pod, suffix)), &tokens(&sent));
+    let outcome = inject(&[&generated.instrumentation], &sent);
+    if !is_injected(&outcome) {
+        return TokenFate::NotInjected;
+    }
+    let after = patched(&sent, &outcome);
+
+    let one = dry_run(&after).await.expect("it is accepted injected");
+    let two = dry_run(&without_added_tokens(&sent, &after)).await.expect("it is accepted without the token");
+
+    let is_final = tokens(&one) == tokens(&after);
+    let is_final_by_model = mounted(&after, "again") == after;
+    assert_eq!(is_final, is_final_by_model, "pod {seed}: the model's second call\n{}", after["spec"]);
+    // A volume that the plugin makes has another name each time.
+    if is_final {
+        assert_same(seed, "with one review and with two", &one["spec"], &two["spec"]);
+    }
+    TokenFate::Injected { is_final }
+}
+
+fn assert_same(seed: u64, what: &str, one: &Value, other: &Value) {
+    let differences = compare("", one, other);
+    assert!(differences.is_empty(), "pod {seed}: {what}:\n{}", differences.join("\n"));
+}
+
+/// What the plugin changes: the names of volumes, and the mounts of each container.
+fn tokens(pod: &Value) -> Value {
+    let mounts = ["initContainers", "containers"].map(|list| {
+        let all = items(&pod["spec"][list]);
+        all.map(|container| items(&container["volumeMounts"]).cloned().collect()).collect::<Vec<Value>>()
+    });
+    json!({"volumes": volumes(pod).collect::<Vec<_>>(), "mounts": mounts})
+}
+
+fn volumes(pod: &Value) -> impl Iterator<Item = &str> {
+    items(&pod["spec"]["volumes"]).filter_map(|volume| volume["name"].as_str())
 }

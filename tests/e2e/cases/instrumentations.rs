@@ -3,7 +3,7 @@
 
 use otel_webhook_api::{defaulting, defaults::DefaultImages};
 use otel_webhook_testkit::{
-    cluster::control_plane::Ran,
+    cluster::{control_plane::Ran, manifests::instrumentation},
     table::{Row, rows},
     until::until,
 };
@@ -121,15 +121,31 @@ pub fn unjudged(cluster: &Cluster) {
     drop(registered);
 }
 
-fn instrumentation(namespace: &str, name: &str, spec: &Value) -> Value {
-    json!({
-        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-        "metadata": {"name": name, "namespace": namespace}, "spec": spec,
-    })
-}
-
 /// What would come of a creation. Fields that nobody knows are dropped, as controllers' are.
 fn try_out(cluster: &Cluster, object: &Value) -> Ran {
     let args = ["create", "--dry-run=server", "--validate=false", "--filename", "-"];
     cluster.plane.kubectl_in(&args, &object.to_string())
+}
+
+/// What an API server sent of an Instrumentation that was made for the operator.
+const CAPTURED: &str = include_str!("../../data/captured/instrumentation-create.json");
+
+pub fn kept(cluster: &Cluster) {
+    let review: Value = serde_json::from_str(CAPTURED).expect("JSON");
+    let captured = &review["request"]["object"];
+    let namespace = captured["metadata"]["namespace"].as_str().expect("a namespace");
+    let name = captured["metadata"]["name"].as_str().expect("a name");
+    cluster.namespace(namespace, &[]);
+    cluster.instrumentation(namespace, name, &captured["spec"]);
+    let stored = cluster.get(namespace, &["instrumentation", name]);
+    assert_eq!(stored["spec"], captured["spec"]);
+
+    cluster.instrumentation(namespace, "as-the-operator-stores-it", &defaulted());
+    let stored = cluster.get(namespace, &["otelinst", "as-the-operator-stores-it"]);
+    assert_eq!(stored["spec"], defaulted());
+}
+
+/// With defaults, and with the hollow objects that the operator writes.
+fn defaulted() -> Value {
+    serde_saphyr::from_str(include_str!("../as-the-operator-stores-it.yaml")).expect("YAML")
 }

@@ -1,16 +1,18 @@
-//! Certificates that look after themselves, with three replicas and pods that are created all the time.
+//! Managed certificates, with three replicas and pods that are created all the time.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use otel_webhook_testkit::{runner::note, until::until};
+use otel_webhook_testkit::{
+    cluster::{created::Created, traffic::Traffic},
+    runner::note,
+    until::until,
+};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT};
-use crate::registration::apply;
 use crate::replicas::{HOME, REPLICAS, Replicas, SECRET, configuration};
-use crate::traffic::{Traffic, complaints};
 use crate::webhook::pair;
 
 const KINDS: [&str; 2] = ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"];
@@ -103,7 +105,7 @@ pub fn vandalised_secret(cluster: &Cluster) {
     let replicas = Replicas::started(cluster, "managed-secret", &["--tls-propagation", "1s"]);
     let pods = pods(&replicas);
     let pod = |number: usize| named(&pods[number % REPLICAS], number);
-    let traffic = Traffic::new(&cluster.plane, "managed-secret", &pod);
+    let traffic = Traffic::new(&cluster.plane, 1, &pod, Created::is_injected);
     let before = cluster.plane.api_server_log().len();
     let created = traffic.during(|| {
         for damage in ["ca.key", "tls.key", "tls.crt", "ca.crt", "deleted"] {
@@ -111,8 +113,7 @@ pub fn vandalised_secret(cluster: &Cluster) {
             let patch = json!({"data": {(damage): BASE64_STANDARD.encode("nonsense")}}).to_string();
             let args = ["patch", "secret", SECRET, "--namespace", HOME, "--patch", &patch];
             let delete = ["delete", "secret", SECRET, "--namespace", HOME];
-            let ran = cluster.plane.kubectl(if damage == "deleted" { &delete[..] } else { &args });
-            assert!(ran.ok, "{}", ran.stderr);
+            cluster.run(if damage == "deleted" { &delete[..] } else { &args });
             until(&format!("another certificate is served, {damage}"), LIMIT, || {
                 let now = replicas.secret()?;
                 let is_new = decoded(&now, "tls.crt") != decoded(&before, "tls.crt");
@@ -125,7 +126,7 @@ pub fn vandalised_secret(cluster: &Cluster) {
     note(&format!("{created} pods were created, and all injected"));
     for replica in 0..REPLICAS {
         let name = format!("managed-{replica}.otel-webhook.example");
-        assert_eq!(complaints(&cluster.plane, before, &[&name]), [""; 0]);
+        assert_eq!(cluster.plane.logged_since(before, &[&name]), [""; 0]);
     }
     assert_eq!(replicas.all_said("the Secret was invalid and was repaired"), 4, "each by one of them");
 }
@@ -137,7 +138,7 @@ pub fn foreign_secret(cluster: &Cluster) {
         "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
         "metadata": {"name": SECRET, "namespace": HOME}, "stringData": {"password": "of somebody"},
     });
-    apply(&cluster.plane, &foreign.to_string());
+    cluster.apply(&foreign);
     replicas.register(0);
     replicas.start(0);
     until("it says what is wrong", LIMIT, || {
@@ -164,7 +165,7 @@ pub fn rotations(cluster: &Cluster) {
         let running: Vec<_> = pods.iter().filter(|pod| all || pod["metadata"]["name"] != "third").collect();
         named(running[number % running.len()], number)
     };
-    let traffic = Traffic::new(&cluster.plane, "managed-rotations", &pod);
+    let traffic = Traffic::new(&cluster.plane, 1, &pod, Created::is_injected);
     let rotations = |set: &Replicas<'_>| set.said(0, "serving a new certificate") - 1;
     let wait = |count: usize| {
         until(&format!("{count} rotations"), Duration::from_secs(600), || {
@@ -197,7 +198,7 @@ pub fn rotations(cluster: &Cluster) {
     ));
     assert!(rotations >= 50, "only {rotations}");
     assert!(cas > rotations / 5, "only {cas} rotations of the CA");
-    assert_eq!(complaints(&cluster.plane, before, &["managed-set-", ".otel-webhook.example"]), [""; 0]);
+    assert_eq!(cluster.plane.logged_since(before, &["managed-set-", ".otel-webhook.example"]), [""; 0]);
 }
 
 /// Another tool that puts something else there again and again is not fought for ever.
@@ -224,8 +225,7 @@ pub fn quarrel(cluster: &Cluster) {
 fn set_bundle(cluster: &Cluster, kind: &str, bundle: &str) {
     let patch = json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": bundle}]);
     let args = ["patch", kind, &configuration(1), "--type=json", "--patch", &patch.to_string()];
-    let ran = cluster.plane.kubectl(&args);
-    assert!(ran.ok, "{}", ran.stderr);
+    cluster.run(&args);
 }
 
 /// A pod for each replica.
@@ -244,7 +244,7 @@ fn serves(replicas: &Replicas<'_>, replica: usize, secret: &Value) -> bool {
     let pem = decoded(secret, "tls.crt");
     let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(pem.as_bytes()) else { return false };
     let Ok(certificate) = pem.parse_x509() else { return false };
-    let served = replicas.metric(replica, "otel_webhook_certificate_expiry_timestamp_seconds ");
+    let served = replicas.metric(replica, "otel_webhook_certificate_expiry_timestamp_seconds");
     let expiry = certificate.validity().not_after.timestamp().to_string();
     served.is_some_and(|served| format!("{served:.0}") == expiry)
 }

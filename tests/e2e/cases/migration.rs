@@ -4,18 +4,19 @@
 //! Another instance of the program stands for the operator, told to do as it
 //! does; what it injects has no stamp.
 
-mod doc;
-mod traffic;
 mod world;
 
-use otel_webhook_testkit::until::until;
+use std::collections::BTreeSet;
+
+use otel_webhook_testkit::{
+    cluster::{created::Created, manifests::java, traffic::Traffic},
+    until::until,
+};
 use serde_json::Value;
 
-use crate::cases::check::check;
 use crate::cluster::{Cluster, LIMIT};
-use doc::Doc;
-use traffic::{By, Traffic, by};
-use world::{OPERATOR, World};
+use crate::program::check;
+use world::{By, NAMESPACES, OPERATOR, World, by};
 
 /// Headings of the document that are used more than once.
 const BESIDE: &str = "Install beside the operator";
@@ -27,16 +28,21 @@ const ROLL_BACK: &str = "Roll back a namespace";
 pub fn parted(_: &Cluster) {
     let mut doc = Doc::read();
     let world = World::start();
-    let traffic = Traffic::new(&world.plane);
-    std::thread::scope(|scope| {
-        let creating = scope.spawn(|| traffic.run());
-        let ended = traffic.ends_on_drop();
-        move_over(&mut doc, &world, &traffic);
-        drop(ended);
-        let strays = creating.join().expect("no panic");
-        assert!(strays.is_empty(), "of {} pods: {strays:?}", traffic.count());
-    });
+    let traffic = Traffic::new(&world.plane, 1, &pod, is_injected_once).dry_run();
+    traffic.during(|| move_over(&mut doc, &world, &traffic));
     doc.all_was_run();
+}
+
+/// A pod in each namespace in turn.
+fn pod(number: usize) -> Value {
+    let mut pod = java(&format!("moving-{number}"));
+    pod["metadata"]["namespace"] = NAMESPACES[number % NAMESPACES.len()].into();
+    pod
+}
+
+/// By one of the two, as a whole and once.
+fn is_injected_once(pod: &Created) -> bool {
+    by(pod).is_some()
 }
 
 fn move_over(doc: &mut Doc, world: &World, traffic: &Traffic<'_>) {
@@ -47,8 +53,7 @@ fn move_over(doc: &mut Doc, world: &World, traffic: &Traffic<'_>) {
     let [preview] = &doc.run(world, "Preview")[..] else { panic!("one command") };
     let row = preview.lines().find(|line| line.contains("Deployment/order")).expect("a row");
     let words: Vec<_> = row.split_whitespace().collect();
-    let expected =
-        ["shop", "Deployment/order", "1", "java", "operator", "1/1", "app", "by", "shop/default", "D23"];
+    let expected = ["shop", "Deployment/order", "1", "java", "operator", "1/1", "app", "by", "shop/default"];
     assert_eq!(words, expected, "{preview}");
 
     images_are_shown(doc, world);
@@ -124,10 +129,8 @@ fn images_are_shown(doc: &mut Doc, world: &World) {
 pub fn ahead(_: &Cluster) {
     let mut doc = Doc::read();
     let world = World::start();
-    let traffic = Traffic::new(&world.plane);
-    std::thread::scope(|scope| {
-        let creating = scope.spawn(|| traffic.run());
-        let ended = traffic.ends_on_drop();
+    let traffic = Traffic::new(&world.plane, 1, &pod, is_injected_once).dry_run();
+    traffic.during(|| {
         let is_in_effect = |expected| {
             world.until_injected(expected);
             traffic.goes_on();
@@ -146,8 +149,75 @@ pub fn ahead(_: &Cluster) {
         assert!(beside.contains(&order) && beside.contains("1 namespace (shop)"), "{beside}");
         doc.run(&world, ROLL_BACK);
         is_in_effect([("shop", By::Operator), ("cart", By::Operator)]);
-        drop(ended);
-        let strays = creating.join().expect("no panic");
-        assert!(strays.is_empty(), "of {} pods: {strays:?}", traffic.count());
     });
+}
+
+const TEXT: &str = include_str!("../../../docs/migration.md");
+
+/// The document, with the commands of it that were run.
+pub struct Doc {
+    blocks: Vec<Block>,
+    run: BTreeSet<String>,
+}
+
+/// A fenced block.
+struct Block {
+    heading: &'static str,
+    language: &'static str,
+    text: String,
+}
+
+impl Doc {
+    pub fn read() -> Self {
+        let (mut blocks, mut heading, mut open) = (Vec::new(), "", None::<Block>);
+        for line in TEXT.lines() {
+            match (&mut open, line.strip_prefix("```")) {
+                (Some(_), Some(_)) => blocks.extend(open.take()),
+                (Some(block), None) => block.text.extend([line, "\n"]),
+                (None, Some(language)) => open = Some(Block { heading, language, text: String::new() }),
+                (None, None) => heading = line.strip_prefix("## ").unwrap_or(heading),
+            }
+        }
+        Self { blocks, run: BTreeSet::new() }
+    }
+
+    /// The values for the chart under a heading.
+    pub fn values(&self, heading: &str) -> Value {
+        let block = self.blocks.iter().find(|block| block.heading == heading && block.language == "yaml");
+        let block = block.unwrap_or_else(|| panic!("there are no values under {heading:?}"));
+        serde_saphyr::from_str(&block.text).expect("YAML")
+    }
+
+    /// Runs the commands under a heading that need no helm. Gives what each printed.
+    pub fn run(&mut self, world: &World, heading: &str) -> Vec<String> {
+        self.run_only(world, heading, "")
+    }
+
+    /// Those alone that begin with these words.
+    pub fn run_only(&mut self, world: &World, heading: &str, words: &str) -> Vec<String> {
+        let own = self.blocks.iter().filter(|block| block.heading == heading);
+        let commands: Vec<String> =
+            own.flat_map(Block::commands).filter(|one| one.starts_with(words)).collect();
+        assert!(!commands.is_empty(), "there are no commands under {heading:?}");
+        let outputs = commands.iter().map(|command| world.shell(command)).collect();
+        self.run.extend(commands);
+        outputs
+    }
+
+    /// Panics with a command that no test has run.
+    pub fn all_was_run(&self) {
+        let all: BTreeSet<String> = self.blocks.iter().flat_map(Block::commands).collect();
+        let left: Vec<_> = all.difference(&self.run).collect();
+        assert!(left.is_empty(), "not run: {left:?}");
+    }
+}
+
+impl Block {
+    /// What stands behind each prompt, with the lines that follow it; helm's are tried elsewhere.
+    fn commands(&self) -> Vec<String> {
+        let text = if self.language == "console" { &*self.text } else { "" };
+        let commands = text.split("\n$ ").map(|part| part.strip_prefix("$ ").unwrap_or(part));
+        let commands = commands.map(|one| one.trim_end().to_owned());
+        commands.filter(|one| !one.is_empty() && !one.starts_with("helm ")).collect()
+    }
 }

@@ -1,20 +1,65 @@
 //! Mistakes that users make, one row each: found in the terminal, and later without it.
 
-mod rows;
-
-use std::{
-    io::Write,
-    process::{Command, Stdio},
-};
+use std::io::Write;
+use std::process::Stdio;
 
 use otel_webhook_review::LONGEST_WARNING;
-use otel_webhook_testkit::until::until;
+use otel_webhook_testkit::{cluster::manifests::instrumentation, objects::items, until::until};
 use serde_json::{Value, json};
 
-use super::check;
 use crate::cluster::{Cluster, LIMIT};
+use crate::program::{check, program};
 use crate::registration;
-use rows::{NAMESPACE, Row, rows};
+
+const ROWS: &str = include_str!("../mistakes.yaml");
+
+/// The namespace of the objects.
+const NAMESPACE: &str = "mistakes";
+
+/// One mistake.
+struct Row {
+    /// What is wrong, for messages of the test.
+    what: String,
+    /// The object.
+    object: Value,
+    /// The field that everything names.
+    field: String,
+    /// A part of what is reported as wrong.
+    fault: String,
+    /// A part of the remedy.
+    remedy: String,
+}
+
+impl Row {
+    fn of(number: usize, row: &Value, objects: &Value) -> Self {
+        let text = |field: &str| row[field].as_str().expect(field).to_owned();
+        let (kind, name) = (text("kind"), format!("mistake-{number}"));
+        let path = match (&*text("at"), &*kind) {
+            ("own", _) | (_, "Pod") => "/metadata",
+            ("jobs", _) => "/spec/jobTemplate/metadata",
+            (_, "CronJob") => "/spec/jobTemplate/spec/template/metadata",
+            _ => "/spec/template/metadata",
+        };
+        let list = if row["labels"].is_object() { "labels" } else { "annotations" };
+        let entries = row[list].as_object().expect("annotations or labels");
+        let object = objects[&kind].to_string().replace("NAME", &name);
+        let mut object: Value = serde_json::from_str(&object).expect("JSON");
+        let metadata = object.pointer_mut(path).and_then(Value::as_object_mut).expect("metadata");
+        let all = metadata.entry(list).or_insert_with(|| json!({}));
+        all.as_object_mut().expect("an object").extend(entries.clone());
+        let dotted = path.trim_start_matches('/').replace('/', ".");
+        let field = format!("{dotted}.{list}[{}]", entries.keys().next().expect("one at least"));
+        Self { what: text("what"), object, field, fault: text("fault"), remedy: text("remedy") }
+    }
+
+    fn kind(&self) -> &str {
+        self.object["kind"].as_str().expect("a kind")
+    }
+
+    fn name(&self) -> &str {
+        self.object["metadata"]["name"].as_str().expect("a name")
+    }
+}
 
 /// A kind that brings its own controller; here it has none.
 fn rollouts() -> Value {
@@ -39,7 +84,9 @@ pub fn found_everywhere(cluster: &Cluster) {
         cluster.plane.kubectl(&["get", "rollouts.argoproj.io"]).ok.then_some(())
     });
     let registered = registration::register_workloads(&cluster.plane, &cluster.webhook, NAMESPACE);
-    let rows = rows();
+    let table: Value = serde_saphyr::from_str(ROWS).expect("YAML");
+    let rows = items(&table["rows"]).enumerate();
+    let rows: Vec<_> = rows.map(|(number, row)| Row::of(number, row, &table["objects"])).collect();
     until("the registration is in effect", LIMIT, || {
         shown(cluster, &rows[0]).contains("Warning").then_some(())
     });
@@ -48,7 +95,7 @@ pub fn found_everywhere(cluster: &Cluster) {
         let terminal = shown(cluster, row);
         let lines: Vec<_> =
             terminal.lines().filter(|line| line.starts_with("Warning: otel-webhook: ")).collect();
-        let is_told = |line: &&&str| line.contains(row.fault) && line.contains(row.remedy);
+        let is_told = |line: &&&str| line.contains(&row.fault) && line.contains(&row.remedy);
         let line = lines.iter().find(is_told).unwrap_or_else(|| panic!("{}: {lines:?}", row.what));
         // A pod is created alone, and its warnings name no object. A long warning leaves it to kubectl's output.
         let about = format!("{} {}: ", row.kind(), row.name());
@@ -62,23 +109,23 @@ pub fn found_everywhere(cluster: &Cluster) {
     drop(registered);
 
     let found = until("check finds all mistakes", LIMIT, || {
-        let checked = check::check(&cluster.plane, &["--own-flags"]);
+        let checked = check(&cluster.plane, &["--own-flags"]);
         let is_complete = rows.iter().all(|row| is_checked(&checked.found, row));
         is_complete.then_some(checked)
     });
     assert!(!found.codes().contains(&"RequestsMet"), "{:?}", found.codes());
     for row in &rows {
-        let validated = program("validate", row);
+        let validated = report("validate", row);
         let warning = validated.iter().filter(|one| is_of(one, row)).flat_map(|one| items(&one["warnings"]));
         assert!(any(warning, row, &["message"]), "validate: {}: {validated:?}", row.what);
-        let explained = program("explain", row);
+        let explained = report("explain", row);
         let own = || explained.iter().filter(|one| is_of(one, row));
         let mistakes = own().flat_map(|one| items(&one["mistakes"]));
         let findings = own().flat_map(|one| items(&one["findings"]));
         let is_explained = any(mistakes, row, &["message", "remedy"]) || any(findings, row, &["reason"]);
         assert!(is_explained, "explain: {}: {explained:?}", row.what);
     }
-    assert!(cluster.plane.kubectl(&["delete", "crd", "rollouts.argoproj.io"]).ok);
+    cluster.run(&["delete", "crd", "rollouts.argoproj.io"]);
     println!("{} mistakes, each in the terminal, in check, in explain and in validate", rows.len());
 }
 
@@ -99,7 +146,7 @@ fn is_checked(found: &[Value], row: &Row) -> bool {
 fn any<'v>(mut all: impl Iterator<Item = &'v Value>, row: &Row, texts: &[&str]) -> bool {
     all.any(|one| {
         let text: String = texts.iter().map(|name| one[*name].as_str().unwrap_or_default()).collect();
-        one["field"] == *row.field && text.contains(row.fault) && text.contains(row.remedy)
+        one["field"] == *row.field && text.contains(&row.fault) && text.contains(&row.remedy)
     })
 }
 
@@ -107,15 +154,10 @@ fn is_of(object: &Value, row: &Row) -> bool {
     object["kind"] == row.kind() && object["name"] == row.name()
 }
 
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
-}
-
 /// Runs a subcommand on the manifest, beside the Instrumentation of the namespace.
-fn program(subcommand: &str, row: &Row) -> Vec<Value> {
-    let instrumentation = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-        "metadata": {"name": "default", "namespace": NAMESPACE}, "spec": {}});
-    let mut running = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
+fn report(subcommand: &str, row: &Row) -> Vec<Value> {
+    let instrumentation = instrumentation(NAMESPACE, "default", &json!({}));
+    let mut running = program()
         .args([subcommand, "-f", "-", "-o", "json"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

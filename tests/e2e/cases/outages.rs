@@ -8,7 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use otel_webhook_testkit::{
-    cluster::{control_plane::ControlPlane, created::Created},
+    cluster::{
+        control_plane::ControlPlane,
+        created::Created,
+        manifests::{instrumentation, java},
+        proxy::Proxy,
+    },
     load::{
         good::{Pace, Tally, Traffic},
         material,
@@ -18,9 +23,8 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT, java};
-use crate::proxy::Proxy;
-use crate::registration::{self, apply};
+use crate::cluster::{Cluster, LIMIT};
+use crate::registration::{self, HOME};
 use crate::webhook::Webhook;
 
 const NAMESPACE: &str = material::NAMESPACE;
@@ -109,12 +113,11 @@ fn gone(world: &mut World) {
 fn recreated(world: &mut World) {
     let traffic = world.begin(&Reviews::usual());
     let crd = ["delete", "customresourcedefinition", "instrumentations.opentelemetry.io"];
-    let ran = world.plane.kubectl(&crd);
-    assert!(ran.ok, "{}", ran.stderr);
+    world.plane.run_kubectl(&crd);
     world.instrumentations = 0;
     world.until_known();
     world.until_logged("is the CRD installed?");
-    apply(&world.plane, registration::CRD);
+    world.plane.apply_server_side(registration::CRD);
     world.install_instrumentation();
     world.until_known();
     let tally = traffic.end();
@@ -129,13 +132,9 @@ impl World {
         let plane = ControlPlane::without_controllers();
         let kubeconfig = registration::install(&plane);
         let (proxy, kubeconfig) = Proxy::before(&kubeconfig);
-        let objects = [("Namespace", NAMESPACE), ("ServiceAccount", "default")].map(|(kind, name)| {
-            let namespace = (kind != "Namespace").then_some(NAMESPACE);
-            json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}})
-        });
-        apply(&plane, &json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string());
+        plane.namespace(NAMESPACE, json!({}));
         let webhook = Webhook::start(&kubeconfig, plane.dir());
-        registration::register(&plane, &webhook.url(), &[&webhook.first_authority], 1);
+        registration::register(&plane, &webhook.url_of("/mutate-v1-pod"), &[&webhook.first_authority], 1);
         let mut world = Self { webhook, proxy, plane, instrumentations: 0 };
         world.install_instrumentation();
         world.until_known();
@@ -145,11 +144,8 @@ impl World {
     /// The one that good reviews use by name.
     fn install_instrumentation(&mut self) {
         let object = material::instrumentation();
-        let object = json!({
-            "apiVersion": object["apiVersion"], "kind": object["kind"], "spec": object["spec"],
-            "metadata": {"name": object["metadata"]["name"], "namespace": NAMESPACE},
-        });
-        self.create(&object);
+        let name = object["metadata"]["name"].as_str().expect("a name");
+        self.create(&instrumentation(NAMESPACE, name, &object["spec"]));
     }
 
     fn create(&mut self, object: &Value) {
@@ -162,21 +158,15 @@ impl World {
 
     /// Creates an Instrumentation that no pod uses.
     fn create_one(&mut self) {
-        let metadata =
-            json!({"name": format!("more-{}", self.instrumentations), "namespace": "otel-webhook"});
-        let spec = json!({});
-        self.create(&json!({
-            "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation", "metadata": metadata, "spec": spec,
-        }));
+        let name = format!("more-{}", self.instrumentations);
+        self.create(&instrumentation(HOME, &name, &json!({})));
     }
 
     /// Deletes the one that was created last.
     fn delete_one(&mut self) {
         self.instrumentations -= 1;
         let name = format!("more-{}", self.instrumentations);
-        let args = ["delete", "instrumentations.opentelemetry.io", &name, "--namespace", "otel-webhook"];
-        let ran = self.plane.kubectl(&args);
-        assert!(ran.ok, "{}", ran.stderr);
+        self.plane.run_kubectl(&["delete", "instrumentations.opentelemetry.io", &name, "--namespace", HOME]);
     }
 
     /// Creates one, and waits until the webhook knows it.
@@ -209,7 +199,13 @@ impl World {
         assert!(lost.is_empty(), "{name}: {} reviews were lost: {:?}", lost.len(), lost[0]);
         assert!(*answered > 0 && *not_injected == 0 && *dead == 0, "{name}: {tally:?}");
         // The API server sends reviews again, and waits less after failures if the webhook is new.
-        until("the API server calls the webhook", LIMIT, || self.creates_injected().then_some(()));
+        until("the API server calls the webhook", LIMIT, || {
+            // An API server that has just started may reject pods.
+            let args = ["create", "--namespace", NAMESPACE, "--dry-run=server", "-o", "json", "-f", "-"];
+            let ran = self.plane.kubectl_in(&args, &java("probe").to_string());
+            let pod = serde_json::from_str(&ran.stdout).unwrap_or_default();
+            Created::found(pod).is_injected().then_some(())
+        });
         drop(self.webhook.stop());
     }
 
@@ -220,13 +216,6 @@ impl World {
         let traffic = Traffic::begin_with(&reviews.review, &servers, Some(admin), pace);
         thread::sleep(CALM);
         traffic
-    }
-
-    fn creates_injected(&self) -> bool {
-        let args =
-            ["create", "--namespace", NAMESPACE, "--dry-run=server", "--output", "json", "--filename", "-"];
-        let ran = self.plane.kubectl_in(&args, &java("probe").to_string());
-        ran.ok && Created::found(serde_json::from_str(&ran.stdout).expect("JSON")).is_injected()
     }
 }
 

@@ -1,9 +1,12 @@
 //! Whose pod it is, as far as the API server has to be asked.
 
-use otel_webhook_testkit::cluster::created::Created;
-use serde_json::{Value, json};
+use otel_webhook_testkit::cluster::{
+    created::Created,
+    manifests::{deployment, object, template, workload},
+};
+use serde_json::json;
 
-use crate::cluster::{Cluster, java, template};
+use crate::cluster::{Cluster, java};
 
 pub fn cron_job(cluster: &Cluster) {
     let namespace = "cron-job";
@@ -14,9 +17,7 @@ pub fn cron_job(cluster: &Cluster) {
     let spec = json!({"schedule": "0 0 1 1 *", "suspend": true, "jobTemplate": job});
     cluster.apply(&object("batch/v1", "CronJob", namespace, "nightly", &spec));
     // A name that says nothing of the CronJob.
-    let args = ["create", "job", "by-hand", "--from=cronjob/nightly", "--namespace", namespace];
-    let ran = cluster.plane.kubectl(&args);
-    assert!(ran.ok, "{}", ran.stderr);
+    cluster.run(&["create", "job", "by-hand", "--from=cronjob/nightly", "--namespace", namespace]);
     let pod = injected(cluster, namespace, "nightly");
     assert_eq!(pod.attribute("app", "k8s.cronjob.name"), "nightly");
     assert_eq!(pod.attribute("app", "k8s.job.name"), "by-hand");
@@ -26,8 +27,8 @@ pub fn cron_job(cluster: &Cluster) {
 pub fn stateful_set(cluster: &Cluster) {
     let namespace = "stateful-set";
     cluster.instrumented_namespace(namespace);
-    let spec =
-        json!({"serviceName": "ledger", "selector": selecting("ledger"), "template": template("ledger")});
+    let mut spec = workload(1, &template("ledger"));
+    spec["serviceName"] = "ledger".into();
     cluster.apply(&object("apps/v1", "StatefulSet", namespace, "ledger", &spec));
     let pod = injected(cluster, namespace, "ledger");
     assert_eq!(pod.name(), "ledger-0");
@@ -48,8 +49,7 @@ pub fn rollout(cluster: &Cluster) {
     for (name, hash) in [("of-a-rollout", ""), ("payment-6d4f8", "6d4f8")] {
         let mut pods = template(name);
         pods["metadata"]["labels"]["rollouts-pod-template-hash"] = hash.into();
-        let spec = json!({"replicas": 1, "selector": selecting(name), "template": pods});
-        let mut replica_set = object("apps/v1", "ReplicaSet", namespace, name, &spec);
+        let mut replica_set = object("apps/v1", "ReplicaSet", namespace, name, &workload(1, &pods));
         replica_set["metadata"]["ownerReferences"] = json!([owner]);
         cluster.apply(&replica_set);
     }
@@ -68,8 +68,7 @@ pub fn uids(cluster: &Cluster) {
     cluster.instrumentation(namespace, "default", &spec);
     let with_uid = |pod: &Created| pod.variables("app").contains(&"OTEL_RESOURCE_ATTRIBUTES_POD_UID");
     cluster.create_when("UIDs are asked for", namespace, &java("first"), with_uid);
-    let spec = json!({"replicas": 1, "selector": selecting("known"), "template": template("known")});
-    cluster.apply(&object("apps/v1", "Deployment", namespace, "known", &spec));
+    cluster.apply(&deployment(namespace, "known", 1));
     let pod = injected(cluster, namespace, "known");
     for (kind, args) in [
         ("deployment", ["deployments", "--selector=app=known"]),
@@ -86,13 +85,4 @@ fn injected(cluster: &Cluster, namespace: &str, label: &str) -> Created {
     let pod = cluster.pods_of(namespace, &format!("app={label}"), 1).remove(0);
     assert!(pod.is_injected(), "{}", pod.pod);
     pod
-}
-
-fn object(version: &str, kind: &str, namespace: &str, name: &str, spec: &Value) -> Value {
-    let metadata = json!({"name": name, "namespace": namespace, "labels": {"app": name}});
-    json!({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
-}
-
-fn selecting(label: &str) -> Value {
-    json!({"matchLabels": {"app": label}})
 }

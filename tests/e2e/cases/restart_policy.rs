@@ -1,9 +1,10 @@
 //! The policy of restarts: with the token of the controller, only two annotations of a workload can be changed.
 
-use std::{fs, process::Command};
+use std::fs;
 
 use otel_webhook_testkit::{
     cluster::control_plane::{ControlPlane, Ran},
+    objects::items,
     until::until,
 };
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     cluster::{Cluster, LIMIT},
     controller::ACCOUNT,
+    program::printed,
     registration::HOME,
 };
 
@@ -24,6 +26,8 @@ const OTHER: &str = "system:serviceaccount:otel-webhook:other";
 
 const KINDS: [(&str, &str); 3] =
     [("deployments", "Deployment"), ("statefulsets", "StatefulSet"), ("daemonsets", "DaemonSet")];
+
+const REJECTED: &str = include_str!("../restart-policy.yaml");
 
 const CONFIG: &str = "otel-webhook/config";
 const RECORD: &str = "otel-webhook/restarted";
@@ -54,7 +58,7 @@ pub fn two_annotations_alone(_: &Cluster) {
         for value in [json!("one"), json!("two"), json!(null)] {
             let ran = patch(ACCOUNT, &restart(&value));
             assert!(ran.ok, "{kind} {value}: {}", ran.stderr);
-            let stored = get(plane, resource);
+            let stored = plane.get("default", &[resource, "app"]);
             let template = &stored["spec"]["template"]["metadata"]["annotations"];
             assert_eq!((&template[CONFIG], &stored["metadata"]["annotations"][RECORD]), (&value, &value));
         }
@@ -62,13 +66,13 @@ pub fn two_annotations_alone(_: &Cluster) {
         let ran = patch_of("plain", ACCOUNT, &restart(&json!("one")));
         assert!(ran.ok, "{kind} without annotations: {}", ran.stderr);
 
-        let before = get(plane, resource);
+        let before = plane.get("default", &[resource, "app"]);
         for (change, field) in rejected(kind) {
             let ran = patch(ACCOUNT, &change);
             assert!(!ran.ok, "{kind}: {change} is accepted");
-            assert_eq!(changed(&ran), Some(field), "{kind}: {change}: {}", ran.stderr);
+            assert_eq!(changed(&ran), Some(&*field), "{kind}: {change}: {}", ran.stderr);
         }
-        assert_eq!(get(plane, resource)["spec"], before["spec"]);
+        assert_eq!(plane.get("default", &[resource, "app"])["spec"], before["spec"]);
         for (change, _) in rejected(kind) {
             let ran = patch(OTHER, &change);
             assert!(ran.ok, "{kind} {change} by another account: {}", ran.stderr);
@@ -86,11 +90,8 @@ pub fn two_annotations_alone(_: &Cluster) {
 
 /// The roles that the program prints, and the policy of the manifests.
 fn install(plane: &ControlPlane) {
-    plane.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}).to_string());
-    let args = ["rbac", "--controller", "--restarts"];
-    let program = env!("CARGO_BIN_EXE_otel-webhook");
-    let printed = Command::new(program).args(args).output().expect("the program can be started");
-    plane.apply(&String::from_utf8(printed.stdout).expect("text"));
+    plane.namespace(HOME, json!({}));
+    plane.apply(&printed(&["rbac", "--controller", "--restarts"]));
     let manifest = fs::read_to_string(MANIFEST).expect("the manifest");
     let objects: Vec<Value> = serde_saphyr::from_multiple(&manifest).expect("YAML");
     let of_policy = |object: &&Value| {
@@ -100,8 +101,7 @@ fn install(plane: &ControlPlane) {
     assert_eq!(policy.len(), 2);
     plane.apply(&json!({"apiVersion": "v1", "kind": "List", "items": policy}).to_string());
     let role = format!("--clusterrole={NAME}");
-    let ran = plane.kubectl(&["create", "clusterrolebinding", "other", &role, "--user", OTHER]);
-    assert!(ran.ok, "{}", ran.stderr);
+    plane.run_kubectl(&["create", "clusterrolebinding", "other", &role, "--user", OTHER]);
     for account in [ACCOUNT, OTHER] {
         until("the roles are in effect", LIMIT, || {
             plane.kubectl(&["auth", "can-i", "patch", "daemonsets.apps", "--as", account]).ok.then_some(())
@@ -112,8 +112,7 @@ fn install(plane: &ControlPlane) {
 /// Each field of the policy exists, in all of the three kinds.
 fn type_checked(plane: &ControlPlane) {
     let policy = until("the policy is type-checked", LIMIT, || {
-        let ran = plane.kubectl(&["get", "validatingadmissionpolicy", NAME, "--output", "json"]);
-        let policy: Value = serde_json::from_str(&ran.stdout).ok()?;
+        let policy = plane.get("default", &["validatingadmissionpolicy", NAME]);
         (policy["status"]["observedGeneration"] == policy["metadata"]["generation"]).then_some(policy)
     });
     assert!(policy["status"]["typeChecking"]["expressionWarnings"].is_null(), "{}", policy["status"]);
@@ -130,64 +129,11 @@ fn restart(value: &Value) -> Value {
 }
 
 /// Patches of anything else, each with the field that the message names.
-fn rejected(kind: &str) -> Vec<(Value, &'static str)> {
-    let own = |metadata: Value| json!({"metadata": metadata});
-    let spec = |spec: Value| json!({"spec": spec});
-    let template = |metadata: Value| spec(json!({"template": {"metadata": metadata}}));
-    let pod = |pod: Value| spec(json!({"template": {"spec": pod}}));
-    let container = |mut container: Value| {
-        container["name"] = "app".into();
-        pod(json!({"containers": [container]}))
-    };
-    let mut with_restart = restart(&json!("three"));
-    with_restart["spec"]["template"]["spec"]["hostPID"] = true.into();
-    let mut rejected = vec![
-        (spec(json!({"minReadySeconds": 5})), "spec.minReadySeconds"),
-        (container(json!({"image": "registry.example.com/other:1"})), "spec.template.spec.containers"),
-        (container(json!({"env": [{"name": "MODE", "value": "other"}]})), "spec.template.spec.containers"),
-        (pod(json!({"hostNetwork": true})), "spec.template.spec.hostNetwork"),
-        (pod(json!({"nodeSelector": null})), "spec.template.spec.nodeSelector"),
-        (
-            template(json!({"annotations": {"sidecar.example.com/inject": "true"}})),
-            "spec.template.metadata.annotations.sidecar.example.com/inject",
-        ),
-        (
-            template(json!({"annotations": {"example.com/kept": null}})),
-            "spec.template.metadata.annotations.example.com/kept",
-        ),
-        (template(json!({"labels": {"more": "yes"}})), "spec.template.metadata.labels"),
-        (own(json!({"labels": {"more": "yes"}})), "metadata.labels"),
-        (own(json!({"finalizers": ["example.com/keeps"]})), "metadata.finalizers"),
-        (own(json!({"annotations": {"example.com/more": "yes"}})), "metadata.annotations.example.com/more"),
-        (
-            own(json!({"annotations": {"example.com/changed": "yes"}})),
-            "metadata.annotations.example.com/changed",
-        ),
-        (own(json!({"annotations": {"example.com/kept": null}})), "metadata.annotations.example.com/kept"),
-        (
-            own(json!({"annotations": {"otel-webhook/restart": "rollout"}})),
-            "metadata.annotations.otel-webhook/restart",
-        ),
-        // Each of the two in the place of the other.
-        (own(json!({"annotations": {(CONFIG): "one"}})), "metadata.annotations.otel-webhook/config"),
-        (
-            template(json!({"annotations": {(RECORD): "one"}})),
-            "spec.template.metadata.annotations.otel-webhook/restarted",
-        ),
-        (with_restart, "spec.template.spec.hostPID"),
-    ];
-    if kind == "Deployment" {
-        rejected.push((spec(json!({"paused": true})), "spec.paused"));
-    } else {
-        rejected.push((
-            spec(json!({"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}})),
-            "spec.updateStrategy",
-        ));
-    }
-    if kind != "DaemonSet" {
-        rejected.push((spec(json!({"replicas": 3})), "spec.replicas"));
-    }
-    rejected
+fn rejected(kind: &str) -> Vec<(Value, String)> {
+    let rows: Vec<Value> = serde_saphyr::from_str(REJECTED).expect("YAML");
+    let is_of = |row: &&Value| row["of"].is_null() || items(&row["of"]).any(|one| one == kind);
+    let row = |row: &Value| (row["patch"].clone(), row["field"].as_str().expect("a field").to_owned());
+    rows.iter().filter(is_of).map(row).collect()
 }
 
 /// A workload with these annotations, which its template has as well. It has no pods: there is no node.
@@ -209,10 +155,4 @@ fn workload(kind: &str, name: &str, annotations: &Value) -> Value {
     let metadata =
         json!({"name": name, "namespace": "default", "labels": labels, "annotations": annotations});
     json!({"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec})
-}
-
-fn get(plane: &ControlPlane, resource: &str) -> Value {
-    let ran = plane.kubectl(&["get", resource, "app", "--output", "json"]);
-    assert!(ran.ok, "{}", ran.stderr);
-    serde_json::from_str(&ran.stdout).expect("JSON")
 }

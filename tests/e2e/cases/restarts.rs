@@ -1,30 +1,110 @@
 //! Restarts by consent, of real workloads on a node of kwok.
 
-pub mod support;
-pub mod taken_back;
-
 use std::{thread, time::Duration};
 
-use otel_webhook_testkit::{objects::items, runner::note, until::until};
+use otel_webhook_testkit::{cluster::manifests::template, objects::items, runner::note, until::until};
 use serde_json::{Value, json};
 
 use crate::{
     audit,
-    cluster::{Cluster, LIMIT, template},
+    cases::fleet::drop_statuses,
+    cluster::{Cluster, LIMIT},
     controller::{self, ACCOUNT, Controller, deployment},
     registration::HOME,
 };
-use support::{
-    CRASH, SHOP, annotate, change, condition, consenting, crash, create, events, expect_stopped, patch,
-    prepare_three, revision, shop, using_shop,
-};
+
+/// The Instrumentation `SHOP/default` is used by pods of all namespaces.
+pub const SHOP: &str = "restart-a";
+
+/// The annotation of consent.
+const CONSENT: &str = "otel-webhook/restart";
+
+/// Pods with the variable CRASH never become ready.
+const CRASH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/crash-stage.yaml");
+
+/// The namespace of the Instrumentation, and others whose pods use it.
+fn shop(cluster: &Cluster, others: &[&str]) {
+    cluster.instrumented_namespace(SHOP);
+    for namespace in others {
+        cluster.namespace(namespace, &[]);
+    }
+}
+
+fn prepare_three(cluster: &Cluster) {
+    shop(cluster, &[]);
+    cluster.annotate(&["namespace", SHOP, "otel-webhook/restart=rollout"]);
+    for name in ["one", "two", "three"] {
+        create(cluster, &deployment(SHOP, name, 2));
+    }
+}
+
+/// Creates a workload, and waits until its pods are ready.
+pub fn create(cluster: &Cluster, object: &Value) {
+    cluster.apply(object);
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    let name = format!("{}/{}", text(&object["kind"]), text(&object["metadata"]["name"]));
+    let namespace = text(&object["metadata"]["namespace"]);
+    let replicas = object["spec"]["replicas"].clone();
+    until(&format!("{name} is ready"), LIMIT, || {
+        (cluster.get(&namespace, &[&name])["status"]["readyReplicas"] == replicas).then_some(())
+    });
+}
+
+fn consenting(mut object: Value, consent: &str) -> Value {
+    object["metadata"]["annotations"][CONSENT] = consent.into();
+    object
+}
+
+fn using_shop(mut object: Value) -> Value {
+    let annotations = &mut object["spec"]["template"]["metadata"]["annotations"];
+    annotations["instrumentation.opentelemetry.io/inject-java"] = format!("{SHOP}/default").into();
+    object
+}
+
+fn patch(cluster: &Cluster, name: &str, patch: &str) {
+    cluster.run(&["patch", "deployment", name, "--namespace", SHOP, "--patch", patch]);
+}
+
+pub fn change(cluster: &Cluster, endpoint: &str) {
+    cluster.instrumentation(SHOP, "default", &json!({"exporter": {"endpoint": endpoint}}));
+}
+
+fn crash(cluster: &Cluster, crashes: bool) {
+    let env = if crashes { json!([{"name": "CRASH", "value": "yes"}]) } else { json!([]) };
+    cluster.instrumentation(SHOP, "default", &json!({"env": env}));
+}
+
+/// Waits until restarts are stopped, and returns the sentence.
+fn expect_stopped(cluster: &Cluster) -> String {
+    until("restarts are stopped", LIMIT, || {
+        let found = cluster.get(SHOP, &["otelinst", "default"]);
+        let mut conditions = items(&found["status"]["conditions"]);
+        let stopped = conditions.find(|one| one["type"] == "RestartStopped" && one["status"] == "True")?;
+        Some(stopped["message"].as_str().expect("text").to_owned())
+    })
+}
+
+fn condition<'s>(object: &'s Value, kind: &str) -> Option<(&'s str, &'s str)> {
+    let one = items(&object["status"]["conditions"]).find(|condition| condition["type"] == kind)?;
+    Some((one["status"].as_str()?, one["reason"].as_str()?))
+}
+
+/// How many templates a Deployment has had.
+fn revision(cluster: &Cluster, namespace: &str, name: &str) -> String {
+    revision_of(&cluster.get(namespace, &["deployment", name])).to_owned()
+}
+
+/// As `revision`, of a Deployment that was read.
+fn revision_of(deployment: &Value) -> &str {
+    deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"].as_str().unwrap_or_default()
+}
 
 /// Each workload that consents is restarted once, one of them first, and the others are left alone.
 pub fn by_consent(_: &Cluster) {
     let cluster = &Cluster::with_node(&[]);
     let others = ["restart-b", "restart-c"];
     shop(cluster, &others);
-    annotate(cluster, &["namespace", SHOP, "otel-webhook/restart=rollout"]);
+    cluster.annotate(&["namespace", SHOP, "otel-webhook/restart=rollout"]);
     for name in ["one", "two"] {
         create(cluster, &deployment(SHOP, name, 2));
     }
@@ -33,7 +113,7 @@ pub fn by_consent(_: &Cluster) {
     create(cluster, &consenting(using_shop(deployment("restart-b", "evicted", 2)), "evict"));
     create(cluster, &using_shop(deployment("restart-b", "silent", 2)));
     // An Instrumentation consents for its own namespace only.
-    annotate(cluster, &["otelinst", "default", "--namespace", SHOP, "otel-webhook/restart=rollout"]);
+    cluster.annotate(&["otelinst", "default", "--namespace", SHOP, "otel-webhook/restart=rollout"]);
     create(cluster, &consenting(using_shop(deployment("restart-c", "wrong", 1)), "yes"));
 
     let controller = Controller::with_restarts(cluster);
@@ -73,7 +153,7 @@ pub fn by_consent(_: &Cluster) {
     });
     assert_eq!(found["status"]["restart"]["done"], 4, "{}", found["status"]);
     assert_eq!(condition(&found, "RestartStopped"), Some(("False", "NotStopped")));
-    assert_eq!(events(cluster, SHOP, "one", "Restarted").len(), 1);
+    assert_eq!(cluster.events(SHOP, "one", "Restarted").len(), 1);
 
     // Another process of the same configuration restarts nothing.
     let before = audit::count(cluster, ACCOUNT, "patch", "deployments");
@@ -82,10 +162,7 @@ pub fn by_consent(_: &Cluster) {
     controller.expect_restart(SHOP, "never", "NoConsent");
     controller.stop();
     assert_eq!(audit::count(cluster, ACCOUNT, "patch", "deployments"), before);
-    let (asked, granted) =
-        (audit::asked(cluster, ACCOUNT), audit::granted(&controller::roles_with_restarts()));
-    let more: Vec<_> = asked.difference(&granted).collect();
-    assert!(more.is_empty(), "asked for but not granted: {more:?}");
+    audit::asked_only_for(cluster, ACCOUNT, &controller::roles_with_restarts());
 }
 
 /// Leaders are killed in the middle of restarts: each workload is restarted once.
@@ -110,8 +187,7 @@ pub fn killed(_: &Cluster) {
         thread::sleep(moment(kill));
         controller.kill();
         // The next one need not wait for its end.
-        let ran = cluster.plane.kubectl(&["delete", "lease", "otel-webhook-controller", "--namespace", HOME]);
-        assert!(ran.ok, "{}", ran.stderr);
+        cluster.run(&["delete", "lease", "otel-webhook-controller", "--namespace", HOME]);
         controller.start();
     }
     controller.expect(SHOP, "default", &json!({"matched": 12, "injected": 12}));
@@ -128,10 +204,7 @@ pub fn killed(_: &Cluster) {
 
 /// New pods cannot start: one workload has received the change, and no other one does.
 pub fn stopped(_: &Cluster) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let stage = folder.path().join("crash.yaml");
-    std::fs::write(&stage, CRASH).expect("the folder is writable");
-    let mut cluster = Cluster::with_node(&[&stage]);
+    let mut cluster = Cluster::with_node(&[CRASH.as_ref()]);
     prepare_three(&cluster);
     let patches = |cluster: &Cluster| {
         ["one", "two", "three"].map(|name| audit::patches(cluster, ACCOUNT, "deployments", SHOP, name).len())
@@ -146,7 +219,7 @@ pub fn stopped(_: &Cluster) {
         assert!(sentence.contains("cannot start: CrashLoopBackOff"), "{sentence}");
         controller.expect_restart(SHOP, "two", "RestartStopped");
         assert_eq!(patches(&cluster), [1, 0, 0]);
-        assert_eq!(events(&cluster, SHOP, "one", "RestartStopped").len(), 1);
+        assert_eq!(cluster.events(SHOP, "one", "RestartStopped").len(), 1);
         assert_eq!(controller.metric("otel_webhook_restarts_stopped{}"), Some(1));
 
         // Back to what it was: that reaches the workload that failed, and the others have it.
@@ -167,13 +240,12 @@ pub fn stopped(_: &Cluster) {
     // The cause was elsewhere, and is gone.
     cluster.plane.stop("kwok");
     cluster.plane.start_kwok(&[]);
-    let ran = cluster.plane.kubectl(&["delete", "pods", "--namespace", SHOP, "--selector=app=one"]);
-    assert!(ran.ok, "{}", ran.stderr);
+    cluster.run(&["delete", "pods", "--namespace", SHOP, "--selector=app=one"]);
     let controller = Controller::with_restarts(&cluster);
     controller.start();
     controller.expect_restart(SHOP, "two", "RestartStopped");
     assert_eq!(controller.metric("otel_webhook_restarts_stopped{}"), Some(1), "another leader tells it, too");
-    annotate(&cluster, &["otelinst", "default", "--namespace", SHOP, "otel-webhook/resume-restart=1"]);
+    cluster.annotate(&["otelinst", "default", "--namespace", SHOP, "otel-webhook/resume-restart=1"]);
     for name in ["one", "two", "three"] {
         controller.expect_restart(SHOP, name, "");
     }
@@ -195,7 +267,7 @@ fn replica_set_of_a_rollout(name: &str, hash: &str) -> Value {
 pub fn never_forced(_: &Cluster) {
     let cluster = &Cluster::with_node(&[]);
     shop(cluster, &[]);
-    annotate(cluster, &["namespace", SHOP, "otel-webhook/restart=rollout"]);
+    cluster.annotate(&["namespace", SHOP, "otel-webhook/restart=rollout"]);
     let stateful = |name: &str, strategy: Value| {
         let mut object = deployment(SHOP, name, 1);
         object["kind"] = "StatefulSet".into();
@@ -263,4 +335,64 @@ pub fn never_forced(_: &Cluster) {
     }
     let pods = cluster.get(SHOP, &["pods", "--selector=app=budget"]);
     assert!(items(&pods["items"]).all(|pod| pod["metadata"]["deletionTimestamp"].is_null()), "{pods}");
+}
+
+/// A tool such as Argo CD takes the annotation back, at once or when the rollout is complete: the restart is not made again.
+pub fn taken_back(_: &Cluster) {
+    let cluster = Cluster::with_node(&[]);
+    shop(&cluster, &[]);
+    take_back_twice(&cluster);
+}
+
+/// The same without a status in which the controller could note something.
+pub fn taken_back_on_the_operators_crd(_: &Cluster) {
+    let cluster = Cluster::with_node(&[]);
+    shop(&cluster, &[]);
+    drop_statuses(&cluster, SHOP);
+    take_back_twice(&cluster);
+    assert!(cluster.get(SHOP, &["otelinst", "default"])["status"]["pods"].is_null());
+}
+
+fn take_back_twice(cluster: &Cluster) {
+    for name in ["at-once", "later"] {
+        create(cluster, &consenting(deployment(SHOP, name, 2), "rollout"));
+    }
+    let controller = Controller::with_restarts(cluster);
+    controller.start();
+    change(cluster, "http://second:4317");
+    let annotation = "/spec/template/metadata/annotations/otel-webhook~1config";
+    let patch = json!([{"op": "remove", "path": annotation}]).to_string();
+    let take_back = |name: &str| {
+        let args = ["patch", "deployment", name, "--namespace", SHOP, "--type=json", "--patch", &patch];
+        until(&format!("the annotation of {name} is taken back"), LIMIT, || {
+            cluster.plane.kubectl(&args).ok.then_some(())
+        });
+    };
+    take_back("at-once");
+    until("the second one is restarted, and has new pods", LIMIT, || {
+        let found = cluster.get(SHOP, &["deployment", "later"]);
+        let is_complete = found["metadata"]["generation"] == found["status"]["observedGeneration"]
+            && found["status"]["updatedReplicas"] == 2
+            && found["status"]["replicas"] == 2;
+        // All of one read: before the restart, the first rollout is complete, too.
+        (is_complete && revision_of(&found) == "2").then_some(())
+    });
+    take_back("later");
+    controller.expect_restart(SHOP, "later", "");
+    // Its pods may be those from before, which are then not restarted again.
+    let (code, sentence) = until("the first one is not observed any more", LIMIT, || {
+        let told = controller.restart(SHOP, "at-once")?;
+        ["", "AlreadyRestarted"].contains(&&*told.0).then_some(told)
+    });
+    assert!(
+        code.is_empty() || sentence.contains("it was restarted for this configuration already"),
+        "{sentence}"
+    );
+    controller.stop();
+    for name in ["at-once", "later"] {
+        assert_eq!(audit::patches(cluster, ACCOUNT, "deployments", SHOP, name).len(), 1, "{name}");
+        // To the annotation, and back to the first template.
+        assert_eq!(revision(cluster, SHOP, name), "3", "{name}");
+        assert_eq!(cluster.events(SHOP, name, "Restarted").len(), 1, "{name}");
+    }
 }

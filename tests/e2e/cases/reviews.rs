@@ -1,8 +1,10 @@
-//! How often the API server reviews a pod with `reinvocationPolicy: IfNeeded` (D31).
+//! How often the API server reviews a pod with `reinvocationPolicy: IfNeeded` (D31), and what a second review changes.
+
+use std::collections::BTreeSet;
 
 use otel_webhook_inject::language::LANGUAGES;
 use otel_webhook_testkit::{
-    cluster::created::{Created, name},
+    cluster::created::{AGENT, Created, VARIABLES, name},
     models::service_account::{TOKEN_PATH, TOKEN_VOLUME, mounts_token},
     objects::items,
     until::until,
@@ -10,12 +12,13 @@ use otel_webhook_testkit::{
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT, asking, java};
+use crate::sidecar::{SidecarWebhook, has_sidecar};
 
 /// An account with pods that get no token.
 const TOKENLESS: &str = "tokenless";
 
 /// An agent of the Instrumentation.
-const AGENT: &str = "php";
+const PHP: &str = "php";
 
 /// Each language, in pods with the token and without it.
 pub fn once(cluster: &Cluster) {
@@ -104,7 +107,7 @@ fn prepare(cluster: &Cluster, namespace: &str) {
         .apply(&json!({"apiVersion": "v1", "kind": "ServiceAccount", "automountServiceAccountToken": false,
         "metadata": {"name": TOKENLESS, "namespace": namespace}}));
     let extensions = json!([{"image": "registry.example.com/e:1", "dir": "/e"}]);
-    let agents = json!([{"name": AGENT, "image": "registry.example.com/a:1", "directory": "/a"}]);
+    let agents = json!([{"name": PHP, "image": "registry.example.com/a:1", "directory": "/a"}]);
     cluster.instrumentation(
         namespace,
         "default",
@@ -118,7 +121,7 @@ fn prepare(cluster: &Cluster, namespace: &str) {
 fn with_more(name: &str, language: &str, spec: &Value) -> Value {
     let list = if language == "nginx" { "inject-nginx".to_owned() } else { language.to_owned() };
     let asks = [
-        (&*format!("inject-{language}"), if language == "agent" { AGENT } else { "true" }),
+        (&*format!("inject-{language}"), if language == "agent" { PHP } else { "true" }),
         (&*format!("{list}-container-names"), "app"),
         ("otel-go-auto-target-exe", "/app"),
     ];
@@ -148,4 +151,29 @@ fn reviewed(cluster: &Cluster, namespace: &str, pod: &Value) -> (Created, u64) {
 
 fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     items(&pod["spec"]["initContainers"]).chain(items(&pod["spec"]["containers"]))
+}
+
+/// Another webhook adds a sidecar, so that ours is called a second time and finds the pod injected.
+pub fn after_a_sidecar(cluster: &Cluster) {
+    let namespace = "sidecar-java";
+    cluster.instrumented_namespace(namespace);
+    let _sidecars = SidecarWebhook::start(cluster, namespace);
+    let counted =
+        || ["Injected", "AlreadyInjected"].map(|outcome| cluster.webhook.decisions("java", outcome));
+    let before = counted();
+
+    let pod = cluster.create(namespace, &java("app"));
+
+    assert_eq!(counted(), before.map(|count| count + 1));
+    assert!(has_sidecar(&pod.pod) && pod.variables("sidecar").is_empty(), "{}", pod.pod);
+    assert!(pod.is_injected() && pod.warnings.is_empty(), "{}: {}", pod.warnings, pod.pod);
+    assert_eq!(pod.init_containers(), [AGENT]);
+    let mounts: Vec<_> = items(&pod.container("app")["volumeMounts"]).map(name).collect();
+    assert_eq!(mounts.iter().filter(|mount| **mount == AGENT).count(), 1, "{mounts:?}");
+    let variables = pod.variables("app");
+    let once: BTreeSet<_> = variables.iter().collect();
+    assert_eq!(once.len(), variables.len(), "a variable stands twice: {variables:?}");
+    assert!(VARIABLES.iter().all(|variable| variables.contains(variable)), "{variables:?}");
+    let options = pod.variable("app", "JAVA_TOOL_OPTIONS");
+    assert_eq!(options.matches("-javaagent:").count(), 1, "{options}");
 }

@@ -1,44 +1,39 @@
-//! `otel-webhook status`: pods in each state, with the reasons that it gives, and what `check` says of them.
+//! `otel-webhook status`: missed and stale pods, with the commands that restart them. The cases of the controller have
+//! pods in each state, which it counts alike.
 
 use std::{collections::BTreeMap, fs};
 
 use jiff::Timestamp;
-use otel_webhook_testkit::{cluster::created::Created, until::until};
+use otel_webhook_testkit::{
+    cluster::{
+        created::Created,
+        manifests::{bound_to_default, deployment_of, template_asking},
+        ports::free_ports,
+    },
+    until::until,
+};
 use serde_json::{Value, json};
 
-use super::check::{Checked, check, run_as};
-use crate::cluster::{Cluster, LIMIT, asking, java, template};
-use crate::registration;
+use crate::cluster::{Cluster, LIMIT, asking};
+use crate::program::{Checked, check, run, run_as};
 
 const NAMESPACE: &str = "day-two";
 
 /// The registration of the cluster's own webhook. Other cases have some beside it.
 const FLAGS: [&str; 3] = ["--own-flags", "--webhook-configuration", "otel-webhook"];
 
-pub fn each_state(cluster: &Cluster) {
+pub fn missed_and_stale(cluster: &Cluster) {
     cluster.instrumented_namespace(NAMESPACE);
-    after_the_second_of_the_instrumentation(cluster);
-    let forged = forged(cluster);
-    let stopped = cluster.webhook.stop();
-    cluster.apply(&deployment("missed", &template("missed")));
-    cluster.pods_of(NAMESPACE, "app=missed", 2);
-    cluster.create(NAMESPACE, &forged);
-    drop(stopped);
+    after_the_second_of_the_instrumentation(cluster, NAMESPACE);
+    cluster.missed(NAMESPACE, "missed", 2);
 
-    cluster.apply(&deployment("order", &two_languages("order")));
+    cluster.apply(&deployment_of(NAMESPACE, 2, &two_languages("order")));
     assert!(cluster.pods_of(NAMESPACE, "app=order", 2).iter().all(Created::is_injected));
-    cluster.create(NAMESPACE, &by_the_operator());
-    cluster.create(NAMESPACE, &asking("out", &[("inject-java", "false")]));
-    cluster.create(NAMESPACE, &asking("silent", &[]));
-    cluster.create(NAMESPACE, &asking("without", &[("inject-java", "nothing")]));
 
     let expected = [
         ("missed java", "missed", "WebhookNotReached"),
         ("order java", "injected", ""),
         ("order nodejs", "injected", ""),
-        ("by-the-operator java", "foreign", "OtherInjector"),
-        ("forged java", "missed", "WebhookNotReached"),
-        ("without java", "skipped", "InstrumentationNotFound"),
     ];
     assert_eq!(states(&status(cluster, &[]).found[0]), all(&expected));
     agrees_with_check(cluster);
@@ -53,7 +48,7 @@ pub fn each_state(cluster: &Cluster) {
     let [instrumentation] = &changed.found[0]["instrumentations"].as_array().expect("a list")[..] else {
         panic!("{changed:?}")
     };
-    let counts = json!({"matched": 6, "injected": 0, "stale": 2, "missed": 3, "skipped": 0, "foreign": 1,
+    let counts = json!({"matched": 4, "injected": 0, "stale": 2, "missed": 2, "skipped": 0, "foreign": 0,
         "unconfirmed": 0, "failing": 0});
     assert_eq!(instrumentation["pods"], counts, "{instrumentation}");
     assert_eq!(changed.found[0]["incomplete"], json!([]));
@@ -66,8 +61,8 @@ pub fn each_state(cluster: &Cluster) {
 }
 
 /// Times of creation are whole seconds: within one their order is not known.
-fn after_the_second_of_the_instrumentation(cluster: &Cluster) {
-    let stored = cluster.get(NAMESPACE, &["instrumentations.opentelemetry.io", "default"]);
+pub fn after_the_second_of_the_instrumentation(cluster: &Cluster, namespace: &str) {
+    let stored = cluster.get(namespace, &["instrumentations.opentelemetry.io", "default"]);
     let created = stored["metadata"]["creationTimestamp"].as_str().expect("a time");
     let created: Timestamp = created.parse().expect("a time");
     until("the second of the Instrumentation is over", LIMIT, || {
@@ -75,42 +70,14 @@ fn after_the_second_of_the_instrumentation(cluster: &Cluster) {
     });
 }
 
-fn deployment(name: &str, template: &Value) -> Value {
-    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template}})
-}
-
 /// A template with two containers, one for each language.
 fn two_languages(name: &str) -> Value {
-    let mut template = template(name);
-    let annotations = template["metadata"]["annotations"].as_object_mut().expect("annotations");
-    for (key, value) in
-        [("java-container-names", "app"), ("inject-nodejs", "true"), ("nodejs-container-names", "web")]
-    {
-        annotations.insert(format!("instrumentation.opentelemetry.io/{key}"), value.into());
-    }
+    let lists = [("java-container-names", "app"), ("nodejs-container-names", "web")];
+    let asks = [("inject-java", "true"), ("inject-nodejs", "true")];
+    let mut template = template_asking(name, &[lists, asks].concat());
     let web = json!({"name": "web", "image": "registry.example.com/web:1.0"});
     template["spec"]["containers"].as_array_mut().expect("containers").push(web);
     template
-}
-
-/// A pod such as the operator makes: with the agent, and without the annotations of this webhook.
-fn by_the_operator() -> Value {
-    let mut pod = java("by-the-operator");
-    let agent = "opentelemetry-auto-instrumentation-java";
-    pod["spec"]["volumes"] = json!([{"name": agent, "emptyDir": {}}]);
-    pod["spec"]["initContainers"] = json!([{"name": agent, "image": "registry.example.com/java:1.0",
-        "volumeMounts": [{"name": agent, "mountPath": "/agent"}]}]);
-    pod["spec"]["containers"][0]["volumeMounts"] = json!([{"name": agent, "mountPath": "/agent"}]);
-    pod
-}
-
-/// A pod with the stamp of another one.
-fn forged(cluster: &Cluster) -> Value {
-    let mut pod = java("forged");
-    pod["metadata"]["annotations"]["otel-webhook/status"] =
-        cluster.dry_run(NAMESPACE, &java("stamped")).status().into();
-    pod
 }
 
 fn status(cluster: &Cluster, more: &[&str]) -> Checked {
@@ -119,8 +86,7 @@ fn status(cluster: &Cluster, more: &[&str]) -> Checked {
 
 /// What the command says of a namespace.
 pub fn of_namespace(cluster: &Cluster, namespace: &str, more: &[&str]) -> Checked {
-    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
-    run_as("status", kubeconfig, &[&["-n", namespace], &FLAGS[..], more].concat())
+    run(&cluster.plane, "status", &[&["-n", namespace], &FLAGS[..], more].concat())
 }
 
 /// The command counts the pods of an Instrumentation as the controller has written it into the object.
@@ -135,7 +101,6 @@ pub fn agrees_with_controller(cluster: &Cluster, instrumentation: &Value) {
     }
 }
 
-/// The state and the reason of each language, by the workload.
 /// The state of each language of each workload, with its reason.
 pub fn states(report: &Value) -> BTreeMap<String, (String, String)> {
     let mut states = BTreeMap::new();
@@ -179,7 +144,7 @@ fn agrees_with_check(cluster: &Cluster) {
 fn commands_work(cluster: &Cluster, changed: &Checked) {
     let outdated = status(cluster, &["--outdated"]);
     let names = |report: &Value| states(report).into_keys().collect::<Vec<_>>();
-    let expected = ["forged java", "missed java", "order java", "order nodejs"];
+    let expected = ["missed java", "order java", "order nodejs"];
     assert_eq!((names(&outdated.found[0]), outdated.code), (expected.map(str::to_owned).to_vec(), Some(0)));
     let workloads = changed.found[0]["workloads"].as_array().expect("workloads");
     let commands: Vec<_> = workloads.iter().filter_map(|row| row["command"].as_str()).collect();
@@ -187,8 +152,7 @@ fn commands_work(cluster: &Cluster, changed: &Checked) {
     for (command, name) in commands.iter().zip(["missed", "order"]) {
         assert!(command.starts_with(&format!("kubectl rollout restart deployment/{name} -n day-two ")));
         let words: Vec<_> = command.split(' ').skip(1).collect();
-        let ran = cluster.plane.kubectl(&words);
-        assert!(ran.ok, "{command}: {}", ran.stderr);
+        cluster.run(&words);
     }
 }
 
@@ -196,12 +160,10 @@ fn commands_work(cluster: &Cluster, changed: &Checked) {
 fn not_selected(cluster: &Cluster) {
     let name = "day-two-excluded";
     cluster.create("kube-system", &asking(name, &[("inject-java", "day-two/default")]));
-    let kubeconfig = cluster.plane.kubeconfig().to_str().expect("UTF-8");
-    let found = run_as("status", kubeconfig, &[&["-n", "kube-system"], &FLAGS[..]].concat());
+    let found = of_namespace(cluster, "kube-system", &[]);
     let expected = ("missed".to_owned(), "NotSelected".to_owned());
     assert_eq!(states(&found.found[0])["day-two-excluded java"], expected, "{found:?}");
-    let delete = ["delete", "pod", name, "-n", "kube-system", "--grace-period=0", "--force"];
-    assert!(cluster.plane.kubectl(&delete).ok);
+    cluster.run(&["delete", "pod", name, "-n", "kube-system", "--grace-period=0", "--force"]);
 }
 
 /// A report for each context. One that cannot be reached does not hide the others.
@@ -210,7 +172,7 @@ fn contexts(cluster: &Cluster) {
         serde_json::from_str(&fs::read_to_string(cluster.plane.kubeconfig()).expect("a kubeconfig"))
             .expect("JSON");
     let context = config["contexts"][0]["context"].clone();
-    let [port] = otel_webhook_testkit::cluster::ports::free_ports();
+    let [port] = free_ports();
     let away = json!({"name": "away", "cluster": {"server": format!("https://127.0.0.1:{port}")}});
     config["clusters"].as_array_mut().expect("clusters").push(away);
     let user = context["user"].clone();
@@ -242,13 +204,8 @@ fn contexts(cluster: &Cluster) {
 
 /// A user who may read the pods of the namespace and little else is told what is not known, and nothing wrong.
 fn tenant(cluster: &Cluster) {
-    cluster.apply(&json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-        "metadata": {"name": "tenant", "namespace": NAMESPACE},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-        "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": NAMESPACE}],
-    }));
-    let kubeconfig = registration::write_kubeconfig(&cluster.plane, NAMESPACE, "default");
+    cluster.apply(&bound_to_default(NAMESPACE, "view"));
+    let kubeconfig = cluster.plane.kubeconfig_of(NAMESPACE, "default");
     let kubeconfig = kubeconfig.to_str().expect("UTF-8");
     let seen = until("the role is in effect", LIMIT, || {
         let seen = run_as("status", kubeconfig, &["-n", NAMESPACE]);
@@ -259,7 +216,6 @@ fn tenant(cluster: &Cluster) {
     let states = states(&seen.found[0]);
     let unconfirmed = ("unconfirmed".to_owned(), "NotReadable".to_owned());
     assert_eq!(states["order java"], unconfirmed, "{states:?}");
-    assert_eq!(states["by-the-operator java"].0, "foreign");
     assert!(states.values().all(|(state, _)| state != "stale"), "{states:?}");
 
     let everywhere = run_as("status", kubeconfig, &[]);

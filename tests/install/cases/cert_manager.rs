@@ -9,7 +9,6 @@ use crate::cert_manager::CertManager;
 use crate::cluster::{Cluster, LIMIT};
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
-use crate::traffic::Traffic;
 
 const RENEWALS: usize = 3;
 
@@ -24,7 +23,7 @@ pub fn issues_and_renews(cluster: &Cluster) {
     cluster.instrumentation("cert-manager-apps");
     cluster.until_injected("cert-manager-apps");
 
-    Traffic::during(cluster, "cert-manager-apps", |traffic| {
+    cluster.during_traffic("cert-manager-apps", |traffic| {
         for _ in 0..RENEWALS {
             renew(cluster, &release.namespace);
             pod.mount_again();

@@ -13,7 +13,6 @@ use super::values;
 use crate::cluster::{Cluster, LIMIT};
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
-use crate::traffic::Traffic;
 
 /// With the name under which the API server reaches it here.
 fn managed(ports: Ports, more: Value) -> Value {
@@ -44,7 +43,7 @@ fn goes_round(cluster: &Cluster, program: &'static str) {
 
     // The bundle is the server's: helm must not take it away, or pods would
     // start without their agents until it is put back.
-    Traffic::during(cluster, &apps, |traffic| {
+    cluster.during_traffic(&apps, |traffic| {
         release.upgrade(&managed(ports, json!({"injection": {"languages": ["nodejs"]}})));
         traffic.goes_on();
         assert_eq!(bundles(cluster), trusted, "{program} upgrade left the bundles alone");

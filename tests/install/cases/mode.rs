@@ -9,7 +9,6 @@ use crate::cert_manager::CertManager;
 use crate::cluster::{Cluster, LIMIT};
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
-use crate::traffic::Traffic;
 
 const NAMESPACE: &str = "mode-release";
 
@@ -35,7 +34,7 @@ pub fn changed(cluster: &Cluster) {
 
     let second = Release::named(cluster, "helm3", NAMESPACE, SECOND);
     let mut new = None;
-    Traffic::during(cluster, "mode-apps", |traffic| {
+    cluster.during_traffic("mode-apps", |traffic| {
         let more = json!({"crds": {"install": false}, "certificates": certificates("cert-manager")});
         second.install(&values(second_ports, more));
         let pod = new.insert(Pod::of(cluster, NAMESPACE, SECOND_FULLNAME, second_ports));

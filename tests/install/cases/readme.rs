@@ -95,13 +95,11 @@ impl<'c> Desk<'c> {
     }
 
     fn delete_namespace(&self) {
-        let ran = self.cluster.plane.kubectl(&["delete", "namespace", HOME, "--wait"]);
-        assert!(ran.ok, "{}", ran.stderr);
+        self.cluster.plane.run_kubectl(&["delete", "namespace", HOME, "--wait"]);
     }
 
     fn is_rolled_out(&self) {
         let args = ["rollout", "status", "deployment/otel-webhook", "--namespace", HOME, "--timeout=60s"];
-        let ran = self.cluster.plane.kubectl(&args);
-        assert!(ran.ok, "{}{}", ran.stdout, ran.stderr);
+        self.cluster.plane.run_kubectl(&args);
     }
 }

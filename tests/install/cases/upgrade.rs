@@ -3,13 +3,12 @@
 
 use std::path::PathBuf;
 
+use otel_webhook_testkit::cluster::proxy::Proxy;
 use serde_json::json;
 
 use crate::cluster::Cluster;
 use crate::helm::{CHART, Release};
 use crate::pod::{Pod, Ports, program};
-use crate::switch::Switch;
-use crate::traffic::Traffic;
 
 /// The folder with the earlier version: `otel-webhook` and `chart`. Without it there is nothing to upgrade from.
 pub fn earlier() -> Option<PathBuf> {
@@ -22,9 +21,10 @@ pub fn there_and_back(cluster: &Cluster) {
     let old = (old_chart.as_str(), earlier.join("otel-webhook"));
     let new = (CHART, program());
     let mut ports = Ports::free();
-    let switch = Switch::start(ports.webhook);
+    // Stands for the Service of the Deployment.
+    let switch = Proxy::start(ports.webhook);
     let values = json!({
-        "registration": {"url": switch.url()},
+        "registration": {"url": format!("https://localhost:{}", switch.port())},
         "certificates": {"extraNames": ["localhost"]},
     });
     let release = Release::new(cluster, "helm4", "upgraded-release");
@@ -34,7 +34,7 @@ pub fn there_and_back(cluster: &Cluster) {
     cluster.instrumentation("upgraded-apps");
     cluster.until_injected("upgraded-apps");
 
-    Traffic::during(cluster, "upgraded-apps", |traffic| {
+    cluster.during_traffic("upgraded-apps", |traffic| {
         for (chart, program) in [new, old] {
             // The earlier pod serves with the objects of the later chart for a while, and the other way round.
             release.upgrade_to(chart, &values);

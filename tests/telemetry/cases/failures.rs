@@ -1,13 +1,12 @@
 //! Certificates with which nothing arrives, and what the agents and the product say of them.
 
-use std::process::Command;
-
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::exporters::{by_config_map, by_secret, secured};
 use crate::certificates::{Authority, Pair};
 use crate::cluster::Cluster;
 use crate::collector::Security;
+use crate::program::check;
 use crate::service::{LANGUAGES, NODEJS};
 use crate::stage::{Service, Stage, pod};
 
@@ -42,7 +41,7 @@ pub fn missing_secret(cluster: &Cluster) {
     let stage = Stage::with(cluster, "secret-missing", &security);
     stage.instrumentation("default", by_secret("https://localhost:4318"));
     let service = Service::new(NODEJS, stage.deploy("front", pod(NODEJS, "default", &[])));
-    let found = checked(cluster, stage.namespace);
+    let found = check(&cluster.plane, &["--namespace", stage.namespace]).found;
     let missing: Vec<_> = found.iter().filter(|one| one["code"] == "ExporterFilesMissing").collect();
     assert_eq!(missing.len(), 1, "{found:?}");
     let object = json!({"kind": "Secret", "namespace": "secret-missing", "name": "collector-client"});
@@ -50,17 +49,6 @@ pub fn missing_secret(cluster: &Cluster) {
     stage.ask(&service, "orders");
     stage.ask_often(&service, "orders", 20);
     assert!(stage.collector.received().signals().iter().all(|(_, items)| items.is_empty()));
-}
-
-/// What `otel-webhook check` finds for a namespace.
-fn checked(cluster: &Cluster, namespace: &str) -> Vec<Value> {
-    let output = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
-        .args(["check", "--output", "json", "--namespace", namespace])
-        .env("KUBECONFIG", cluster.plane.kubeconfig())
-        .output()
-        .expect("the program can be started");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    text.lines().map(|line| serde_json::from_str(line).expect("one object a line")).collect()
 }
 
 /// Each language logs what its column of the row says, and nothing of the other rows; the service runs.

@@ -4,7 +4,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 #[cfg(feature = "schema")]
-use crate::{delivery::Delivery, mode::Mode};
+use crate::{annotations::Delivery, values::Mode};
 
 /// Samplers of the OpenTelemetry specification and the operator.
 pub const SAMPLERS: [&str; 9] = [

@@ -3,13 +3,15 @@
 use serde_json::Value;
 
 use super::{
-    claim,
-    path::Path,
-    resources, secret, text,
+    claim, resources, secret, text,
+    text::Path,
     verdict::{Cause, Verdict},
 };
 use crate::{
-    agent::default_mount_path, crd::names::reserved, defaults::AGENT_REQUESTS, mode::Mode, raw::is_hollow,
+    agent::default_mount_path,
+    crd::names::reserved,
+    defaults::AGENT_REQUESTS,
+    values::{Mode, is_hollow},
 };
 
 /// The variable that injection extends by itself.

@@ -4,11 +4,11 @@
 use serde_json::Value;
 
 use super::{
-    path::Path,
     selector, text,
+    text::Path,
     verdict::{Cause, Verdict},
 };
-use crate::{quantity::Quantity, raw::is_hollow};
+use crate::{quantity::Quantity, values::is_hollow};
 
 /// Checks a claim template. An empty one is treated as not set.
 pub fn check(verdict: &mut Verdict, field: Path<'_>, claim: &Value) {

@@ -7,7 +7,7 @@ use crate::{
     defaulting::is_written,
     defaults::{LANGUAGES, LanguageDefaults},
     otlp::{self, Agent, Problem, Seen},
-    raw::is_hollow,
+    values::is_hollow,
 };
 
 const ENDPOINT: &str = "spec.exporter.endpoint";

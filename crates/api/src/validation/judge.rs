@@ -3,16 +3,15 @@
 use serde_json::Value;
 
 use super::{
-    agents, exporter, language, opt_in,
-    path::Path,
-    sampler, schema, security, selector, text, variables,
+    agents, exporter, language, opt_in, sampler, schema, security, selector, text,
+    text::Path,
+    variables,
     verdict::{Cause, Verdict},
 };
 use crate::{
     agent::AGENTS_FIELD,
-    allowed::{self, ALLOWED_NAMESPACES},
+    annotations::{self, ALLOWED_NAMESPACES, PAUSED_ANNOTATION},
     crd,
-    paused::{self, PAUSED_ANNOTATION},
 };
 
 /// Checks an object, before or after defaulting.
@@ -55,15 +54,16 @@ fn check_name(verdict: &mut Verdict, metadata: &Value) {
 
 /// A value that is not clear pauses nothing, which may not be what was meant.
 fn check_paused(verdict: &mut Verdict, annotation: &Value) {
-    if let Some(value) = annotation.as_str().filter(|value| paused::is_unclear(value)) {
-        let message = format!("is {}, which pauses nothing; {}", text::quoted(value), paused::UNCLEAR_REMEDY);
+    if let Some(value) = annotation.as_str().filter(|value| annotations::is_unclear(value)) {
+        let message =
+            format!("is {}, which pauses nothing; {}", text::quoted(value), annotations::UNCLEAR_REMEDY);
         verdict.warn("paused-unclear", format!("metadata.annotations[{PAUSED_ANNOTATION}]"), message);
     }
 }
 
 /// An entry that is not the name of a namespace allows none, which is safe, but probably a mistake.
 fn check_allowed(verdict: &mut Verdict, annotation: &Value) {
-    for entry in allowed::malformed(annotation.as_str().unwrap_or_default()) {
+    for entry in annotations::malformed(annotation.as_str().unwrap_or_default()) {
         let message = format!(
             "{} is not the name of a namespace, so it allows none; valid: a comma-separated list of namespaces \
              (lower-case letters, digits and -, at most 63 characters each), or \"*\" for all",

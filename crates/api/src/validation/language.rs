@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::{claim, path::Path, resources, security, text, variables, verdict::Verdict};
+use super::{claim, resources, security, text, text::Path, variables, verdict::Verdict};
 use crate::{
     defaults::{LANGUAGES, LanguageDefaults},
     quantity::Quantity,
-    raw::is_hollow,
     sizes::AgentSizes,
+    values::is_hollow,
 };
 
 /// Checks every language.

@@ -3,8 +3,8 @@
 use serde_json::{Map, Number, Value};
 
 use super::{
-    path::Path,
     text,
+    text::Path,
     verdict::{Cause, Verdict},
 };
 use crate::{

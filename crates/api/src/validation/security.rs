@@ -6,11 +6,11 @@ use std::fmt;
 use serde_json::Value;
 
 use super::{
-    path::Path,
     text,
+    text::Path,
     verdict::{Cause, Verdict},
 };
-use crate::raw::is_hollow;
+use crate::values::is_hollow;
 
 /// A field that gives a container more privileges than it has by default.
 #[derive(Clone, Debug, PartialEq, Eq)]

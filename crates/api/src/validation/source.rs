@@ -4,11 +4,11 @@
 use serde_json::Value;
 
 use super::{
-    path::Path,
     text,
+    text::Path,
     verdict::{Cause, Verdict},
 };
-use crate::raw::is_hollow;
+use crate::values::is_hollow;
 
 /// The kinds of sources.
 const SOURCES: [&str; 5] = ["configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"];

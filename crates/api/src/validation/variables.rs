@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::{
-    path::Path,
     secret, source, text,
+    text::Path,
     verdict::{Cause, Verdict},
 };
-use crate::directive;
+use crate::values::is_directive_name;
 
 /// Variables that injection extends.
 const EXTENDED: [&str; 7] = [
@@ -39,7 +39,7 @@ pub fn check_attrs(verdict: &mut Verdict, field: Path<'_>, list: &Value) {
     each(list, |index, name, variable| {
         let field = field.item(index);
         check_one(verdict, field, name, variable);
-        if !name.is_empty() && !directive::is_name(name) {
+        if !name.is_empty() && !is_directive_name(name) {
             let message = format!(
                 "{} is not the name of a directive; valid: letters, digits and _",
                 text::quoted(name)

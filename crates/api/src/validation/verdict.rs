@@ -1,8 +1,10 @@
 //! The result of validation.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
-use super::reach::Reach;
+use serde_json::Value;
+
+use super::{judge::judge, reach::Reach};
 
 /// The errors, warnings and notes of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,4 +143,30 @@ impl Cause {
             Self::TooMany => "FieldValueTooMany",
         }
     }
+}
+
+/// What an object cannot be used for, each with the first error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unusable {
+    /// Why it cannot be used at all.
+    pub at_all: Option<String>,
+    /// Why it cannot be used for a language, by the language's field in the specification.
+    pub for_languages: BTreeMap<&'static str, String>,
+}
+
+/// Returns what an Instrumentation that was not validated cannot be used for.
+pub fn unusable(object: &Value) -> Unusable {
+    let mut unusable = Unusable::default();
+    for error in judge(object).errors {
+        match error.reach {
+            Reach::NoPod => {}
+            Reach::Language(field) => {
+                unusable.for_languages.entry(field).or_insert_with(|| error.to_string());
+            }
+            Reach::EveryPod => {
+                unusable.at_all.get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+    unusable
 }

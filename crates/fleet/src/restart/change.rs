@@ -1,8 +1,11 @@
-//! Consent to restarts, and what a restart changes.
+//! Consent to restarts, how fast they are, what one changes, and what is asked of the API server.
 
 use std::fmt;
 
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
+
+use crate::workload::Workload;
 
 /// The annotations of restarts.
 pub mod annotations {
@@ -81,4 +84,58 @@ impl Change {
     pub fn write(&self) -> String {
         serde_json::to_string(self).expect("strings and a number are JSON")
     }
+}
+
+/// How fast workloads are restarted. Each is a flag of the controller.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// How long an Instrumentation has to be unchanged.
+    pub settle: SignedDuration,
+    /// How long a restarted workload is observed after it became healthy; the canary delays the others so long.
+    pub observe: SignedDuration,
+    /// How long a restart may make no progress, in addition to `minReadySeconds`.
+    pub progress: SignedDuration,
+    /// How many workloads are restarted at the same time.
+    pub at_once: usize,
+    /// How many of one namespace are restarted at the same time.
+    pub per_namespace: usize,
+    /// How many restarts and evictions begin in a minute.
+    pub per_minute: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            settle: SignedDuration::from_secs(60),
+            observe: SignedDuration::from_mins(2),
+            progress: SignedDuration::from_mins(10),
+            at_once: 3,
+            per_namespace: 1,
+            per_minute: 10,
+        }
+    }
+}
+
+/// The least number of available pods at which one is evicted.
+pub const LEAST_AVAILABLE: usize = 2;
+
+/// One request to the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Write a change into the template and the record of a workload, in one patch.
+    Rollout {
+        /// The workload.
+        workload: Workload,
+        /// The change.
+        change: Change,
+    },
+    /// Evict a pod.
+    Evict {
+        /// The workload of the pod.
+        workload: Workload,
+        /// The name of the pod.
+        pod: String,
+        /// Its UID, as a precondition.
+        uid: String,
+    },
 }

@@ -3,11 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    change::Consent,
+    change::{Consent, LEAST_AVAILABLE, Pace, Step},
     ledger::{Flight, Ledger, Stop},
-    pace::Pace,
     seen::{Fit, Health, Seen},
-    step::{LEAST_AVAILABLE, Step},
 };
 use crate::count::OldPod;
 

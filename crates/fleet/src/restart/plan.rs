@@ -5,13 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    change::{Change, Consent},
+    change::{Change, Consent, Pace, Step},
     flights::{Follow, next_eviction},
     ledger::{Flight, Ledger, Stop, Wave},
-    pace::Pace,
     planning::{Planning, Start, World},
     seen::Seen,
-    step::Step,
     verdict::Verdict,
 };
 

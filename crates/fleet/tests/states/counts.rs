@@ -1,14 +1,15 @@
 //! How pods are counted, also for a user who may not read everything.
 
-use crate::support::{Cluster, ENDPOINT, pod, report, report_with, rows};
 use otel_webhook_fleet::{
     count,
-    doubts::{Doubts, NoDoubts, Separated},
+    next::{Doubts, NoDoubts, Separated},
     pod::RunningPod,
     state::State,
 };
 use otel_webhook_inject::Finding;
 use serde_json::{Value, json};
+
+use crate::support::{Cluster, ENDPOINT, pod, report, report_with, rows};
 
 #[test]
 fn pods_are_counted_by_workload_and_by_instrumentation() {

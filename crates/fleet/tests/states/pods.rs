@@ -15,7 +15,9 @@ fn each_language_is_detected_with_and_without_the_stamp() {
     for language in LANGUAGES {
         for (stamp, by) in [(true, By::Webhook), (false, By::Operator)] {
             let pod = Cluster::new(ENDPOINT).with_stamp(stamp).injected(pod(&[language.name]));
-            assert_eq!(injected::languages(&pod), [(language.name, by)], "{pod}");
+            let found: Vec<_> =
+                injected::agents(&pod).iter().map(|agent| (agent.language, agent.by)).collect();
+            assert_eq!(found, [(language.name, by)], "{pod}");
         }
     }
 }
@@ -25,8 +27,8 @@ fn several_languages_are_detected() {
     for stamp in [true, false] {
         let cluster = Cluster::new(ENDPOINT).with_stamp(stamp);
         let names = |languages: &[&str]| {
-            let found = injected::languages(&cluster.injected(pod(languages)));
-            found.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+            let found = injected::agents(&cluster.injected(pod(languages)));
+            found.iter().map(|agent| agent.language).collect::<Vec<_>>()
         };
         assert_eq!(names(&["java", "go"]), ["java", "go"]);
         assert_eq!(names(&["nodejs", "sdk"]), ["nodejs", "sdk"]);
@@ -38,7 +40,7 @@ fn a_copied_annotation_and_a_collector_are_not_agents() {
     let mut pod = Cluster::new(ENDPOINT).injected(pod(&["java"]));
     pod["spec"]["initContainers"] = json!([]);
     pod["spec"]["containers"] = json!([{"name": "app"}, {"name": "otc-container"}]);
-    assert_eq!(injected::languages(&pod), []);
+    assert_eq!(injected::agents(&pod), []);
     assert!(injected::has_collector(&pod));
 }
 

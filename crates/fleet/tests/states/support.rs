@@ -6,8 +6,7 @@ use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_fleet::{
     census::Census,
     count::{self, Known},
-    doubts::{Doubts, NoDoubts},
-    next,
+    next::{self, Doubts, NoDoubts},
     pod::RunningPod,
     report::{Report, WorkloadRow},
     state::State,

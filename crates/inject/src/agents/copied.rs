@@ -265,7 +265,7 @@ fn add_init_containers<'p>(
     let volume = NewVolume::new(agent.name, Cow::Borrowed(&prepared.volume));
     injection.edit.volumes.add(volume.holding(room.counted()));
     let before = injection.edit.init_place(first);
-    let resources = init_resources(injection, before);
+    let resources = init_resources(injection, first);
     let mount = NewMount::new(agent.name, agent.mount_path);
     let security_context = security_context(injection, first);
     for image in images {

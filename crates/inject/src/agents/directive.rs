@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use otel_webhook_api::directive::is_name;
+use otel_webhook_api::is_directive_name;
 
 /// The syntax of a server's configuration.
 pub struct Syntax {
@@ -39,7 +39,7 @@ impl Syntax {
     /// # Errors
     /// Why it cannot be written, as the end of a sentence about the directive.
     pub fn line(&self, name: &str, value: &str, arguments: Arguments) -> Result<String, &'static str> {
-        if !is_name(name) {
+        if !is_directive_name(name) {
             return Err("has a name that is not valid; valid: letters, digits and _");
         }
         if value.contains(char::is_control) {

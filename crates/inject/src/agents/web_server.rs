@@ -102,7 +102,7 @@ pub fn inject(injection: &mut Injection<'_, '_>, server: &WebServer) {
     if let (Some(&first), Some(&last)) = (injected.first(), injected.last()) {
         let secured_as = if server.secured_as_last { last } else { first };
         let before = injection.edit.init_place(first);
-        let resources = init_resources(injection, before);
+        let resources = init_resources(injection, first);
         let site = Site { server, location: &location, conf, first, secured_as, resources };
         let containers = [site.clone_container(injection), site.attach_container(injection)];
         for container in containers {

@@ -37,12 +37,4 @@ impl Labels for NamespaceLabels {
         let at = self.0.binary_search_by(|(label, _)| (**label).cmp(key)).ok()?;
         Some(&self.0[at].1)
     }
-
-    fn all(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (&**key, &**value))
-    }
-
-    fn count(&self) -> usize {
-        self.0.len()
-    }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     edit::{NewVolume, PodEdit},
-    fitting::refusal::Refusal,
+    fitting::admission::Refusal,
     json,
     limits::{LimitType, Limits, ResourceQuota},
 };

@@ -1,238 +1,259 @@
-//! The resources of a sidecar.
+//! The resources of a sidecar, which adds to those of the pod.
 //!
 //! If the namespace would reject the pod with the resources of the Instrumentation,
 //! requests are lowered as far as needed, also to zero, and limits as far as the
 //! Instrumentation's requests: with less the agent does not run. Both are
 //! raised only to a minimum, and requests to what a ratio requires. A BestEffort
-//! pod may stay one. The first accepted resources are used.
+//! pod may stay one. Each rejection names a resource, of which the next amounts are tried.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::{
-    choice::Room,
-    common::{Fitted, accompany_huge_pages, is_whole, of_container, unit},
-    pair::Pair,
-    refusal::{Of, Refusal},
-    resources::Resources,
-    rules::Rules,
+    Fitted,
+    admission::{Admission, Of, Refusal},
 };
 use crate::{
-    demand::{CLASS_RESOURCES, Class, Demand, of_whole},
-    limits::{LimitType, Limits},
+    demand::{Asked, CLASS_RESOURCES, Class, Demand, Pair},
+    limits::{LimitItem, LimitType, Limits},
     note::Note,
 };
 use otel_webhook_api::quantity::Quantity;
+
+/// How many amounts are tried. Only a LimitRange with many resources needs as many.
+const MOST_TRIES: usize = 64;
 
 /// The adjusted resources of a sidecar; `None` if they need no adjustment.
 ///
 /// # Errors
 /// The LimitRange or quota that would reject the pod with any resources of the sidecar.
 pub fn sidecar(said: &Value, demand: &Demand<'_>, limits: &Limits) -> Result<Option<Fitted>, Refusal> {
-    let beside = Beside { rules: Rules { limits, demand } };
-    let own = Resources::of(said);
-    let capped = beside.capped(&own);
-    if beside.check(&capped).is_ok() {
-        return Ok(capped.is_changed().then(|| fitted(&capped, said, Vec::new())));
-    }
-    let nearest = beside.nearest(&own);
-    let refusal = match beside.check(&nearest) {
-        Ok(()) => return Ok(Some(fitted(&nearest, said, beside.causes(&own, &nearest)))),
-        Err(refusal) => refusal,
+    let sidecar = Sidecar { admission: Admission { limits, demand } };
+    let own = Asked::of(said);
+    let mut chosen = demand.within_whole(&own, &demand.running);
+    let (mut due_to, mut untried, mut tries) = (Vec::new(), BTreeMap::new(), 0..MOST_TRIES);
+    let refusal = loop {
+        let Err(refusal) = sidecar.check(&chosen) else {
+            return Ok((chosen != own).then(|| fitted(&chosen, said, due_to)));
+        };
+        if !due_to.contains(&refusal.object) {
+            due_to.push(refusal.object.clone());
+        }
+        let Some(resource) = &refusal.resource else { break refusal };
+        let amounts = untried.entry(resource.clone()).or_insert_with(|| sidecar.amounts(resource, &own));
+        match tries.next().and_then(|_| amounts.pop()) {
+            Some(pair) => chosen.set(resource, pair),
+            None => break refusal,
+        }
+        accompany_huge_pages(&mut chosen, demand);
     };
-    let bare = (demand.class == Class::BestEffort).then(|| beside.bare(&nearest));
-    match bare.filter(|bare| beside.check(bare).is_ok()) {
-        Some(bare) => Ok(Some(fitted(&bare, said, vec![refusal.object]))),
+    match sidecar.bare(chosen).filter(|bare| sidecar.check(bare).is_ok()) {
+        Some(bare) => Ok(Some(fitted(&bare, said, due_to))),
         None => Err(refusal),
     }
 }
 
-fn fitted(result: &Resources<'_>, said: &Value, due_to: Vec<String>) -> Fitted {
+fn fitted(result: &Asked<'_>, said: &Value, mut due_to: Vec<String>) -> Fitted {
+    due_to.sort();
     let (requests, limits) = (result.requests.to_string(), result.limits.to_string());
     Fitted { resources: result.put_into(said), notes: vec![Note::SidecarFitted { requests, limits, due_to }] }
 }
 
 /// The sidecar.
-#[derive(Clone, Copy)]
-struct Beside<'r, 'p> {
-    rules: Rules<'r, 'p>,
+struct Sidecar<'r, 'p> {
+    admission: Admission<'r, 'p>,
 }
 
-/// The bounds of one resource.
-struct Span {
-    room: Room,
-    /// The minimum limit.
-    lowest: Quantity,
-    /// The maximum request, and the maximum limit.
-    highest: (Quantity, Quantity),
-}
-
-impl<'p> Beside<'_, 'p> {
-    fn demand(&self) -> &Demand<'p> {
-        self.rules.demand
-    }
-
-    /// Lowers them to the requests and limits of the whole pod, above which the
-    /// API server would reject the pod.
-    fn capped<'s>(&self, own: &Resources<'s>) -> Resources<'s> {
-        let mut result = own.clone();
-        for name in own.names() {
-            let (request, limit) = own.pair(&name);
-            let (most, highest) = self.within_whole(&name);
-            let least = |one: Option<Quantity>, most: Option<Quantity>| {
-                one.map(|one| most.map_or(one, |most| one.min(most)))
-            };
-            let limit = least(limit, highest);
-            result.set(name, (least(least(request, most), limit), limit));
-        }
-        result
-    }
-
-    /// The maximum request and limit within the resources of the whole pod.
-    fn within_whole(&self, name: &str) -> Pair {
-        let running = self.demand().running.requests.get(name).unwrap_or_default();
-        let request = self.demand().whole.requests.get(name).map(|most| most.less(running));
-        (request, self.demand().whole.limits.get(name))
-    }
-
+impl Sidecar<'_, '_> {
     /// Whether the namespace accepts the pod with such a sidecar.
-    fn check(&self, own: &Resources<'_>) -> Result<(), Refusal> {
-        self.rules.check_all(own.asked(), |added| {
-            let mut together = self.demand().running.plus(added);
-            together.raise_to(&self.demand().starting);
-            together
-        })
+    fn check(&self, own: &Asked<'_>) -> Result<(), Refusal> {
+        self.admission.check(own.clone(), |added| self.admission.demand.together(added))
     }
 
-    /// Returns for each resource the accepted amounts that are nearest to the configured ones.
-    fn nearest<'s>(&self, own: &Resources<'s>) -> Resources<'s> {
-        let class = self.demand().class_with(&own.asked());
-        let mut names = own.names();
-        names.extend(self.rules.resources(class).map(|name| Cow::Owned(name.to_owned())));
-        names.sort();
-        names.dedup();
-        let mut result = own.clone();
-        for name in names {
-            if self.demand().is_left_to_whole(&name) {
-                result.set(name, (None, None));
-                continue;
-            }
-            let span = self.span(&name, own.pair(&name), class);
-            let pairs = span.pairs(&name, own.pair(&name));
-            let fits = |pair: &&Pair| span.accepts(**pair) && self.accepts(&name, **pair, class);
-            // The last one is the minimum; the message shows it.
-            let pair = pairs.iter().find(fits).or(pairs.last());
-            result.set(name, pair.copied().unwrap_or_default());
+    /// The amounts of a resource to try, from the minimum to the ones that are nearest to the configured ones.
+    fn amounts(&self, name: &str, own: &Asked<'_>) -> Vec<Pair> {
+        let Admission { limits, demand } = self.admission;
+        if demand.is_left_to_whole(name) {
+            return vec![(None, None)];
         }
-        accompany_huge_pages(&mut result, self.demand());
-        result
-    }
-
-    fn accepts(&self, name: &str, (request, limit): Pair, class: Class) -> bool {
-        let (running, starting) = (self.demand().running.pair(name), self.demand().starting.pair(name));
-        let together = |running: Option<Quantity>, own: Option<Quantity>, starting: Option<Quantity>| {
-            let sum = own.map(|own| own.plus(running.unwrap_or_default())).or(running);
-            sum.max(starting)
-        };
-        let together = (together(running.0, request, starting.0), together(running.1, limit, starting.1));
-        self.rules.check(name, (request, limit), together, class).is_ok()
-    }
-
-    fn span(&self, name: &str, (request, limit): Pair, class: Class) -> Span {
-        let bounds = self.rules.bounds(name, class);
-        let most = |of: Of| {
-            let (running, whole) = match of {
-                Of::Requests => (self.demand().running.requests.get(name), self.within_whole(name).0),
-                Of::Limits => (self.demand().running.limits.get(name), self.within_whole(name).1),
-            };
-            let left = self.left(name, of, class).map(|left| left.less(running.unwrap_or_default()));
-            [bounds.max, whole, left].into_iter().flatten().min().unwrap_or(Quantity::MAX)
-        };
-        let highest = (most(Of::Requests), most(Of::Limits));
-        let least = limit.map(|limit| request.unwrap_or(limit).min(limit)).unwrap_or_default();
-        let room = Room {
-            bounds,
-            request: Some(highest.0),
-            limit: Some(highest.1),
-            of_container: of_container(self.demand(), name),
-            as_one: is_whole(name),
-            is_open: false,
-        };
-        Span { room, lowest: least.max(bounds.min).max(self.least_of_pod(name)), highest }
-    }
-
-    /// The maximum that LimitRanges and quotas allow the pod; `None` if nothing bounds it, or the
-    /// containers are not counted.
-    fn left(&self, name: &str, of: Of, class: Class) -> Option<Quantity> {
-        let whole = &self.demand().whole;
-        let whole = if of == Of::Requests { &whole.requests } else { &whole.limits };
-        if of_whole(whole, name).is_some() {
-            return None;
+        let both = |amount: Quantity| (Some(amount), Some(amount));
+        let items = || limits.items(LimitType::Container).map(|(_, item)| item);
+        let class = demand.class_with(Some(own));
+        let (request, limit) = own.pair(name);
+        let min = items().filter_map(|item| item.min.get(name)).max().unwrap_or_default();
+        let usual = demand.of_container(name);
+        if name.contains('/') || name.starts_with("hugepages-") {
+            // Resources that cannot be overcommitted, and are of no use to the sidecar.
+            return if limit.is_some() { Vec::new() } else { vec![usual, both(min), both(Quantity::ZERO)] };
         }
-        let overhead = self.demand().overhead.get(name).unwrap_or_default();
-        let of_ranges = self.rules.limits.items(LimitType::Pod).filter_map(|(_, item)| item.max.get(name));
-        let of_quotas = self.rules.quotas(class).filter_map(|quota| of.left(quota, name));
-        of_ranges.chain(of_quotas.map(|left| left.less(overhead))).min()
+        let (most_request, most_limit) =
+            (self.most(name, Of::Requests, class), self.most(name, Of::Limits, class));
+        let needs_limit = |item: &LimitItem| {
+            let lists = [&item.max, &item.default, &item.max_limit_request_ratio];
+            lists.iter().any(|list| list.get(name).is_some())
+        };
+        let needs_limit = items().any(needs_limit)
+            || self.admission.quotas(class).any(|quota| quota.requires_limit(name) && !demand.has_whole());
+        let request = request.unwrap_or(min).max(min).min(most_request);
+        let Some(wished) = limit.or_else(|| needs_limit.then(|| usual.1.unwrap_or(min))) else {
+            return vec![(Some(request), None)];
+        };
+        let least = limit.and(own.requests.get(name)).unwrap_or_default();
+        let lowest = least.min(wished).max(min).max(self.least_of_pod(name));
+        let limit = wished.max(lowest).min(most_limit);
+        let ratio = items().filter_map(|item| item.max_limit_request_ratio.get(name)).min();
+        let raised = ratio.map_or(request, |ratio| request.max(enough(name, limit, ratio)).min(most_request));
+        let pairs = [
+            (Some(most_request.min(lowest)), Some(lowest)),
+            both(limit.min(most_request)),
+            (Some(raised.min(limit)), Some(limit)),
+        ];
+        pairs.into_iter().filter(|(_, limit)| *limit >= Some(lowest)).collect()
+    }
+
+    /// The most that the pod, LimitRanges and quotas leave for a resource.
+    fn most(&self, name: &str, of: Of, class: Class) -> Quantity {
+        let Admission { limits, demand } = self.admission;
+        let running = match of {
+            Of::Requests => demand.running.requests.get(name),
+            Of::Limits => demand.running.limits.get(name),
+        };
+        let beside = |most: Quantity| most.less(running.unwrap_or_default());
+        let (whole_request, whole_limit) = demand.whole.pair(name);
+        let whole = match of {
+            Of::Requests => whole_request.map(beside),
+            Of::Limits => whole_limit,
+        };
+        let overhead = demand.overhead.get(name).unwrap_or_default();
+        let of_pods = limits.items(LimitType::Pod).filter_map(|(_, item)| item.max.get(name));
+        let of_quotas = self.admission.quotas(class).filter_map(|quota| of.left(quota, name));
+        let of_quotas = of_quotas.map(|left| left.less(overhead));
+        // What the pod has as a whole is counted instead of its containers, for CPU and memory.
+        let is_counted = whole.is_none() || !CLASS_RESOURCES.contains(&name);
+        let left = of_pods.chain(of_quotas).map(beside).filter(|_| is_counted);
+        let of_containers = limits.items(LimitType::Container).filter_map(|(_, item)| item.max.get(name));
+        left.chain(of_containers).chain(whole).min().unwrap_or(Quantity::MAX)
     }
 
     /// The minimum of a limit that the pod does not have yet.
     fn least_of_pod(&self, name: &str) -> Quantity {
-        let items = self.rules.limits.items(LimitType::Pod).filter(|_| self.demand().limit(name).is_none());
+        let Admission { limits, demand } = self.admission;
+        let has_limit = demand.effective(demand.together(&Asked::default())).limits.get(name).is_some();
+        let items = limits.items(LimitType::Pod).filter(|_| !has_limit);
         items.filter_map(|(_, item)| item.min.get(name)).max().unwrap_or_default()
     }
 
-    /// Without CPU and memory, so that a BestEffort pod stays one.
-    fn bare<'s>(&self, nearest: &Resources<'s>) -> Resources<'s> {
-        let mut result = nearest.clone();
+    /// With the CPU and memory of a container of a BestEffort pod, so that it stays one.
+    fn bare<'s>(&self, mut chosen: Asked<'s>) -> Option<Asked<'s>> {
+        let demand = self.admission.demand;
         for name in CLASS_RESOURCES {
-            let bounds = self.rules.bounds(name, Class::BestEffort);
-            let zero = |is_needed: bool| is_needed.then_some(Quantity::ZERO);
-            result.set(Cow::Borrowed(name), (zero(bounds.needs_request), zero(bounds.needs_limit)));
+            chosen.set(name, demand.of_container(name));
         }
-        result
-    }
-
-    /// The objects that bound the adjusted resources.
-    fn causes(&self, own: &Resources<'_>, result: &Resources<'_>) -> Vec<String> {
-        let names = [own.names(), result.names()].concat();
-        let differing = names.iter().filter(|name| own.pair(name) != result.pair(name));
-        let mut causes: Vec<_> = differing.flat_map(|name| self.rules.objects_for_pods(name)).collect();
-        causes.sort();
-        causes.dedup();
-        causes
+        accompany_huge_pages(&mut chosen, demand);
+        (demand.class == Class::BestEffort).then_some(chosen)
     }
 }
 
-impl Span {
-    fn accepts(&self, pair: Pair) -> bool {
-        self.room.accepts(pair) && pair.1.is_none_or(|limit| limit >= self.lowest)
-    }
+/// The least request that keeps a limit within a ratio.
+fn enough(name: &str, limit: Quantity, ratio: Quantity) -> Quantity {
+    let unit = if name == "cpu" { Quantity::MILLI } else { Quantity::ONE };
+    let request = limit.divided_by(ratio).rounded_up(unit);
+    if limit.exceeds(ratio, request) { request.plus(unit) } else { request }
+}
 
-    /// The candidates, from the configured amounts to the minimum.
-    fn pairs(&self, name: &str, said: Pair) -> Vec<Pair> {
-        let Self { room, lowest, highest } = self;
-        let both = |amount: Quantity| (Some(amount), Some(amount));
-        let needs_limit = room.bounds.needs_limit;
-        if room.as_one {
-            let none = if needs_limit { both(Quantity::ZERO) } else { (None, None) };
-            return if said == (None, None) {
-                vec![none, both(room.bounds.min), room.of_container]
-            } else {
-                vec![said]
-            };
-        }
-        let request = said.0.unwrap_or(room.bounds.min).max(room.bounds.min);
-        let Some(limit) = said.1.or(needs_limit.then(|| room.of_container.1.unwrap_or(highest.1))) else {
-            let is_wanted = said.0.is_some() || room.bounds.needs_request;
-            return vec![said, (is_wanted.then(|| request.min(highest.0)), None)];
-        };
-        let limit = limit.max(*lowest).min(highest.1);
-        let nearest = (Some(request.min(highest.0).min(limit)), Some(limit));
-        let least = (Some(highest.0.min(*lowest)), Some(*lowest));
-        vec![said, room.within_ratio(unit(name), nearest), both(highest.0.min(limit)), least]
+/// The API server rejects huge pages without a request or limit of CPU or memory.
+fn accompany_huge_pages(chosen: &mut Asked<'_>, demand: &Demand<'_>) {
+    let has = |is_one: fn(&str) -> bool| chosen.names().any(is_one);
+    if has(|name| name.starts_with("hugepages-")) && !has(|name| CLASS_RESOURCES.contains(&name)) {
+        let known = CLASS_RESOURCES.into_iter().find(|name| demand.running.requests.get(name).is_some());
+        chosen.set(known.unwrap_or("memory"), (Some(Quantity::ZERO), None));
     }
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{fitting::tests::limits, pod::Pod};
+
+    /// The usual resources of Go's sidecar, fitted to a pod and its namespace.
+    fn fit(own: &Value, ranges: &Value, quota: &Value) -> Result<Option<Value>, Refusal> {
+        let said = json!({"limits": {"cpu": "500m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "64Mi"}});
+        let text = json!({"spec": {"containers": [{"name": "app", "resources": own}]}}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        let limits = limits(ranges, quota);
+        let fitted = sidecar(&said, &Demand::of(&pod, &limits), &limits)?;
+        Ok(fitted.map(|fitted| fitted.resources))
+    }
+
+    fn own() -> Value {
+        json!({"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "1", "memory": "200Mi"}})
+    }
+
+    #[test]
+    fn resources_that_fit_are_not_changed() {
+        let quota = json!({"hard": {"limits.memory": "456Mi", "requests.cpu": "150m"}});
+        let ranges = json!([{"type": "Pod", "max": {"memory": "456Mi"}}]);
+        assert_eq!(fit(&own(), &ranges, &quota), Ok(None));
+    }
+
+    #[test]
+    fn limits_are_lowered_to_the_requests_and_requests_to_zero() {
+        let left = |quota: Value| fit(&own(), &json!([]), &quota);
+        let memory = |request: &str, limit: &str| json!({"limits": {"cpu": "500m", "memory": limit}, "requests": {"cpu": "50m", "memory": request}});
+        assert_eq!(left(json!({"hard": {"limits.memory": "300Mi"}})), Ok(Some(memory("64Mi", "100Mi"))));
+        assert_eq!(left(json!({"hard": {"requests.memory": "110Mi"}})), Ok(Some(memory("10Mi", "256Mi"))));
+        assert_eq!(left(json!({"hard": {"requests.memory": "100Mi"}})), Ok(Some(memory("0", "256Mi"))));
+        assert_eq!(left(json!({"hard": {"limits.memory": "264Mi"}})), Ok(Some(memory("64Mi", "64Mi"))));
+        let refusal = left(json!({"hard": {"limits.memory": "263Mi"}})).expect_err("too little is left");
+        assert_eq!(refusal.object, "ResourceQuota \"team\"");
+        assert_eq!(refusal.problem, "263Mi of limits.memory is left, and the pod would need 264Mi");
+    }
+
+    #[test]
+    fn limit_ranges_bound_the_sidecar_and_the_pod() {
+        let within = |ranges: Value| fit(&own(), &ranges, &json!({}));
+        let container = json!([{"type": "Container", "min": {"memory": "80Mi"}, "max": {"cpu": "300m"}, "maxLimitRequestRatio": {"memory": "2"}}]);
+        assert_eq!(
+            within(container),
+            Ok(Some(
+                json!({"limits": {"cpu": "300m", "memory": "256Mi"}, "requests": {"cpu": "50m", "memory": "128Mi"}})
+            ))
+        );
+        let refusal =
+            within(json!([{"type": "Container", "max": {"memory": "63Mi"}}])).expect_err("too little");
+        assert_eq!(refusal.object, "LimitRange \"bounds-0\"");
+        assert_eq!(refusal.problem, "its max of memory for a container is 63Mi, and the limit would be 64Mi");
+        let refusal = within(json!([{"type": "Pod", "max": {"cpu": "1"}}])).expect_err("nothing is left");
+        assert_eq!(refusal.problem, "its max of cpu for a pod is 1, and the limit would be 1050m");
+        let ratio = json!([{"type": "Pod", "maxLimitRequestRatio": {"memory": "2"}}]);
+        let resources = within(ratio).expect("it fits").expect("fitted");
+        assert_eq!(resources["limits"]["memory"], resources["requests"]["memory"], "{resources}");
+    }
+
+    #[test]
+    fn a_best_effort_pod_stays_one_if_another_quota_would_count_it() {
+        let quota = json!({"hard": {"pods": "0"}, "scopes": ["NotBestEffort"]});
+        assert_eq!(fit(&json!({}), &json!([]), &quota), Ok(Some(json!({"limits": {}, "requests": {}}))));
+        let obliging = json!({"hard": {"limits.memory": "9Gi"}, "scopes": ["NotBestEffort"]});
+        assert_eq!(fit(&json!({}), &json!([]), &obliging), Ok(Some(json!({"limits": {}, "requests": {}}))));
+        assert_eq!(
+            fit(&json!({}), &json!([]), &json!({"hard": {"pods": "0"}, "scopes": ["Terminating"]})),
+            Ok(None)
+        );
+    }
+
+    #[test]
+    fn quotas_count_overhead() {
+        let said = json!({"limits": {"memory": "64Mi"}});
+        let text = json!({"spec": {"overhead": {"memory": "10Mi"}, "containers": [{"name": "app", "resources": {"limits": {"memory": "100Mi"}}}]}}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        let fits = |left: &str| {
+            let limits = limits(&json!([]), &json!({"hard": {"limits.memory": left}}));
+            sidecar(&said, &Demand::of(&pod, &limits), &limits).is_ok()
+        };
+        assert!(fits("174Mi") && !fits("173Mi"));
+    }
+}

@@ -1,11 +1,15 @@
-//! ResourceQuotas: bounds of the sum over all pods, or all claims, of a namespace.
+//! ResourceQuotas: bounds of the sum over all pods, or all claims, of a namespace, and the scopes that decide which
+//! ones are counted.
 
-use serde_json::Value;
+use std::fmt;
 
-use super::{
-    name::name_of,
-    resource_list::ResourceList,
-    scope::{PodScopes, Scope, ScopeRequirement},
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{limit_range::ResourceList, name_of};
+use crate::{
+    pod::{Pod, Spec},
+    text::{List, object_or_default},
 };
 use otel_webhook_api::quantity::Quantity;
 
@@ -128,6 +132,221 @@ fn is_of_use(name: &str) -> bool {
     let is_compute = || ["cpu", "memory", "ephemeral-storage", CLAIMS, CLAIM_OBJECTS].contains(&name);
     let is_prefixed = || ["requests.", "limits.", "hugepages-"].iter().any(|prefix| name.starts_with(prefix));
     is_compute() || is_prefixed() || name.contains(STORAGE_CLASS)
+}
+
+/// A requirement of a quota on counted pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScopeRequirement {
+    /// The scope.
+    pub scope: Scope,
+    /// The operator.
+    pub operator: ScopeOperator,
+    /// The values, for `In` and `NotIn`.
+    pub values: Box<[Box<str>]>,
+}
+
+/// The scopes of quotas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Pods with `spec.activeDeadlineSeconds`.
+    Terminating,
+    /// Pods without `spec.activeDeadlineSeconds`.
+    NotTerminating,
+    /// Pods of the quality of service class `BestEffort`.
+    BestEffort,
+    /// Pods of another class.
+    NotBestEffort,
+    /// Pods by `spec.priorityClassName`.
+    PriorityClass,
+    /// Pods with affinity terms that name other namespaces.
+    CrossNamespacePodAffinity,
+    /// Claims by their class of volume attributes; no pods.
+    VolumeAttributesClass,
+    /// An unknown scope, by its name.
+    Other(Box<str>),
+}
+
+/// The operator of a requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeOperator {
+    /// One of the values.
+    In,
+    /// None of the values, or no value.
+    NotIn,
+    /// Any value.
+    Exists,
+    /// No value.
+    DoesNotExist,
+}
+
+/// The attributes of a pod that scopes check.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PodScopes<'p> {
+    /// Whether `spec.activeDeadlineSeconds` is set, to zero or more.
+    pub is_terminating: bool,
+    /// Whether its quality of service class is `BestEffort`.
+    pub is_best_effort: bool,
+    /// `spec.priorityClassName`, if it is not empty.
+    pub priority_class: Option<&'p str>,
+    /// Whether a term of its affinity or anti-affinity to pods has `namespaces` or a `namespaceSelector`.
+    pub has_cross_namespace_affinity: bool,
+}
+
+impl ScopeRequirement {
+    /// Parses `spec.scopes` and `spec.scopeSelector` of a quota. All of them have to match.
+    pub(super) fn read_all(spec: &Value, problems: &mut Vec<String>) -> Box<[Self]> {
+        let scopes = spec["scopes"].as_array().into_iter().flatten();
+        let listed = scopes.filter_map(Value::as_str).map(|scope| Self {
+            scope: Scope::of(scope),
+            operator: ScopeOperator::Exists,
+            values: Box::default(),
+        });
+        let expressions = spec["scopeSelector"]["matchExpressions"].as_array().into_iter().flatten();
+        let selected = expressions.enumerate().filter_map(|(index, expression)| {
+            let values = expression["values"].as_array().into_iter().flatten();
+            let operator = ScopeOperator::of(&expression["operator"]);
+            if operator.is_none() {
+                problems.push(format!(
+                    "spec.scopeSelector.matchExpressions[{index}].operator: {} is not an operator; valid: In, NotIn, Exists, DoesNotExist; the quota is assumed to match all pods that its other scopes match",
+                    expression["operator"]
+                ));
+            }
+            Some(Self {
+                scope: Scope::of(expression["scopeName"].as_str().unwrap_or_default()),
+                operator: operator?,
+                values: values.filter_map(Value::as_str).map(Into::into).collect(),
+            })
+        });
+        listed.chain(selected).collect()
+    }
+
+    /// Whether it matches a pod. An unknown scope is treated as matching: a
+    /// newer Kubernetes may count the pod, and respecting a quota that does not
+    /// is safe.
+    pub fn is_met_by(&self, pod: &PodScopes<'_>) -> bool {
+        match self.scope {
+            Scope::Terminating => pod.is_terminating,
+            Scope::NotTerminating => !pod.is_terminating,
+            Scope::BestEffort => pod.is_best_effort,
+            Scope::NotBestEffort => !pod.is_best_effort,
+            Scope::PriorityClass => self.takes(pod.priority_class),
+            Scope::CrossNamespacePodAffinity => pod.has_cross_namespace_affinity,
+            Scope::VolumeAttributesClass => false,
+            Scope::Other(_) => true,
+        }
+    }
+
+    /// Whether the operator matches an object's value, if any.
+    pub fn takes(&self, value: Option<&str>) -> bool {
+        let is_listed = || value.is_some_and(|value| self.values.iter().any(|one| **one == *value));
+        match self.operator {
+            ScopeOperator::In => is_listed(),
+            ScopeOperator::NotIn => !is_listed(),
+            ScopeOperator::Exists => value.is_some(),
+            ScopeOperator::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+impl Scope {
+    fn of(name: &str) -> Self {
+        match name {
+            "Terminating" => Self::Terminating,
+            "NotTerminating" => Self::NotTerminating,
+            "BestEffort" => Self::BestEffort,
+            "NotBestEffort" => Self::NotBestEffort,
+            "PriorityClass" => Self::PriorityClass,
+            "CrossNamespacePodAffinity" => Self::CrossNamespacePodAffinity,
+            "VolumeAttributesClass" => Self::VolumeAttributesClass,
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(name) => f.write_str(name),
+            known => write!(f, "{known:?}"),
+        }
+    }
+}
+
+impl ScopeOperator {
+    fn of(value: &Value) -> Option<Self> {
+        match value.as_str()? {
+            "In" => Some(Self::In),
+            "NotIn" => Some(Self::NotIn),
+            "Exists" => Some(Self::Exists),
+            "DoesNotExist" => Some(Self::DoesNotExist),
+            _ => None,
+        }
+    }
+}
+
+impl<'p> PodScopes<'p> {
+    /// Reads the attributes of a pod, except for the quality of service class.
+    pub fn of(pod: &'p Pod<'p>) -> Self {
+        let class = &*pod.spec.priority_class_name;
+        Self {
+            is_terminating: is_terminating(&pod.spec),
+            is_best_effort: false,
+            priority_class: Some(class).filter(|class| !class.is_empty()),
+            has_cross_namespace_affinity: pod.spec.affinity.is_some_and(is_cross_namespace),
+        }
+    }
+}
+
+fn is_terminating(spec: &Spec<'_>) -> bool {
+    let seconds = spec.active_deadline_seconds.and_then(|raw| raw.get().parse::<i64>().ok());
+    seconds.is_some_and(|seconds| seconds >= 0)
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Affinity<'a> {
+    #[serde(borrow, deserialize_with = "object_or_default")]
+    pod_affinity: Terms<'a>,
+    #[serde(deserialize_with = "object_or_default")]
+    pod_anti_affinity: Terms<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Terms<'a> {
+    #[serde(borrow, rename = "requiredDuringSchedulingIgnoredDuringExecution")]
+    required: List<Term<'a>>,
+    #[serde(rename = "preferredDuringSchedulingIgnoredDuringExecution")]
+    preferred: List<Preferred<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Preferred<'a> {
+    #[serde(borrow, deserialize_with = "object_or_default")]
+    pod_affinity_term: Term<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Term<'a> {
+    #[serde(borrow)]
+    namespaces: Option<Vec<&'a RawValue>>,
+    namespace_selector: Option<&'a RawValue>,
+}
+
+fn is_cross_namespace(affinity: &RawValue) -> bool {
+    let affinity: Affinity<'_> = serde_json::from_str(affinity.get()).unwrap_or_default();
+    [affinity.pod_affinity, affinity.pod_anti_affinity].iter().any(|terms| {
+        let preferred = terms.preferred.iter().map(|preferred| &preferred.pod_affinity_term);
+        terms.required.iter().chain(preferred).any(Term::is_cross_namespace)
+    })
+}
+
+impl Term<'_> {
+    fn is_cross_namespace(&self) -> bool {
+        self.namespaces.as_ref().is_some_and(|names| !names.is_empty()) || self.namespace_selector.is_some()
+    }
 }
 
 #[cfg(test)]
@@ -276,5 +495,40 @@ mod tests {
             problems[0].contains("matchExpressions[0].operator: \"Like\" is not an operator"),
             "{problems:?}"
         );
+    }
+
+    fn scopes(spec: &Value) -> (bool, Option<String>, bool) {
+        let text = json!({"spec": spec}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        let scopes = PodScopes::of(&pod);
+        let class = scopes.priority_class.map(str::to_owned);
+        (scopes.is_terminating, class, scopes.has_cross_namespace_affinity)
+    }
+
+    #[test]
+    fn deadline_priority_and_affinity_are_read() {
+        assert_eq!(scopes(&json!({})), (false, None, false));
+        let spec = json!({"activeDeadlineSeconds": 0, "priorityClassName": "high"});
+        assert_eq!(scopes(&spec), (true, Some("high".to_owned()), false));
+        assert!(!scopes(&json!({"activeDeadlineSeconds": null, "affinity": null})).0);
+    }
+
+    #[test]
+    fn terms_with_namespaces_are_cross_namespace() {
+        let required = |term: Value| json!({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}});
+        let preferred = |term: Value| {
+            let list = json!([{"weight": 1, "podAffinityTerm": term}]);
+            json!({"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": list}}})
+        };
+        for (term, crosses) in [
+            (json!({"topologyKey": "a"}), false),
+            (json!({"namespaces": []}), false),
+            (json!({"namespaces": ["a"]}), true),
+            (json!({"namespaceSelector": {}}), true),
+            (json!({"namespaceSelector": null}), false),
+        ] {
+            assert_eq!(scopes(&required(term.clone())).2, crosses, "{term}");
+            assert_eq!(scopes(&preferred(term.clone())).2, crosses, "{term}");
+        }
     }
 }

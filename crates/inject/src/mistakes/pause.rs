@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use crate::shown::shown;
-use otel_webhook_api::paused::{UNCLEAR_REMEDY, is_unclear};
+use otel_webhook_api::annotations::{UNCLEAR_REMEDY, is_unclear};
 
 /// What is wrong with the annotation: the rest of the sentence, and what to do.
 pub fn fault(value: &str, is_of_namespace: bool) -> Option<(Fault, String, String)> {

@@ -68,6 +68,9 @@ fn the_status_has_all_known_fields_only() {
         finding("go", None, off),
     ]);
     let status: Value = serde_json::from_str(&text).expect("JSON");
+    let read = parse(&text);
+    assert_eq!(json!(read), status, "what is written is read");
+    assert_eq!(read.iter().map(Entry::is_injected).collect::<Vec<_>>(), [true, false, false]);
     assert_eq!(
         status,
         json!([
@@ -90,4 +93,13 @@ fn the_status_has_all_known_fields_only() {
             },
         ])
     );
+}
+
+#[test]
+fn what_this_webhook_does_not_write_is_no_stamp_and_what_it_may_write_later_is_skipped() {
+    for text in ["", "no JSON", "{}", r#"[{"language": 1}]"#] {
+        assert_eq!(parse(text), [], "{text}");
+    }
+    let read = parse(r#"[{"language": "java", "outcome": "Injected", "later": {"a": 1}}]"#);
+    assert_eq!((read.len(), &*read[0].language, read[0].is_injected()), (1, "java", true));
 }

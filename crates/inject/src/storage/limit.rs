@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 use crate::{
-    demand::{Amounts, limits_of},
+    demand::{Amounts, Asked},
     pod::{Container, Pod},
     shown::Names,
 };
@@ -90,11 +90,11 @@ fn limit(resources: &RawValue) -> Option<Quantity> {
     if !text.contains(EPHEMERAL_STORAGE) && !text.contains('\\') {
         return None;
     }
-    limits_of(resources).get(EPHEMERAL_STORAGE)
+    Asked::of_container(Some(resources)).limits.get(EPHEMERAL_STORAGE)
 }
 
 fn amount_of(amounts: &RawValue) -> Option<Quantity> {
-    serde_json::from_str::<Amounts<'_>>(amounts.get()).ok()?.get(EPHEMERAL_STORAGE)
+    Amounts::read(Some(amounts)).get(EPHEMERAL_STORAGE)
 }
 
 fn sum(one: Option<Quantity>, other: Option<Quantity>) -> Option<Quantity> {

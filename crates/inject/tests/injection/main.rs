@@ -6,7 +6,6 @@
     reason = "`json!` makes a value, and a test reads better without the &"
 )]
 
-mod bounded_pods;
 mod cases;
 mod conformance;
 mod copied_json;

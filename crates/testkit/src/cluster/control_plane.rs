@@ -8,12 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::created::Created;
+use super::manifests;
 use super::ports::free_ports;
 use super::program::Program;
-use crate::until::poll;
+use crate::files;
+use crate::until::{poll, until};
 
 /// A start takes a few seconds; a machine busy with other builds may need more.
 const START_LIMIT: Duration = Duration::from_secs(120);
@@ -111,6 +114,12 @@ impl ControlPlane {
         log.lines().map(str::to_owned).collect()
     }
 
+    /// The lines of that log after the first `before` that contain all of these.
+    pub fn logged_since(&self, before: usize, parts: &[&str]) -> Vec<String> {
+        let has_all = |line: &String| parts.iter().all(|part| line.contains(part));
+        self.api_server_log().into_iter().skip(before).filter(has_all).collect()
+    }
+
     /// What the API server was asked, one JSON object a line.
     pub fn audit_log(&self) -> PathBuf {
         self.dir().join("audit.log")
@@ -136,6 +145,80 @@ impl ControlPlane {
             .output()
             .expect("kubectl can be started");
         Ran::from(&output)
+    }
+
+    /// Runs kubectl, and panics with its message if it fails.
+    pub fn run_kubectl(&self, args: &[&str]) -> Ran {
+        let ran = self.kubectl(args);
+        assert!(ran.ok, "kubectl {args:?} failed: {}", ran.stderr);
+        ran
+    }
+
+    /// An object, or the list of a kind.
+    pub fn get(&self, namespace: &str, args: &[&str]) -> Value {
+        let ran = self.run_kubectl(&[&["get", "--namespace", namespace, "--output", "json"], args].concat());
+        serde_json::from_str(&ran.stdout).expect("kubectl prints JSON")
+    }
+
+    /// Creates objects or changes them, by server-side apply: it succeeds as well
+    /// when a controller creates the same object at the same time.
+    pub fn apply_server_side(&self, manifests: &str) {
+        let args = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
+        let ran = self.kubectl_in(&args, manifests);
+        assert!(ran.ok, "kubectl apply failed: {}", ran.stderr);
+    }
+
+    /// Applies our CRD, and waits until its kind is served.
+    pub fn install_crd(&self) {
+        let crd = fs::read_to_string(files::path("manifests/crd/crd.yaml")).expect("the CRD");
+        self.apply_server_side(&crd);
+        until("the CRD is served", START_LIMIT, || {
+            self.kubectl(&["get", "instrumentations.opentelemetry.io"]).ok.then_some(())
+        });
+    }
+
+    /// Makes a namespace with this metadata, in which pods can be created at once.
+    pub fn namespace(&self, name: &str, mut metadata: Value) {
+        metadata["name"] = name.into();
+        // The API server rejects pods before their service account is there.
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata},
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}},
+        ]});
+        self.apply_server_side(&list.to_string());
+    }
+
+    /// Makes an Instrumentation, or changes it, as soon as its kind is served.
+    pub fn instrumentation(&self, namespace: &str, name: &str, spec: &Value) {
+        let object = manifests::instrumentation(namespace, name, spec).to_string();
+        let args = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
+        until(&format!("the Instrumentation {namespace}/{name} is stored"), START_LIMIT, || {
+            self.kubectl_in(&args, &object).ok.then_some(())
+        });
+    }
+
+    /// Creates a pod, with more flags of kubectl.
+    pub fn create_pod(&self, namespace: &str, pod: &Value, more: &[&str]) -> Created {
+        let args = ["create", "--namespace", namespace, "--output", "json", "--filename", "-"];
+        let ran = self.kubectl_in(&[&args, more].concat(), &pod.to_string());
+        assert!(ran.ok, "the pod was rejected: {}", ran.stderr);
+        let pod = serde_json::from_str(&ran.stdout).expect("kubectl prints JSON");
+        Created { pod, warnings: ran.stderr }
+    }
+
+    /// A kubeconfig for a service account, once that is there.
+    pub fn kubeconfig_of(&self, namespace: &str, account: &str) -> PathBuf {
+        let args = ["create", "token", account, "--namespace", namespace, "--duration=2h"];
+        let token = until("a token of the service account", START_LIMIT, || {
+            let ran = self.kubectl(&args);
+            ran.ok.then_some(ran.stdout)
+        });
+        let admin = fs::read_to_string(&self.kubeconfig).expect("the administrator's kubeconfig");
+        let mut config: Value = serde_json::from_str(&admin).expect("JSON");
+        config["users"][0]["user"] = json!({"token": token.trim()});
+        let name = format!("{namespace}-{account}.kubeconfig");
+        self.write(&name, &config.to_string());
+        self.dir().join(name)
     }
 
     /// Applies manifests and panics with kubectl's complaint if it has one.
@@ -265,6 +348,11 @@ impl ControlPlane {
         part.expect("a program of the control plane").program.id()
     }
 
+    /// Sends a signal to one of the programs, such as `STOP`.
+    pub fn signal(&mut self, signal: &str, name: &str) {
+        self.part(name).program.signal(signal);
+    }
+
     fn part(&mut self, name: &str) -> &mut Part {
         self.programs.iter_mut().find(|part| part.name == name).expect("a program of the control plane")
     }
@@ -295,7 +383,9 @@ impl ControlPlane {
 impl Drop for ControlPlane {
     /// In the reverse order: without its etcd, an API server does not end for minutes.
     fn drop(&mut self) {
-        self.programs.iter_mut().rev().for_each(|part| part.program.stop());
+        for part in self.programs.iter_mut().rev() {
+            part.program.stop();
+        }
     }
 }
 

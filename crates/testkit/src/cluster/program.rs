@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use crate::until::poll;
 
-const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// Longer than an orderly end takes on a busy machine.
+const STOP_LIMIT: Duration = Duration::from_secs(60);
 const LOG_TAIL_LINES: usize = 20;
 
 /// Runs until it is dropped, or ends by itself.
@@ -59,26 +60,31 @@ impl Program {
         format!("== {}, {state}:\n{}\n", self.log.display(), tail.join("\n"))
     }
 
-    /// Ends it without a word.
+    /// Sends it a signal, such as `STOP`.
+    pub fn signal(&self, name: &str) {
+        // The standard library sends nothing but SIGKILL; every shell has `kill`.
+        let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.id())]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "SIG{name} cannot be sent");
+    }
+
+    /// Ends it by SIGKILL.
     pub fn kill(&mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
     }
 
-    /// Ends it with SIGTERM, and with SIGKILL where that is not enough.
+    /// Ends it with SIGTERM, and with SIGKILL where that is not enough. Returns its status if it ended by itself.
     ///
     /// Never panics: it also runs while a test that failed is unwinding.
-    pub fn stop(&mut self) {
-        if self.has_ended() {
-            return;
+    pub fn stop(&mut self) -> Option<ExitStatus> {
+        if !self.has_ended() {
+            let terminate = format!("kill -TERM {}", self.child.id());
+            let _ = Command::new("sh").args(["-c", &terminate]).status();
+            if poll(STOP_LIMIT, || self.has_ended().then_some(())).is_none() {
+                let _ = self.child.kill();
+            }
         }
-        // The standard library sends nothing but SIGKILL; every shell has `kill`.
-        let terminate = format!("kill -TERM {}", self.child.id());
-        let _ = Command::new("sh").args(["-c", &terminate]).status();
-        if poll(STOP_LIMIT, || self.has_ended().then_some(())).is_none() {
-            let _ = self.child.kill();
-        }
-        let _ = self.child.wait();
+        self.child.wait().ok()
     }
 }
 

@@ -15,9 +15,13 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::Value;
 
 use super::{link, material, trust};
+use crate::admin;
 
 /// The longest that an API server waits for a webhook of the chart.
 const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time after which the probes of the chart fail.
+const PROBE: Duration = Duration::from_secs(1);
 
 /// Connections with good reviews.
 const CONNECTIONS: u32 = 8;
@@ -106,24 +110,16 @@ impl Tally {
 }
 
 /// One connection to an admin port after the other.
-fn probe(admin: SocketAddr, stop: &AtomicBool) -> Tally {
+fn probe(admin_address: SocketAddr, stop: &AtomicBool) -> Tally {
     let mut tally = Tally::default();
     while !stop.load(Ordering::Relaxed) {
         tally.probes += 1;
-        tally.dead += usize::from(!live(admin).unwrap_or(false));
+        tally.dead += usize::from(
+            admin::get_within(PROBE, admin_address, "/livez").is_none_or(|(is_live, _)| !is_live),
+        );
         thread::sleep(Duration::from_millis(100));
     }
     tally
-}
-
-fn live(admin: SocketAddr) -> io::Result<bool> {
-    let mut stream = TcpStream::connect_timeout(&admin, Duration::from_secs(1))?;
-    // The chart's probes give up after a second.
-    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-    stream.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut answer = [0; 12];
-    stream.read_exact(&mut answer)?;
-    Ok(&answer == b"HTTP/1.1 200")
 }
 
 type Stream = StreamOwned<ClientConnection, TcpStream>;

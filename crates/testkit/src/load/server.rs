@@ -2,13 +2,17 @@
 //! its memory.
 
 use std::{
-    io::{self, BufRead, BufReader, Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
+    fs,
+    io::{self, BufRead, BufReader},
+    net::SocketAddr,
+    path::Path,
     process::{Child, ChildStderr, Command, Stdio},
     sync::mpsc,
     thread,
     time::Duration,
 };
+
+use serde_json::{Value, json};
 
 use super::process::{self, Memory};
 
@@ -31,6 +35,17 @@ impl Server {
         let lines = drained(child.stderr.take().expect("a pipe"));
         let address = told(&lines, "webhook");
         Self { address, child, lines }
+    }
+
+    /// Starts the program, of which `command` may be a prefix, with these objects in a folder and a certificate that it
+    /// signs itself; everything else is as it is by default.
+    pub fn of_objects(mut command: Command, folder: &Path, objects: &[Value]) -> Self {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        fs::create_dir_all(folder).expect("a folder");
+        fs::write(folder.join("objects.json"), list.to_string()).expect("a writable folder");
+        command.arg("serve").arg("--source").arg(folder).arg("--tls-self-signed");
+        command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+        Self::start(command)
     }
 
     /// The address of another of its ports, which it opens after the webhook's. To be asked for once.
@@ -64,15 +79,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Whether the program with this admin port says that it is ready.
-pub fn is_ready(admin: SocketAddr) -> io::Result<bool> {
-    let mut stream = TcpStream::connect(admin)?;
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer.starts_with("HTTP/1.1 200 "))
 }
 
 /// The address in the line that says what is listened for.

@@ -7,9 +7,6 @@ use serde_json::Value;
 /// Amounts in thousandths, which is as fine as the API server keeps them.
 pub type Amounts = BTreeMap<String, i128>;
 
-/// What is wrong with a pod, and of which resource; of none where the pod itself is one too many.
-pub type Complaint = (String, String);
-
 /// A quantity in thousandths, rounded up.
 pub fn quantity(value: &Value) -> i128 {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -30,27 +27,38 @@ pub fn quantity(value: &Value) -> i128 {
 }
 
 /// The amounts of a map.
-pub fn amounts(map: &Value) -> Amounts {
+fn amounts(map: &Value) -> Amounts {
     let entries = map.as_object().into_iter().flatten();
     entries.map(|(name, value)| (name.clone(), quantity(value))).collect()
 }
 
+/// Requests or limits. The API server sets requests that are not set to the limits.
+fn asked(resources: &Value, kind: &str) -> Amounts {
+    let mut asked = amounts(&resources[kind]);
+    if kind == "requests" {
+        for (name, limit) in amounts(&resources["limits"]) {
+            asked.entry(name).or_insert(limit);
+        }
+    }
+    asked
+}
+
 /// The items of a list.
-pub fn list<'v>(object: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+fn list<'v>(object: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     object[name].as_array().into_iter().flatten()
 }
 
 /// Containers and init containers.
-pub fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     list(&pod["spec"], "containers").chain(list(&pod["spec"], "initContainers"))
 }
 
 /// What the containers have together: requests and limits.
-pub fn together(pod: &Value) -> (Amounts, Amounts) {
+fn together(pod: &Value) -> (Amounts, Amounts) {
     let of = |kind: &str| {
         let (mut running, mut peak) = (Amounts::new(), Amounts::new());
         for init in list(&pod["spec"], "initContainers") {
-            let own = amounts(&init["resources"][kind]);
+            let own = asked(&init["resources"], kind);
             let mut step = running.clone();
             add(&mut step, &own);
             for (name, amount) in &step {
@@ -62,7 +70,7 @@ pub fn together(pod: &Value) -> (Amounts, Amounts) {
             }
         }
         for own in list(&pod["spec"], "containers") {
-            add(&mut running, &amounts(&own["resources"][kind]));
+            add(&mut running, &asked(&own["resources"], kind));
         }
         for (name, amount) in peak {
             let most = running.entry(name).or_insert(amount);
@@ -98,7 +106,7 @@ pub fn class(pod: &Value) -> &'static str {
         containers(pod).map(|container| &container["resources"]).collect()
     };
     let positive = |one: &Value, list: &str, name: &str| {
-        let amount = one[list].get(name).map(quantity);
+        let amount = asked(one, list).get(name).copied();
         amount.filter(|amount| *amount > 0)
     };
     let pairs = || {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::cli::check::{
-    agents::Agent,
     registration::tests::{operator, registration},
     survey::{
         Pods,
@@ -13,6 +12,7 @@ use otel_webhook_api::{
     defaults::{DefaultImages, JAVA},
     image::Stored,
 };
+use otel_webhook_fleet::injected::Agent;
 use otel_webhook_inject::reason::{ObjectName, Reason, Sign};
 
 /// The warning of `Seen::warned`.
@@ -29,10 +29,15 @@ fn already() -> Reason {
     Reason::AlreadyInjected { sign: Sign::Container("c".to_owned()) }
 }
 
+/// An agent by the operator.
+fn agent(image: &str) -> Agent {
+    Agent { language: "java", by: By::Operator, instrumentation: None, hash: None, image: Some(image.into()) }
+}
+
 fn all() -> Seen {
     let same = seen("Deployment", "shop", "same").pods(2).has("java", 2).asks("java", Reason::Injected);
-    let changed = seen("Deployment", "shop", "changed").pods(2).has("java", 2).asks("java", Reason::Injected);
-    same.and(changed.differs(&[20, 23]))
+    let changed = seen("Deployment", "shop", "changed").pods(2).asks("java", Reason::Injected);
+    same.and(changed.agent(agent("java:2"), &[(agent("java:1"), 2)]))
         .and(seen("StatefulSet", "shop", "added").pods(1).asks("java", Reason::Injected))
         .and(seen("DaemonSet", "shop", "removed").pods(3).has("go", 3).asks("go", none()).collector())
         .and(seen("Pod", "shop", "kept").pods(1).has("java", 1).asks("java", already()))
@@ -68,15 +73,9 @@ fn each_change_has_a_name() {
 
 #[test]
 fn an_object_has_all_fields() {
-    let agent = |image: &str| Agent {
-        language: "java",
-        image: image.to_owned(),
-        instrumentation: String::new(),
-        hash: String::new(),
-    };
-    let changed = seen("Deployment", "shop", "order").pods(2).has("java", 1).asks("java", Reason::Injected);
+    let changed = seen("Deployment", "shop", "order").pods(2).asks("java", Reason::Injected);
     let changed = changed.agent(agent("java:2"), &[(agent("java:1"), 1)]);
-    let survey = changed.warned().asks("go", none()).differs(&[21]).collector().survey();
+    let survey = changed.warned().asks("go", none()).collector().survey();
     let registration = registration(&[operator("a-operator", json!({}))], |_, _| ());
     let object = objects(&survey, Some(&registration)).next().expect("one");
     let reason = "go: there is no Instrumentation in namespace \"shop\" and no default is set; create one, or \
@@ -93,7 +92,7 @@ fn an_object_has_all_fields() {
              "instrumentation": null, "reasons": [reason], "warnings": [], "notes": [], "change": "none",
              "agents": {"now": {}, "next": null}},
         ],
-        "differences": ["D21"], "problem": null,
+        "problem": null,
     });
     assert_eq!(object, expected);
 }
@@ -106,11 +105,11 @@ fn the_table_has_a_row_per_workload_and_reasons_below() {
     let warning = format!("  Deployment shop/warned: java in app: {WARNING}");
     for line in [
         &*warning,
-        "shop       Deployment/changed  2     java      operator 2/2  app                D20,D23",
-        "shop       DaemonSet/removed   3     go        operator 3/3  NoInstrumentation  -",
-        "shop       CloneSet/hidden     1     java      operator 1/1  unknown            -",
-        "shop       Job/silent          1     -         -             -                  -",
-        "shop       Deployment/odd      0     -         -             unreadable         -",
+        "shop       Deployment/changed  2     java      operator 2/2  app",
+        "shop       DaemonSet/removed   3     go        operator 3/3  NoInstrumentation",
+        "shop       CloneSet/hidden     1     java      operator 1/1  unknown",
+        "shop       Job/silent          1     -         -             -",
+        "shop       Deployment/odd      0     -         -             unreadable",
         "  Deployment shop/odd: the pod cannot be read: no list",
         "  CloneSet shop/hidden: unknown, since its pods are already injected and its template cannot be read",
         "Into these, the operator injects a collector sidecar, and continues to:",

@@ -2,13 +2,13 @@
 
 use super::{
     super::{
-        agents::Agent,
         result::{CheckResult, Code},
         survey::{Next, Surveyed},
     },
     remedy,
     workload::injected,
 };
+use otel_webhook_fleet::injected::Agent;
 use otel_webhook_inject::{Finding, language::LANGUAGES, reason::Reason};
 
 /// Kinds of workloads with short-lived pods.
@@ -73,9 +73,8 @@ pub fn outdated(workload: &Surveyed) -> Option<CheckResult> {
         if next.is_none() && !is_none_certain(workload) {
             continue;
         }
-        let own = workload.pods.agents.iter().filter(|(agent, _)| agent.language == language);
-        let outdated: Vec<(&Agent, usize)> =
-            own.filter(|(agent, _)| agent.is_outdated(next)).map(|(agent, count)| (agent, *count)).collect();
+        let own = workload.pods.agents_of(language);
+        let outdated: Vec<_> = own.filter(|(agent, _)| agent.is_outdated(next)).collect();
         let count: usize = outdated.iter().map(|(_, count)| count).sum();
         if count > 0 {
             let of = format!("{count} of {} pods", workload.pods.count);
@@ -105,16 +104,16 @@ fn difference(outdated: &[(&Agent, usize)], next: &Agent) -> String {
     versions.sort_unstable();
     versions.dedup();
     versions.retain(|version| *version != next.version());
-    let mut others: Vec<_> = outdated.iter().map(|(agent, _)| &*agent.instrumentation).collect();
+    let used = next.origin().instrumentation;
+    let mut others: Vec<_> = outdated.iter().map(|(agent, _)| agent.origin().instrumentation).collect();
     others.sort_unstable();
     others.dedup();
-    others.retain(|name| !name.is_empty() && *name != next.instrumentation);
+    others.retain(|name| !name.is_empty() && *name != used);
     if versions.is_empty() && !others.is_empty() {
         return format!(
-            "were injected with {} by {}; new pods use {}",
+            "were injected with {} by {}; new pods use {used}",
             next.language,
             others.join(" and "),
-            next.instrumentation
         );
     }
     if versions.is_empty() {

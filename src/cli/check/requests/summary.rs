@@ -61,8 +61,9 @@ fn of_workload(workload: &Surveyed, to_come: Code) -> Vec<(&'static str, usize)>
     let by_creation = (to_come.name(), injectable);
     let mistaken =
         decided(workload).is_empty() && workload.unsure.is_empty() && !workload.mistakes.is_empty();
-    let injected = workload.pods.have.values().max().copied().unwrap_or_default();
-    let by_mistake = mistaken.then_some((Code::WithoutEffect.name(), pods.saturating_sub(injected)));
+    let injected = workload.pods.agents.keys().map(|agent| workload.pods.with(agent.language)).max();
+    let by_mistake =
+        mistaken.then_some((Code::WithoutEffect.name(), pods.saturating_sub(injected.unwrap_or_default())));
     let all = by_reason.into_iter().chain([by_creation]).chain(by_mistake);
     all.filter(|(_, count)| *count > 0).collect()
 }

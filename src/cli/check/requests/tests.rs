@@ -4,17 +4,18 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::cli::check::{
-    agents::Agent,
     registration::tests::{labels, operator, registration},
     survey::{
         Replaced,
         tests::{Seen, seen},
     },
 };
+use otel_webhook_fleet::injected::{Agent, By};
 use otel_webhook_inject::{
     reason::{ObjectName, Reason},
     shown::Names,
 };
+use otel_webhook_testkit::reports::failure;
 
 fn codes(results: &[CheckResult]) -> Vec<Code> {
     results.iter().map(|result| result.code).collect()
@@ -53,25 +54,17 @@ fn a_skipped_language_has_the_reason_of_the_decision() {
 }
 
 #[test]
-fn what_injection_added_and_cannot_start_is_a_failure_with_the_remedy() {
-    let status = json!({
-        "name": "opentelemetry-auto-instrumentation-java",
-        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}},
-    });
-    let pod = json!({
-        "metadata": {"name": "order-1"},
-        "spec": {"initContainers": [{"name": "opentelemetry-auto-instrumentation-java", "image": "java:1"}]},
-        "status": {"initContainerStatuses": [status]},
-    });
-    let order = seen("Deployment", "shop", "order").asks("java", Reason::Injected);
-    let found = in_default(order.running(&pod).running(&pod));
-    let failing = found.iter().find(|result| result.code == Code::PodsFailing).expect("a result");
-    assert_eq!(failing.reason, Some("ImagePullBackOff"));
-    let line = failing.line();
-    let expected = "failure  requests      Deployment shop/order: 2 of 2 pods fail: ImagePullBackOff of container \
-                    opentelemetry-auto-instrumentation-java: the image of the agent cannot be pulled (not found); \
-                    correct the image in the Instrumentation";
-    assert!(line.starts_with(expected), "{line}");
+fn what_fails_is_a_result_as_status_counts_it() {
+    let row = |code, is_counted| failure("java", "app", code, is_counted);
+    let order = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 2).pods(2);
+    let order = order.fails(row("ImagePullBackOff", true)).fails(row("AgentSuspected", true));
+    let found = in_default(order.fails(row("ApplicationFails", false)));
+    let failing: Vec<_> = found.iter().filter(|result| result.code == Code::PodsFailing).collect();
+    let reasons: Vec<_> = failing.iter().map(|result| result.reason).collect();
+    assert_eq!(reasons, [Some("ImagePullBackOff"), Some("AgentSuspected")]);
+    let expected = "failure  requests      Deployment shop/order: 2 of 2 pods fail: ImagePullBackOff of container app: \
+                    what it means (<said>\\nby a kubelet); what to do";
+    assert_eq!(failing[0].line(), expected);
 }
 
 #[test]
@@ -183,13 +176,14 @@ fn each_kind_of_workload_has_its_own_remedy() {
 fn agents_of_another_version_or_configuration_are_reported() {
     let agent = |version: &str, hash: &str| Agent {
         language: "java",
-        image: format!("registry/java:{version}"),
-        instrumentation: "shop/default".to_owned(),
-        hash: hash.to_owned(),
+        by: By::Webhook,
+        instrumentation: Some("shop/default".into()),
+        hash: Some(hash.into()),
+        image: Some(format!("registry/java:{version}").into()),
     };
     let (next, before) = (agent("2.9.0", "v1:0000000b"), agent("2.4.0", "v1:0000000a"));
     let found = |now: &[(Agent, usize)]| {
-        let order = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 3).pods(3);
+        let order = seen("Deployment", "shop", "order").asks("java", Reason::Injected).pods(3);
         in_default(order.agent(next.clone(), now))
     };
     let old = found(&[(before, 2), (next.clone(), 1)]);

@@ -4,11 +4,7 @@ use serde_json::{Value, json};
 
 use super::rows::{Next, Pods, Replaced, Surveyed};
 use crate::cli::{
-    check::{
-        agents,
-        differences::{self, Case, Difference},
-        files,
-    },
+    check::files,
     cluster::{
         known::{COLLECTOR, Known},
         object::{labels, own_languages, text},
@@ -16,10 +12,7 @@ use crate::cli::{
 };
 use crate::subject::Subject;
 use otel_webhook_fleet::injected;
-use otel_webhook_inject::{
-    Finding, InitResources, Outcome, Settings, mistakes,
-    template::{Around, Workload},
-};
+use otel_webhook_inject::{Finding, mistakes, template::Workload};
 
 /// Returns the row of a workload.
 pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
@@ -28,21 +21,18 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
     let replaced = replaced(&object);
     let workload = Workload::of(&mut object, &api_version, &kind)?;
     let (mut unsure, mut agents, mut mounted) = (Vec::new(), Vec::new(), Vec::new());
-    let (next, differences) = match known.decide(&workload, &subject.namespace) {
+    let next = match known.decide(&workload, &subject.namespace) {
         Ok(decided) => {
             unsure = decided.unsure;
             let outcome = decided.outcome;
-            let next = agents::next(workload.pod, &outcome);
-            agents = agents::of_next(&next, &outcome);
+            let mut next = workload.pod.clone();
+            // The operations are made for this pod. Without them, the images stay unknown.
+            let _ = json_patch::patch(&mut next, &outcome.patch.operations());
+            agents = injected::next_agents(&next, &outcome.findings);
             mounted = files::files(&next);
-            let differences = if unsure.is_empty() {
-                differences(known, &workload, &subject.namespace, &outcome)
-            } else {
-                Vec::new()
-            };
-            (Next::Decided(outcome.findings), differences)
+            Next::Decided(outcome.findings)
         }
-        Err(problem) => (Next::Unreadable(problem), Vec::new()),
+        Err(problem) => Next::Unreadable(problem),
     };
     let annotations = &workload.pod["metadata"]["annotations"];
     let collector = annotations[COLLECTOR].as_str().map(|value| value != "false");
@@ -57,7 +47,7 @@ pub fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed
         files: mounted,
         replaced,
         pods: Pods::default(),
-        differences,
+        failures: Vec::new(),
         mistakes,
     })
 }
@@ -79,25 +69,4 @@ pub fn at_namespace(known: &Known, name: &str) -> Vec<Finding> {
     let mut pod = json!({"metadata": {}, "spec": {"containers": [{"name": "app", "image": "app"}]}});
     let workload = Workload::of(&mut pod, "v1", "Pod").expect("a pod");
     known.decide(&workload, name).map(|decided| decided.outcome.findings).unwrap_or_default()
-}
-
-fn differences(
-    known: &Known,
-    workload: &Workload<'_>,
-    namespace: &str,
-    outcome: &Outcome,
-) -> Vec<Difference> {
-    let around = known.around(namespace);
-    let settings = Settings { init_resources: InitResources::Exact, ..known.settings.clone() };
-    let Ok(exact) = workload.outcome(&Around { settings: &settings, ..around }) else {
-        return Vec::new();
-    };
-    differences::of(&Case {
-        pod: workload.pod,
-        outcome,
-        exact: &exact,
-        around: &around,
-        owner: workload.template.as_ref().and_then(|template| template.owner.as_ref()),
-        instrumentations: &known.instrumentations,
-    })
 }

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::cli::cluster::{known::Known, owners};
 use crate::subject::Subject;
-use otel_webhook_fleet::injected;
 
 /// The kinds, and what shows the templates of their workloads if they cannot be listed.
 #[derive(Default)]
@@ -30,10 +29,12 @@ pub enum StandIn {
 
 impl Others {
     /// Keeps what the first pod of a workload shows.
-    pub fn keep(&mut self, known: &Known, pod: Value, subject: Subject) {
+    pub fn keep(&mut self, known: &Known, pod: Value, subject: Subject, is_injected: bool) {
         let stand_in = match owners::replica_set(&pod) {
             Some(name) => Some(StandIn::ReplicaSet(name)),
-            None => by_pod(known, pod, &subject).map(|surveyed| StandIn::Pod(Box::new(surveyed))),
+            None => {
+                by_pod(known, pod, &subject, is_injected).map(|surveyed| StandIn::Pod(Box::new(surveyed)))
+            }
         };
         self.stand_ins.extend(stand_in.map(|stand_in| (subject, stand_in)));
     }
@@ -50,13 +51,11 @@ impl Others {
 }
 
 /// Pods of another controller show its template as long as they are not injected.
-fn by_pod(known: &Known, pod: Value, subject: &Subject) -> Option<Surveyed> {
-    let hides_template = !injected::languages(&pod).is_empty();
+fn by_pod(known: &Known, pod: Value, subject: &Subject, hides_template: bool) -> Option<Surveyed> {
     let mut surveyed = look::at(known, pod, subject.clone())?;
     if hides_template {
         surveyed.next = Next::Unknown;
         surveyed.unsure.clear();
-        surveyed.differences.clear();
     }
     Some(surveyed)
 }

@@ -2,24 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
-use crate::cli::{
-    check::{
-        agents::{self, Agent},
-        differences::Difference,
-        files::File,
-    },
-    cluster::reader::NotTold,
-};
+use crate::cli::{check::files::File, cluster::reader::NotTold};
 use crate::{
     registration::Labels,
     subject::Subject,
     unread::{Unread, Unsure},
 };
 use otel_webhook_fleet::{
-    failing::{self, Failure, Part},
-    injected::{self, By},
+    injected::{Agent, By},
+    pod::RunningPod,
+    report::FailureRow,
 };
 use otel_webhook_inject::{Finding, mistakes::Mistake, pause::Pause};
 
@@ -71,8 +63,8 @@ pub struct Surveyed {
     pub replaced: Replaced,
     /// Its pods.
     pub pods: Pods,
-    /// The differences of a new pod from the operator's.
-    pub differences: Vec<Difference>,
+    /// What fails in its pods.
+    pub failures: Vec<FailureRow>,
     /// Its annotations and labels that have no effect.
     pub mistakes: Vec<Mistake>,
 }
@@ -95,15 +87,10 @@ pub struct Pods {
     pub count: usize,
     /// Whether they could not be counted, since the user may not read them or their owners.
     pub is_unknown: bool,
-    /// The number of pods with a language, by the webhook that injected it.
-    pub have: BTreeMap<(&'static str, By), usize>,
     /// The number of pods with an agent.
     pub agents: BTreeMap<Agent, usize>,
     /// The number of pods that were reviewed and skipped for a language, by the code of the reason.
-    pub skipped: BTreeMap<(&'static str, String), usize>,
-    /// The containers that cannot start because of what injection added, each kind with the first of its failures and
-    /// the number of pods.
-    pub failing: Vec<(Failure, usize)>,
+    pub skipped: BTreeMap<(String, String), usize>,
 }
 
 /// How the pods of a workload are replaced.
@@ -119,31 +106,37 @@ pub enum Replaced {
 }
 
 impl Pods {
+    /// Returns the agents of a language, with the number of pods.
+    pub fn agents_of(&self, language: &str) -> impl Iterator<Item = (&Agent, usize)> {
+        let own = self.agents.iter().filter(move |(agent, _)| agent.language == language);
+        own.map(|(agent, count)| (agent, *count))
+    }
+
+    /// Returns the number of pods with a language, by the webhook that injected it.
+    pub fn by(&self, language: &str) -> BTreeMap<By, usize> {
+        let mut all = BTreeMap::new();
+        for (agent, count) in self.agents_of(language) {
+            *all.entry(agent.by).or_default() += count;
+        }
+        all
+    }
+
     /// Returns the number of pods with a language, from any webhook.
     pub fn with(&self, language: &str) -> usize {
-        self.have.iter().filter(|((own, _), _)| *own == language).map(|(_, count)| count).sum()
+        self.agents_of(language).map(|(_, count)| count).sum()
     }
 
     /// Counts a pod.
-    pub fn add(&mut self, pod: &Value) {
+    pub fn add(&mut self, pod: &RunningPod) {
         self.count += 1;
-        for has in injected::languages(pod) {
-            *self.have.entry(has).or_default() += 1;
+        for agent in pod.agents.iter().flatten() {
+            *self.agents.entry(agent.clone()).or_default() += 1;
         }
-        let languages: Vec<_> = injected::languages(pod).into_iter().map(|(language, _)| language).collect();
-        let failures = failing::of(pod, &languages).failures.into_iter();
-        // Whether the agent is why an application ends is found by comparing pods, which `status` does.
-        for failure in failures.filter(|one| one.part != Part::Application) {
-            match self.failing.iter_mut().find(|(first, _)| first.is_like(&failure)) {
-                Some((_, count)) => *count += 1,
-                None => self.failing.push((failure, 1)),
+        let mut languages = BTreeSet::new();
+        for (language, code) in &pod.skipped {
+            if languages.insert(language) {
+                *self.skipped.entry((language.clone(), code.clone())).or_default() += 1;
             }
-        }
-        for agent in agents::of_pod(pod) {
-            *self.agents.entry(agent).or_default() += 1;
-        }
-        for skipped in agents::skipped(pod) {
-            *self.skipped.entry(skipped).or_default() += 1;
         }
     }
 }

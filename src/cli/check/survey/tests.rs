@@ -2,12 +2,15 @@
 
 use super::*;
 use crate::{
-    cli::check::{agents::Agent, differences::Difference, registration::tests::labels},
+    cli::check::registration::tests::labels,
     registration::Labels,
     unread::{Missing, Unsure},
 };
 use otel_webhook_api::otlp;
-use otel_webhook_fleet::injected::By;
+use otel_webhook_fleet::{
+    injected::{Agent, By},
+    report::FailureRow,
+};
 use otel_webhook_inject::{Finding, Note, mistakes::Mistake, reason::Reason};
 
 /// A workload for tests.
@@ -26,7 +29,7 @@ pub fn seen(kind: &str, namespace: &str, name: &str) -> Seen {
         files: Vec::new(),
         replaced: Replaced::default(),
         pods: Pods::default(),
-        differences: Vec::new(),
+        failures: Vec::new(),
         mistakes: Vec::new(),
     }])
 }
@@ -75,15 +78,16 @@ impl Seen {
         self.change(|one| one.pods.count = count)
     }
 
-    /// Adds a running pod.
-    pub fn running(self, pod: &Value) -> Self {
-        self.change(|one| one.pods.add(pod))
+    /// Adds what fails in its pods.
+    pub fn fails(self, failure: FailureRow) -> Self {
+        self.change(|one| one.failures.push(failure))
     }
 
     /// Sets the number of pods into which the operator injected a language.
     pub fn has(self, language: &'static str, count: usize) -> Self {
         self.change(|one| {
-            one.pods.have.insert((language, By::Operator), count);
+            let agent = Agent { language, by: By::Operator, instrumentation: None, hash: None, image: None };
+            one.pods.agents.insert(agent, count);
         })
     }
 
@@ -98,7 +102,7 @@ impl Seen {
     /// Makes pods that were skipped when they were created.
     pub fn skipped(self, language: &'static str, code: &str, count: usize) -> Self {
         self.change(|one| {
-            one.pods.skipped.insert((language, code.to_owned()), count);
+            one.pods.skipped.insert((language.to_owned(), code.to_owned()), count);
         })
     }
 
@@ -132,11 +136,6 @@ impl Seen {
     /// Makes it opt in to a collector.
     pub fn collector(self) -> Self {
         self.change(|one| one.collector = Some(true))
-    }
-
-    /// Sets the differences of its next pod.
-    pub fn differs(self, numbers: &[u8]) -> Self {
-        self.change(|one| one.differences = numbers.iter().copied().map(Difference).collect())
     }
 
     /// Makes the result of a language unknown, since the Instrumentations of the namespace `ta` are not readable.

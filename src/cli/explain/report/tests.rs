@@ -2,23 +2,24 @@
 
 use super::*;
 use crate::unread::Unsure;
-use otel_webhook_fleet::failing;
 use otel_webhook_inject::{Finding, reason::Reason};
+use otel_webhook_testkit::reports::failure;
 
 const IMAGE: &str = "registry.example.com/java:2";
 
-fn agent(freshness: Freshness, image: &str) -> Agent {
-    Agent {
+fn agent(state: State, image: &str) -> (Agent, State) {
+    let agent = Agent {
         language: "java",
         by: By::Webhook,
-        instrumentation: Some("shop/default".to_owned()),
-        image: Some(image.to_owned()),
-        freshness: Some(freshness),
-    }
+        instrumentation: Some("shop/default".into()),
+        hash: None,
+        image: Some(image.into()),
+    };
+    (agent, state)
 }
 
-fn pod(name: &str, injected: Vec<Agent>) -> RunningPod {
-    RunningPod { name: name.to_owned(), injected, skipped: Vec::new(), message: None, failures: Vec::new() }
+fn pod(name: &str, agents: Vec<(Agent, State)>) -> PodRow {
+    PodRow { name: name.to_owned(), agents, skipped: Vec::new(), message: None }
 }
 
 fn injected() -> Explained {
@@ -48,38 +49,29 @@ fn text(explained: Explained, caveats: &[&str]) -> String {
 
 #[test]
 fn what_fails_has_the_kubelets_message_the_remedy_and_the_end_of_the_log() {
-    let failing = |part, log| Failing {
-        pod: "order-1".to_owned(),
-        pods: 2,
-        failure: Failure {
-            container: "app".into(),
-            languages: vec!["java"],
-            part,
-            kind: failing::Kind::Crash,
-            message: "back-off".into(),
-            restarts: 4,
-        },
-        log,
-    };
-    let explained = Explained {
-        failing: vec![
-            failing(Part::Application, Some(Ok("one\u{1b}[31m\ntwo\n".to_owned()))),
-            failing(Part::Container, Some(Err("not readable by you".to_owned()))),
-            failing(Part::Container, None),
-        ],
-        ..injected()
-    };
+    let failing =
+        |code, is_counted, log| Failing { row: failure("java", "app", code, is_counted), run: None, log };
+    let failing = [
+        failing("AgentSuspected", true, Some(Ok("one\u{1b}[31m\ntwo\n".to_owned()))),
+        failing("CauseUnknown", false, Some(Err("not readable by you".to_owned()))),
+        failing("ImagePullBackOff", true, None),
+    ];
+    let object = failing[1].object();
+    assert_eq!((&object["log"], &object["logProblem"]), (&json!(null), &json!("not readable by you")));
+    assert_eq!((&object["code"], &object["isCounted"]), (&json!("CauseUnknown"), &json!(false)));
+    let explained = Explained { failing: failing.into(), ..injected() };
     let text = text(explained, &[]);
     let expected = [
-        "  failing: 2 (order-1): CrashLoopBackOff of container app: the container ends again and again with the agent \
-         in it (back-off)",
-        "    whether the agent is the cause: otel-webhook status compares it with other pods",
+        "  failing: 2 (order-1): AgentSuspected of container app: what it means (<said>\\nby a kubelet)",
+        "    what to do",
         "    the end of its log:",
         "      one\\u{1b}[31m",
         "      two",
-        "  failing: 2 (order-1): CrashLoopBackOff of container app: the added container ends again and again (back-off)",
-        "    read its log; it says what cannot be copied or run",
+        "  failing, not known to be because of the agent: 2 (order-1): CauseUnknown of container app: what it means (<said>\\nby a kubelet)",
+        "    what to do",
         "    its log: not readable by you",
+        "  failing: 2 (order-1): ImagePullBackOff of container app: what it means (<said>\\nby a kubelet)",
+        "    what to do",
     ];
     let lines: Vec<_> = text.lines().collect();
     let start = lines.iter().position(|line| line.starts_with("  failing")).expect("what fails");
@@ -88,15 +80,16 @@ fn what_fails_has_the_kubelets_message_the_remedy_and_the_end_of_the_log() {
 
 #[test]
 fn a_new_pod_is_above_the_running_ones_in_groups_of_the_same_state() {
-    let current = || vec![agent(Freshness::Current, IMAGE)];
+    let current = || vec![agent(State::Injected, IMAGE)];
     let message = Some("java: there is no Instrumentation".to_owned());
-    let skipped = vec![Skipped { language: "java".to_owned(), outcome: "NoInstrumentation".to_owned() }];
+    let skipped = vec![("java".to_owned(), "NoInstrumentation".to_owned())];
+    let operator = Agent { by: By::Operator, instrumentation: None, image: None, ..current().remove(0).0 };
     let pods = vec![
         pod("a", current()),
-        RunningPod { skipped, message, ..pod("b", Vec::new()) },
+        PodRow { skipped, message, ..pod("b", Vec::new()) },
         pod("c", current()),
-        pod("d", vec![agent(Freshness::Stale, "registry.example.com/java:1")]),
-        pod("e", vec![Agent { by: By::Operator, instrumentation: None, image: None, ..current().remove(0) }]),
+        pod("d", vec![agent(State::Stale, "registry.example.com/java:1")]),
+        pod("e", vec![(operator, State::Foreign)]),
         pod("f", current()),
         pod("g", current()),
     ];

@@ -1,63 +1,14 @@
 use super::*;
-use otel_webhook_fleet::{
-    report::{PausedRow, Report, RestartRow},
-    workload::Workload,
-};
+use otel_webhook_fleet::report::{PausedRow, RestartRow};
 use otel_webhook_inject::pause::Pause;
+use otel_webhook_testkit::reports::{self, counts, failing, failure, language};
 
-fn at(text: &str) -> Timestamp {
-    text.parse().expect("a time")
-}
-
-fn counts(states: &[(State, usize)]) -> Counts {
-    let mut counts = Counts::default();
-    for (state, count) in states {
-        (0..*count).for_each(|_| counts.add(*state));
-    }
-    counts
-}
-
-fn language(
-    name: &'static str,
-    states: &[(State, usize)],
-    reason: Option<(&'static str, &str)>,
-) -> LanguageRow {
-    LanguageRow {
-        language: name,
-        pods: counts(states),
-        state: states.iter().map(|(state, _)| *state).max().expect("a pod"),
-        reason: reason.map(|(code, _)| code),
-        message: reason.map(|(_, message)| message.to_owned().into()),
-        instrumentation: Some("shop/default".to_owned()),
-        images: Vec::new(),
-        since: Some(at("2026-11-01T00:00:00Z")),
-    }
-}
-
-fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>, command: Option<&str>) -> WorkloadRow {
-    let state = languages.iter().map(|row| row.state).max().expect("a language");
-    let command = command.map(str::to_owned);
-    let workload = Workload::new(kind, "shop", name);
-    WorkloadRow {
-        workload,
-        pods: 3,
-        state,
-        languages,
-        failing: 0,
-        failures: Vec::new(),
-        command,
-        paused: None,
-        restart: None,
-    }
+fn workload(kind: &str, name: &str, languages: Vec<LanguageRow>) -> WorkloadRow {
+    reports::workload(kind, "shop", name, languages)
 }
 
 fn cluster(workloads: Vec<WorkloadRow>) -> ClusterReport {
-    ClusterReport {
-        cluster: "staging".to_owned(),
-        taken: at("2026-11-13T00:00:00Z"),
-        incomplete: Vec::new(),
-        report: Report { workloads, ..Report::default() },
-    }
+    reports::cluster("staging", workloads)
 }
 
 const CHANGED: (&str, &str) = ("ConfigurationChanged", "it has changed since");
@@ -71,19 +22,9 @@ fn the_tables_are_followed_by_reasons_and_commands() {
         .into();
     let go = language("go", &[(State::Skipped, 3)], Some(SKIPPED));
     let mut report = cluster(vec![
-        workload(
-            "Deployment",
-            "order",
-            vec![java, go],
-            Some("kubectl rollout restart deployment/order -n shop"),
-        ),
-        workload(
-            "Job",
-            "report",
-            vec![language("java", &[(State::Missed, 1)], Some(("Unknown", "why")))],
-            None,
-        ),
-        workload("StatefulSet", "db", vec![language("java", &[(State::Injected, 3)], None)], None),
+        workload("Deployment", "order", vec![java, go]),
+        workload("Job", "report", vec![language("java", &[(State::Missed, 1)], Some(("Unknown", "why")))]),
+        workload("StatefulSet", "db", vec![language("java", &[(State::Injected, 3)], None)]),
     ]);
     report.incomplete = vec!["not readable by you (list limitranges)".to_owned()];
     let pods = counts(&[(State::Injected, 4), (State::Stale, 2), (State::Missed, 1)]);
@@ -101,10 +42,10 @@ NAMESPACE  NAME     MATCHED  INJECTED  STALE  MISSED  SKIPPED  FOREIGN  UNCONFIR
 shop       default  7        4         2      1       0        0        0            0
 
 NAMESPACE  WORKLOAD          LANGUAGE  STATE     PODS                    FAILING  AGENT                   REASON                   SINCE
-shop       deployment/order  java      stale     3: 2 stale, 1 injected  0        2.29.0 (2), 2.30.0 (1)  ConfigurationChanged     12d ago
-shop       deployment/order  go        skipped   3                       0        -                       InstrumentationNotFound  12d ago
-shop       job/report        java      missed    1                       0        -                       Unknown                  12d ago
-shop       statefulset/db    java      injected  3                       0        -                       -                        12d ago
+shop       deployment/order  java      stale     3: 2 stale, 1 injected  0        2.29.0 (2), 2.30.0 (1)  ConfigurationChanged     20d ago
+shop       deployment/order  go        skipped   3                       0        -                       InstrumentationNotFound  20d ago
+shop       job/report        java      missed    1                       0        -                       Unknown                  20d ago
+shop       statefulset/db    java      injected  3                       0        -                       -                        20d ago
 
 Reasons:
   ConfigurationChanged: it has changed since (Deployment shop/order)
@@ -120,34 +61,20 @@ To bring stale and missed pods up to date:
 
 #[test]
 fn what_fails_is_reported_with_the_kubelets_message_and_the_remedy() {
-    let mut java = language("java", &[(State::Injected, 3)], None);
-    java.pods.failing = 2;
-    let mut order = workload("Deployment", "order", vec![java], None);
-    order.failing = 2;
-    let failure = |code, is_counted, kubelet: &str| FailureRow {
-        language: "java",
-        container: "opentelemetry-auto-instrumentation-java".to_owned(),
-        code,
-        is_counted,
-        message: "what it means".to_owned(),
-        remedy: "what to do".to_owned(),
-        kubelet: kubelet.to_owned(),
-        pods: 2,
-        pod: "order-1".to_owned(),
-        restarts: 0,
-    };
-    order.failures =
-        vec![failure("ImagePullBackOff", true, "not\nfound"), failure("CrashLoopBackOff", false, "")];
+    let order = workload("Deployment", "order", vec![language("java", &[(State::Injected, 3)], None)]);
+    let container = "opentelemetry-auto-instrumentation-java";
+    let order = failing(order, failure("java", container, "ImagePullBackOff", true));
+    let order = failing(order, failure("java", "app", "CauseUnknown", false));
     let text = text(&[cluster(vec![order])], false);
-    let row = "shop       deployment/order  java      injected  3     2        -      -       12d ago\n";
+    let row = "shop       deployment/order  java      injected  3     2        -      -       20d ago\n";
     assert!(text.contains(row), "{text}");
     let expected = "\
 Failing because of what injection added:
-  Deployment shop/order, java: ImagePullBackOff of container opentelemetry-auto-instrumentation-java in 2 of its pods: not\\nfound
+  Deployment shop/order, java: ImagePullBackOff of container opentelemetry-auto-instrumentation-java in 2 of its pods: <said>\\nby a kubelet
     what it means
     what to do
 Failing, though not known to be because of the agent:
-  Deployment shop/order, java: CrashLoopBackOff of container opentelemetry-auto-instrumentation-java in 2 of its pods
+  Deployment shop/order, java: CauseUnknown of container app in 2 of its pods: <said>\\nby a kubelet
     what it means
     what to do
 ";
@@ -157,7 +84,7 @@ Failing, though not known to be because of the agent:
 #[test]
 fn several_clusters_have_headings() {
     let missed = language("java", &[(State::Missed, 1)], Some(("NotSelected", "excluded")));
-    let both = [cluster(Vec::new()), cluster(vec![workload("Deployment", "order", vec![missed], None)])];
+    let both = [cluster(Vec::new()), cluster(vec![workload("Deployment", "order", vec![missed])])];
     let text = text(&both, true);
     let headings = text.lines().filter(|line| *line == "Cluster staging").count();
     assert_eq!(headings, 2, "{text}");
@@ -172,7 +99,7 @@ fn several_clusters_have_headings() {
 fn each_reason_names_the_first_workloads() {
     let of = |number: usize| {
         let row = language("java", &[(State::Stale, 1)], Some(CHANGED));
-        workload("Deployment", &format!("a{number}"), vec![row.clone(), row], Some("restart"))
+        workload("Deployment", &format!("a{number}"), vec![row.clone(), row])
     };
     let lines = reasons(&(0..5).map(of).collect::<Vec<_>>());
     let expected = "  ConfigurationChanged: it has changed since (Deployment shop/a0, Deployment shop/a1, \
@@ -180,7 +107,7 @@ fn each_reason_names_the_first_workloads() {
     assert_eq!(lines, ["Reasons:", expected]);
     let other = |number: usize| {
         let message = number.to_string();
-        workload("Pod", "p", vec![language("java", &[(State::Skipped, 1)], Some(("Code", &message)))], None)
+        workload("Pod", "p", vec![language("java", &[(State::Skipped, 1)], Some(("Code", &message)))])
     };
     let lines = reasons(&(0..60).map(other).collect::<Vec<_>>());
     assert_eq!(lines.len(), 1 + MOST_REASONS + 1);
@@ -189,6 +116,7 @@ fn each_reason_names_the_first_workloads() {
 
 #[test]
 fn ages_have_one_unit() {
+    let at = |text: &str| text.parse::<Timestamp>().expect("a time");
     let now = at("2026-11-13T00:00:00Z");
     for (since, expected) in [
         ("2026-11-13T00:00:01Z", "0s"),
@@ -204,10 +132,10 @@ fn ages_have_one_unit() {
 #[test]
 fn a_plan_has_a_table_of_its_own() {
     let stale = language("java", &[(State::Stale, 2)], Some(CHANGED));
-    let mut planned = workload("Deployment", "order", vec![stale], None);
+    let mut planned = workload("Deployment", "order", vec![stale]);
     planned.restart =
         Some(RestartRow { code: "NoConsent".to_owned(), message: "not restarted: no consent".to_owned() });
-    let current = workload("Deployment", "web", vec![language("java", &[(State::Injected, 2)], None)], None);
+    let current = workload("Deployment", "web", vec![language("java", &[(State::Injected, 2)], None)]);
     let text = text(&[cluster(vec![planned, current])], false);
     let expected = "\nNAMESPACE  WORKLOAD          RESTART    WHY\n\
                     shop       deployment/order  NoConsent  not restarted: no consent\n";
@@ -217,10 +145,10 @@ fn a_plan_has_a_table_of_its_own() {
 #[test]
 fn a_pause_is_said_first_and_the_commands_that_remove_agents_last() {
     let mut stale =
-        workload("Deployment", "order", vec![language("java", &[(State::Stale, 2)], Some(CHANGED))], None);
+        workload("Deployment", "order", vec![language("java", &[(State::Stale, 2)], Some(CHANGED))]);
     let command = "kubectl rollout restart deployment/order -n shop";
     stale.paused = Some(PausedRow { by: "Namespace shop".to_owned(), command: Some(command.to_owned()) });
-    let mut bare = workload("Pod", "bare", vec![language("java", &[(State::Injected, 1)], None)], None);
+    let mut bare = workload("Pod", "bare", vec![language("java", &[(State::Injected, 1)], None)]);
     bare.paused = Some(PausedRow { by: "Namespace shop".to_owned(), command: None });
     let mut report = cluster(vec![stale, bare]);
     report.incomplete = vec!["not all is known".to_owned()];

@@ -6,6 +6,8 @@ use std::process::Command;
 use otel_webhook_testkit::cluster::control_plane::ControlPlane;
 use serde_json::{Value, json};
 
+use crate::program::{PROGRAM, output};
+
 /// What needs more than a cluster: an address of the webhook.
 const ELSEWHERE: &str = "--review https://";
 
@@ -32,25 +34,22 @@ pub fn each(plane: &ControlPlane) {
     ] {
         fs::write(folder.join(path), text).expect("the scratch folder is writable");
     }
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_otel-webhook")).parent().expect("a folder");
+    let program = std::path::Path::new(PROGRAM).parent().expect("a folder");
     let path = format!("{}:{}:/usr/bin:/bin", program.display(), plane.tools().display());
     for (subcommand, count) in [("explain", 5), ("check", 6)] {
         let run = |line: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", line]).current_dir(&folder).env_clear().env("PATH", &path);
             command.env("KUBECONFIG", folder.join("kubeconfig")).env("HOME", &folder);
-            let output = command.output().expect("a shell");
-            let [out, err] =
-                [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("UTF-8"));
-            (output.status.code(), out, err)
+            output(&mut command)
         };
-        let (_, help, _) = run(&format!("otel-webhook {subcommand} --help"));
+        let (help, ..) = run(&format!("otel-webhook {subcommand} --help"));
         let examples = help.split_once("Examples:\n").expect("examples").1.lines();
         let lines = examples.filter_map(|line| line.strip_prefix("    "));
         let lines: Vec<_> = lines.filter(|line| !line.contains(ELSEWHERE)).collect();
         assert_eq!(lines.len(), count, "{lines:?}");
         for line in lines {
-            let (code, out, err) = run(line);
+            let (out, err, code) = run(line);
             // In a pipeline, the warning about the pods that run without an agent counts.
             let expected = i32::from(line.contains("--strict"));
             assert!(code == Some(expected) && !out.is_empty(), "{line}: {code:?}\n{out}{err}");
@@ -59,7 +58,10 @@ pub fn each(plane: &ControlPlane) {
             }
         }
     }
-    let (code, out) = explained(&folder.join("kubeconfig"));
+    // With the flags of the webhook's pods: nothing is assumed.
+    let mut command = Command::new(PROGRAM);
+    command.env_clear().env("KUBECONFIG", folder.join("kubeconfig"));
+    let (out, _, code) = output(command.args(["explain", "deployment/order", "-n", "shop"]));
     let name = out.split("    1 (").nth(1).and_then(|rest| rest.split(')').next()).unwrap_or_default();
     let expected = "\
 Deployment/order in namespace shop
@@ -72,14 +74,6 @@ Deployment/order in namespace shop
          deployment/order -n shop\n"
     );
     assert!(out.ends_with(&pods), "{out}");
-}
-
-/// Runs `explain` with the flags of the webhook's pods: nothing is assumed.
-fn explained(kubeconfig: &std::path::Path) -> (Option<i32>, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_otel-webhook"));
-    command.env_clear().env("KUBECONFIG", kubeconfig);
-    let output = command.args(["explain", "deployment/order", "-n", "shop"]).output().expect("it runs");
-    (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"))
 }
 
 /// The administrator's kubeconfig, with a context of the name in the examples.

@@ -2,12 +2,14 @@
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook::tls::SelfSigned;
-use otel_webhook_testkit::{cluster::control_plane::ControlPlane, until::until};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use otel_webhook_testkit::{
+    cluster::{control_plane::ControlPlane, manifests::deployment},
+    until::until,
+};
 use serde_json::{Value, json};
 
-use crate::cluster::{LIMIT, template};
-use crate::registration::{self, HOME, apply};
+use crate::cluster::LIMIT;
+use crate::registration::{self, HOME};
 
 /// Name of both configurations.
 pub const CONFIGURATION: &str = "otel-webhook";
@@ -17,9 +19,6 @@ pub const NAME: &str = "otel-webhook.otel-webhook.svc";
 
 /// The Secret of the committed Deployment.
 pub const SECRET: &str = "otel-webhook-certificates";
-
-/// The roles that every mode needs.
-pub const ROLES: &str = registration::ROLES;
 
 const MANAGED_ROLES: &str = include_str!("../../../../manifests/managed/rbac.yaml");
 const DEPLOYMENT: &str = include_str!("../../../../manifests/managed/deployment.yaml");
@@ -35,21 +34,16 @@ impl Home {
     pub fn install(plane: &ControlPlane) -> Self {
         registration::install(plane);
         for manifest in [MANAGED_ROLES, SERVICE, DEPLOYMENT] {
-            apply(plane, manifest);
+            plane.apply_server_side(manifest);
         }
         let home = Self { pair: SelfSigned::generate(&[NAME]).expect("a pair") };
         Self::serve(plane, &home.pair);
         until("the Deployment's pods are there", LIMIT, || (pods(plane) == 2).then_some(()));
         Self::set_ready(plane, true);
         // Before the registration, since nobody would answer.
-        apply(
-            plane,
-            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}).to_string(),
-        );
-        let instrumentation = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-            "metadata": {"name": "default", "namespace": "shop"}, "spec": {}});
-        apply(plane, &instrumentation.to_string());
-        apply(plane, &deployment("shop", "order", "true").to_string());
+        plane.namespace("shop", json!({}));
+        plane.instrumentation("shop", "default", &json!({}));
+        plane.apply_server_side(&deployment("shop", "order", 1).to_string());
         until("a pod that asks is there", LIMIT, || {
             let args = ["get", "pods", "-n", "shop", "-l", "app=order", "-o", "name"];
             (!plane.kubectl(&args).stdout.is_empty()).then_some(())
@@ -61,27 +55,15 @@ impl Home {
     /// Registers the Service, with changes to the webhook for pods.
     pub fn register(&self, plane: &ControlPlane, change: impl FnOnce(&mut Value)) {
         let [mutating, validating] = self.configurations(CONFIGURATION, change);
-        apply(plane, &mutating.to_string());
-        apply(plane, &validating.to_string());
+        plane.apply_server_side(&mutating.to_string());
+        plane.apply_server_side(&validating.to_string());
     }
 
     /// Registers it for pods once more, under another name.
     pub fn register_as(&self, plane: &ControlPlane, name: &str, change: impl FnOnce(&mut Value)) {
         let [mut mutating, _] = self.configurations(name, change);
         mutating["webhooks"].as_array_mut().expect("webhooks").truncate(1);
-        apply(plane, &mutating.to_string());
-    }
-
-    /// Trusts other authorities.
-    pub fn trust(&self, plane: &ControlPlane, authorities: &str) {
-        let bundle = json!(BASE64_STANDARD.encode(authorities));
-        let [mut mutating, mut validating] = self.configurations(CONFIGURATION, |_| ());
-        for configuration in [&mut mutating, &mut validating] {
-            for webhook in configuration["webhooks"].as_array_mut().expect("webhooks") {
-                webhook["clientConfig"]["caBundle"] = bundle.clone();
-            }
-            apply(plane, &configuration.to_string());
-        }
+        plane.apply_server_side(&mutating.to_string());
     }
 
     fn configurations(&self, name: &str, change: impl FnOnce(&mut Value)) -> [Value; 2] {
@@ -108,7 +90,7 @@ impl Home {
         let metadata = json!({"name": SECRET, "namespace": HOME});
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
             "metadata": metadata, "data": data});
-        apply(plane, &secret.to_string());
+        plane.apply_server_side(&secret.to_string());
     }
 
     /// Lists an address of the webhook, ready or not. The controller lists only pods of nodes that are there.
@@ -118,34 +100,11 @@ impl Home {
         let slice = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": metadata,
             "addressType": "IPv4", "ports": [{"name": "https", "port": 9443, "protocol": "TCP"}],
             "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": ready}}]});
-        apply(plane, &slice.to_string());
+        plane.apply_server_side(&slice.to_string());
     }
 }
 
 fn pods(plane: &ControlPlane) -> usize {
     let args = ["get", "pods", "-n", HOME, "-l", "app.kubernetes.io/component=webhook", "-o", "name"];
     plane.kubectl(&args).stdout.lines().count()
-}
-
-/// A Deployment whose pods ask for Java by this value.
-pub fn deployment(namespace: &str, name: &str, value: &str) -> Value {
-    let mut template = template(name);
-    template["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = value.into();
-    json!({"apiVersion": "apps/v1", "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
-        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}})
-}
-
-/// An authority, and a certificate of it that was valid in 2020.
-pub fn expired() -> (String, SelfSigned) {
-    let (key, leaf_key) = (KeyPair::generate().expect("a key"), KeyPair::generate().expect("a key"));
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let ca_pem = authority.self_signed(&key).expect("an authority").pem();
-    let mut leaf = CertificateParams::new(vec![NAME.to_owned()]).expect("a name");
-    (leaf.not_before, leaf.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2020, 1, 2));
-    let leaf = leaf.signed_by(&leaf_key, &Issuer::new(authority, key)).expect("a leaf");
-    let pair =
-        SelfSigned { ca_pem: ca_pem.clone(), certificate_pem: leaf.pem(), key_pem: leaf_key.serialize_pem() };
-    (ca_pem, pair)
 }

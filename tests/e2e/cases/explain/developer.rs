@@ -1,11 +1,13 @@
 //! A developer with the role `view` in one namespace: what is said is true, or said to be unknown.
 
-use otel_webhook_testkit::until::until;
+use otel_webhook_testkit::{
+    cluster::manifests::{bound_to_default, deployment_of, template_asking},
+    until::until,
+};
 use serde_json::{Value, json};
 
-use crate::cases::check::{Checked, run_as};
-use crate::cluster::{Cluster, LIMIT, asking};
-use crate::registration;
+use crate::cluster::{Cluster, LIMIT};
+use crate::program::{Checked, run, run_as};
 
 const AGGREGATED: &str = include_str!("../../../../manifests/rbac/aggregated.yaml");
 
@@ -33,24 +35,14 @@ const WORKLOADS: [(&str, &[(&str, &str)]); 7] = [
 ];
 
 pub fn developer(cluster: &Cluster) {
-    registration::apply(&cluster.plane, AGGREGATED);
+    cluster.plane.apply_server_side(AGGREGATED);
     cluster.namespace(OTHERS, &[]);
     cluster.instrumentation(OTHERS, "default", &json!({}));
     for namespace in NAMESPACES {
         cluster.namespace(namespace, &[]);
-        cluster.apply(&json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-            "metadata": {"name": "developer", "namespace": namespace},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
-            "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": namespace}],
-        }));
+        cluster.apply(&bound_to_default(namespace, "view"));
         for (name, annotations) in WORKLOADS {
-            let mut pod = asking(name, annotations);
-            let template = json!({"metadata": {"labels": {"app": name},
-                "annotations": pod["metadata"]["annotations"].take()}, "spec": pod["spec"].take()});
-            cluster.apply(&json!({"apiVersion": "apps/v1", "kind": "Deployment",
-                "metadata": {"name": name, "namespace": namespace},
-                "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template}}));
+            cluster.apply(&deployment_of(namespace, 1, &template_asking(name, annotations)));
         }
     }
     cluster.instrumentation(NAMESPACES[0], "default", &json!({}));
@@ -65,17 +57,17 @@ fn one_namespace(cluster: &Cluster, namespace: &str) {
     for (_, label) in WORKLOADS.map(|(name, _)| (name, format!("app={name}"))) {
         cluster.pods_of(namespace, &label, 1);
     }
-    let kubeconfig = registration::write_kubeconfig(&cluster.plane, namespace, "default");
+    let kubeconfig = cluster.plane.kubeconfig_of(namespace, "default");
     let developer = kubeconfig.to_str().expect("UTF-8");
     until("the role is in effect", LIMIT, || {
         let run = run_as("explain", developer, &["deployments", "-n", namespace]);
         (run.code == Some(0)).then_some(())
     });
-    let admin = cluster.plane.kubeconfig().to_str().expect("UTF-8");
+    let admin = |subcommand: &str, flags: &[&str]| run(&cluster.plane, subcommand, flags);
     let own = [&["-n", namespace, "--own-flags"][..], &FLAGS].concat();
     let account = ["--service-account", "otel-webhook/otel-webhook"];
 
-    let truth = run_as("check", admin, &[&own[..], &account].concat());
+    let truth = admin("check", &[&own[..], &account].concat());
     let said = run_as("check", developer, &["-n", namespace]);
     assert!(said.codes().contains(&"SettingsAssumed") && said.codes().contains(&"NotReadable"), "{said:?}");
     assert!(said.says("SettingsAssumed").contains("not readable by you (list mutatingwebhook"), "{said:?}");
@@ -84,11 +76,11 @@ fn one_namespace(cluster: &Cluster, namespace: &str) {
         assert!(truth.found.contains(statement), "wrong: {statement}\nthe truth is {truth:?}");
     }
 
-    let truth = run_as("check", admin, &[&own[..], &["--preview"]].concat());
+    let truth = admin("check", &[&own[..], &["--preview"]].concat());
     let said = run_as("check", developer, &["-n", namespace, "--preview"]);
     each_is_true(&said, &truth, "languages", "next");
 
-    let truth = run_as("explain", admin, &[&["deployments"], &own[..]].concat());
+    let truth = admin("explain", &[&["deployments"], &own[..]].concat());
     let said = run_as("explain", developer, &["deployments", "-n", namespace]);
     each_is_true(&said, &truth, "findings", "outcome");
     for object in &said.found {
@@ -119,7 +111,7 @@ fn each_is_true(said: &Checked, truth: &Checked, list: &str, outcome: &str) {
 
 /// What the developer may not read at all.
 fn commands(cluster: &Cluster) {
-    let kubeconfig = registration::write_kubeconfig(&cluster.plane, NAMESPACES[0], "default");
+    let kubeconfig = cluster.plane.kubeconfig_of(NAMESPACES[0], "default");
     let developer = kubeconfig.to_str().expect("UTF-8");
     let elsewhere = run_as("explain", developer, &["deployment/any", "-n", NAMESPACES[1]]);
     let said = "not readable by you (get deployments any in developer-none): ";

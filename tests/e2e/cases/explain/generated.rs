@@ -1,34 +1,25 @@
 //! Generated workloads: what `explain` says of each is what the API server and the webhook make of its pod.
 
-use futures::{StreamExt as _, stream};
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
-use kube::{
-    Api, Client, Resource,
-    api::{DynamicObject, PostParams},
-    core::ApiResource,
-};
-use otel_webhook_api::Instrumentation;
+use futures::StreamExt as _;
 use otel_webhook_testkit::{
+    cluster::{
+        client::{Objects, at_once, block_on},
+        manifests::{object, workload},
+    },
     generated::{choices::how_many, pods::generate},
+    objects::items,
     runner::note,
     until::until,
 };
 use serde_json::{Value, json};
 
-use super::{
-    explain,
-    same::{pod_of, same},
-};
-use crate::cases::generated::client;
+use super::explain;
 use crate::cluster::{Cluster, LIMIT, java};
 
 const NAMESPACE: &str = "explained-generated";
 
 /// How many workloads are explained; the pods of one in twenty are rejected, whatever the webhook does.
 const WORKLOADS: u64 = 540;
-
-/// More only wait for each other on two cores.
-const IN_FLIGHT: usize = 8;
 
 /// The label by which each workload has an Instrumentation of its own.
 const SEED: &str = "seed";
@@ -43,20 +34,20 @@ pub fn generated(_: &Cluster) {
     cluster.apply(&json!({"apiVersion": "v1", "kind": "LimitRange",
         "metadata": {"name": "usual", "namespace": NAMESPACE},
         "spec": {"limits": [{"type": "Container", "default": {"memory": "2Gi"}, "defaultRequest": {"cpu": "5m"}}]}}));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let count = usize::try_from(how_many(WORKLOADS)).expect("a count");
-    let client = runtime.block_on(client(cluster.plane.kubeconfig()));
-    let deployments: Vec<Value> = runtime.block_on(async {
-        let stored = stream::iter(0..).map(|seed| store(&client, seed)).buffer_unordered(IN_FLIGHT);
+    let connect = || Objects::connect(cluster.plane.kubeconfig());
+    let deployments: Vec<Value> = block_on(async {
+        let objects = &connect().await;
+        let stored = at_once((0..).map(|seed| store(objects, seed)));
         stored.filter_map(async |stored| stored).take(count).collect().await
     });
     until_known(cluster);
     let run = explain(cluster, &["deployments", "-n", NAMESPACE]);
     // Those that were in flight when there were enough are stored as well.
     assert!(run.code == Some(0) && run.found.len() >= count, "{} of {count}: {}", run.found.len(), run.err);
-    let tried: Vec<Tried> = runtime.block_on(async {
-        let tried = stream::iter(&deployments).map(|deployment| dry_run(&client, deployment));
-        tried.buffer_unordered(IN_FLIGHT).collect().await
+    let tried: Vec<Tried> = block_on(async {
+        let objects = &connect().await;
+        at_once(deployments.iter().map(|deployment| dry_run(objects, deployment))).collect().await
     });
     let (mut differ, mut made, mut injected) = (Vec::new(), 0, 0);
     for (name, sent, result) in &tried {
@@ -79,7 +70,7 @@ pub fn generated(_: &Cluster) {
 }
 
 /// Stores the workload of a number and its Instrumentation, if the API server accepts them.
-async fn store(client: &Client, seed: u64) -> Option<Value> {
+async fn store(objects: &Objects, seed: u64) -> Option<Value> {
     let mut generated = generate(seed);
     let name = format!("g-{seed}");
     let labels = &mut generated.pod["metadata"]["labels"];
@@ -89,38 +80,22 @@ async fn store(client: &Client, seed: u64) -> Option<Value> {
         "spec": generated.pod["spec"].take(),
     });
     let selector = json!({"matchLabels": {(SEED): name}});
-    let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
-        "spec": {"replicas": 0, "selector": selector, "template": template}});
+    let mut spec = workload(0, &template);
+    spec["selector"] = selector.clone();
     let mut instrumentation = generated.instrumentation;
-    instrumentation["metadata"] = json!({"name": name});
+    instrumentation["metadata"] = json!({"name": name, "namespace": NAMESPACE});
     instrumentation["spec"]["selector"] = selector;
-    let deployment = create::<Deployment>(client, &deployment, false).await.ok()?;
+    let deployment = objects.create(&object("apps/v1", "Deployment", NAMESPACE, &name, &spec)).await.ok()?;
     // Without one, the workload is explained as well.
-    let _ = create::<Instrumentation>(client, &instrumentation, false).await;
+    let _ = objects.create(&instrumentation).await;
     Some(deployment)
 }
 
-async fn dry_run(client: &Client, deployment: &Value) -> Tried {
+async fn dry_run(objects: &Objects, deployment: &Value) -> Tried {
     let name = deployment["metadata"]["name"].as_str().expect("a name").to_owned();
-    let pod = pod_of(&deployment["spec"]["template"], &name);
-    let made = create::<Pod>(client, &pod, true).await;
+    let pod = pod_of(&deployment["spec"]["template"], NAMESPACE, &name);
+    let made = objects.dry_run(&pod).await;
     (name, pod, made)
-}
-
-/// Creates an object; gives what the API server made of it, or what it says against it.
-async fn create<K: Resource<DynamicType = ()>>(
-    client: &Client,
-    object: &Value,
-    dry_run: bool,
-) -> Result<Value, String> {
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(client.clone(), NAMESPACE, &ApiResource::erase::<K>(&()));
-    let sent: DynamicObject = serde_json::from_value(object.clone()).expect("an object");
-    match api.create(&PostParams { dry_run, ..PostParams::default() }, &sent).await {
-        Ok(made) => Ok(serde_json::to_value(made).expect("JSON")),
-        Err(kube::Error::Api(status)) => Err(status.message),
-        Err(error) => panic!("the API server did not answer: {error}"),
-    }
 }
 
 /// Waits until the webhook knows the Instrumentation that is stored last.
@@ -132,4 +107,92 @@ fn until_known(cluster: &Cluster) {
         let made = cluster.dry_run(NAMESPACE, &probe);
         made.status().contains(&format!("{NAMESPACE}/last")).then_some(())
     });
+}
+
+/// The result for a language, or for an agent of an Instrumentation: outcome, Instrumentation, and containers.
+type Outcome = (String, String, String, Vec<String>);
+
+/// The pod that a Deployment makes of a template.
+fn pod_of(template: &Value, namespace: &str, name: &str) -> Value {
+    let mut pod = template.clone();
+    (pod["apiVersion"], pod["kind"]) = ("v1".into(), "Pod".into());
+    let metadata = &mut pod["metadata"];
+    metadata["namespace"] = namespace.into();
+    metadata["generateName"] = format!("{name}-5d4f8-").into();
+    metadata["labels"]["pod-template-hash"] = "5d4f8".into();
+    metadata["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": true,
+        "name": format!("{name}-5d4f8"), "uid": "00000000-0000-4000-8000-000000000001"}]);
+    pod
+}
+
+/// Compares what `explain` says with the stamp and the containers of the pod that the API server made of `sent`.
+fn same(explained: &Value, sent: &Value, made: &Value) -> Result<(), String> {
+    let stamp = made["metadata"]["annotations"]["otel-webhook/status"].as_str().unwrap_or("[]");
+    let entries: Value = serde_json::from_str(stamp).map_err(|error| error.to_string())?;
+    let stamped: Vec<Outcome> = items(&entries).map(of_entry).collect();
+    // A pod that only opts out, or that has everything already, gets no stamp.
+    let has_stamp = |finding: &&Value| {
+        let silent = ["SwitchedOff", "NothingToAdd", "AlreadyInjected"];
+        !stamped.is_empty() || !silent.contains(&finding["outcome"].as_str().unwrap_or_default())
+    };
+    let mut said: Vec<Outcome> = Vec::new();
+    for finding in items(&explained["findings"]).filter(has_stamp) {
+        let (language, outcome, instrumentation, containers) = of_finding(finding);
+        match said.iter_mut().find(|one| one.0 == language && one.1 == outcome) {
+            Some(one) => one.3.extend(containers),
+            None => said.push((language, outcome, instrumentation, containers)),
+        }
+    }
+    // A long stamp has the number of the containers in place of their names.
+    for (one, entry) in said.iter_mut().zip(items(&entries)) {
+        let named = items(&entry["containers"]).count();
+        let more = entry["moreContainers"].as_u64().unwrap_or_default();
+        if one.3.len() as u64 == named as u64 + more {
+            one.3.truncate(named);
+        }
+    }
+    equal(&said, &stamped)?;
+    let images = |pod: &Value| {
+        let of = |list: &str| items(&pod["spec"][list]).map(image).collect::<Vec<_>>();
+        [of("initContainers"), of("containers")].concat()
+    };
+    let before = images(sent);
+    let added: Vec<_> = images(made).into_iter().filter(|one| !before.contains(one)).collect();
+    let mut said: Vec<_> =
+        items(&explained["added"]).map(|one| (text(&one["container"]), text(&one["image"]))).collect();
+    said.sort();
+    let mut added = added;
+    added.sort();
+    equal(&said, &added)
+}
+
+fn equal<T: PartialEq + std::fmt::Debug>(said: &T, found: &T) -> Result<(), String> {
+    if said == found {
+        Ok(())
+    } else {
+        Err(format!("explain says\n  {said:?}\nbut the pod has\n  {found:?}"))
+    }
+}
+
+fn of_entry(entry: &Value) -> Outcome {
+    let containers = items(&entry["containers"]).map(text).collect();
+    (agent(entry), text(&entry["outcome"]), text(&entry["instrumentation"]), containers)
+}
+
+fn of_finding(finding: &Value) -> Outcome {
+    let container = finding["container"].as_str().map(str::to_owned).into_iter().collect();
+    (agent(finding), text(&finding["outcome"]), text(&finding["instrumentation"]), container)
+}
+
+/// The language, with the agent if it stands for several.
+fn agent(of: &Value) -> String {
+    [text(&of["language"]), text(&of["agent"])].join(" ")
+}
+
+fn image(container: &Value) -> (String, String) {
+    (text(&container["name"]), text(&container["image"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
 }

@@ -8,15 +8,16 @@ use otel_webhook_testkit::{
     cluster::{
         control_plane::ControlPlane,
         created::{Created, name},
+        manifests::{deployment, java},
     },
     objects::items,
     until::until,
 };
 use serde_json::{Value, json};
 
-use super::traffic::{By, by};
-use crate::cluster::{LIMIT, java, template};
-use crate::registration::{self, apply};
+use crate::cluster::LIMIT;
+use crate::program::PROGRAM;
+use crate::registration;
 use crate::webhook::Webhook;
 
 /// What the operator's chart calls its configuration.
@@ -56,20 +57,11 @@ impl World {
         let world = Self { ours, operators, plane };
         world.install_operator();
         for namespace in NAMESPACES {
-            let instrumentation = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-                "metadata": {"name": "default", "namespace": namespace}, "spec": {}});
-            for (kind, object) in [("Namespace", namespace), ("ServiceAccount", "default")] {
-                let metadata =
-                    json!({"name": object, "namespace": (kind != "Namespace").then_some(namespace)});
-                apply(
-                    &world.plane,
-                    &json!({"apiVersion": "v1", "kind": kind, "metadata": metadata}).to_string(),
-                );
-            }
-            apply(&world.plane, &instrumentation.to_string());
+            world.plane.namespace(namespace, json!({}));
+            world.plane.instrumentation(namespace, "default", &json!({}));
         }
         world.until_injected(NAMESPACES.map(|namespace| (namespace, By::Operator)));
-        world.deploy("order");
+        world.plane.apply_server_side(&deployment("shop", "order", 1).to_string());
         until("its pod is there", LIMIT, || (world.pods("shop", "order").len() == 1).then_some(()));
         world
     }
@@ -89,7 +81,7 @@ impl World {
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
             "metadata": {"name": OPERATOR}, "webhooks": [collectors, hook("mpod.kb.io", "", "pods")],
         });
-        apply(&self.plane, &configuration.to_string());
+        self.plane.apply_server_side(&configuration.to_string());
         for (kind, plural) in KINDS {
             let schema =
                 json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
@@ -100,14 +92,14 @@ impl World {
                 "spec": {"group": "opentelemetry.io", "scope": "Namespaced",
                     "names": {"kind": kind, "plural": plural}, "versions": [version]},
             });
-            apply(&self.plane, &crd.to_string());
+            self.plane.apply_server_side(&crd.to_string());
         }
         let release = [
             "meta.helm.sh/release-name=opentelemetry-operator",
             "meta.helm.sh/release-namespace=opentelemetry-operator-system",
         ];
         let crd = ["annotate", "customresourcedefinition", "instrumentations.opentelemetry.io"];
-        assert!(self.plane.kubectl(&[&crd[..], &release[..]].concat()).ok);
+        self.plane.run_kubectl(&[&crd[..], &release[..]].concat());
     }
 
     /// Registers ours for pods and Instrumentations as the chart does by these values.
@@ -128,18 +120,18 @@ impl World {
                     hook["namespaceSelector"]["matchLabels"] = labels.clone();
                 }
             }
-            apply(&self.plane, &configuration.to_string());
+            self.plane.apply_server_side(&configuration.to_string());
         }
     }
 
     /// What `helm uninstall` does to the operator's configuration.
     pub fn remove_operator(&self) {
-        assert!(self.plane.kubectl(&["delete", "mutatingwebhookconfiguration", OPERATOR]).ok);
+        self.plane.run_kubectl(&["delete", "mutatingwebhookconfiguration", OPERATOR]);
     }
 
     /// Runs a command of the document as somebody would who reads it. Gives what it printed.
     pub fn shell(&self, command: &str) -> String {
-        let program = std::path::Path::new(env!("CARGO_BIN_EXE_otel-webhook"));
+        let program = std::path::Path::new(PROGRAM);
         let folders = [self.plane.tools(), program.parent().expect("a folder")];
         let rest = std::env::var_os("PATH").unwrap_or_default();
         let path = folders.into_iter().map(std::path::PathBuf::from).chain(std::env::split_paths(&rest));
@@ -158,17 +150,14 @@ impl World {
     /// Waits until new pods of each namespace are injected by whom they should be.
     pub fn until_injected(&self, expected: [(&str, By); 2]) {
         until(&format!("pods are injected as {expected:?}"), LIMIT, || {
-            expected
-                .iter()
-                .all(|(namespace, who)| by(&dry_run(&self.plane, namespace, 1)[0]) == Some(*who))
-                .then_some(())
+            expected.iter().all(|(namespace, who)| by(&self.probe(namespace)) == Some(*who)).then_some(())
         });
     }
 
     /// Waits until a pod of a namespace without the label comes to ours as well, which finds it injected.
     pub fn until_both_are_called(&self) {
         until("both webhooks are called", LIMIT, || {
-            dry_run(&self.plane, "cart", 1);
+            self.probe("cart");
             let log = self.ours.log();
             let found =
                 |line: &Value| line["namespace"] == "cart" && line["findings"] == "java=AlreadyInjected";
@@ -178,26 +167,21 @@ impl World {
 
     /// The operator's webhook for pods has a selector now, and its others have none.
     pub fn only_pods_are_parted(&self) {
-        let ran = self.plane.kubectl(&["get", "mutatingwebhookconfiguration", OPERATOR, "--output", "json"]);
-        let configuration: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let configuration = self.plane.get("default", &["mutatingwebhookconfiguration", OPERATOR]);
         for hook in items(&configuration["webhooks"]) {
             let is_parted = hook["namespaceSelector"]["matchExpressions"].is_array();
             assert_eq!(is_parted, name(hook) == "mpod.kb.io", "{hook}");
         }
     }
 
-    fn deploy(&self, name: &str) {
-        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": {"name": name, "namespace": "shop"},
-            "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template(name)}});
-        apply(&self.plane, &deployment.to_string());
+    /// What would come of a pod that opts in.
+    fn probe(&self, namespace: &str) -> Created {
+        self.plane.create_pod(namespace, &java("probe"), &["--dry-run=server"])
     }
 
     /// The pods of a Deployment.
     pub fn pods(&self, namespace: &str, app: &str) -> Vec<Created> {
-        let label = format!("app={app}");
-        let args = ["get", "pods", "--namespace", namespace, "--selector", &label, "--output", "json"];
-        let list: Value = serde_json::from_str(&self.plane.kubectl(&args).stdout).expect("JSON");
+        let list = self.plane.get(namespace, &["pods", "--selector", &format!("app={app}")]);
         items(&list["items"]).cloned().map(Created::found).collect()
     }
 
@@ -208,19 +192,20 @@ impl World {
     }
 }
 
-/// What would come of pods that ask, one after the other.
-pub fn dry_run(plane: &ControlPlane, namespace: &str, count: usize) -> Vec<Created> {
-    let pods: Vec<Value> = (0..count).map(|number| java(&format!("probe-{number}"))).collect();
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": pods});
-    let args =
-        ["create", "--dry-run=server", "--namespace", namespace, "--output", "json", "--filename", "-"];
-    let ran = plane.kubectl_in(&args, &list.to_string());
-    assert!(ran.ok, "a pod was refused: {}", ran.stderr);
-    // One document for each.
-    let documents = serde_json::Deserializer::from_str(&ran.stdout).into_iter::<Value>();
-    let created: Vec<_> = documents.map(|pod| Created::found(pod.expect("kubectl prints JSON"))).collect();
-    assert_eq!(created.len(), count, "{}", ran.stdout);
-    created
+/// Who injected a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Operator,
+    Us,
+}
+
+/// Who injected a pod, if it was injected, as a whole and once.
+pub fn by(pod: &Created) -> Option<By> {
+    let options = pod.variable("app", "JAVA_TOOL_OPTIONS").matches("-javaagent:").count();
+    let names = items(&pod.container("app")["env"]).filter(|one| name(one) == "OTEL_SERVICE_NAME").count();
+    let is_once = pod.is_injected() && options == 1 && names == 1;
+    let stamped = if pod.status().is_empty() { By::Operator } else { By::Us };
+    is_once.then_some(stamped)
 }
 
 fn is_for_pods(hook: &Value) -> bool {

@@ -1,19 +1,21 @@
 use super::*;
 use crate::cli::check::survey::tests::{Seen, seen};
+use otel_webhook_fleet::injected::By;
 use otel_webhook_inject::reason::Sign;
 
 fn agent(instrumentation: &str) -> Agent {
     Agent {
         language: "java",
-        image: "registry/java:2.9.0".to_owned(),
-        instrumentation: instrumentation.to_owned(),
-        hash: "v1:0000000b".to_owned(),
+        by: By::Webhook,
+        instrumentation: Some(instrumentation.into()),
+        hash: Some("v1:0000000b".into()),
+        image: Some("registry/java:2.9.0".into()),
     }
 }
 
 /// What is said of three pods that have the agent of `shop/order`.
 fn said(seen: Seen) -> Option<String> {
-    let mut survey = seen.has("java", 3).pods(3).survey();
+    let mut survey = seen.pods(3).survey();
     let mut workload = survey.workloads.remove(0);
     workload.pods.agents.insert(agent("shop/order"), 3);
     outdated(&workload).map(|result| result.message)

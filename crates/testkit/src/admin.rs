@@ -1,0 +1,39 @@
+//! The admin port of a program under test.
+
+use std::{
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    str::FromStr,
+    time::Duration,
+};
+
+/// Longer than a program that runs takes.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Requests a path on a new connection. Returns whether the status is 200, and the body.
+pub fn get(address: SocketAddr, path: &str) -> Option<(bool, String)> {
+    get_within(LIMIT, address, path)
+}
+
+/// The same, where the program has to respond within a time.
+pub fn get_within(limit: Duration, address: SocketAddr, path: &str) -> Option<(bool, String)> {
+    let mut stream = TcpStream::connect_timeout(&address, limit).ok()?;
+    stream.set_read_timeout(Some(limit)).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response).ok()?;
+    let (head, body) = response.split_once("\r\n\r\n")?;
+    Some((head.starts_with("HTTP/1.1 200 "), body.to_owned()))
+}
+
+/// The body of a response with status 200.
+pub fn body(address: SocketAddr, path: &str) -> Option<String> {
+    get(address, path).and_then(|(is_ok, body)| is_ok.then_some(body))
+}
+
+/// The value of a metric, if there is one with exactly these labels.
+pub fn metric<T: FromStr>(address: SocketAddr, name_and_labels: &str) -> Option<T> {
+    let text = body(address, "/metrics")?;
+    let value = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '))?;
+    value.parse().ok()
+}

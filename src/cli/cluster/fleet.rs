@@ -1,0 +1,82 @@
+//! The running pods of a cluster, counted as the controller counts them, with what the user may not read.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, HashMap},
+};
+
+use jiff::Timestamp;
+
+use super::known::Known;
+use crate::{
+    registration::Registration,
+    unread::{Unread, Unsure},
+};
+use otel_webhook_fleet::{
+    census::Census,
+    count::{self, Counted},
+    next::{Around, Doubts, Separated},
+    pod::RunningPod,
+    state::State,
+};
+use otel_webhook_inject::Finding;
+
+/// Counts pods. Returns the namespaces, too, that have Instrumentations which pods name and which were not listed.
+/// `registration` is `None` if it is not known which pods are sent to the webhook.
+pub fn count(
+    census: &Census,
+    known: &Known,
+    registration: Option<&Registration>,
+) -> (Counted, BTreeSet<String>) {
+    let created = created(known);
+    let is_selected = |namespace: &str, labels: &BTreeMap<String, String>, asks_itself: bool| {
+        let namespace = known.namespaces.get(namespace);
+        let Some((registration, namespace)) = registration.zip(namespace) else { return true };
+        registration.pods().any(|hook| hook.selects(namespace, labels, asks_itself))
+    };
+    let around = Around { catalogue: &known.snapshot.catalogue, settings: &known.settings };
+    let doubts = NotReadable { unread: &known.unread, named: RefCell::default() };
+    let known = count::Known { around, created: &created, is_selected: &is_selected };
+    let counted = count::count_with(census, &known, &doubts);
+    (counted, doubts.named.into_inner())
+}
+
+/// Returns the state of each language of one pod.
+pub fn states(pod: &RunningPod, known: &Known) -> Vec<(&'static str, State)> {
+    let mut census = Census::default();
+    census.put(pod.clone());
+    let rows = count(&census, known, None).0.report.workloads.into_iter();
+    rows.flat_map(|row| row.languages).map(|row| (row.language, row.state)).collect()
+}
+
+/// Returns when each Instrumentation was created.
+fn created(known: &Known) -> HashMap<String, Timestamp> {
+    let instrumentations = known.instrumentations.iter();
+    let created = instrumentations.filter_map(|((namespace, name), object)| {
+        let created = object["metadata"]["creationTimestamp"].as_str()?.parse().ok()?;
+        Some((format!("{namespace}/{name}"), created))
+    });
+    created.collect()
+}
+
+/// What the user may not read, and what has to be listed to know more.
+struct NotReadable<'u> {
+    unread: &'u Unread,
+    /// The namespaces with Instrumentations that pods name and that were not listed.
+    named: RefCell<BTreeSet<String>>,
+}
+
+impl Doubts for NotReadable<'_> {
+    fn separate(&self, namespace: &str, findings: Vec<Finding>) -> Separated {
+        let (certain, unsure) = self.unread.divide(namespace, findings);
+        let named = unsure.iter().filter_map(Unsure::instrumentations_of).map(str::to_owned);
+        self.named.borrow_mut().extend(named);
+        let unknown = unsure.iter().map(|one| (one.language, one.missing.to_string())).collect();
+        let others = self.unread.opt_ins(namespace).map(|missing| missing.to_string());
+        Separated { certain, unknown, others }
+    }
+
+    fn configurations(&self) -> Option<&str> {
+        self.unread.flags.as_deref()
+    }
+}
