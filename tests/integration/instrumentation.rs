@@ -296,21 +296,6 @@ async fn namespaces_are_selected_only_in_the_namespace_of_the_default() {
 }
 
 #[tokio::test]
-async fn what_an_instrumentation_opts_in_is_told_when_it_is_applied() {
-    let opting = object(
-        "order",
-        json!({"inject": ["java"], "selector": {"matchLabels": {"app": "a"}}, "sampler": {"type": "always_on"}}),
-    );
-    let verdict = answer(&router(&[]), VALIDATE, &create(&opting)).await;
-    let [warning] = &verdict["warnings"].as_array().expect("warnings")[..] else { panic!("{verdict}") };
-    let start =
-        "spec.inject: injects java into every new pod that spec.selector matches in namespace \"shop\"";
-    assert!(warning.as_str().is_some_and(|warning| warning.starts_with(start)), "{warning}");
-    let verdict = answer(&router(&[]), VALIDATE, &review("UPDATE", &opting, &opting)).await;
-    assert_eq!(verdict["warnings"], Value::Null, "{verdict}");
-}
-
-#[tokio::test]
 async fn one_that_is_too_large_is_allowed_with_a_warning() {
     let router = router(&[]);
     let sized = |size: usize| object("order", json!({"env": [{"name": "A", "value": "a".repeat(size)}]}));

@@ -48,7 +48,9 @@ const IMPURE: [&str; 6] = ["std::fs", "std::env", "std::net", "std::time", "std:
 fn named(text: &str) -> BTreeSet<String> {
     let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
     let code: String = code.lines().map(str::trim).filter(|line| !line.starts_with("//")).collect();
-    let name = |path: &str| path.chars().take_while(|one| one.is_ascii_lowercase() || *one == '_').collect();
+    let name = |path: &str| {
+        path.trim_start().chars().take_while(|one| one.is_ascii_lowercase() || *one == '_').collect()
+    };
     let mut found = BTreeSet::new();
     for path in code.split("crate::").skip(1) {
         let Some(group) = path.strip_prefix('{') else {
@@ -71,8 +73,8 @@ fn named(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn names_are_found_in_paths_and_groups() {
-    let code = "use crate::{\n    a::{b, c},\n    d,\n};\n// crate::x\nfn e() { crate::f::g(h, i) }\n#[cfg(test)]\nuse crate::t;";
-    assert_eq!(named(code).into_iter().collect::<Vec<_>>(), ["a", "d", "f"]);
+    let code = "use crate::{\n    a::{b, c},\n    d,\n};\nuse crate::{i, j::K};\n// crate::x\nfn e() { crate::f::g(h, i) }\n#[cfg(test)]\nuse crate::t;";
+    assert_eq!(named(code).into_iter().collect::<Vec<_>>(), ["a", "d", "f", "i", "j"]);
 }
 
 #[test]

@@ -4,14 +4,13 @@ use std::io;
 
 use axum::body::{Body, Bytes};
 use futures::{StreamExt, future::join_all, stream};
-use http_body_util::BodyExt;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::{Request, StatusCode};
 use serde_json::Value;
 
 use otel_webhook::server::BodyLimits;
 
-use super::harness::{Server, soon, until};
+use super::harness::{Server, until};
 use crate::cli::run;
 
 const REVIEW: &str = include_str!("review.json");
@@ -58,19 +57,6 @@ async fn unfinished_bodies_keep_out_no_review() {
             task.abort();
         }
     }
-}
-
-#[tokio::test]
-async fn a_review_in_single_bytes_is_answered() {
-    let server = Server::webhook();
-    let bytes = REVIEW.bytes().map(|byte| Ok::<_, io::Error>(Bytes::from(vec![byte])));
-    let sent = request(None, Body::from_stream(stream::iter(bytes)));
-    let answer = soon(async { server.sender().await.send_request(sent).await }).await.expect("an answer");
-    assert_eq!(answer.status(), StatusCode::OK);
-    let text = answer.into_body().collect().await.expect("a body").to_bytes();
-    let review: Value = serde_json::from_slice(&text).expect("JSON");
-    assert_eq!(review["response"]["uid"], "0df28fbd-5f5f-11e8-bc74-36e6bb280816");
-    assert_eq!(review["response"]["allowed"], true);
 }
 
 /// The review with a pod that has one more annotation.
