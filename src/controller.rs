@@ -17,6 +17,7 @@ mod interest;
 mod pods;
 mod raw;
 mod reads;
+mod rest;
 mod restarts;
 mod selection;
 mod status;
@@ -222,7 +223,7 @@ impl Leading {
                 restarts.tell(&mut report);
             }
             let none = HashMap::new();
-            let restarts = self.restarts.as_ref().map_or(&none, Restarts::progress);
+            let restarts = self.restarts.as_ref().map_or(Some(&none), Restarts::progress);
             self.statuses.take(&report, snapshot, restarts);
             self.events.take(&report);
             controller.report.store(Some(Arc::new(self.clustered(controller, report))));

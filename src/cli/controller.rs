@@ -4,7 +4,6 @@ use std::{fmt::Display, net::SocketAddr, process::ExitCode, sync::Arc, time::Dur
 
 use arc_swap::ArcSwapOption;
 use clap::Args;
-use jiff::Timestamp;
 use kube::{Client, Config};
 use kube_lease_manager::{LeaseManager, LeaseManagerBuilder};
 use tokio::sync::watch;
@@ -26,7 +25,7 @@ use crate::{
     store,
     telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics},
 };
-use otel_webhook_fleet::report::{ClusterReport, Report};
+use otel_webhook_fleet::report::ClusterReport;
 use otel_webhook_inject::reason::ObjectName;
 
 /// How long a Lease is valid without being renewed, and how long before its end it is renewed, in seconds.
@@ -179,16 +178,17 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     ports.spawn_thread("the admin port", served).map_err(Failure::failed)?;
 
     let report = Arc::new(ArcSwapOption::empty());
+    let namespace = flags.namespace(&client);
+    let leadership = ObjectName { namespace: namespace.as_str().into(), name: flags.lease.as_str().into() };
     if let PageAddress(Some(address)) = flags.page_listen {
         let page = Listening::bind("page", address).map_err(Failure::failed)?;
-        let router = page_router(read_report(Arc::clone(&report), flags.cluster.clone()), address);
+        let router = page_router(read_report(Arc::clone(&report), &leadership, address.port()), address);
         ports.spawn(
             "the page's port",
             page.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO),
         );
     }
 
-    let namespace = flags.namespace(&client);
     let writer = flags.injection.writer().with_heads();
     let writer = writer.with_release(Some(&namespace)).counted(Arc::clone(&metrics));
     let controller = Controller {
@@ -208,11 +208,8 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     let (ready, is_ready) = watch::channel(false);
     let on_ready = move || note_ready(&listed, &ready);
     // What it counts does not depend on the delivery.
-    let sources = store::watch::Sources {
-        scope: controller.scope.clone(),
-        nodes: false,
-        lease: Some(ObjectName { namespace: namespace.into(), name: flags.lease.as_str().into() }),
-    };
+    let sources =
+        store::watch::Sources { scope: controller.scope.clone(), nodes: false, lease: Some(leadership) };
     background.spawn("the store", store::watch::follow(client.clone(), sources, writer, on_ready));
     let lease = flags.lease(client).await?;
     background
@@ -243,20 +240,17 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     }
 }
 
-/// Returns the last report of a leader; of a replica that does not lead, an empty one that says so.
-fn read_report(report: Arc<ArcSwapOption<ClusterReport>>, cluster: String) -> ReadReport {
-    Arc::new(move || {
-        report.load_full().unwrap_or_else(|| {
-            Arc::new(ClusterReport {
-                cluster: cluster.clone(),
-                taken: Timestamp::now(),
-                incomplete: vec![
-                    "this replica of the controller does not lead, or has not counted yet".to_owned(),
-                ],
-                report: Report::default(),
-            })
-        })
-    })
+/// Returns the last report of a leader. Another replica says which one leads, and a leader without a report that it is
+/// still counting.
+fn read_report(report: Arc<ArcSwapOption<ClusterReport>>, lease: &ObjectName, port: u16) -> ReadReport {
+    let ObjectName { namespace, name } = lease;
+    let why = format!(
+        "There is no report here: this replica of the controller does not lead, or has not counted all pods yet.\n\
+         The pod that leads holds the Lease {name}; its name is followed by a number there:\n  \
+         kubectl get lease --namespace {namespace} {name} --output jsonpath={{.spec.holderIdentity}}\n  \
+         kubectl port-forward --namespace {namespace} pod/NAME {port}\n"
+    );
+    Arc::new(move || report.load_full().ok_or_else(|| why.clone()))
 }
 
 fn note_ready(listed: &Condition, ready: &watch::Sender<bool>) {

@@ -17,7 +17,7 @@ use kube::{
     api::{ApiResource, DynamicObject, PostParams},
 };
 
-use super::{restarts::News, status::MANAGER, workloads::resource};
+use super::{rest::Rest, restarts::News, status::MANAGER, workloads::resource};
 use otel_webhook_fleet::{
     report::{FailureRow, LanguageRow, Report, WorkloadRow},
     state::State,
@@ -33,7 +33,7 @@ const FAILING_EACH_SECOND: usize = 10;
 /// The reason of an Event about pods that fail because of what injection added.
 const FAILING: &str = "Failing";
 
-/// How many wait. After a change that makes thousands of workloads outdated, the status tells the rest.
+/// How many wait, apart from those about failing pods. The rest wait for a later count.
 const MOST: usize = 500;
 
 /// Events to make.
@@ -41,6 +41,7 @@ pub struct Events {
     client: Client,
     known: HashSet<(Workload, &'static str)>,
     waiting: VecDeque<Told>,
+    rest: Rest,
 }
 
 struct Told {
@@ -52,24 +53,28 @@ struct Told {
 impl Events {
     /// Returns Events that are made with this client.
     pub fn new(client: Client) -> Self {
-        Self { client, known: HashSet::new(), waiting: VecDeque::new() }
+        Self { client, known: HashSet::new(), waiting: VecDeque::new(), rest: Rest::default() }
     }
 
     /// Notes the workloads of which something is to be told that was not before.
     pub fn take(&mut self, report: &Report) {
         let mut known = HashSet::new();
-        for row in &report.workloads {
+        // Pods and Jobs get no Event.
+        for row in report.workloads.iter().filter(|row| resource(&row.workload.kind).is_some()) {
             for (reason, note) in told(row) {
                 let key = (row.workload.clone(), reason);
                 let told = Told { workload: row.workload.clone(), reason, note };
                 let is_known = self.known.contains(&key);
-                if reason == FAILING && !is_known {
-                    self.waiting.truncate(MOST - 1);
+                let has_room = self.waiting.len() < MOST;
+                if !is_known && reason == FAILING {
                     self.waiting.push_front(told);
-                } else if !is_known && self.waiting.len() < MOST {
+                } else if !is_known && has_room {
                     self.waiting.push_back(told);
                 }
-                known.insert(key);
+                // What has no room is told after a later count.
+                if is_known || reason == FAILING || has_room {
+                    known.insert(key);
+                }
             }
         }
         self.known = known;
@@ -85,9 +90,22 @@ impl Events {
     pub async fn send(&mut self) {
         for number in 0..FAILING_EACH_SECOND {
             let is_due = |told: &mut Told| number < EACH_SECOND || told.reason == FAILING;
+            if !self.rest.is_over() {
+                return;
+            }
             let Some(told) = self.waiting.pop_front_if(is_due) else { return };
-            if let Err(error) = self.make(&told).await {
-                tracing::warn!(workload = told.workload.to_string(), %error, "an Event cannot be made");
+            match self.make(&told).await {
+                Ok(()) => self.rest.end(),
+                Err(error) => {
+                    tracing::warn!(workload = told.workload.to_string(), %error, "an Event cannot be made");
+                    self.rest.begin(&error);
+                    // A refused one would be refused again.
+                    let is_refused =
+                        matches!(&error, kube::Error::Api(status) if (400..429).contains(&status.code));
+                    if !is_refused {
+                        self.waiting.push_front(told);
+                    }
+                }
             }
         }
     }

@@ -24,6 +24,7 @@ use super::{
     interest::{Asking, is_of_interest, opt_ins},
     raw,
     reads::{Read, Reads, kind},
+    rest::Rest,
     watches,
 };
 use crate::{
@@ -62,6 +63,10 @@ pub struct Pods {
     reads: Reads,
     /// The list of whole pods in progress.
     listing: Option<BoxStream<'static, Page>>,
+    /// The namespace of that list.
+    listed_namespace: Option<String>,
+    /// When the next list may begin.
+    rest: Rest,
     /// Namespaces to list, since they opt in now.
     namespaces: VecDeque<String>,
     /// What opts in the pods of namespaces.
@@ -89,6 +94,8 @@ impl Pods {
             unread: BTreeSet::new(),
             reads: Reads::new(client.clone()),
             listing: None,
+            listed_namespace: None,
+            rest: Rest::default(),
             namespaces: VecDeque::new(),
             asking: HashMap::new(),
             suspects: HashSet::new(),
@@ -163,7 +170,7 @@ impl Pods {
     fn begin_list(&mut self) {
         let are_many = self.unread.len() > MANY;
         // What a read in progress finds may be newer than the list.
-        let is_busy = self.listing.is_some() || self.reads.are_in_progress();
+        let is_busy = self.listing.is_some() || self.reads.are_in_progress() || !self.rest.is_over();
         if is_busy || !self.is_listed && (self.is_list_begun || !are_many) {
             return;
         }
@@ -183,6 +190,7 @@ impl Pods {
         };
         tracing::debug!(unread = self.unread.len(), namespace, "listing pods");
         self.is_list_begun = true;
+        self.listed_namespace.clone_from(&namespace);
         self.listing = Some(raw::pods(self.client.clone(), namespace).boxed());
     }
 
@@ -277,6 +285,7 @@ impl Pods {
     fn take_page(&mut self, page: Option<Page>, around: &Around<'_>) -> bool {
         match page {
             None => {
+                self.rest.end();
                 self.end_list();
                 false
             }
@@ -291,7 +300,9 @@ impl Pods {
                 is_changed
             }
             Some(Err(error)) => {
-                tracing::warn!(%error, "pods cannot be listed; those that are not read yet are read one by one");
+                tracing::warn!(%error, "pods cannot be listed; it is tried again later");
+                self.rest.begin(&error);
+                self.namespaces.extend(self.listed_namespace.take());
                 self.end_list();
                 false
             }
@@ -307,6 +318,10 @@ impl Pods {
     }
 
     fn take_read(&mut self, read: Read) -> bool {
+        // Deleted while it was read.
+        if self.census.uid(&read.uid).is_none() {
+            return false;
+        }
         match read.found {
             Ok(Some(pod)) if pod["metadata"]["uid"] == *read.uid => self.put_whole(&pod, None),
             // Another one has its name; the watch tells of both.
@@ -323,4 +338,78 @@ impl Pods {
 
 async fn next_page(listing: &mut Option<BoxStream<'static, Page>>) -> Option<Page> {
     listing.as_mut()?.next().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use hyper::{Request, Response};
+    use kube::client::Body;
+    use otel_webhook_inject::{STATUS, Settings, catalogue::Catalogue};
+    use serde_json::json;
+
+    use super::*;
+
+    /// A client of an API server that has many pods and cannot list them as a whole.
+    fn failing(status: u16, lists: &Arc<AtomicUsize>) -> Client {
+        let lists = Arc::clone(lists);
+        let answer = move |request: Request<Body>| {
+            let of_metadata = request
+                .headers()
+                .values()
+                .any(|value| value.to_str().is_ok_and(|value| value.contains("PartialObjectMetadata")));
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            let (status, body) = if of_metadata {
+                let pod = |number: usize| {
+                    let name = format!("order-{number}");
+                    json!({"metadata": {
+                        "name": name, "namespace": "shop", "uid": name, "resourceVersion": "1",
+                        "creationTimestamp": "2026-11-24T12:00:00Z", "annotations": {STATUS: "[]"},
+                    }})
+                };
+                let items: Vec<_> = (0..2 * MANY).map(pod).collect();
+                (200, json!({"metadata": {"resourceVersion": "1"}, "items": items}))
+            } else {
+                lists.fetch_add(1, Ordering::Relaxed);
+                (status, json!({"kind": "Status", "status": "Failure", "code": status, "message": "no"}))
+            };
+            async move {
+                if query.contains("watch=") {
+                    std::future::pending::<()>().await;
+                }
+                let body = Body::from(serde_json::to_vec(&body).expect("JSON"));
+                Ok::<_, std::io::Error>(Response::builder().status(status).body(body).expect("a response"))
+            }
+        };
+        Client::new(tower::service_fn(answer), "default")
+    }
+
+    #[tokio::test]
+    async fn a_list_that_fails_is_tried_again_later() {
+        let (catalogue, settings) = (Catalogue::default(), Settings::default());
+        let around = Around { catalogue: &catalogue, settings: &settings };
+        for status in [500, 410, 403] {
+            let lists = Arc::default();
+            let mut pods = Pods::watch(&failing(status, &lists), &Scope::Cluster);
+            while pods.rest.is_over() {
+                pods.step(&around).await;
+            }
+            for _ in 0..1000 {
+                // The leader looks again whenever something else happens.
+                tokio::select! {
+                    biased;
+                    _ = pods.step(&around) => {}
+                    () = tokio::task::yield_now() => {}
+                }
+            }
+            assert_eq!(lists.load(Ordering::Relaxed), 1, "{status} is answered by the next list at once");
+            while !pods.rest.is_over() {
+                tokio::task::yield_now().await;
+            }
+            pods.step(&around).await;
+            assert_eq!(lists.load(Ordering::Relaxed), 2, "after the rest");
+            assert!(!pods.rest.is_over() && !pods.are_all_read(), "it failed again");
+        }
+    }
 }

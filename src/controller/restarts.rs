@@ -62,8 +62,8 @@ pub struct Restarts {
     refused: HashMap<Workload, String>,
     /// What the last plan says of workloads that are not up to date.
     verdicts: BTreeMap<Workload, Verdict>,
-    /// How far the restarts of each Instrumentation are, by its UID.
-    progress: HashMap<String, Progress>,
+    /// How far the restarts of each Instrumentation are, by its UID; none before the first plan.
+    progress: Option<HashMap<String, Progress>>,
     news: Vec<News>,
 }
 
@@ -89,7 +89,7 @@ impl Restarts {
             healths: Healths::new(client.clone()),
             refused: HashMap::new(),
             verdicts: BTreeMap::new(),
-            progress: HashMap::new(),
+            progress: None,
             news: Vec::new(),
         }
     }
@@ -106,9 +106,9 @@ impl Restarts {
         }
     }
 
-    /// Returns how far the restarts of each Instrumentation are, by its UID.
-    pub fn progress(&self) -> &HashMap<String, Progress> {
-        &self.progress
+    /// Returns how far the restarts of each Instrumentation are, by its UID; none before they are planned.
+    pub fn progress(&self) -> Option<&HashMap<String, Progress>> {
+        self.progress.as_ref()
     }
 
     /// Returns why nothing is planned, if that is so.
@@ -194,7 +194,7 @@ impl Restarts {
             let progress = planned.progress(workloads, &one.uid)?;
             Some((one.uid.clone(), progress))
         });
-        let progress: HashMap<_, _> = progress.collect();
+        let progress: Option<HashMap<_, _>> = Some(progress.collect());
         let is_changed = verdicts != self.verdicts || progress != self.progress;
         (self.verdicts, self.progress) = (verdicts, progress);
         let restarted: HashSet<_> = planned.ledger.flights.iter().map(|flight| &flight.workload).collect();

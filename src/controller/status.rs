@@ -31,38 +31,73 @@ pub struct Told<'t> {
     pub row: &'t InstrumentationRow,
     /// The Instrumentation as the webhook knows it.
     pub stored: Option<&'t Stored>,
-    /// How far restarts are; `None` if there are none.
-    pub restart: Option<&'t Progress>,
+    /// Its restarts.
+    pub restart: Restart<'t>,
+}
+
+/// The restarts of an Instrumentation.
+#[derive(Clone, Copy)]
+pub enum Restart<'t> {
+    /// There are none.
+    None,
+    /// A new leader has not planned them yet; what the last one wrote stays.
+    Unplanned,
+    /// How far they are.
+    Planned(&'t Progress),
 }
 
 /// Returns the status that an Instrumentation has to have; none if `before` is that already.
 pub fn of(told: Told<'_>, generation: i64, before: &Value, now: Timestamp) -> Option<Value> {
     let Told { row, stored, restart } = told;
-    let restarts = restart.map(|progress| [in_progress(progress), stopped(progress)]);
-    let conditions = [ready(stored), up_to_date(row.pods)].into_iter().chain(restarts.into_iter().flatten());
-    let conditions = conditions.map(|condition| condition.at(generation, before, now));
-    let kept = before["conditions"].as_array().into_iter().flatten();
-    let is_own = |condition: &&Value| OWN.contains(&condition["type"].as_str().unwrap_or_default());
-    let others = kept.filter(|condition| !is_own(condition)).cloned();
+    let (planned, is_unplanned) = match restart {
+        Restart::None => (None, false),
+        Restart::Unplanned => (None, true),
+        Restart::Planned(progress) => (Some(progress), false),
+    };
+    let restarts = planned.map(|progress| [in_progress(progress), stopped(progress)]);
+    let own = [ready(stored), up_to_date(row.pods)].into_iter().chain(restarts.into_iter().flatten());
+    let own = own.map(|condition| condition.at(generation, before, now));
+    let known = before["conditions"].as_array().into_iter().flatten();
+    let kind = |condition: &Value| OWN.into_iter().find(|kind| condition["type"] == *kind);
+    let others = known.clone().filter(|condition| kind(condition).is_none());
+    let kept = known
+        .filter(|condition| is_unplanned && [Some(IN_PROGRESS), Some(STOPPED)].contains(&kind(condition)));
+    let conditions: Vec<_> = others.cloned().chain(own).chain(kept.cloned()).collect();
+    let restart = planned.map(|progress| {
+        json!({
+            "hash": progress.config,
+            "done": progress.done,
+            "total": progress.total,
+            "stoppedBy": progress.stop.as_ref().map(ToString::to_string),
+        })
+    });
     let status = json!({
         "pods": row.pods,
         "workloads": row.workloads,
         "more": row.more,
         // Without restarts it is removed.
-        "restart": restart.map(|progress| json!({
-            "hash": progress.config,
-            "done": progress.done,
-            "total": progress.total,
-            "stoppedBy": progress.stop.as_ref().map(ToString::to_string),
-        })),
-        "conditions": others.chain(conditions).collect::<Vec<_>>(),
+        "restart": if is_unplanned { before["restart"].clone() } else { json!(restart) },
+        "conditions": conditions,
     });
-    let is_same = status.as_object().into_iter().flatten().all(|(field, value)| before[field] == *value);
+    let is_same =
+        status.as_object().into_iter().flatten().all(|(field, value)| before[field] == as_stored(value));
     (!is_same).then(|| {
         let mut status = status;
         status["lastUpdated"] = json!(seconds(now));
         status
     })
+}
+
+/// A field as the API server stores it: without members that are null.
+fn as_stored(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let set = members.iter().filter(|(_, value)| !value.is_null());
+            set.map(|(name, value)| (name.clone(), as_stored(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(as_stored).collect(),
+        other => other.clone(),
+    }
 }
 
 /// A condition without its times.

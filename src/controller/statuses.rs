@@ -17,7 +17,10 @@ use serde_json::{
 };
 use tokio::time::Instant;
 
-use super::status::{self, MANAGER, Told};
+use super::{
+    rest::Rest,
+    status::{self, MANAGER, Restart, Told},
+};
 use crate::store::Snapshot;
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::{
@@ -33,7 +36,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 8;
 
 /// After how long a CRD that drops the status is tried again: it may have been replaced.
-const AGAIN: Duration = Duration::from_secs(600);
+const AGAIN: Duration = Duration::from_secs(30);
 
 /// The statuses to write.
 pub struct Statuses {
@@ -41,6 +44,7 @@ pub struct Statuses {
     /// What differs from the last report, as text: a document needs ten times the memory.
     wanted: HashMap<ObjectName, Box<RawValue>>,
     written: HashMap<ObjectName, Instant>,
+    rest: Rest,
     /// Until when nothing is written, since the CRD drops it.
     pruned_until: Option<Instant>,
 }
@@ -48,12 +52,23 @@ pub struct Statuses {
 impl Statuses {
     /// Returns statuses that are written with this client.
     pub fn new(client: Client) -> Self {
-        Self { client, wanted: HashMap::new(), written: HashMap::new(), pruned_until: None }
+        Self {
+            client,
+            wanted: HashMap::new(),
+            written: HashMap::new(),
+            rest: Rest::default(),
+            pruned_until: None,
+        }
     }
 
     /// Notes what differs from the report.
-    /// `restarts` says how far those of each Instrumentation are, by its UID.
-    pub fn take(&mut self, report: &Report, snapshot: &Snapshot, restarts: &HashMap<String, Progress>) {
+    /// `restarts` says how far those of each Instrumentation are, by its UID; none before they are planned.
+    pub fn take(
+        &mut self,
+        report: &Report,
+        snapshot: &Snapshot,
+        restarts: Option<&HashMap<String, Progress>>,
+    ) {
         let rows = report.instrumentations.iter().map(|row| {
             let name = ObjectName { namespace: (*row.namespace).into(), name: (*row.name).into() };
             (name, row)
@@ -68,7 +83,11 @@ impl Statuses {
             let known = snapshot.catalogue.namespace(&name.namespace);
             let stored = known.and_then(|known| known.instrumentations.get(&name.name));
             let row = rows.get(name).copied().unwrap_or(&none);
-            let told = Told { row, stored, restart: restarts.get(&head.uid) };
+            let restart = match restarts {
+                None => Restart::Unplanned,
+                Some(planned) => planned.get(&head.uid).map_or(Restart::None, Restart::Planned),
+            };
+            let told = Told { row, stored, restart };
             if let Some(status) = status::of(told, head.generation, &head.status(), now) {
                 let status = to_raw_value(&status).expect("a document is JSON");
                 self.wanted.insert(name.clone(), status);
@@ -79,11 +98,13 @@ impl Statuses {
     /// Writes what is due.
     pub async fn write(&mut self) {
         let now = Instant::now();
-        if self.pruned_until.is_some_and(|until| now < until) {
+        if !self.rest.is_over() || self.pruned_until.is_some_and(|until| now < until) {
             return;
         }
         let is_due = |name: &&ObjectName| self.written.get(*name).is_none_or(|last| now >= *last + INTERVAL);
-        let due: Vec<ObjectName> = self.wanted.keys().filter(is_due).cloned().collect();
+        // After a failure, one shows whether the others may follow.
+        let most = if self.rest.has_failed() || self.pruned_until.is_some() { 1 } else { usize::MAX };
+        let due: Vec<ObjectName> = self.wanted.keys().filter(is_due).take(most).cloned().collect();
         let due: Vec<_> = due.into_iter().filter_map(|name| self.wanted.remove_entry(&name)).collect();
         let client = self.client.clone();
         let write = |(name, wanted): (ObjectName, Box<RawValue>)| {
@@ -104,11 +125,12 @@ impl Statuses {
                     self.pruned_until = Some(now + AGAIN);
                     return;
                 }
-                Ok(_) => {}
+                Ok(_) => self.rest.end(),
                 // Deleted in the meantime.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => {
                     tracing::warn!(instrumentation = name.to_string(), %error, "the status cannot be written; it is tried again");
+                    self.rest.begin(&error);
                     self.wanted.insert(name, wanted);
                 }
             }

@@ -18,8 +18,8 @@ use super::router::with_routes;
 use crate::page;
 use otel_webhook_fleet::report::ClusterReport;
 
-/// Returns the present report.
-pub type ReadReport = Arc<dyn Fn() -> Arc<ClusterReport> + Send + Sync>;
+/// Returns the present report, or why there is none.
+pub type ReadReport = Arc<dyn Fn() -> Result<Arc<ClusterReport>, String> + Send + Sync>;
 
 /// The routes of the port: `GET /` and `GET /report.json`. On a loopback address, requests have to name one as well.
 pub fn page_router(read: ReadReport, address: SocketAddr) -> Router {
@@ -47,8 +47,10 @@ fn is_loopback(host: &str) -> bool {
 }
 
 async fn show_page(State(read): State<ReadReport>) -> Response {
-    let report = read();
-    (page::headers(), page::page(std::slice::from_ref(&*report))).into_response()
+    match read() {
+        Ok(report) => (page::headers(), page::page(std::slice::from_ref(&*report))).into_response(),
+        Err(why) => unavailable(why),
+    }
 }
 
 async fn show_json(State(read): State<ReadReport>) -> Response {
@@ -57,7 +59,14 @@ async fn show_json(State(read): State<ReadReport>) -> Response {
         ("x-content-type-options", "nosniff"),
         ("cache-control", "no-store"),
     ];
-    (headers, serde_json::json!(*read()).to_string()).into_response()
+    match read() {
+        Ok(report) => (headers, serde_json::json!(*report).to_string()).into_response(),
+        Err(why) => unavailable(why),
+    }
+}
+
+fn unavailable(why: String) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }
 
 #[cfg(test)]
@@ -83,7 +92,7 @@ mod tests {
             report: Report::default(),
         });
         let address = address.parse().expect("an address");
-        let router = page_router(Arc::new(move || Arc::clone(&report)), address);
+        let router = page_router(Arc::new(move || Ok(Arc::clone(&report))), address);
         let request = Request::get(path).header(HOST, host).body(Body::empty()).expect("a request");
         let response = router.oneshot(request).await.expect("an answer");
         let status = response.status();
@@ -121,6 +130,20 @@ mod tests {
         ] {
             let (status, _, body) = get_from(host, address, "/report.json").await;
             assert_eq!(status, expected, "{host} at {address}: {body}");
+        }
+    }
+
+    #[tokio::test]
+    async fn without_a_report_both_are_unavailable() {
+        for path in ["/", "/report.json"] {
+            let address = "127.0.0.1:8081".parse().expect("an address");
+            let router = page_router(Arc::new(|| Err("another replica leads".to_owned())), address);
+            let request =
+                Request::get(path).header(HOST, "localhost").body(Body::empty()).expect("a request");
+            let response = router.oneshot(request).await.expect("an answer");
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
+            let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+            assert_eq!(body, "another replica leads", "{path}");
         }
     }
 

@@ -14,7 +14,7 @@ fn row(injected: usize, stale: usize) -> InstrumentationRow {
 }
 
 fn told<'t>(row: &'t InstrumentationRow, stored: Option<&'t Stored>) -> Told<'t> {
-    Told { row, stored, restart: None }
+    Told { row, stored, restart: Restart::None }
 }
 
 fn stored(spec: &Value) -> Stored {
@@ -79,7 +79,7 @@ fn restarts_are_told_while_there_are_any() {
         (progress(3, None), ["False", "WorkloadsRestarted"], ["False", "NotStopped"]),
     ] {
         let row = row(3, 0);
-        let told = Told { restart: Some(&progress), ..told(&row, Some(&valid)) };
+        let told = Told { restart: Restart::Planned(&progress), ..told(&row, Some(&valid)) };
         let status = of(told, 1, &before, at(0)).expect("another status");
         for (kind, expected) in [("RestartInProgress", in_progress), ("RestartStopped", stopped)] {
             let condition = condition(&status, kind);
@@ -90,8 +90,11 @@ fn restarts_are_told_while_there_are_any() {
         let message = condition(&status, "RestartStopped")["message"].as_str().expect("text");
         let begin = "Deployment shop/order: pod order-1 cannot start: CrashLoopBackOff; restarts go on after";
         assert_eq!(message.starts_with(begin), progress.stop.is_some(), "{message}");
-        assert_eq!(of(told, 1, &status, at(9)), None);
-        before = status;
+        let stored = as_stored(&status);
+        assert_eq!(of(told, 1, &stored, at(9)), None);
+        let unplanned = of(Told { restart: Restart::Unplanned, ..told }, 1, &stored, at(9));
+        assert_eq!(unplanned, None, "a new leader keeps what the last one wrote");
+        before = stored;
     }
     let row = row(3, 0);
     let without = of(told(&row, Some(&valid)), 1, &before, at(0)).expect("another status");
@@ -138,6 +141,7 @@ fn those_who_wait_for_the_object_wait_for_a_usable_specification_only() {
         ("restarts stopped", &row(3, 9), &valid, Some(&stopped), "Current"),
         ("a specification that cannot be used", &row(3, 0), &invalid, None, "InProgress"),
     ] {
+        let restart = restart.map_or(Restart::None, Restart::Planned);
         let told = Told { row, stored: Some(stored), restart };
         let status = of(told, 2, &Value::Null, at(0)).expect("a status");
         assert_eq!(kstatus(2, &status), expected, "{what}: {status}");
