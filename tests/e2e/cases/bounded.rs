@@ -193,34 +193,13 @@ async fn try_pod(objects: &Objects, place: &Place, number: u64) -> Result<Fate, 
         let (spec, bounds) = (&bare["spec"], json!([ranges, quotas]));
         format!("pod {number} {languages:?}: {what}\n  {spec}\n  {bounds}\n  {instrumentation}")
     };
-<<<<<<< HEAD
-    let Ok(without) = send(client, &place.name, &bare, true).await else { return Ok(Fate::RejectedAnyway) };
+    let Ok(without) = send(objects, &place.name, &bare).await else { return Ok(Fate::RejectedAnyway) };
     // The order of LimitRanges is another for each request, and their defaults could differ.
     let same = if ranges.len() > 1 { settled(&bare, &without) } else { bare.clone() };
-    let with = send(client, &place.name, &asking(&same, languages), true).await;
+    let with = send(objects, &place.name, &asking(&same, languages)).await;
     let with = with.map_err(|message| problem(format!("rejected with injection: {message}")))?;
     let is_skipped = skipped(languages, &with).map_err(problem)?;
     if !languages.contains(&"go") || is_skipped {
-=======
-    let answer = send(objects, &place.name, &bare).await;
-    let expected = admitted(&bare, &place.bounds);
-    if answer.is_ok() != expected.is_ok() && !depends_on_order(&bare, &place.bounds) {
-        return problem(format!("the model is wrong: {expected:?}, but {answer:?}"));
-    }
-    let Ok(without) = answer else { return Ok(Fate::RejectedAnyway) };
-    // Else the two could differ by the order of LimitRanges, which is another for each request.
-    let is_random = depends_on_order(&bare, &place.bounds);
-    let same = if is_random { settled(&bare, &without) } else { bare.clone() };
-    let with = match send(objects, &place.name, &asking(&same, languages)).await {
-        Ok(with) => with,
-        Err(message) => return problem(format!("rejected with injection: {message}")),
-    };
-    let skipped = match skipped(place, languages, &without, &with) {
-        Ok(skipped) => skipped,
-        Err(what) => return problem(what),
-    };
-    if !languages.contains(&"go") || skipped {
->>>>>>> e2e
         let rating = |pod: &Value| (effective(pod), class(pod), pod["status"]["qosClass"].clone());
         if rating(&without) != rating(&with) {
             return Err(problem(format!("{:?} became {:?}", rating(&without), rating(&with))));
@@ -234,7 +213,7 @@ async fn try_pod(objects: &Objects, place: &Place, number: u64) -> Result<Fate, 
         return Ok(Fate::GoSkipped);
     }
     let sidecar = with_sidecar(&same, &said_of_go(instrumentation));
-    match send(client, &place.name, &sidecar, true).await {
+    match send(objects, &place.name, &sidecar).await {
         Ok(_) => Err(problem("Go is skipped, and its sidecar would be accepted".to_owned())),
         Err(_) => Ok(Fate::GoSkipped),
     }
