@@ -6,21 +6,16 @@
 mod certs;
 mod check;
 mod client;
-mod client_ca;
 mod cluster;
 mod controller;
 mod default;
 mod demo;
 pub mod diff;
-mod duration;
 mod explain;
-mod failure;
 mod flags;
 mod inject;
-mod limits;
 mod man;
 mod names;
-mod objects;
 mod output;
 mod pace;
 mod parts;
@@ -44,8 +39,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use flags::InjectionFlags;
 
 use default::Format;
-use failure::Failure;
 use otel_webhook_api::crd;
+use output::Failure;
 
 /// Inject OpenTelemetry auto-instrumentation into annotated Kubernetes pods.
 #[derive(Debug, Parser)]

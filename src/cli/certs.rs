@@ -12,10 +12,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use clap::Args;
 
 use super::{
-    duration::duration,
-    failure::Failure,
-    names::{NameFlags, label},
-    output::finish,
+    names::{NameFlags, duration, label},
+    output::{Failure, finish},
 };
 use crate::tls::SelfSigned;
 

@@ -12,26 +12,18 @@
     )
 )]
 
-mod access;
 mod certificate;
 mod controller;
 mod crd;
-mod delivery;
 mod exporter;
-mod files;
-mod fix;
 mod gather;
-mod injectors;
-mod level;
-mod paused;
+mod installation;
 mod permissions;
 mod preview;
 mod registration;
 mod requests;
 mod result;
 mod review;
-mod service;
-mod settings;
 mod survey;
 
 use std::{borrow::Cow, path::PathBuf, process::ExitCode, time::Duration};
@@ -42,21 +34,21 @@ use serde_json::Value;
 
 use super::{
     cluster::{
-        account::Account,
         facts::Facts,
         flags::ClusterFlags,
+        object::Account,
         reader::{ClusterReader, NotTold},
     },
-    failure::Failure,
     flags::InjectionFlags,
-    output::ReportFlags,
+    output::{Failure, ReportFlags},
     stream::FileFlags,
 };
 use crate::manifest;
+use installation::assumed;
 use otel_webhook_inject::object;
+use otel_webhook_review::one_line;
 use result::{CheckResult, Level};
 use review::ReviewUrl;
-use settings::assumed;
 
 /// Flags of `check`.
 #[derive(Debug, Args)]
@@ -200,18 +192,18 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
         let text = || preview::text(&survey);
         return args.report.write(ExitCode::SUCCESS, text, || preview::objects(&survey, registration));
     }
-    let mut results = paused::results(&survey.paused);
+    let mut results = installation::pauses(&survey.paused);
     results.extend(args.of_installation(&cluster, &facts).await);
     if facts.is_registration_told {
-        results.extend(injectors::results(&facts.registration, &survey.namespaces));
+        results.extend(registration::injectors(&facts.registration, &survey.namespaces));
     }
     results.push(args.settings(&facts));
-    results.extend(delivery::result(&cluster, &facts).await);
+    results.extend(installation::delivery(&cluster, &facts).await);
     results.extend(requests::results(&survey, &facts.registration));
     results.extend(exporter::results(&cluster, &survey).await);
     results.extend(facts.not_told.iter().chain(&survey.not_told).map(NotTold::result));
     if args.fix_commands {
-        return fix::write(&results, &args.cluster, args.report);
+        return write_commands(&results, &args.cluster, args.report);
     }
     report(args, &results)
 }
@@ -264,7 +256,7 @@ impl CheckArgs {
         if facts.is_registration_told {
             results.extend(facts.registration.results());
         }
-        results.extend(facts.services.iter().flat_map(service::results));
+        results.extend(facts.services.iter().flat_map(installation::services));
         let shown = facts.certificates(cluster, self.secret.as_deref()).await;
         results.extend(certificate::results(&facts.registration.ours, &shown, Timestamp::now()));
         if !facts.registration.ours.is_empty() {
@@ -292,5 +284,71 @@ impl CheckArgs {
             Some(running) => running.result(),
             None => assumed(&facts.why_assumed().unwrap_or_default()),
         }
+    }
+}
+
+/// Writes the commands. While the webhook does not work, restarts would be in vain: then the failures are written to
+/// standard error.
+///
+/// # Errors
+/// If they cannot be written.
+fn write_commands(
+    results: &[CheckResult],
+    cluster: &ClusterFlags,
+    report: ReportFlags,
+) -> Result<ExitCode, Failure> {
+    let failures: Vec<_> = results.iter().filter(|result| result.code.level() == Level::Failure).collect();
+    for failure in &failures {
+        eprintln!("{}", failure.line());
+    }
+    if !failures.is_empty() {
+        return Ok(ExitCode::from(1));
+    }
+    report.write(ExitCode::SUCCESS, || commands(results, |command| cluster.complete(command)), || [])
+}
+
+/// Returns the commands of each object once, each with the flags of the cluster, and comments about the pods that no
+/// command replaces.
+fn commands(results: &[CheckResult], complete: impl Fn(&str) -> String) -> String {
+    let mut done = Vec::new();
+    let mut lines = Vec::new();
+    for result in results.iter().filter(|result| result.code.is_of_running_pods()) {
+        let Some(subject) = result.subject.as_ref().filter(|subject| !done.contains(subject)) else {
+            continue;
+        };
+        done.push(subject);
+        if let (true, Some(advice)) = (result.commands.is_empty(), &result.advice) {
+            lines.push(one_line(format!("# {subject}: {advice}")));
+        }
+        lines.extend(result.commands.iter().map(|command| complete(command)));
+    }
+    lines.into_iter().flat_map(|line| [line, "\n".to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cli::check::result::Code, subject::Subject};
+
+    #[test]
+    fn each_workload_is_restarted_once_and_waited_for() {
+        let about = |code: Code, name: &str, commands: &[&str]| CheckResult {
+            commands: commands.iter().map(|command| (*command).to_owned()).collect(),
+            ..CheckResult::new(code, "")
+                .about(Subject::new("Deployment", "shop", name))
+                .advise("do it by hand")
+        };
+        let restart =
+            ["kubectl rollout restart deployment/a -n shop", "kubectl rollout status deployment/a -n shop"];
+        let results = [
+            about(Code::RunningWithout, "a", &restart),
+            about(Code::RunningOutdated, "a", &restart),
+            about(Code::RunningOutdated, "paused", &[]),
+            about(Code::RequestInVain, "other", &[]),
+        ];
+        let expected = "kubectl rollout restart deployment/a -n shop --context c\n\
+                        kubectl rollout status deployment/a -n shop --context c\n\
+                        # Deployment shop/paused: do it by hand\n";
+        assert_eq!(commands(&results, |command| format!("{command} --context c")), expected);
     }
 }

@@ -3,7 +3,8 @@
 //! ```text
 //! reader ──> facts    webhook configurations, Services, the webhook's own pods and flags
 //!        └─> known    namespaces, Instrumentations, limits ──> the decision about a new pod
-//! facts + known ──> caveats   what the results do not know
+//! facts + known ──> facts::caveats   what the results do not know
+//! known + pods  ──> fleet    states of running pods, counted by crates/fleet
 //! ```
 
 #![cfg_attr(
@@ -14,8 +15,6 @@
     )
 )]
 
-pub mod account;
-pub mod caveats;
 pub mod facts;
 pub mod flags;
 pub mod fleet;

@@ -10,9 +10,9 @@ use kube_lease_manager::{LeaseManager, LeaseManagerBuilder};
 use tokio::sync::watch;
 
 use super::{
-    failure::Failure,
     flags::InjectionFlags,
     names::{dns_name, label},
+    output::Failure,
     pace::PaceFlags,
     parts::Parts,
 };

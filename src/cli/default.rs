@@ -9,11 +9,10 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::{
-    failure::Failure,
     flags::ImageFlags,
-    objects::{self, is_instrumentation},
-    output::{Output, finish},
+    output::{Failure, Output, finish},
     stream::FileFlags,
+    workload::{self, is_instrumentation},
 };
 use crate::manifest::Document;
 use otel_webhook_api as api;
@@ -98,7 +97,7 @@ fn report(object: &Value, images: &DefaultImages) {
 /// Defaults the Instrumentations of a document. Returns whether any changed.
 fn default_all(document: &mut Document<'_>, images: &DefaultImages) -> bool {
     let mut is_changed = false;
-    objects::each(&mut document.value, &mut |object, object_type| {
+    workload::each_object(&mut document.value, &mut |object, object_type| {
         if is_instrumentation(object_type) {
             report(object, images);
             let patch = api::defaulting(object, images);

@@ -18,8 +18,7 @@ use tokio::task::JoinHandle;
 use super::{
     client::{Connection, Target},
     diff,
-    failure::Failure,
-    output,
+    output::{self, Failure},
 };
 use crate::{
     admission::Admission,

@@ -12,18 +12,16 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::{flags::ClusterFlags, reader::ClusterReader},
-    failure::Failure,
     flags::InjectionFlags,
-    output::ReportFlags,
+    output::{Failure, ReportFlags},
     stream::{FileFlags, Review, StreamFlags, Streams, World},
     workload,
 };
 use line::Line;
 use live::Question;
 use otel_webhook_inject::{Outcome, mistakes::Mistake};
-use report::Answer;
-
 use otel_webhook_review::one_line;
+use report::Answer;
 
 /// Flags of `explain`.
 #[derive(Debug, Args)]

@@ -10,9 +10,8 @@ use serde_json::Value;
 
 use super::{
     diff,
-    failure::Failure,
     flags::InjectionFlags,
-    output::{Output, finish},
+    output::{Failure, Output, finish},
     stream::{Review, StreamFlags, World},
 };
 use crate::manifest::{self, Document, Style};

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::{Args, Command};
 
-use super::failure::Failure;
+use super::output::Failure;
 
 /// Flags of `man-pages`.
 #[derive(Debug, Args)]

@@ -1,8 +1,9 @@
-//! Flags of the names in a certificate.
+//! Values of flags: names, those in a certificate among them, and durations such as `90d`, `12h` and `30s`.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, time::Duration};
 
 use clap::Args;
+use jiff::{Span, SpanRelativeTo};
 
 use crate::tls;
 
@@ -71,6 +72,22 @@ fn is_label(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
+/// Parses a duration greater than zero. A day has 24 hours.
+///
+/// # Errors
+/// The message says which format is expected.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let expected = || "expected a duration such as 90d, 12h, 30s or 500ms".to_owned();
+    let span: Span = text.parse().map_err(|_| expected())?;
+    // Months and years have no fixed length.
+    let signed = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| expected())?;
+    let duration = Duration::try_from(signed).map_err(|_| expected())?;
+    if duration.is_zero() {
+        return Err("expected a duration greater than zero".to_owned());
+    }
+    Ok(duration)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,5 +102,18 @@ mod tests {
             assert!(error.starts_with("expected a DNS name or an IP address"), "{error}");
         }
         assert!(label("a.b").is_err() && label(&"a".repeat(64)).is_err());
+    }
+
+    #[test]
+    fn units_from_days_to_milliseconds_are_parsed() {
+        for (text, seconds) in [("90d", 90 * 86400), ("12h", 43200), ("1h30m", 5400), ("30s", 30)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        for text in ["", "90", "1y", "3mo", "-5s", "ninety days"] {
+            let error = duration(text).expect_err(text);
+            assert_eq!(error, "expected a duration such as 90d, 12h, 30s or 500ms", "{text}");
+        }
+        assert_eq!(duration("0s"), Err("expected a duration greater than zero".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Standard output: documents and reports.
+//! Standard output, with documents and reports, and the failures of subcommands.
 
 use std::{
     io::{self, BufWriter, StdoutLock, Write},
@@ -8,7 +8,6 @@ use std::{
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::failure::Failure;
 use crate::manifest::{self, Document, Style, Syntax};
 use otel_webhook_review::one_line_of_json;
 
@@ -127,5 +126,27 @@ pub fn finish(written: io::Result<()>, code: ExitCode) -> Result<ExitCode, Failu
             Err(Failure::failed(format!("standard output: {error}")))
         }
         _ => Ok(code),
+    }
+}
+
+/// The failure of a subcommand: a message, and the exit status.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What went wrong, where, and what is expected.
+    pub message: String,
+    /// 1 if the operation failed, 2 if the input cannot be read.
+    pub code: u8,
+}
+
+impl Failure {
+    /// The operation failed.
+    pub fn failed(error: impl std::fmt::Display) -> Self {
+        Self { message: error.to_string(), code: 1 }
+    }
+
+    /// The input cannot be read.
+    pub fn unreadable(error: impl std::fmt::Display) -> Self {
+        Self { message: error.to_string(), code: 2 }
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::SignedDuration;
 
-use super::duration::duration;
+use super::names::duration;
 use otel_webhook_fleet::restart::Pace;
 
 /// Flags of the pace of restarts, the same for the controller and for its plan.

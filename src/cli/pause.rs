@@ -20,10 +20,9 @@ use super::{
         flags::ClusterFlags,
         reader::ClusterReader,
     },
-    failure::Failure,
     flags::object_name,
     names::label,
-    output::finish,
+    output::{Failure, finish},
 };
 use otel_webhook_api::{Instrumentation, annotations::PAUSED_ANNOTATION};
 use otel_webhook_inject::{pause::Pause, reason::ObjectName};

@@ -6,10 +6,9 @@ use clap::Args;
 use kube::Client;
 
 use super::{
-    failure::Failure,
     flags::{InjectionFlags, KUBERNETES},
-    limits::LimitFlags,
     names::{dns_name, label},
+    output::Failure,
     parts::Parts,
     tls::{CertificateFlags, Surroundings},
 };
@@ -17,7 +16,7 @@ use crate::{
     admission::Admission,
     scope::Scope,
     server::{
-        Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router,
+        BodyLimits, Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router,
         raise_file_limit, webhook_router_within,
     },
     store::{Store, cluster::ClusterLookup, dir::Follower, watch},
@@ -324,4 +323,47 @@ fn ready(listed: &Condition) {
     tracing::info!(
         "ready: all Instrumentations, namespaces, LimitRanges, ResourceQuotas and ServiceAccounts are known"
     );
+}
+
+/// Flags of limits.
+#[derive(Debug, Args)]
+pub struct LimitFlags {
+    /// MiB of memory for the bodies of all requests together; those that find none in time are not injected
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_MAX_REVIEW_MEMORY",
+        default_value_t = BodyLimits::default().together,
+        value_name = "MIB",
+        value_parser = clap::value_parser!(u32).range(1..=65_536),
+        help_heading = "Server"
+    )]
+    max_review_memory: u32,
+
+    /// MiB of the largest body of a request; the status for a larger one is 413
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_MAX_REVIEW_SIZE",
+        default_value_t = BodyLimits::default().each,
+        value_name = "MIB",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
+        help_heading = "Server"
+    )]
+    max_review_size: u32,
+}
+
+impl LimitFlags {
+    /// Returns the bounds of bodies.
+    ///
+    /// # Errors
+    /// If the largest body could never find the memory.
+    pub fn bodies(&self) -> Result<BodyLimits, Failure> {
+        let limits = BodyLimits { each: self.max_review_size, together: self.max_review_memory };
+        if limits.together < limits.each {
+            return Err(Failure::unreadable(format!(
+                "--max-review-memory is {} and has to be at least {}, the value of --max-review-size",
+                limits.together, limits.each
+            )));
+        }
+        Ok(limits)
+    }
 }

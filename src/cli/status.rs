@@ -5,22 +5,35 @@
 //! ```
 
 mod plan;
-mod read;
 mod text;
 
 use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::Args;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::ApiResource;
 
 use super::{
     cluster::flags::{ClusterFlags, ClustersFlags},
-    failure::Failure,
     flags::InjectionFlags,
-    output::ReportFlags,
+    output::{Failure, ReportFlags},
 };
-use crate::page;
-use otel_webhook_fleet::report::{ClusterReport, Report};
-use read::Question;
+use crate::{
+    cli::cluster::{
+        facts::{Facts, caveats, not_readable},
+        fleet,
+        known::Known,
+        reader::{ClusterReader, Part},
+    },
+    page,
+};
+use otel_webhook_fleet::{
+    census::Census,
+    count::Counted,
+    pod::RunningPod,
+    report::{ClusterReport, Report},
+};
 
 /// Flags of `status`.
 #[derive(Debug, Args)]
@@ -136,18 +149,11 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
 /// Reads the clusters one after another. Of several, one that cannot be read does not keep the others from being
 /// reported.
 async fn read_all(args: &StatusArgs) -> Result<(Vec<ClusterReport>, bool), Failure> {
-    let question = Question {
-        namespace: args.namespace.as_deref(),
-        configurations: &args.webhook_configuration,
-        injection: &args.injection,
-        own_flags: args.own_flags,
-        plan: args.plan,
-    };
     let clusters = args.clusters.each();
     let is_alone = clusters.len() == 1;
     let (mut reports, mut is_all_read) = (Vec::new(), true);
     for cluster in &clusters {
-        match read::read(cluster, &question).await {
+        match read(cluster, args).await {
             Ok(report) => reports.push(report),
             Err(failure) if is_alone => return Err(failure),
             Err(failure) => {
@@ -163,8 +169,78 @@ async fn read_all(args: &StatusArgs) -> Result<(Vec<ClusterReport>, bool), Failu
 fn unread(cluster: &ClusterFlags, failure: &Failure) -> ClusterReport {
     ClusterReport {
         cluster: cluster.name().unwrap_or_default(),
-        taken: read::now(),
+        taken: now(),
         incomplete: vec![failure.to_string()],
         report: Report::default(),
     }
+}
+
+/// Reads a cluster with the permissions of the user.
+///
+/// # Errors
+/// If it cannot be reached, the namespace does not exist, or the pods are not readable.
+async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, Failure> {
+    let scope = args.namespace.as_deref();
+    let cluster = ClusterReader::connect(flags).await?;
+    let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
+    let mut known = Known::list(&cluster, scope, facts.flags(&args.injection, args.own_flags)).await;
+    if let Some(name) = scope.filter(|_| known.namespaces.is_empty() && !known.unread.namespaces) {
+        return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
+    }
+    let taken = now();
+    let census = pods(&cluster, scope).await?;
+    let registration = Some(&facts.registration).filter(|_| facts.is_registration_told);
+    let (mut counted, named) = fleet::count(&census, &known, registration);
+    // Pods may name Instrumentations of namespaces that were not listed yet.
+    if !named.is_empty() && known.learn(&cluster, named).await {
+        (counted, _) = fleet::count(&census, &known, registration);
+    }
+    let Counted { mut report, pods, .. } = counted;
+    for row in &mut report.workloads {
+        for command in
+            row.command.iter_mut().chain(row.paused.iter_mut().filter_map(|one| one.command.as_mut()))
+        {
+            *command = flags.complete(command);
+        }
+    }
+    for pause in &mut report.paused {
+        pause.command = flags.complete(&pause.command);
+    }
+    let mut incomplete = incomplete(&facts, &known, args.own_flags);
+    if args.plan {
+        incomplete.extend(plan::write(&cluster, scope, &facts, &known, pods, &mut report).await);
+    }
+    Ok(ClusterReport { cluster: cluster.name, taken, incomplete, report })
+}
+
+/// Returns the time in whole seconds, like all times of Kubernetes.
+fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
+}
+
+/// Lists the pods. Each is reduced as its page arrives.
+async fn pods(cluster: &ClusterReader, scope: Option<&str>) -> Result<Census, Failure> {
+    let mut census = Census::default();
+    let take = |pod| {
+        if let Some(pod) = RunningPod::read(&pod) {
+            census.put(pod);
+        }
+    };
+    let told = cluster.each(&ApiResource::erase::<Pod>(&()), scope, Part::Whole, take).await;
+    told.map_err(|not_told| {
+        let advice = if scope.is_none() { "; --namespace reads those of one namespace" } else { "" };
+        Failure::unreadable(format!("{}{advice}", not_readable(&not_told)))
+    })?;
+    Ok(census)
+}
+
+/// Returns what the report does not know.
+fn incomplete(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
+    let mut incomplete = caveats(facts, known, own_flags);
+    if facts.is_registration_told && facts.registration.pods().next().is_none() {
+        let names = facts.registration.names.join(", ");
+        incomplete.push(format!("no webhook of {names} selects new pods: pods are not injected"));
+    }
+    incomplete
 }

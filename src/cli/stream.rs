@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, io::Read, path::PathBuf, sync::Arc};
 use clap::Args;
 
 use super::{
-    failure::Failure,
     flags::{InjectionFlags, KUBERNETES},
+    output::Failure,
     workload,
 };
 use crate::{

@@ -6,11 +6,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    failure::Failure,
     flags::InjectionFlags,
-    objects::{self, is_instrumentation},
-    output::ReportFlags,
+    output::{Failure, ReportFlags},
     stream::{StreamFlags, World},
+    workload::{self, is_instrumentation},
 };
 use crate::{admission, manifest::TypeMeta};
 use otel_webhook_api as api;
@@ -64,7 +63,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
     let world = World::new(&args.input, &args.injection, &documents)?;
     let mut checked = Vec::new();
     for document in &mut documents {
-        objects::each(&mut document.value, &mut |object, object_type| {
+        workload::each_object(&mut document.value, &mut |object, object_type| {
             if is_instrumentation(object_type) {
                 checked.push(check(object, &object_type.kind, args, &world));
             } else {

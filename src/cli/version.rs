@@ -5,7 +5,7 @@ use std::{fmt::Write, process::ExitCode};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{failure::Failure, output::ReportFlags};
+use super::output::{Failure, ReportFlags};
 use otel_webhook_api::defaults::LANGUAGES;
 
 /// The commit is not read from Git: a source archive has none, and a file of Git in the build would change the

@@ -1,10 +1,10 @@
-//! The pods and pod templates of a Kubernetes object.
+//! The objects of a document, and their pods and pod templates.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::objects;
+use crate::manifest::{TypeMeta, item_type};
 use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject::{
     language::{LANGUAGES, Language},
@@ -14,7 +14,7 @@ use otel_webhook_inject::{
 
 /// Visits the workloads of an object, with their mistakes: the object itself, or the items of a list.
 pub fn each(object: &mut Value, visit: &mut dyn FnMut(Workload<'_>, Vec<Mistake>)) {
-    objects::each(object, &mut |object, object_type| {
+    each_object(object, &mut |object, object_type| {
         let mistakes = mistakes::of(object, &object_type.api_version, &object_type.kind);
         if let Some(workload) = Workload::of(object, &object_type.api_version, &object_type.kind) {
             visit(workload, mistakes);
@@ -35,13 +35,35 @@ pub fn fields(workload: &Workload<'_>) -> BTreeMap<&'static str, String> {
 
 /// Adds the namespaces of an object that have mistakes in their annotations or labels.
 pub fn mistaken_namespaces(object: &mut Value, found: &mut Vec<(String, Vec<Mistake>)>) {
-    objects::each(object, &mut |object, object_type| {
+    each_object(object, &mut |object, object_type| {
         if (&*object_type.api_version, &*object_type.kind) == ("v1", "Namespace") {
             let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             found.push((name, mistakes::of(object, "v1", "Namespace")));
         }
     });
     found.retain(|(_, mistakes)| !mistakes.is_empty());
+}
+
+/// Visits every object with its type. Items of a typed list have the type of the list.
+pub fn each_object(object: &mut Value, visit: &mut dyn FnMut(&mut Value, &TypeMeta)) {
+    let said = TypeMeta::of(object);
+    walk(object, said.as_ref(), visit);
+}
+
+fn walk(object: &mut Value, object_type: Option<&TypeMeta>, visit: &mut dyn FnMut(&mut Value, &TypeMeta)) {
+    let Some(object_type) = object_type else { return };
+    let Some(item_type) = item_type(object) else {
+        return visit(object, object_type);
+    };
+    for item in object.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten() {
+        let said = TypeMeta::of(item);
+        walk(item, Some(said.as_ref().unwrap_or(&item_type)), visit);
+    }
+}
+
+/// Returns whether this is the type of Instrumentations.
+pub fn is_instrumentation(object_type: &TypeMeta) -> bool {
+    object_type.api_version == "opentelemetry.io/v1alpha1" && object_type.kind == "Instrumentation"
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! What is not known of pods that depend on namespaces which are not watched.
 
-use crate::{scope::Scope, unread::{Missing, Unread, Unsure}};
+use crate::{
+    scope::Scope,
+    unread::{Missing, Unread, Unsure},
+};
 use otel_webhook_fleet::next::{Doubts, Separated};
 use otel_webhook_inject::{Finding, Settings};
 

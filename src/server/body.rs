@@ -140,15 +140,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bodies_up_to_the_limit_are_read() {
-        let body = |length| Body::from(vec![b' '; length]);
-        let read = read_all(body(BODY_LIMIT)).await.expect("within the limit");
-        assert_eq!(read.bytes.len(), BODY_LIMIT);
-        let refusal = read_all(body(BODY_LIMIT + 1)).await;
-        assert!(matches!(refusal, Err(Refusal::TooLarge(BODY_LIMIT))), "{refusal:?}");
-    }
-
-    #[tokio::test]
     async fn a_body_in_single_bytes_is_kept_in_one_buffer() {
         let parts =
             (0..100_000_u32).map(|at| Ok::<_, std::io::Error>(Bytes::from(vec![at.to_le_bytes()[0]])));

@@ -194,26 +194,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_invalid_pair_is_an_error_until_it_is_valid() {
-        let folder = tempfile::tempdir().expect("a folder");
-        write(folder.path(), &pair());
-        let mut files = files(folder.path());
-        files.load().await.expect("a good pair");
-
-        let next = pair();
-        fs::write(folder.path().join("tls.crt"), &next.certificate_pem).expect("half of the pair");
-        for _ in 0..2 {
-            let error = files.load_if_changed().await.expect_err("the key is of the pair before");
-            assert!(
-                matches!(error, FilesError::Certificate(CertificateError::KeyMismatch { .. })),
-                "{error}"
-            );
-        }
-        write(folder.path(), &next);
-        assert!(files.load_if_changed().await.expect("good").is_some());
-    }
-
-    #[tokio::test]
     async fn the_error_of_a_missing_file_names_it() {
         let error = files(Path::new("/nowhere")).load().await.expect_err("nothing there");
         assert!(error.to_string().starts_with("/nowhere/tls.crt: cannot be read: "), "{error}");

@@ -1,33 +1,11 @@
 //! The reviews that a real API server sent, answered by the real binary over
 //! one kept-alive HTTP/1.1 connection.
 
-use std::fs;
-
-use base64::{Engine, prelude::BASE64_STANDARD};
 use hyper::StatusCode;
+use otel_webhook_testkit::files::captured;
 use serde_json::{Value, json};
 
-use crate::binary::Binary;
-use crate::server::harness::Client;
-
-pub fn captured(name: &str) -> String {
-    let path = format!("{}/tests/data/captured/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    fs::read_to_string(path).expect("a captured review")
-}
-
-/// The pod of a review and the pod after the answer's patch.
-fn patched(review: &str, answer: &Value) -> (Value, Value) {
-    let review: Value = serde_json::from_str(review).expect("JSON");
-    let before = review["request"]["object"].clone();
-    let mut after = before.clone();
-    if let Some(patch) = answer["response"]["patch"].as_str() {
-        assert_eq!(answer["response"]["patchType"], "JSONPatch");
-        let patch = BASE64_STANDARD.decode(patch).expect("base64");
-        let patch: json_patch::Patch = serde_json::from_slice(&patch).expect("operations");
-        json_patch::patch(&mut after, &patch).expect("the patch applies");
-    }
-    (before, after)
-}
+use crate::{binary::Binary, routes::patched, server::harness::Client};
 
 fn attributes(pod: &Value, container: &str) -> String {
     let containers = pod["spec"]["containers"].as_array().expect("containers");
@@ -50,8 +28,10 @@ async fn captured_reviews_are_answered_over_one_connection() {
         ("bare-pod-create", "app", "k8s.container.name=app"),
     ] {
         let review = captured(name);
-        let (before, after) = patched(&review, &answer(&mut client, &review).await);
-        assert_ne!(before, after, "{name}");
+        let sent: Value = serde_json::from_str(&review).expect("JSON");
+        let before = &sent["request"]["object"];
+        let after = patched(before, &answer(&mut client, &review).await["response"]);
+        assert_ne!(*before, after, "{name}");
         let found = attributes(&after, container);
         assert!(found.contains(expected), "{name}: {found}");
     }

@@ -3,6 +3,7 @@
 use otel_webhook_api::{
     defaulting,
     defaults::{DefaultImages, LANGUAGES, image_annotation},
+    quantity::Quantity,
 };
 use otel_webhook_testkit::{
     conformance::{OPERATOR_LANGUAGES, cases},
@@ -39,37 +40,13 @@ fn difference(path: &str, got: &Value, expected: &Value) -> Option<String> {
             .enumerate()
             .find_map(|(index, (got, expected))| difference(&format!("{path}/{index}"), got, expected)),
         _ if got == expected || is_nothing(got) && is_nothing(expected) => None,
-        _ if number(got).is_some() && number(got) == number(expected) => None,
+        _ if Quantity::of(got).is_some() && Quantity::of(got) == Quantity::of(expected) => None,
         _ => Some(format!("{path}: got {got}, expected {expected}")),
     }
 }
 
 fn is_nothing(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(|members| members.values().all(is_nothing))
-}
-
-/// The quantities of the cases are small enough to be compared in thousandths.
-fn number(value: &Value) -> Option<i128> {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let text = text.trim_start_matches('+');
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let (digits, factor) = match &text[digits.len()..] {
-        _ if text.contains('e') => {
-            let (digits, exponent) = text.split_once('e')?;
-            (digits, 1000 * 10_i128.pow(exponent.parse().ok()?))
-        }
-        "m" => (digits, 1),
-        "" => (digits, 1000),
-        "M" => (digits, 1_000_000_000),
-        "Mi" => (digits, 1000 << 20),
-        "Gi" => (digits, 1000 << 30),
-        "G" => (digits, 1_000_000_000_000),
-        "k" => (digits, 1_000_000),
-        _ => return None,
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let scale = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
-    Some(format!("{whole}{fraction}").parse::<i128>().ok()? * factor / scale)
 }
 
 #[test]

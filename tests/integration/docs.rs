@@ -5,5 +5,3 @@ mod links;
 mod manifests;
 mod markdown;
 mod site;
-mod summary;
-mod values;

@@ -1,92 +1,39 @@
 //! The endpoints for Instrumentations, by HTTP.
 
-mod large;
-mod opt_in;
-
-use std::sync::Arc;
-
-use axum::{
-    Router,
-    body::Body,
-    http::{Request, StatusCode},
-};
-use base64::{Engine, prelude::BASE64_STANDARD};
-use http_body_util::BodyExt;
-use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
+use hyper::StatusCode;
+use otel_webhook::admission::Admission;
 use otel_webhook_api::defaults::DefaultImages;
-use otel_webhook_inject::Settings;
-use otel_webhook_testkit::{conformance::cases, files::captured};
+use otel_webhook_inject::{Settings, reason::ObjectName};
+use otel_webhook_testkit::{files::captured, objects::instrumentation as object};
 use serde_json::{Value, json};
-use tower::ServiceExt;
+
+use crate::routes::{self, Webhook, patched};
 
 const MUTATE: &str = "/mutate-opentelemetry-io-v1alpha1-instrumentation";
 const VALIDATE: &str = "/validate-opentelemetry-io-v1alpha1-instrumentation";
-
-/// An Instrumentation of namespace `shop`.
-fn object(name: &str, spec: Value) -> Value {
-    json!({
-        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
-        "metadata": {"name": name, "namespace": "shop"}, "spec": spec,
-    })
-}
+const RESOURCE: &str = "instrumentations.opentelemetry.io";
 
 fn review(operation: &str, object: &Value, old: &Value) -> Value {
-    json!({
-        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-        "request": {
-            "uid": "u-1", "operation": operation, "name": "order", "namespace": "shop",
-            "resource": {"group": "opentelemetry.io", "version": "v1alpha1", "resource": "instrumentations"},
-            "object": object, "oldObject": old,
-        },
-    })
+    routes::review(operation, RESOURCE, object, old)
 }
 
 fn create(object: &Value) -> Value {
-    review("CREATE", object, &Value::Null)
+    routes::create(RESOURCE, object)
 }
 
 /// The routes, with these Instrumentations in the store.
-fn router(stored: &[Value]) -> Router {
+fn router(stored: &[Value]) -> Webhook {
     router_with(stored, Settings::default())
 }
 
-fn router_with(stored: &[Value], settings: Settings) -> Router {
-    let mut writer = Writer::new(DefaultImages::default());
-    for object in stored {
-        writer.put(object);
-    }
-    writer.publish();
-    let metrics = Arc::new(Metrics::new());
+fn router_with(stored: &[Value], settings: Settings) -> Webhook {
     let images =
         DefaultImages { registry: Some("mirror.example.com".to_owned()), ..DefaultImages::default() };
-    let admission = Admission::new(writer.store(), settings, None, Arc::clone(&metrics));
-    webhook_router(Arc::new(admission.with_images(images)), metrics)
+    Webhook::adjusted(stored, settings, |admission: Admission| admission.with_images(images))
 }
 
-async fn post(router: &Router, path: &str, body: String) -> (StatusCode, String) {
-    let request = Request::post(path).header("content-type", "application/json").body(Body::from(body));
-    let response = router.clone().oneshot(request.expect("a request")).await.expect("an answer");
-    let status = response.status();
-    let body = response.into_body().collect().await.expect("a body").to_bytes();
-    (status, String::from_utf8(body.to_vec()).expect("text"))
-}
-
-async fn answer(router: &Router, path: &str, review: &Value) -> Value {
-    let (status, text) = post(router, path, review.to_string()).await;
-    assert_eq!(status, StatusCode::OK, "{text}");
-    let mut answer: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(answer["response"]["uid"], review["request"]["uid"]);
-    answer["response"].take()
-}
-
-fn patched(object: &Value, answer: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(patch) = answer["patch"].as_str() {
-        let patch = BASE64_STANDARD.decode(patch).expect("base64");
-        let patch: json_patch::Patch = serde_json::from_slice(&patch).expect("operations");
-        json_patch::patch(&mut object, &patch).expect("the patch applies");
-    }
-    object
+async fn answer(webhook: &Webhook, path: &str, review: &Value) -> Value {
+    webhook.response(path, review).await
 }
 
 #[tokio::test]
@@ -110,34 +57,6 @@ async fn captured_reviews_are_completed_and_allowed() {
         let verdict = answer(&router, VALIDATE, &second).await;
         assert_eq!(verdict["allowed"], true, "{verdict}");
     }
-}
-
-#[tokio::test]
-async fn every_conformance_case_goes_through_both_endpoints() {
-    let router = router(&[]);
-    for case in cases("validation.jsonl.gz") {
-        let review = create(&case["input"]);
-        let after = patched(&case["input"], &answer(&router, MUTATE, &review).await);
-        let verdict = answer(&router, VALIDATE, &create(&after)).await;
-        if case["allowed"].is_boolean() {
-            assert_eq!(verdict["allowed"], case["allowed"], "{}", case["id"]);
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_volume_that_is_smaller_than_its_agent_is_warned_of() {
-    let router = router(&[]);
-    let warnings = async |java: Value| {
-        let verdict = answer(&router, VALIDATE, &create(&object("order", json!({"java": java})))).await;
-        assert_eq!(verdict["allowed"], true, "{verdict}");
-        verdict["warnings"].to_string()
-    };
-    let words = "spec.java.volumeLimitSize: 10Mi is less than the size of the agent (24Mi)";
-    let small = warnings(json!({"volumeLimitSize": "10Mi"})).await;
-    assert!(small.contains(words), "{small}");
-    let fine = warnings(json!({"volumeLimitSize": "24Mi"})).await;
-    assert!(!fine.contains("less than the size of the agent"), "{fine}");
 }
 
 #[tokio::test]
@@ -336,10 +255,59 @@ async fn what_cannot_be_judged_is_not_let_in() {
         ),
     ] {
         for path in [MUTATE, VALIDATE] {
-            let (status, text) = post(&router, path, body.clone()).await;
+            let (status, text) = router.post(path, body.clone()).await;
             assert_eq!(status, StatusCode::BAD_REQUEST);
             let refusal: Value = serde_json::from_str(&text).expect("a Status");
             assert!(refusal["message"].as_str().expect("text").contains(reason), "{text}");
         }
     }
+}
+
+#[tokio::test]
+async fn namespaces_are_selected_only_in_the_namespace_of_the_default() {
+    let spec = json!({"inject": ["java"], "selector": {}, "namespaceSelector": {}, "sampler": {"type": "always_on"}});
+    let selecting = object("order", spec);
+    let expected = |place: &str| {
+        format!(
+            "spec.namespaceSelector: selects pods of other namespaces, which is allowed only in the namespace of \
+             --default-instrumentation ({place}); remove it to inject into pods of namespace \"shop\""
+        )
+    };
+    let mut changed = selecting.clone();
+    changed["spec"]["priority"] = json!(1);
+    for (default, refused) in [
+        (Some("platform"), Some(expected("namespace \"platform\""))),
+        (None, Some(expected("this installation has none"))),
+        (Some("shop"), None),
+    ] {
+        let default =
+            default.map(|namespace| ObjectName { namespace: namespace.into(), name: "default".into() });
+        let router = router_with(&[], Settings { default_instrumentation: default, ..Settings::default() });
+        let verdict = answer(&router, VALIDATE, &create(&selecting)).await;
+        assert_eq!(verdict["allowed"], refused.is_none(), "{verdict}");
+        let message = verdict["status"]["message"].as_str().unwrap_or_default();
+        assert!(refused.as_deref().is_none_or(|sentence| message.contains(sentence)), "{message}");
+        // It can still be changed, and be corrected.
+        let verdict = answer(&router, VALIDATE, &review("UPDATE", &changed, &selecting)).await;
+        assert_eq!(verdict["allowed"], true, "{verdict}");
+        let warnings = verdict["warnings"].to_string();
+        assert_eq!(warnings.contains("allowed only in the namespace of"), refused.is_some(), "{warnings}");
+    }
+}
+
+#[tokio::test]
+async fn one_that_is_too_large_is_allowed_with_a_warning() {
+    let router = router(&[]);
+    let sized = |size: usize| object("order", json!({"env": [{"name": "A", "value": "a".repeat(size)}]}));
+    let answered = answer(&router, VALIDATE, &create(&sized(1_300_000))).await;
+    assert_eq!(answered["allowed"], true);
+    let text = "spec: its JSON has 1.3Mi, and the maximum is 128Ki (--max-instrumentation-size); the webhook does not use \
+                this Instrumentation";
+    let warnings = answered["warnings"].as_array().expect("a list");
+    assert!(
+        warnings.iter().any(|warning| warning.as_str().is_some_and(|said| said.contains(text))),
+        "{warnings:?}"
+    );
+    let fits = answer(&router, VALIDATE, &create(&sized(100_000))).await;
+    assert!(!fits["warnings"].to_string().contains("its JSON has"), "{fits}");
 }

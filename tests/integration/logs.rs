@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::MakeWriter;
 ///
 /// Without a subscriber for the process, an event that another thread reaches first is disabled
 /// for all threads, until the next subscriber is registered.
-pub fn keep_enabled() {
+fn keep_enabled() {
     static SUBSCRIBER: Once = Once::new();
     SUBSCRIBER.call_once(|| {
         tracing::subscriber::set_global_default(tracing_subscriber::registry()).expect("there is no other");

@@ -7,7 +7,6 @@
 
 mod agents;
 mod binary;
-mod broken;
 mod captured;
 mod cli;
 mod defaulting;
@@ -20,6 +19,7 @@ mod logs;
 mod modules;
 mod reference;
 mod reinvocation;
+mod routes;
 mod server;
 mod tenants;
 mod untouched;

@@ -1,23 +1,8 @@
-//! Who may use whom, kept by reading the imports: ARCHITECTURE.md has the same tables.
+//! Which module of the program uses which, until modules are crates: ARCHITECTURE.md has the same table.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, fs};
 
-use otel_webhook_testkit::imports::Imports;
-
-/// The crates of the workspace, in which no file imports itself by way of others.
-const ROOTS: [&str; 7] = [
-    "crates/api/src/lib.rs",
-    "crates/fleet/src/lib.rs",
-    "crates/inject/src/lib.rs",
-    "crates/managed-certs/src/lib.rs",
-    "crates/review/src/lib.rs",
-    "crates/testkit/src/lib.rs",
-    "src/lib.rs",
-];
+use crate::reference::source::{files, repository};
 
 /// Each module of the program and those of its others that it may use.
 const TABLE: [(&str, &[&str]); 14] = [
@@ -59,45 +44,53 @@ const PURE: [&str; 4] = ["crates/api/src", "crates/fleet/src", "crates/inject/sr
 /// What those may not reach: I/O, clocks, the environment.
 const IMPURE: [&str; 6] = ["std::fs", "std::env", "std::net", "std::time", "std::io", "println!"];
 
-fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
+/// The modules that `crate::…` names in the code of a file, outside of its tests.
+fn named(text: &str) -> BTreeSet<String> {
+    let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
+    let code: String = code.lines().map(str::trim).filter(|line| !line.starts_with("//")).collect();
+    let name = |path: &str| {
+        path.trim_start().chars().take_while(|one| one.is_ascii_lowercase() || *one == '_').collect()
+    };
+    let mut found = BTreeSet::new();
+    for path in code.split("crate::").skip(1) {
+        let Some(group) = path.strip_prefix('{') else {
+            found.insert(name(path));
+            continue;
+        };
+        let mut depth = 0;
+        let mut count = |one: char| {
+            depth += i32::from(one == '{') - i32::from(one == '}');
+            depth
+        };
+        // Behind the group the depth is -1, and so it is at the commas between its items when they are read again.
+        let group: String = group.chars().take_while(|one| count(*one) >= 0).collect();
+        found.extend(group.split(|one| count(one) == -1 && one == ',').map(name));
     }
+    // Behind the last comma of a group.
+    found.remove("");
     found
 }
 
 #[test]
-fn no_file_imports_itself_by_way_of_others() {
-    for root in ROOTS {
-        let circles = Imports::read(&repository().join(root)).circles();
-        let lines: Vec<_> = circles.iter().map(|(from, to)| format!("{from} imports {to}")).collect();
-        assert!(circles.is_empty(), "{root}: files import one another in circles:\n{}", lines.join("\n"));
-    }
+fn names_are_found_in_paths_and_groups() {
+    let code = "use crate::{\n    a::{b, c},\n    d,\n};\nuse crate::{i, j::K};\n// crate::x\nfn e() { crate::f::g(h, i) }\n#[cfg(test)]\nuse crate::t;";
+    assert_eq!(named(code).into_iter().collect::<Vec<_>>(), ["a", "d", "f", "i", "j"]);
 }
 
 #[test]
 fn modules_use_only_what_the_table_allows() {
     let mut seen = BTreeSet::new();
-    let module = |path: &str| path.split("::").next().expect("a name").to_owned();
-    for (from, to) in Imports::read(&repository().join("src/lib.rs")).edges() {
-        let (from, to) = (module(&from), module(&to));
-        if from == "crate" || from == to {
-            continue;
+    let root = repository("src");
+    for path in files(&root, "rs").iter().filter(|path| !path.ends_with("tests.rs")) {
+        let inner = path.strip_prefix(&root).expect("below it").with_extension("");
+        let from = inner.iter().next().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let text = fs::read_to_string(path).expect("a source file");
+        for to in named(&text).into_iter().filter(|to| *to != from && TABLE.iter().any(|row| row.0 == to)) {
+            let row = TABLE.iter().find(|row| row.0 == from);
+            let (_, allowed) = row.unwrap_or_else(|| panic!("the module {from} is not in the table"));
+            assert!(allowed.contains(&&*to), "{from} may not use {to}: {}", path.display());
+            seen.insert((from.clone(), to));
         }
-        let row = TABLE.iter().find(|row| row.0 == from);
-        let (_, allowed) = row.unwrap_or_else(|| panic!("the module {from} is not in the table"));
-        assert!(allowed.contains(&to.as_str()), "{from} may not use {to}");
-        seen.insert((from, to));
     }
     for (from, allowed) in TABLE {
         for to in allowed {
@@ -108,7 +101,7 @@ fn modules_use_only_what_the_table_allows() {
 
 #[test]
 fn decisions_depend_on_their_input_only() {
-    for path in PURE.iter().flat_map(|folder| sources(&repository().join(folder))) {
+    for path in PURE.iter().flat_map(|folder| files(&repository(folder), "rs")) {
         let text = fs::read_to_string(&path).expect("a source file");
         let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
         for forbidden in IMPURE {

@@ -1,67 +1,33 @@
 //! A pod that the API server sends once more, since another webhook has changed it after ours
 //! (`reinvocationPolicy: IfNeeded`), counts once. Through the router.
 
-use std::sync::Arc;
-
-use axum::{Router, body::Body, http::Request};
-use base64::{Engine, prelude::BASE64_STANDARD};
-use http_body_util::BodyExt;
-use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
-use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{LABEL, Settings, language::LanguageSet};
-use otel_webhook_testkit::objects::{NAMESPACE, instrumentation, pod};
+use otel_webhook_testkit::objects::{instrumentation, pod};
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
-use crate::logs::Log;
+use crate::{
+    logs::Log,
+    routes::{self, PODS, create, patched},
+};
 
 /// The webhook's routes, with what they count.
-struct Webhook {
-    router: Router,
-    metrics: Arc<Metrics>,
-}
+struct Webhook(routes::Webhook);
 
 impl Webhook {
     fn new() -> Self {
-        let mut writer = Writer::new(DefaultImages::default());
-        writer.put(&instrumentation("inst", json!({})));
-        writer.publish();
-        let metrics = Arc::new(Metrics::new());
-        let settings = Settings {
-            languages: LanguageSet::parse("java,sdk,nginx").expect("languages"),
-            ..Settings::default()
-        };
-        let admission = Admission::new(writer.store(), settings, None, Arc::clone(&metrics));
-        Self { router: webhook_router(Arc::new(admission), Arc::clone(&metrics)), metrics }
+        let languages = LanguageSet::parse("java,sdk,nginx").expect("languages");
+        let settings = Settings { languages, ..Settings::default() };
+        Self(routes::Webhook::new(&[instrumentation("inst", json!({}))], settings))
     }
 
     /// The pod after a review.
     async fn review(&self, pod: &Value) -> Value {
-        let review = json!({
-            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-            "request": {"uid": "u-1", "operation": "CREATE", "namespace": NAMESPACE, "object": pod,
-                "kind": {"group": "", "version": "v1", "kind": "Pod"},
-                "resource": {"group": "", "version": "v1", "resource": "pods"}},
-        });
-        let request = Request::post("/mutate-v1-pod")
-            .header("content-type", "application/json")
-            .body(Body::from(review.to_string()))
-            .expect("a request");
-        let answer = self.router.clone().oneshot(request).await.expect("an answer");
-        let body = answer.into_body().collect().await.expect("a body").to_bytes();
-        let answer: Value = serde_json::from_slice(&body).expect("a review");
-        let mut after = pod.clone();
-        if let Some(patch) = answer["response"]["patch"].as_str() {
-            let patch = BASE64_STANDARD.decode(patch).expect("base64");
-            let patch: json_patch::Patch = serde_json::from_slice(&patch).expect("operations");
-            json_patch::patch(&mut after, &patch).expect("the patch applies");
-        }
-        after
+        patched(pod, &self.0.response(PODS, &create("pods", pod)).await)
     }
 
     /// What was counted so far: `language/outcome=count`, sorted.
     fn counted(&self) -> Vec<String> {
-        let text = self.metrics.encode();
+        let text = self.0.metrics.encode();
         let of_injections = |line: &str| {
             let labels = line.strip_prefix("otel_webhook_injections_total{language=\"")?;
             Some(labels.replace("\",outcome=\"", "/").replace("\"} ", "="))

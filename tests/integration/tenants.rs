@@ -1,146 +1,132 @@
-//! Instrumentations of other namespaces: who may use them, and that nobody else learns of them.
+//! Instrumentations of other namespaces, in made-up clusters with tenants: all that a pod's author gets to see is
+//! searched.
 
-mod generated;
+use std::{collections::BTreeMap, sync::Arc};
 
-use otel_webhook::store::{Store, Writer};
-use otel_webhook_api::defaults::DefaultImages;
-use otel_webhook_inject as inject;
-use otel_webhook_inject::{CrossNamespace, Input, Outcome, Settings, pod::Pod, reason::ObjectName};
-use otel_webhook_testkit::{
-    objects::{NAMESPACE, asking, instrumentation, pod},
-    surroundings::Surroundings,
+use otel_webhook::{
+    admission::Admission,
+    store::{Store, Writer, cluster},
+    telemetry::Metrics,
 };
-use serde_json::{Value, json};
+use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_inject::{
+    self as inject, CrossNamespace, Input, Outcome, Settings, pod::Pod, reason::ObjectName,
+};
+use otel_webhook_testkit::{
+    generated::choices::{Choices, how_many},
+    objects::NAMESPACE,
+};
+use serde_json::{Map, Value, json};
+
+use crate::routes::create;
 
 const ALLOWED: &str = "otel-webhook/allowed-namespaces";
 const MODES: [CrossNamespace; 3] = [CrossNamespace::Allow, CrossNamespace::Granted, CrossNamespace::Deny];
 
-/// An Instrumentation of another namespace, with its list of allowed namespaces.
-fn foreign(name: &str, allowed: Option<&str>) -> Value {
-    let mut object = instrumentation(name, json!({}));
-    object["metadata"]["namespace"] = json!("infra");
-    if let Some(allowed) = allowed {
-        object["metadata"]["annotations"] = json!({(ALLOWED): allowed});
-    }
-    object
+/// How many pods are tried in each mode unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
+const TENANTS: u64 = 300;
+
+/// A cluster with tenants, and a pod of one of them.
+struct Tenants {
+    settings: Settings,
+    namespace: Value,
+    instrumentations: Vec<Instrumented>,
+    pod: Value,
 }
 
-fn around(mode: CrossNamespace, objects: impl IntoIterator<Item = Value>) -> Surroundings {
-    let mut around = Surroundings::new(objects);
-    around.settings.cross_namespace = mode;
-    around
+/// An Instrumentation, and what nobody else has in his.
+struct Instrumented {
+    object: Value,
+    name: String,
+    content: String,
 }
 
-/// What comes of a pod that names an Instrumentation for Java: whose it got, or the reason.
-fn named(around: &Surroundings, name: &str) -> String {
-    let spec = json!({"containers": [{"name": "app", "image": "app:1"}]});
-    let injected = around.inject(&pod(&[("inject-java", name)], spec));
-    let finding = &injected.outcome.findings[0];
-    finding.instrumentation.as_ref().map_or_else(|| finding.reason.to_string(), ToString::to_string)
-}
-
-#[test]
-fn an_instrumentation_is_used_from_the_namespaces_that_it_allows() {
-    let lists = [
-        (None, false),
-        (Some(""), false),
-        (Some("cart"), false),
-        (Some("Shop, sho*, shop-2"), false),
-        (Some("cart , shop"), true),
-        (Some("*"), true),
-    ];
-    for (list, is_granted) in lists {
-        let used = |mode| named(&around(mode, [foreign("base", list)]), "infra/base") == "infra/base";
-        assert_eq!(MODES.map(used), [true, is_granted, false], "{list:?}");
-    }
-}
-
-#[test]
-fn what_is_not_granted_has_the_words_of_what_is_not_there() {
-    let objects = || [foreign("base", None), foreign("given", Some("shop")), foreign("other", Some("cart"))];
-    let granted = around(CrossNamespace::Granted, objects());
-    let said = named(&granted, "infra/base");
-    assert_eq!(
-        said,
-        "Instrumentation \"infra/base\" not found, or not granted to namespace \"shop\" by its annotation \
-         otel-webhook/allowed-namespaces; granted Instrumentations of its namespace: given"
-    );
-    assert_eq!(named(&granted, "infra/bose"), said.replace("base", "bose"));
-    let nowhere = named(&around(CrossNamespace::Granted, []), "infra/base");
-    assert_eq!(nowhere, said.replace("given", "none"));
-
-    let denied = named(&around(CrossNamespace::Deny, objects()), "infra/base");
-    assert_eq!(
-        denied,
-        "Instrumentation \"infra/base\" is in another namespace, which --cross-namespace=deny does \
-         not allow; create one in namespace \"shop\" and name it"
-    );
-    assert_eq!(named(&around(CrossNamespace::Deny, []), "infra/base"), denied);
-
-    let allowed = named(&around(CrossNamespace::Allow, objects()), "infra/bose");
-    let expected = "Instrumentation \"infra/bose\" not found; its namespace has: base, given, other";
-    assert_eq!(allowed, expected);
-}
-
-#[test]
-fn one_of_the_pods_own_namespace_is_used_in_every_mode() {
-    for mode in MODES {
-        let around = around(mode, [instrumentation("inst", json!({}))]);
-        for name in ["true", "inst", "shop/inst"] {
-            assert_eq!(named(&around, name), "shop/inst", "{mode:?} {name}");
+impl Tenants {
+    fn generate(seed: u64, cross_namespace: CrossNamespace) -> Self {
+        let mut choices = Choices::new(seed);
+        let mut instrumentations: Vec<Instrumented> = Vec::new();
+        for namespace in ["infra", "vault", NAMESPACE] {
+            for _ in 0..choices.below(4) {
+                instrumentations.push(instrumented(&mut choices, instrumentations.len(), namespace));
+            }
         }
-        let expected = "Instrumentation \"shop/other\" not found; its namespace has: inst";
-        assert_eq!(named(&around, "shop/other"), expected, "{mode:?}");
+        let mut asks: Vec<String> =
+            ["true", "true", "infra/nothing", "nowhere/nothing", "nothing"].map(str::to_owned).into();
+        asks.extend(instrumentations.iter().map(|one| {
+            format!("{}/{}", one.object["metadata"]["namespace"].as_str().expect("a name"), one.name)
+        }));
+        let asks: Vec<&str> = asks.iter().map(String::as_str).collect();
+        let default = choices.chance(40).then(|| choices.one(&asks).split_once('/')).flatten();
+        let settings = Settings {
+            cross_namespace,
+            default_instrumentation: default
+                .map(|(namespace, name)| ObjectName { namespace: namespace.into(), name: name.into() }),
+            ..Settings::default()
+        };
+        let by_namespace = annotations(&mut choices, &asks, 15);
+        let by_pod = annotations(&mut choices, &asks, 50);
+        Self {
+            settings,
+            namespace: json!({"apiVersion": "v1", "kind": "Namespace", "metadata":
+                {"name": NAMESPACE, "annotations": by_namespace}}),
+            instrumentations,
+            pod: json!({"apiVersion": "v1", "kind": "Pod", "metadata":
+                {"name": "order", "namespace": NAMESPACE, "annotations": by_pod, "labels": {"app": "order"}},
+                "spec": {"containers": [{"name": "app", "image": "app:1"}, {"name": "web", "image": "web:1"}]}}),
+        }
     }
-}
 
-#[test]
-fn the_default_instrumentation_is_used_from_every_namespace() {
-    for mode in MODES {
-        let mut around = around(mode, [foreign("base", None), foreign("other", None)]);
-        let name = |name: &str| Some(ObjectName { namespace: "infra".into(), name: name.into() });
-        around.settings.default_instrumentation = name("base");
-        assert_eq!(named(&around, "true"), "infra/base", "{mode:?}");
-        assert_eq!(named(&around, "infra/base"), "infra/base", "{mode:?}");
-        let is_used = named(&around, "infra/other") == "infra/other";
-        assert_eq!(is_used, mode == CrossNamespace::Allow, "{mode:?}");
-
-        around.settings.default_instrumentation = name("gone");
-        let expected = "default Instrumentation \"infra/gone\" not found; create it, or set another one \
-                        by --default-instrumentation";
-        assert_eq!(named(&around, "true"), expected, "{mode:?}");
+    /// The rule, once more and in other words.
+    fn may_use(&self, one: &Instrumented) -> bool {
+        let metadata = &one.object["metadata"];
+        let is_default = self.settings.default_instrumentation.as_ref().is_some_and(|default| {
+            metadata["namespace"] == *default.namespace && metadata["name"] == *default.name
+        });
+        let list = metadata["annotations"][ALLOWED].as_str().unwrap_or_default();
+        let is_listed = list.split(',').any(|entry| ["*", NAMESPACE].contains(&entry.trim()));
+        metadata["namespace"] == NAMESPACE
+            || is_default
+            || match self.settings.cross_namespace {
+                CrossNamespace::Allow => true,
+                CrossNamespace::Granted => is_listed,
+                CrossNamespace::Deny => false,
+            }
     }
-}
 
-#[test]
-fn a_namespace_without_any_is_told_what_it_may_do() {
-    let advice = |mode| {
-        let said = named(&around(mode, []), "true");
-        said.split_once("no default is set; ").expect("advice").1.to_owned()
-    };
-    let granted = "create one, or name one that is granted to the namespace as namespace/name";
-    assert_eq!(MODES.map(advice), ["create one, or name one as namespace/name", granted, "create one"]);
-}
-
-#[test]
-fn the_list_is_read_when_the_instrumentation_is_stored_also_of_one_that_cannot_be_used() {
-    let mut writer = Writer::new(DefaultImages::default());
-    let mut code = |allowed, spec: Value| {
-        let mut object = foreign("base", allowed);
-        object["spec"] = spec;
-        writer.put(&object);
+    /// All that whoever sends the pod, or a Deployment of it, gets to see.
+    async fn messages(&self, is_there: impl Fn(&Instrumented) -> bool) -> (Vec<String>, Outcome) {
+        let mut writer = Writer::new(DefaultImages::default());
+        writer.put(&self.namespace);
+        for one in self.instrumentations.iter().filter(|one| is_there(one)) {
+            writer.put(&one.object);
+        }
         writer.publish();
-        let settings = Settings { cross_namespace: CrossNamespace::Granted, ..Settings::default() };
-        let mut asks = asking(&["java"], json!({}));
-        asks["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = json!("infra/base");
-        decided(&writer.store(), &settings, &asks).findings[0].reason.code()
-    };
-    let bad = || json!({"selector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}});
-    assert_eq!(code(None, json!({})), "InstrumentationNotGranted");
-    assert_eq!(code(Some("shop"), json!({})), "Injected");
-    assert_eq!(code(Some("shop"), bad()), "InstrumentationInvalid");
-    assert_eq!(code(Some("cart"), bad()), "InstrumentationNotGranted");
-    assert_eq!(code(None, json!({})), "InstrumentationNotGranted");
+        let outcome = decided(&writer.store(), &self.settings, &self.pod);
+        let mut messages = vec![format!("{outcome:?}")];
+        messages.extend(outcome.warnings());
+        messages.extend(outcome.findings.iter().map(ToString::to_string));
+        messages.extend(outcome.findings.iter().flat_map(|one| &one.notes).map(ToString::to_string));
+        let metrics = Arc::new(Metrics::new());
+        let admission =
+            Admission::new(writer.store(), self.settings.clone(), None, metrics).with_preview_warnings(true);
+        let pod = admission
+            .mutate_pod(create("pods", &self.pod).to_string().as_bytes(), cluster::deadline())
+            .await
+            .expect("an answer");
+        let mut template = self.pod.clone();
+        template["metadata"].as_object_mut().expect("metadata").remove("name");
+        let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "order", "namespace": NAMESPACE}, "spec": {"template": template}});
+        let workload = admission
+            .validate_workload(
+                create("deployments.apps", &deployment).to_string().as_bytes(),
+                cluster::deadline(),
+            )
+            .await
+            .expect("an answer");
+        messages.extend([pod, workload].map(|answer| String::from_utf8(answer).expect("UTF-8")));
+        (messages, outcome)
+    }
 }
 
 fn decided(store: &Store, settings: &Settings, pod: &Value) -> Outcome {
@@ -149,4 +135,89 @@ fn decided(store: &Store, settings: &Settings, pod: &Value) -> Outcome {
     let pod = Pod::parse(&text).expect("a pod");
     let input = Input { pod: &pod, namespace: NAMESPACE, catalogue: &snapshot.catalogue, settings };
     inject::build(inject::decide(input), &snapshot.owners)
+}
+
+/// What each is made of bears its own mark, and so do the messages about what is wrong with it.
+fn instrumented(choices: &mut Choices, number: usize, namespace: &str) -> Instrumented {
+    let (name, content) = (format!("name{number}name"), format!("content{number}content"));
+    let exporter = json!({"endpoint": format!("http://{content}:4317")});
+    let spec = match choices.below(6) {
+        0 => json!({"selector": {"matchExpressions": [{"key": content, "operator": content}]}}),
+        1 => json!({"java": {"volumeLimitSize": content}, "exporter": exporter}),
+        2 => json!({"selector": {"matchLabels": {"app": content}}, "exporter": exporter}),
+        3 => json!({"exporter": {"endpoint": "https://c:4317", "tls": {"secretName": content}}}),
+        _ => json!({"java": {"image": content}, "exporter": exporter}),
+    };
+    let mut metadata = json!({"name": name, "namespace": namespace});
+    let lists = ["", "", "cart", "shop", "cart , shop", "*", "Shop", "sho*"];
+    let list = lists[choices.below(lists.len())];
+    if !list.is_empty() {
+        metadata["annotations"] = json!({(ALLOWED): list});
+    }
+    let object = json!({"apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+        "metadata": metadata, "spec": spec});
+    Instrumented { object, name, content }
+}
+
+fn annotations(choices: &mut Choices, asks: &[&str], percent: usize) -> Value {
+    let mut annotations = Map::new();
+    let mut set = |name: &str, value: &str| {
+        annotations.insert(format!("instrumentation.opentelemetry.io/{name}"), value.into());
+    };
+    for language in ["java", "python", "sdk"] {
+        if choices.chance(percent) {
+            set(&format!("inject-{language}"), choices.one(asks));
+        }
+    }
+    if choices.chance(percent) {
+        set("container-names", choices.one(&["app", "app,web", "ghost"]));
+    }
+    Value::Object(annotations)
+}
+
+/// For every pod: all messages are the same, byte for byte, as if what it may not use were not there at all.
+#[tokio::test]
+async fn no_message_tells_of_what_a_namespace_may_not_use() {
+    for mode in MODES {
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut count = |what: &'static str| *seen.entry(what).or_default() += 1;
+        for seed in 0..how_many(TENANTS) {
+            let tenants = Tenants::generate(seed, mode);
+            let (messages, outcome) = tenants.messages(|_| true).await;
+            let (alone, _) = tenants.messages(|one| tenants.may_use(one)).await;
+            assert_eq!(messages, alone, "{mode:?}, {seed}: {}", tenants.pod);
+            let written = [&tenants.pod, &tenants.namespace].map(|object| object["metadata"].to_string());
+            for one in &tenants.instrumentations {
+                let is_written = written.iter().any(|annotations| annotations.contains(&one.name));
+                let shows = |mark: &str| messages.iter().any(|message| message.contains(mark));
+                let is_shown = shows(&one.content) || shows(&one.name) && !is_written;
+                let is_foreign = one.object["metadata"]["namespace"] != NAMESPACE;
+                match (tenants.may_use(one), is_shown) {
+                    (false, true) => panic!("{mode:?}, {seed}: {} is in {messages:#?}", one.object),
+                    (false, false) if is_written => count("hidden and named"),
+                    (true, true) if is_foreign => count("of another namespace and shown"),
+                    _ => {}
+                }
+            }
+            outcome.findings.iter().for_each(|finding| count(finding.reason.code()));
+        }
+        let expected: &[&str] = match mode {
+            CrossNamespace::Allow => {
+                &["of another namespace and shown", "InstrumentationNotFound", "InstrumentationInvalid"]
+            }
+            CrossNamespace::Granted => &[
+                "hidden and named",
+                "of another namespace and shown",
+                "InstrumentationNotGranted",
+                "InstrumentationInvalid",
+            ],
+            CrossNamespace::Deny => &["hidden and named", "CrossNamespaceDenied", "InstrumentationInvalid"],
+        };
+        // A generator that makes nothing of interest proves nothing.
+        for what in
+            expected.iter().chain(&["Injected", "DefaultInstrumentationNotFound", "NoInstrumentation"])
+        {
+            assert!(seen.get(what).is_some_and(|count| *count > 2), "{mode:?}: {what}: {seen:?}");
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! Validation: the operator's own results, and properties over any `spec`.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 use otel_webhook_api::{
+    crd,
     defaults::DefaultImages,
     validation::{Problem, Verdict, check_images, validate},
 };
@@ -118,58 +119,20 @@ fn the_table_of_resources_is_judged_row_by_row() {
     }
 }
 
-/// Names of fields, so that generated objects get past the first level.
-const FIELDS: [&str; 49] = [
-    "env",
-    "name",
-    "value",
-    "valueFrom",
-    "fieldRef",
-    "fieldPath",
-    "secretKeyRef",
-    "key",
-    "exporter",
-    "endpoint",
-    "tls",
-    "cert_file",
-    "key_file",
-    "sampler",
-    "type",
-    "argument",
-    "propagators",
-    "java",
-    "nodejs",
-    "go",
-    "apacheHttpd",
-    "nginx",
-    "agents",
-    "mountPath",
-    "separator",
-    "resources",
-    "resourceRequirements",
-    "limits",
-    "requests",
-    "cpu",
-    "memory",
-    "volumeLimitSize",
-    "volumeClaimTemplate",
-    "spec",
-    "metadata",
-    "extensions",
-    "image",
-    "dir",
-    "configPath",
-    "version",
-    "selector",
-    "matchLabels",
-    "matchExpressions",
-    "operator",
-    "values",
-    "namespaceSelector",
-    "inject",
-    "priority",
-    "attrs",
-];
+/// The names of all fields of the CRD, so that generated objects get past the first level.
+static FIELDS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    fn collect(schema: &Value, names: &mut BTreeSet<String>) {
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            names.insert(name.clone());
+            collect(field, names);
+        }
+        let inner = ["items", "additionalProperties"].map(|key| &schema[key]);
+        inner.into_iter().filter(|schema| schema.is_object()).for_each(|schema| collect(schema, names));
+    }
+    let mut names = BTreeSet::new();
+    collect(&crd::crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"], &mut names);
+    names.into_iter().collect()
+});
 
 const TEXTS: [&str; 16] = [
     "",
@@ -205,7 +168,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 fn object<S: Strategy<Value = Value> + 'static>(value: S) -> impl Strategy<Value = Value> {
-    let key = prop_oneof![4 => proptest::sample::select(&FIELDS[..]).prop_map(str::to_owned), 1 => ".{0,8}"];
+    let key = prop_oneof![4 => proptest::sample::select(&FIELDS[..]), 1 => ".{0,8}"];
     vec((key, value), 0..8).prop_map(|members| Value::Object(members.into_iter().collect::<Map<_, _>>()))
 }
 

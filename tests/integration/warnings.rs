@@ -1,14 +1,6 @@
 //! What is injected and will probably not do what was meant is a warning, once, wherever warnings appear.
 
-mod cases;
-
-use std::sync::Arc;
-
-use axum::{Router, body::Body, http::Request};
-use base64::{Engine, prelude::BASE64_STANDARD};
-use http_body_util::BodyExt;
-use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
-use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
+use otel_webhook_api::ANNOTATION_PREFIX;
 use otel_webhook_inject::{LABEL, MESSAGE, STATUS, Settings, language::LanguageSet};
 use otel_webhook_review::LONGEST_WARNING;
 use otel_webhook_testkit::{
@@ -16,18 +8,50 @@ use otel_webhook_testkit::{
     surroundings::with,
 };
 use serde_json::{Value, json};
-use tower::ServiceExt;
 
 use crate::{
     cli::{run, succeed, values},
     logs::Log,
+    routes::{PODS, Webhook, create, patched},
 };
-use cases::{Case, cases};
+
+/// Something that is warned of; `tests/cases/warnings.yaml` of the crate `inject` has all.
+struct Case {
+    code: &'static str,
+    language: &'static str,
+    /// The Instrumentation's specification.
+    spec: Value,
+    /// Fields of the pod's specification.
+    pod: Value,
+    sentence: &'static str,
+}
+
+fn cases() -> [Case; 2] {
+    let dotnet = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-dotnet:1.15.0";
+    [
+        Case {
+            code: "EndpointWithoutScheme",
+            language: "java",
+            spec: json!({"exporter": {"endpoint": "collector:4317"}}),
+            pod: json!({}),
+            sentence: "OTEL_EXPORTER_OTLP_ENDPOINT is \"collector:4317\", without a scheme; set it to http://collector:4317",
+        },
+        Case {
+            code: "ImageLacksArm64",
+            language: "dotnet",
+            spec: json!({"dotnet": {"image": dotnet}}),
+            pod: json!({"nodeSelector": {"kubernetes.io/arch": "arm64"}}),
+            sentence: "the pod runs on arm64 nodes only, and \
+                       ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-dotnet:1.15.0 has no build for \
+                       arm64; set an image that has one",
+        },
+    ]
+}
 
 impl Case {
     /// The pod that asks.
     fn pod(&self) -> Value {
-        let mut pod = asking(&[self.language], self.container.clone());
+        let mut pod = asking(&[self.language], json!({}));
         pod["apiVersion"] = json!("v1");
         pod["kind"] = json!("Pod");
         pod["metadata"]["namespace"] = json!(NAMESPACE);
@@ -49,30 +73,13 @@ impl Case {
         format!("{} in app: {}", self.language, self.sentence)
     }
 
-    fn router(&self) -> Router {
-        let mut writer = Writer::new(DefaultImages::default());
-        writer.put(&instrumentation("inst", self.spec.clone()));
-        writer.publish();
-        let metrics = Arc::new(Metrics::new());
-        let settings = Settings { languages: LanguageSet::all(), ..Settings::default() };
-        let admission = Admission::new(writer.store(), settings, None, Arc::clone(&metrics));
-        webhook_router(Arc::new(admission), metrics)
-    }
-
     /// The response to the review of an object.
-    async fn response(&self, path: &str, kind: &str, object: &Value) -> Value {
-        let review = json!({
-            "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-            "request": {"uid": "u-1", "operation": "CREATE", "namespace": NAMESPACE, "object": object,
-                "resource": {"group": "", "version": "v1", "resource": kind}},
-        });
-        let request = Request::post(path).header("content-type", "application/json");
-        let request = request.body(Body::from(review.to_string())).expect("a request");
-        let response = self.router().oneshot(request).await.expect("an answer");
-        let body = response.into_body().collect().await.expect("a body").to_bytes();
-        let mut review: Value = serde_json::from_slice(&body).expect("a review");
-        assert_eq!(review["response"]["allowed"], true);
-        review["response"].take()
+    async fn response(&self, path: &str, resource: &str, object: &Value) -> Value {
+        let settings = Settings { languages: LanguageSet::all(), ..Settings::default() };
+        let webhook = Webhook::new(&[instrumentation("inst", self.spec.clone())], settings);
+        let response = webhook.response(path, &create(resource, object)).await;
+        assert_eq!(response["allowed"], true);
+        response
     }
 
     /// Instrumentation and Deployment as a stream.
@@ -81,20 +88,11 @@ impl Case {
     }
 }
 
-/// The pod after the patch of a response.
-fn patched(pod: &Value, response: &Value) -> Value {
-    let patch = BASE64_STANDARD.decode(response["patch"].as_str().expect("a patch")).expect("base64");
-    let mut patched = pod.clone();
-    let patch: json_patch::Patch = serde_json::from_slice(&patch).expect("operations");
-    json_patch::patch(&mut patched, &patch).expect("it applies");
-    patched
-}
-
 #[tokio::test]
 async fn the_terminal_of_whoever_creates_a_pod_shows_each_warning_once_and_so_does_the_stamp() {
     for case in cases() {
         let pod = case.pod();
-        let response = case.response("/mutate-v1-pod", "pods", &pod).await;
+        let response = case.response(PODS, "pods", &pod).await;
         assert_eq!(response["warnings"], json!([format!("otel-webhook: {}", case.told())]));
         let patched = patched(&pod, &response);
         assert_eq!(patched["metadata"]["labels"][LABEL], "true", "{}", case.code);
@@ -105,7 +103,7 @@ async fn the_terminal_of_whoever_creates_a_pod_shows_each_warning_once_and_so_do
         let message = patched["metadata"]["annotations"][MESSAGE].as_str().expect("sentences");
         assert_eq!(message.replace('\n', " "), case.told(), "{}", case.code);
 
-        let again = case.response("/mutate-v1-pod", "pods", &patched).await;
+        let again = case.response(PODS, "pods", &patched).await;
         assert_eq!((&again["warnings"], &again["patch"]), (&Value::Null, &Value::Null), "{}", case.code);
     }
 }
@@ -115,7 +113,7 @@ async fn the_log_has_the_code_and_not_the_value() {
     for case in cases() {
         let log = Log::default();
         let logging = log.keep();
-        case.response("/mutate-v1-pod", "pods", &case.pod()).await;
+        case.response(PODS, "pods", &case.pod()).await;
         drop(logging);
         let (lines, text) = (log.lines(), log.text());
         let [line] = &lines[..] else { panic!("not one line: {text}") };
@@ -128,7 +126,7 @@ async fn the_log_has_the_code_and_not_the_value() {
 #[tokio::test]
 async fn the_terminal_of_whoever_applies_a_workload_shows_it() {
     for case in cases() {
-        let response = case.response("/validate-workloads", "deployments", &case.deployment()).await;
+        let response = case.response("/validate-workloads", "deployments.apps", &case.deployment()).await;
         let named = format!("otel-webhook: Deployment web: {}", case.told());
         let has_room = named.len() <= LONGEST_WARNING;
         let warning = if has_room { named } else { format!("otel-webhook: {}", case.told()) };
@@ -172,59 +170,6 @@ fn validate_warns_and_is_strict_about_it() {
         std::fs::write(folder.path().join("inst.json"), source).expect("a file");
         let source = ["--source", folder.path().to_str().expect("UTF-8")];
         assert_eq!(run(&[&strict[..], &source].concat(), &file).code, 1, "{}", case.code);
-    }
-}
-
-#[test]
-fn one_thing_in_several_containers_and_languages_is_one_warning() {
-    let mut pod = asking(&["java", "nodejs"], json!({}));
-    pod["spec"]["containers"]
-        .as_array_mut()
-        .expect("a list")
-        .push(json!({"name": "other", "image": "other:1"}));
-    pod["metadata"]["annotations"][format!("{ANNOTATION_PREFIX}container-names")] = json!("app,other");
-    let injected = with(json!({"exporter": {"endpoint": "collector:4317"}})).inject(&pod);
-    let sentence = cases().remove(0).sentence;
-    assert_eq!(injected.outcome.warnings(), [format!("java in app: {sentence} (and 3 more)")]);
-}
-
-#[test]
-fn what_arrives_and_what_nobody_sees_is_not_warned_of() {
-    let from = json!({"valueFrom": {"configMapKeyRef": {"name": "a", "key": "b"}}});
-    let hidden = |name: &str| {
-        let mut variable = from.clone();
-        variable["name"] = json!(name);
-        json!({"env": [variable]})
-    };
-    let set = |name: &str, value: &str| json!({"env": [{"name": name, "value": value}]});
-    let image = |image: &str| json!({"exporter": {"endpoint": "http://c:4317"}, "java": {"image": image}});
-    let at = |endpoint: &str| json!({"exporter": {"endpoint": endpoint}});
-    for (language, spec, container) in [
-        ("java", at("http://c:4318"), json!({})),
-        ("java", at("http://c:4317"), set("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")),
-        ("java", at("http://c:4317"), set("OTEL_EXPORTER_OTLP_PROTOCOL", "$(PROTOCOL)")),
-        ("java", at("http://c:4317"), hidden("OTEL_EXPORTER_OTLP_PROTOCOL")),
-        ("java", at("c:4317"), hidden("OTEL_EXPORTER_OTLP_ENDPOINT")),
-        (
-            "java",
-            at("http://c:4317"),
-            json!({"envFrom": [{"configMapRef": {"name": "a"}, "prefix": "OTEL_"}]}),
-        ),
-        ("java", image("ghcr.io/x/autoinstrumentation-java:1.33.6"), json!({})),
-        ("java", image("registry.example.com/our-agent:2.0"), json!({})),
-        ("java", json!({}), hidden("JAVA_TOOL_OPTIONS")),
-        ("java", json!({}), set("JAVA_TOOL_OPTIONS", "-Xmx1g -agentlib:jdwp=server=y")),
-        ("nodejs", json!({}), set("NODE_OPTIONS", "--require ./tracing.js")),
-        ("sdk", at("http://c:4317"), json!({})),
-        ("nginx", at("c:4317"), json!({})),
-        ("dotnet", json!({}), json!({})),
-    ] {
-        let mut pod = asking(&[language], container.clone());
-        pod["spec"]["nodeSelector"] =
-            json!({"kubernetes.io/arch": if language == "nginx" { "amd64" } else { "arm64" }});
-        let injected = with(spec.clone()).inject(&pod);
-        assert_eq!(injected.codes(), [format!("{language}/app: Injected")]);
-        assert_eq!(injected.outcome.warnings(), [""; 0], "{language} {spec} {container}");
     }
 }
 

@@ -1,6 +1,5 @@
 //! The watches as the source, beside a small API server in this process.
 
-mod log;
 mod nodes;
 mod paused;
 mod sizes;
@@ -26,8 +25,7 @@ use otel_webhook_inject::{limits::Limits, size::SizeLimits};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::logs;
-use log::Log;
+use crate::logs::Log;
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -286,9 +284,7 @@ async fn nothing_is_ready_before_what_bounds_pods_is_known() {
 #[tokio::test]
 async fn what_may_not_be_listed_is_said_once_and_not_waited_for() {
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
-    logs::keep_enabled();
-    let _logging = tracing::subscriber::set_default(subscriber);
+    let _logging = log.keep();
     let server = Server::empty();
     server.list("limitranges", Listing::Forbidden);
     let following = server.follow();

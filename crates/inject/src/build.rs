@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, mem, rc::Rc};
 
 use super::{
-    agents, autoscaler,
+    agents,
     decide::Decision,
     demand::Demand,
     edit::PodEdit,
@@ -20,6 +20,9 @@ use super::{
     secrets, stamp, storage, warning,
     workload::{self, Owners},
 };
+
+/// The annotation with the volumes that do not block scale-down.
+const SAFE_TO_EVICT: &str = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
 
 /// Builds the patch and the findings.
 pub fn build(mut decision: Decision<'_>, owners: &dyn Owners) -> Outcome {
@@ -131,7 +134,7 @@ fn finish(input: &Input<'_>, edit: &PodEdit<'_>, findings: Vec<Finding>) -> Outc
     // A stamp may have been copied with other annotations: only the injection decides.
     let is_injected = findings.iter().any(|finding| finding.reason.is_injected());
     let is_stamped = !is_injected && stamp::is_on(&stamp, own);
-    let evict = autoscaler::annotation(edit).filter(|_| input.settings.safe_to_evict);
+    let evict = safe_to_evict(edit).filter(|_| input.settings.safe_to_evict);
     let evict = evict.filter(|one| stamp::has_room(own, &stamp.annotations, one));
     let evict = evict.filter(|(_, value)| edit.check_size(stamp::size(&stamp) + value.len()).is_ok());
     Outcome { patch: patch::operations(edit, &stamp, evict), findings, is_stamped }
@@ -145,4 +148,19 @@ fn note_unlearned(findings: &mut [Finding], workload: &workload::Workload) {
         let count = workload.not_looked_up;
         finding.notes.extend((count > 0).then_some(Note::OwnersNotLookedUp { count }));
     }
+}
+
+/// The annotation with the pod's own value and the added emptyDir volumes. The cluster autoscaler does not remove a node
+/// that has a pod with an emptyDir, unless the pod lists the volume as safe to evict. Added volumes are safe: the init
+/// containers write them again.
+fn safe_to_evict(edit: &PodEdit<'_>) -> Option<(&'static str, String)> {
+    let own = edit.pod.metadata.annotations.get(SAFE_TO_EVICT).unwrap_or_default();
+    let listed: Vec<&str> = own.split(',').map(str::trim).collect();
+    let added = edit.volumes.iter().filter(|volume| volume.is_empty_dir).map(|volume| &*volume.name);
+    let missing: Vec<&str> = added.filter(|name| !listed.contains(name)).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let parts = [own.trim_end_matches([',', ' '])].into_iter().filter(|own| !own.is_empty()).chain(missing);
+    Some((SAFE_TO_EVICT, parts.collect::<Vec<_>>().join(",")))
 }

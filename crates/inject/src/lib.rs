@@ -19,7 +19,7 @@
 //! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], [`size`], `input`
 //! - the choice: `mark`, `containers`, `select`, `decide`
-//! - edits: [`env`], `token_mount`, `edit`, `container`, `autoscaler`, [`stamp`], `patch`
+//! - edits: [`env`], `token_mount`, `edit`, `container`, [`stamp`], `patch`
 //! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
 //! - one language in one pod: `injection`, `delivery`, `target`, `agents`; `required_nodes`, `warning` and `message` look
 //!   at the result
@@ -31,7 +31,6 @@ pub mod agents;
 pub mod annotation;
 mod attribute_problem;
 pub mod attribute_value;
-mod autoscaler;
 mod build;
 pub mod catalogue;
 pub mod cluster;

@@ -2,24 +2,23 @@
 //!
 //! One list for everything that reports them: admission, `validate`, `explain` and `check`.
 
-mod default_image;
-mod fault;
-mod key;
-mod pause;
-
 use std::{borrow::Cow, fmt};
 
 use serde_json::Value;
 
 use super::{
+    image,
     language::{self, LANGUAGES},
     pod::Pod,
     shown::shown,
     template::{dotted, pod_path},
 };
-pub use fault::Fault;
-use key::{Key, near};
-use otel_webhook_api::{ANNOTATION_PREFIX, annotations::PAUSED_ANNOTATION};
+use otel_webhook_api::{
+    ANNOTATION_PREFIX,
+    annotations::{PAUSED_ANNOTATION, UNCLEAR_REMEDY, is_unclear},
+    defaults::{self, NAMESPACE_IMAGE_PREFIX},
+    validation::nearest,
+};
 
 /// The maximum number of mistakes that are reported one by one for a metadata. The other unknown annotations are
 /// counted.
@@ -27,6 +26,46 @@ const MOST: usize = 10;
 
 /// The maximum number of annotations, and of labels, that are compared with the valid ones.
 const MOST_COMPARED: usize = 100;
+
+/// What is wrong with an annotation or a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The annotation has the prefix, but nothing reads it.
+    UnknownAnnotation,
+    /// Only Instrumentations have this annotation.
+    InstrumentationsOnly,
+    /// Only namespaces have this annotation.
+    NamespacesOnly,
+    /// The annotation that pauses injection has a value that pauses nothing.
+    PausedUnclear,
+    /// The annotation of a namespace names no default image.
+    DefaultImageInvalid,
+    /// The annotation does not have the prefix.
+    WrongPrefix,
+    /// The key is that of a label.
+    IsLabel,
+    /// The value is not a string.
+    NotAString,
+    /// The annotation is on the workload and not in its pod template.
+    OnWorkload,
+}
+
+impl Fault {
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::UnknownAnnotation => "unknown-annotation",
+            Self::InstrumentationsOnly => "annotation-for-instrumentations",
+            Self::NamespacesOnly => "annotation-for-namespaces",
+            Self::PausedUnclear => "paused-unclear",
+            Self::DefaultImageInvalid => "default-image-invalid",
+            Self::WrongPrefix => "wrong-prefix",
+            Self::IsLabel => "label-instead-of-annotation",
+            Self::NotAString => "annotation-not-a-string",
+            Self::OnWorkload => "annotation-on-workload",
+        }
+    }
+}
 
 /// A mistake in the metadata of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,11 +235,11 @@ impl<'a> Place<'a> {
     ) -> Option<(Fault, String, String)> {
         let whole = shown(key.whole);
         if let Some(language) = key.default_image_of() {
-            let (fault, message, remedy) = default_image::fault(language, &said.text(), self.is_namespace)?;
+            let (fault, message, remedy) = fault_of_default_image(language, &said.text(), self.is_namespace)?;
             return Some((fault, format!("the annotation {whole} {message}"), remedy));
         }
         if key.whole == PAUSED_ANNOTATION {
-            let (fault, message, remedy) = pause::fault(&said.text(), self.is_namespace)?;
+            let (fault, message, remedy) = fault_of_pause(&said.text(), self.is_namespace)?;
             return Some((fault, format!("the annotation {whole} {message}"), remedy));
         }
         if !key.is_prefixed {
@@ -292,5 +331,355 @@ impl<'a> Place<'a> {
     }
 }
 
+/// What is wrong with the annotation of a namespace for the default image of a language (D39): the rest of the sentence, and what to do.
+fn fault_of_default_image(
+    language: &str,
+    value: &str,
+    is_of_namespace: bool,
+) -> Option<(Fault, String, String)> {
+    if !is_of_namespace {
+        let message = "only has an effect on namespaces".to_owned();
+        return Some((Fault::NamespacesOnly, message, "set it on the namespace".to_owned()));
+    }
+    let names: Vec<_> = defaults::LANGUAGES.iter().map(|known| known.language).collect();
+    if !names.contains(&language) {
+        let message = format!("names no language with an image: \"{}\"", shown(language));
+        return Some((Fault::DefaultImageInvalid, message, format!("use one of {}", names.join(", "))));
+    }
+    let message = || format!("is \"{}\", which is not an image reference and is ignored", shown(value));
+    let remedy = || format!("set a reference such as registry.example.com/agents/{language}:1.0");
+    (!image::is_reference(value)).then(|| (Fault::DefaultImageInvalid, message(), remedy()))
+}
+
+/// What is wrong with the annotation that pauses injection: the rest of the sentence, and what to do.
+fn fault_of_pause(value: &str, is_of_namespace: bool) -> Option<(Fault, String, String)> {
+    if !is_of_namespace {
+        let message = "only has an effect on namespaces and Instrumentations".to_owned();
+        return Some((Fault::NamespacesOnly, message, "set it on the namespace".to_owned()));
+    }
+    let message = || format!("is \"{}\", which pauses nothing", shown(value));
+    is_unclear(value).then(|| (Fault::PausedUnclear, message(), UNCLEAR_REMEDY.to_owned()))
+}
+
+/// Domains of other annotations of the OpenTelemetry Operator, and of the webhook's own.
+const WITH_OTHER_KEYS: [&str; 3] = ["sidecar.opentelemetry.io", "resource.opentelemetry.io", "otel-webhook"];
+
+/// Parts of a domain that show that an annotation of ours is meant. `newrelic` is not among them: that product has
+/// annotations such as `instrumentation.newrelic.com/inject-java`.
+const OURS: [&str; 2] = ["opentelemetry", "otel"];
+
+/// A key that may be meant as one of ours.
+struct Key<'a> {
+    /// The whole key.
+    whole: &'a str,
+    /// The rest after the domain.
+    word: &'a str,
+    /// Whether it has the prefix.
+    is_prefixed: bool,
+    /// Whether only the exact name of an annotation is one of ours.
+    is_exact: bool,
+}
+
+impl<'a> Key<'a> {
+    /// Reads a key. `None` if it belongs to something else.
+    fn of(whole: &'a str) -> Option<Self> {
+        if let Some(word) = whole.strip_prefix(ANNOTATION_PREFIX) {
+            return Some(Self { whole, word, is_prefixed: true, is_exact: false });
+        }
+        let (domain, word) = whole.rsplit_once('/').unwrap_or(("", whole));
+        let is_exact = domain.is_empty() || WITH_OTHER_KEYS.contains(&domain);
+        (is_exact || is_like_ours(domain)).then_some(Self { whole, word, is_prefixed: false, is_exact })
+    }
+
+    /// The annotation that is probably meant, without the prefix.
+    fn meant(&self) -> Option<&'static str> {
+        let exact = language::keys().find(|known| *known == self.word);
+        let is_of_ours = |word: &&str| !self.is_exact || LANGUAGES.iter().any(|row| row.inject == *word);
+        match exact {
+            Some(word) => Some(word).filter(is_of_ours),
+            None if self.is_exact => None,
+            None => near(self.word),
+        }
+    }
+
+    /// Whether it is an annotation of pods and namespaces.
+    fn is_known(&self) -> bool {
+        self.is_prefixed && language::keys().any(|known| known == self.word)
+    }
+
+    /// Whether it is one by which the operator keeps the default images of Instrumentations.
+    fn is_default_image(&self) -> bool {
+        self.word.starts_with("default-auto-instrumentation-") && self.word.ends_with("-image")
+    }
+
+    /// The end of an annotation with a default image of a namespace, which is the language.
+    fn default_image_of(&self) -> Option<&'a str> {
+        self.whole.strip_prefix(NAMESPACE_IMAGE_PREFIX)
+    }
+}
+
+/// The most similar annotation, without the prefix.
+fn near(word: &str) -> Option<&'static str> {
+    // Few letters differ between "inject" and "inject-go", but it is no misspelling.
+    let is_bare = word.trim_end_matches('-') == "inject";
+    nearest(word, language::keys()).filter(|_| !is_bare)
+}
+
+/// Whether a domain was probably meant as ours.
+fn is_like_ours(domain: &str) -> bool {
+    let domain = domain.to_ascii_lowercase();
+    if domain == "instrumentation" {
+        return true;
+    }
+    domain.split('.').any(|part| {
+        let is_similar = |name: &str| name.len() > 8 && nearest(part, [name]).is_some();
+        OURS.iter().any(|name| part == *name || is_similar(name))
+    })
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The faults of an object, with field and value.
+    fn found(object: &Value) -> Vec<(Fault, String, String)> {
+        let text = |field: &str| object[field].as_str().unwrap_or_default();
+        let all = of(object, text("apiVersion"), text("kind"));
+        all.into_iter().map(|mistake| (mistake.fault, mistake.field.clone(), mistake.to_string())).collect()
+    }
+
+    fn pod(metadata: &Value) -> Value {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "app"}]}})
+    }
+
+    fn annotated(key: &str) -> Vec<(Fault, String, String)> {
+        found(&pod(&json!({"annotations": {key: "true"}})))
+    }
+
+    fn workload(api_version: &str, kind: &str, own: &Value, template: &Value) -> Value {
+        json!({"apiVersion": api_version, "kind": kind, "metadata": own, "spec": {"template": {
+            "metadata": template, "spec": {"containers": [{"name": "app"}]}}}})
+    }
+
+    const JAVA: &str = "instrumentation.opentelemetry.io/inject-java";
+
+    #[test]
+    fn valid_annotations_and_those_of_others_are_no_mistakes() {
+        let valid: serde_json::Map<_, _> =
+            language::keys().map(|key| (format!("{ANNOTATION_PREFIX}{key}"), json!("a"))).collect();
+        assert_eq!(found(&pod(&json!({"annotations": valid}))), []);
+        for other in [
+            "instrumentation.newrelic.com/inject-java",
+            "sidecar.opentelemetry.io/inject",
+            "resource.opentelemetry.io/service.name",
+            "sidecar.istio.io/inject",
+            "admission.datadoghq.com/java-lib.version",
+            "linkerd.io/inject",
+            "example.com/inject-java",
+            "container-names",
+            "inject",
+            "otel-webhook/status",
+            "otel-webhook/injected",
+        ] {
+            assert_eq!(annotated(other), [], "{other}");
+            assert_eq!(found(&pod(&json!({"labels": {other: "true"}}))), [], "{other}");
+        }
+    }
+
+    #[test]
+    fn unknown_annotations_have_the_valid_one_as_remedy() {
+        let (fault, field, text) = annotated("instrumentation.opentelemetry.io/inject-jva").remove(0);
+        assert_eq!(fault, Fault::UnknownAnnotation);
+        assert_eq!(field, "metadata.annotations[instrumentation.opentelemetry.io/inject-jva]");
+        let expected = "unknown annotation instrumentation.opentelemetry.io/inject-jva (did you mean \"inject-java\"?); \
+                        set instrumentation.opentelemetry.io/inject-java: \"true\" in metadata.annotations";
+        assert_eq!(text, expected);
+        let (_, _, text) = annotated("instrumentation.opentelemetry.io/inject").remove(0);
+        assert!(
+            text.ends_with("(languages: java, nodejs, python, dotnet, go, apache-httpd, nginx, sdk)"),
+            "{text}"
+        );
+        let (fault, _, text) =
+            annotated("instrumentation.opentelemetry.io/default-auto-instrumentation-java-image").remove(0);
+        assert_eq!(fault, Fault::InstrumentationsOnly);
+        assert!(text.ends_with("-java-image only has an effect on Instrumentations; remove it"), "{text}");
+    }
+
+    #[test]
+    fn wrong_prefixes_are_found() {
+        for key in [
+            "opentelemetry.com/inject-java",
+            "opentelemetry.io/inject-java",
+            "instrumentation.opentelemetry.com/inject-java",
+            "instrumentation.opentelemtry.io/inject-java",
+            "Instrumentation.OpenTelemetry.io/inject-java",
+            "sidecar.opentelemetry.io/inject-java",
+            "otel.io/inject-jav",
+            "otel-webhook/inject-java",
+            "instrumentation/inject-java",
+            "inject-java",
+        ] {
+            let all = annotated(key);
+            let [(fault, field, text)] = &all[..] else { panic!("{key}: {all:?}") };
+            assert_eq!(*fault, Fault::WrongPrefix, "{key}");
+            assert_eq!(*field, format!("metadata.annotations[{key}]"));
+            assert!(text.ends_with(&format!("set {JAVA}: \"true\" in metadata.annotations")), "{text}");
+            let both = json!({"annotations": {key: "true", JAVA: "true"}});
+            assert_eq!(found(&pod(&both)), [], "the valid one is set, too");
+        }
+    }
+
+    #[test]
+    fn only_labels_that_opt_in_have_an_effect() {
+        let names = format!("{ANNOTATION_PREFIX}container-names");
+        let all = found(&pod(&json!({"labels": {JAVA: "true", (&*names): "app", "app": "a"}})));
+        let expected = format!(
+            "the label {names} has no effect; only annotations have; set {names}: \"app\" in metadata.annotations"
+        );
+        assert_eq!(all, [(Fault::IsLabel, format!("metadata.labels[{names}]"), expected)]);
+        let both = json!({"labels": {(&*names): "app"}, "annotations": {(&*names): "app"}});
+        assert_eq!(found(&pod(&both)), [], "a selector may use the label");
+        let misspelt = "opentelemetry.io/inject-java";
+        let (fault, _, text) = found(&pod(&json!({"labels": {misspelt: "true"}}))).remove(0);
+        let expected = format!(
+            "the label {misspelt} has no effect; {JAVA} has; set {JAVA}: \"true\" in metadata.annotations"
+        );
+        assert_eq!((fault, text), (Fault::IsLabel, expected));
+    }
+
+    #[test]
+    fn a_label_that_opts_in_belongs_to_the_template() {
+        let label = json!({"labels": {JAVA: "true"}});
+        let expected = format!(
+            "the label {JAVA} has no effect on the Deployment itself; move it to spec.template.metadata.labels"
+        );
+        let all = found(&workload("apps/v1", "Deployment", &label, &json!({})));
+        assert_eq!(all, [(Fault::OnWorkload, format!("metadata.labels[{JAVA}]"), expected)]);
+        assert_eq!(found(&workload("apps/v1", "Deployment", &label, &label)), []);
+    }
+
+    #[test]
+    fn annotations_above_the_template_are_found_in_every_kind_that_has_one() {
+        let own = json!({"annotations": {JAVA: "true"}});
+        for (api_version, kind) in [
+            ("apps/v1", "Deployment"),
+            ("argoproj.io/v1alpha1", "Rollout"),
+            ("apps.kruise.io/v1beta1", "CloneSet"),
+        ] {
+            let all = found(&workload(api_version, kind, &own, &json!({})));
+            let expected = format!(
+                "the annotation {JAVA} has no effect on the {kind} itself; move it to spec.template.metadata.annotations"
+            );
+            assert_eq!(all, [(Fault::OnWorkload, format!("metadata.annotations[{JAVA}]"), expected)]);
+            assert_eq!(found(&workload(api_version, kind, &own, &own)), [], "it is in the template, too");
+        }
+        let cron_job = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {}, "spec": {"jobTemplate": {
+            "metadata": own, "spec": {"template": {"spec": {"containers": []}}}}}});
+        let (fault, field, text) = found(&cron_job).remove(0);
+        assert_eq!(
+            (fault, &*field),
+            (Fault::OnWorkload, &*format!("spec.jobTemplate.metadata.annotations[{JAVA}]"))
+        );
+        assert!(text.contains("has no effect on the job template itself"), "{text}");
+        assert!(text.ends_with("move it to spec.jobTemplate.spec.template.metadata.annotations"), "{text}");
+    }
+
+    #[test]
+    fn a_namespace_may_be_misspelt_and_other_objects_are_skipped() {
+        let metadata =
+            json!({"name": "shop", "annotations": {"instrumentation.opentelemetry.io/inject-jav": "true"}});
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata});
+        assert_eq!(found(&namespace)[0].0, Fault::UnknownAnnotation);
+        assert_eq!(found(&json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata})), []);
+        let other =
+            json!({"apiVersion": "a/v1", "kind": "A", "metadata": metadata, "spec": {"template": {}}});
+        assert_eq!(found(&other), [], "it has no pod template");
+    }
+
+    #[test]
+    fn values_have_to_be_strings() {
+        let (fault, _, text) = found(&pod(&json!({"annotations": {JAVA: true}}))).remove(0);
+        assert_eq!(fault, Fault::NotAString);
+        assert_eq!(
+            text,
+            format!("the value of the annotation {JAVA} is true, not a string; quote it: \"true\"")
+        );
+    }
+
+    #[test]
+    fn a_parsed_pod_has_the_same_mistakes_and_their_number_is_bounded() {
+        let keys = (0..100).map(|number| (format!("{ANNOTATION_PREFIX}inject-jva{number}"), json!("true")));
+        let labels = json!({"otel.io/inject-java": "true"});
+        let few = pod(&json!({"annotations": {"inject-java": "order"}, "labels": labels}));
+        let many = pod(&json!({"annotations": keys.collect::<serde_json::Map<_, _>>()}));
+        for (object, count) in [(few, 2), (many, MOST + 1)] {
+            let text = object.to_string();
+            let parsed = of_pod(&Pod::parse(&text).expect("a pod"));
+            assert_eq!((parsed.len(), parsed), (count, of(&object, "v1", "Pod")));
+        }
+    }
+
+    #[test]
+    fn default_images_are_those_of_namespaces_and_languages() {
+        let named = |kind: &str, key: &str, value: &str| {
+            let metadata = json!({"annotations": {key: value}});
+            let object =
+                json!({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": {"containers": []}});
+            found(&object).pop().map(|(fault, _, text)| (fault.code(), text))
+        };
+        let java = "otel-webhook/default-image-java";
+        assert_eq!(named("Namespace", java, "registry.example.com/java:2"), None);
+        for (kind, key, value, code, text) in [
+            (
+                "Pod",
+                java,
+                "own:1",
+                "annotation-for-namespaces",
+                "the annotation otel-webhook/default-image-java only has an effect on namespaces; set it on the namespace",
+            ),
+            (
+                "Namespace",
+                "otel-webhook/default-image-jva",
+                "own:1",
+                "default-image-invalid",
+                "the annotation otel-webhook/default-image-jva names no language with an image: \"jva\"; use one of java, \
+                 nodejs, python, dotnet, go, apache-httpd, nginx",
+            ),
+            (
+                "Namespace",
+                java,
+                "own 1",
+                "default-image-invalid",
+                "the annotation otel-webhook/default-image-java is \"own 1\", which is not an image reference and is \
+                 ignored; set a reference such as registry.example.com/agents/java:1.0",
+            ),
+        ] {
+            assert_eq!(named(kind, key, value), Some((code, text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn pauses_are_those_of_namespaces_and_clear() {
+        let key = "otel-webhook/paused";
+        let namespace = |value: &str| {
+            found(
+                &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "annotations": {key: value}}}),
+            )
+        };
+        for value in ["true", "TRUE", "false", ""] {
+            assert_eq!(namespace(value), [], "{value:?}");
+        }
+        let field = format!("metadata.annotations[{key}]");
+        let unclear = "the annotation otel-webhook/paused is \"on\", which pauses nothing; set it to \"true\" to pause \
+                       injection, or remove it";
+        assert_eq!(namespace("on"), [(Fault::PausedUnclear, field.clone(), unclear.to_owned())]);
+        let misplaced = "the annotation otel-webhook/paused only has an effect on namespaces and Instrumentations; set it on \
+                         the namespace";
+        assert_eq!(annotated(key), [(Fault::NamespacesOnly, field.clone(), misplaced.to_owned())]);
+        let deployment =
+            workload("apps/v1", "Deployment", &json!({"annotations": {key: "true"}}), &json!({}));
+        assert_eq!(found(&deployment), [(Fault::NamespacesOnly, field, misplaced.to_owned())]);
+    }
+}

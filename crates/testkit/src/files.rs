@@ -21,3 +21,9 @@ pub fn replace_between(page: &Path, begin: &str, end: &str, table: &str) {
     fs::write(page, [before, begin, "\n", table, "\n", end, after].concat())
         .expect("a page that can be written");
 }
+
+/// Reads a file in YAML.
+pub fn yaml<T: serde::de::DeserializeOwned>(path: &Path) -> T {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

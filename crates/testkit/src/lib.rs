@@ -13,7 +13,6 @@
 //! | [`load`] | reviews, senders and figures of the benches |
 //! | [`fuzzed`] | what has to hold for any input |
 //! | [`reports`] | reports about running pods |
-//! | [`imports`] | which source files of a crate import which |
 //!
 //! It does not depend on the program, so that the tests of a crate are built without it:
 //! where a process is started, the caller passes the path of the program. `cluster`, `containers`, `load`,
@@ -29,7 +28,6 @@ pub mod files;
 #[cfg(feature = "fuzz")]
 pub mod fuzzed;
 pub mod generated;
-pub mod imports;
 pub mod known;
 #[cfg(feature = "load")]
 pub mod load;

@@ -73,7 +73,7 @@ pub fn results(running: &RunningController, answers: &Asked<Vec<NeedReview>>) ->
 mod tests {
     use super::*;
     use crate::{
-        cli::cluster::{account::Account, running::RestartFlags},
+        cli::cluster::{object::Account, running::RestartFlags},
         subject::Subject,
     };
     use otel_webhook_fleet::restart::Pace;

@@ -9,9 +9,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::ApiResource;
 
 use super::{
-    files::File,
     result::{CheckResult, Code},
-    survey::Survey,
+    survey::{File, Survey},
 };
 use crate::{cli::cluster::reader::ClusterReader, subject::Subject};
 
@@ -58,8 +57,10 @@ fn missing(namespace: &str, file: &File, users: &[&Subject]) -> CheckResult {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::cli::check::survey::tests::seen;
+    use crate::cli::check::survey::{files, tests::seen};
 
     #[test]
     fn an_object_is_looked_for_once_in_each_namespace() {
@@ -78,5 +79,17 @@ mod tests {
         let said = "Secret shop/client: not found, and spec.exporter.tls refers to it: the agents of Deployment \
                     shop/order and of 1 more do not get their certificates; create it, and restart the pods";
         assert!(line.ends_with(said), "{line}");
+    }
+
+    #[test]
+    fn files_are_those_of_the_volumes_that_injection_adds() {
+        let pod = json!({"spec": {"volumes": [
+            {"name": "own", "secret": {"secretName": "own"}},
+            {"name": "otel-auto-secret-client", "secret": {"secretName": "client", "optional": true}},
+            {"name": "otel-auto-configmap-ca", "configMap": {"name": "ca", "optional": true}},
+        ]}});
+        let found: Vec<_> = files(&pod).into_iter().map(|file| (file.kind, file.name)).collect();
+        assert_eq!(found, [("Secret", "client".to_owned()), ("ConfigMap", "ca".to_owned())]);
+        assert!(files(&json!({"spec": {}})).is_empty());
     }
 }

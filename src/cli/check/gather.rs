@@ -13,16 +13,16 @@ use super::{
     crd,
     permissions::{Need, NeedReview},
 };
-use crate::registration::Backend;
 use crate::{
     cli::{
         client::{Connection, Target},
         cluster::{
-            account::Account,
             facts::Facts,
+            object::Account,
             reader::{Asked, ClusterReader, NotTold},
         },
     },
+    registration::Backend,
     tls::trust::ShownChain,
 };
 

@@ -1,18 +1,17 @@
 //! Checks whether the webhook's service account has the permissions that it needs.
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
-
 use serde_json::Value;
 
 use super::result::{CheckResult, Code};
-use crate::subject::Subject;
 use crate::{
     cli::cluster::{
-        account::{Account, ManagedNames},
+        object::{Account, ManagedNames},
         reader::{Asked, NotTold},
         running::Release,
     },
     store::{cluster, watch},
+    subject::Subject,
     tls::managed,
 };
 

@@ -6,8 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-pub use super::level::Level;
-use crate::subject::Subject;
+use crate::{cli::cluster::reader::NotTold, subject::Subject};
 use otel_webhook_review::one_line;
 
 macro_rules! codes {
@@ -286,6 +285,37 @@ fn links(results: &[CheckResult]) -> Vec<String> {
         links.extend(link.filter(|link| !links.contains(link)));
     }
     links
+}
+
+/// The severity of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// No problem.
+    Ok,
+    /// A problem, or something that could not be checked.
+    Warning,
+    /// Injection does not work.
+    Failure,
+}
+
+impl Level {
+    /// Returns the name in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failure => "failure",
+        }
+    }
+}
+
+impl NotTold {
+    /// Returns the warning that the report is incomplete.
+    pub fn result(&self) -> CheckResult {
+        let Self { question, problem } = self;
+        CheckResult::new(Code::NotAllowed, format!("cannot {question}: {problem}"))
+            .advise("checks that depend on it are skipped; run the command as a user with this permission")
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::result::{CheckResult, Code};
 use crate::{
     cli::{
         client::{Connection, HttpResponse, Target},
-        failure::Failure,
+        output::Failure,
     },
     server::Endpoint,
     tls::trust::{Bundle, ShownChain},

@@ -7,11 +7,7 @@
 //! ```
 //! Each object is processed with its page and then dropped, so that only one row per workload is kept.
 
-mod look;
-mod others;
-mod rows;
-
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
@@ -19,21 +15,35 @@ use k8s_openapi::api::{
     core::v1::Pod,
 };
 use kube::core::ApiResource;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use others::{Others, StandIn};
-pub use rows::{Next, Pods, Replaced, Survey, Surveyed};
-
-use crate::cli::cluster::{
-    fleet,
-    known::{Flags, Known},
-    object::{text, typed},
-    owners::{Listed, Owned, Owners},
-    reader::{Asked, ClusterReader, Part},
+use crate::{
+    cli::cluster::{
+        fleet,
+        known::{COLLECTOR, Flags, Known},
+        object::{labels, own_languages, text, typed},
+        owners::{self, Listed, Owned, Owners},
+        reader::{Asked, ClusterReader, NotTold, Part},
+    },
+    registration::Labels,
+    subject::Subject,
+    unread::{Unread, Unsure},
 };
-use crate::{subject::Subject, unread::Unsure};
-use otel_webhook_fleet::{census::Census, pod::RunningPod, workload};
-use otel_webhook_inject::{catalogue::Stored, mistakes::Fault, workload::OwnerKind};
+use otel_webhook_fleet::{
+    census::Census,
+    injected::{self, Agent, By},
+    pod::RunningPod,
+    report::FailureRow,
+    workload,
+};
+use otel_webhook_inject::{
+    Finding,
+    catalogue::Stored,
+    mistakes::{self, Fault, Mistake},
+    pause::Pause,
+    template::Workload,
+    workload::OwnerKind,
+};
 
 /// Reads all namespaces, or one.
 pub async fn take(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>) -> Survey {
@@ -123,7 +133,7 @@ impl Surveyor<'_> {
         self.census.put(running);
         match listed {
             Listed::Always => {}
-            Listed::Never => self.survey.workloads.extend(look::at(self.known, pod, subject)),
+            Listed::Never => self.survey.workloads.extend(at(self.known, pod, subject)),
             Listed::ByOwner(api_version, kind) => {
                 self.others.kinds.insert((api_version, kind));
                 if is_first {
@@ -214,8 +224,7 @@ impl Surveyor<'_> {
             Ok(object) => {
                 let object = object?;
                 self.known.book.put(OwnerKind::ReplicaSet, &object);
-                let mut surveyed =
-                    look::at(self.known, typed(object, &kind.api_version, &kind.kind), subject)?;
+                let mut surveyed = at(self.known, typed(object, &kind.api_version, &kind.kind), subject)?;
                 surveyed.mistakes.retain(|mistake| mistake.fault != Fault::OnWorkload);
                 Some(surveyed)
             }
@@ -230,7 +239,7 @@ impl Surveyor<'_> {
         let text = |field: &str| text(&object["metadata"][field]);
         let kind = object["kind"].as_str().unwrap_or_default();
         let subject = Subject::new(kind, &text("namespace"), &text("name"));
-        self.survey.workloads.extend(look::at(self.known, object, subject));
+        self.survey.workloads.extend(at(self.known, object, subject));
     }
 
     fn note(&mut self, told: Asked<()>) {
@@ -249,7 +258,7 @@ fn note(survey: &mut Survey, known: &Known, scope: Option<&str>) {
     namespaces.retain(|(name, _)| scope.is_none_or(|scope| scope == &***name));
     namespaces.sort_by_key(|(name, _)| *name);
     for (name, namespace) in namespaces {
-        let findings = look::at_namespace(known, name);
+        let findings = at_namespace(known, name);
         if !findings.is_empty() {
             survey.asking.push((name.to_string(), findings));
         }
@@ -260,6 +269,273 @@ fn note(survey: &mut Survey, known: &Known, scope: Option<&str>) {
             }
         }
     }
+}
+
+/// The result of a survey.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// What pauses injection.
+    pub paused: Vec<Pause>,
+    /// Labels of each namespace.
+    pub namespaces: BTreeMap<String, Labels>,
+    /// The findings for namespaces that opt in.
+    pub asking: Vec<(String, Vec<Finding>)>,
+    /// Annotations and labels of namespaces that have no effect.
+    pub mistakes: Vec<(Subject, Mistake)>,
+    /// Instrumentations that cannot be used, with their problems.
+    pub unusable: Vec<(Subject, String)>,
+    /// Namespaces that opt in to the operator's collector sidecar.
+    pub collectors: BTreeSet<String>,
+    /// The workloads, by namespace, kind and name.
+    pub workloads: Vec<Surveyed>,
+    /// What the user may not read, of what the results depend on.
+    pub unread: Unread,
+    /// Whether the user may not read the webhook configurations.
+    pub is_registration_unread: bool,
+    /// The requests that failed.
+    pub not_told: Vec<NotTold>,
+}
+
+/// One workload.
+#[derive(Debug)]
+pub struct Surveyed {
+    /// The workload.
+    pub subject: Subject,
+    /// Labels of its pods.
+    pub labels: Labels,
+    /// The languages that its template opts in to, regardless of the namespace.
+    pub own: Vec<&'static str>,
+    /// Whether it opts in to the operator's collector sidecar; none if the namespace decides.
+    pub collector: Option<bool>,
+    /// The result for a new pod.
+    pub next: Next,
+    /// The languages with an unknown result, since the user may not read what it depends on.
+    pub unsure: Vec<Unsure>,
+    /// The agents of a new pod.
+    pub agents: Vec<Agent>,
+    /// The objects that a new pod mounts for its exporters.
+    pub files: Vec<File>,
+    /// How its pods are replaced.
+    pub replaced: Replaced,
+    /// Its pods.
+    pub pods: Pods,
+    /// What fails in its pods.
+    pub failures: Vec<FailureRow>,
+    /// Its annotations and labels that have no effect.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// The result for a new pod.
+#[derive(Debug)]
+pub enum Next {
+    /// The findings.
+    Decided(Vec<Finding>),
+    /// The pod cannot be read.
+    Unreadable(String),
+    /// Its template is not known: another controller creates the pods.
+    Unknown,
+}
+
+/// The running pods of a workload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pods {
+    /// The number of pods.
+    pub count: usize,
+    /// Whether they could not be counted, since the user may not read them or their owners.
+    pub is_unknown: bool,
+    /// The number of pods with an agent.
+    pub agents: BTreeMap<Agent, usize>,
+    /// The number of pods that were reviewed and skipped for a language, by the code of the reason.
+    pub skipped: BTreeMap<(String, String), usize>,
+}
+
+/// How the pods of a workload are replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replaced {
+    /// By a restart.
+    #[default]
+    ByRestart,
+    /// By a restart, once it is resumed.
+    Paused,
+    /// By its controller, after someone deletes them.
+    OnDelete,
+}
+
+impl Pods {
+    /// Returns the agents of a language, with the number of pods.
+    pub fn agents_of(&self, language: &str) -> impl Iterator<Item = (&Agent, usize)> {
+        let own = self.agents.iter().filter(move |(agent, _)| agent.language == language);
+        own.map(|(agent, count)| (agent, *count))
+    }
+
+    /// Returns the number of pods with a language, by the webhook that injected it.
+    pub fn by(&self, language: &str) -> BTreeMap<By, usize> {
+        let mut all = BTreeMap::new();
+        for (agent, count) in self.agents_of(language) {
+            *all.entry(agent.by).or_default() += count;
+        }
+        all
+    }
+
+    /// Returns the number of pods with a language, from any webhook.
+    pub fn with(&self, language: &str) -> usize {
+        self.agents_of(language).map(|(_, count)| count).sum()
+    }
+
+    /// Counts a pod.
+    pub fn add(&mut self, pod: &RunningPod) {
+        self.count += 1;
+        for agent in pod.agents.iter().flatten() {
+            *self.agents.entry(agent.clone()).or_default() += 1;
+        }
+        let mut languages = BTreeSet::new();
+        for (language, code) in &pod.skipped {
+            if languages.insert(language) {
+                *self.skipped.entry((language.clone(), code.clone())).or_default() += 1;
+            }
+        }
+    }
+}
+
+impl Survey {
+    /// Returns whether the cluster has no namespace that could be read.
+    pub fn is_of_nowhere(&self) -> bool {
+        self.namespaces.is_empty() && self.not_told.is_empty()
+    }
+}
+
+/// Returns the row of a workload.
+fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
+    let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    let mistakes = mistakes::of(&object, &api_version, &kind);
+    let replaced = replaced(&object);
+    let workload = Workload::of(&mut object, &api_version, &kind)?;
+    let (mut unsure, mut agents, mut mounted) = (Vec::new(), Vec::new(), Vec::new());
+    let next = match known.decide(&workload, &subject.namespace) {
+        Ok(decided) => {
+            unsure = decided.unsure;
+            let outcome = decided.outcome;
+            let mut next = workload.pod.clone();
+            // The operations are made for this pod. Without them, the images stay unknown.
+            let _ = json_patch::patch(&mut next, &outcome.patch.operations());
+            agents = injected::next_agents(&next, &outcome.findings);
+            mounted = files(&next);
+            Next::Decided(outcome.findings)
+        }
+        Err(problem) => Next::Unreadable(problem),
+    };
+    let annotations = &workload.pod["metadata"]["annotations"];
+    let collector = annotations[COLLECTOR].as_str().map(|value| value != "false");
+    Some(Surveyed {
+        own: own_languages(workload.pod),
+        collector: collector.or_else(|| injected::has_collector(workload.pod).then_some(true)),
+        labels: labels(workload.pod),
+        subject,
+        next,
+        unsure,
+        agents,
+        files: mounted,
+        replaced,
+        pods: Pods::default(),
+        failures: Vec::new(),
+        mistakes,
+    })
+}
+
+/// The beginnings of the names of the volumes that injection adds.
+const VOLUMES: [&str; 2] = ["otel-auto-secret-", "otel-auto-configmap-"];
+
+/// An object that a new pod mounts for its exporters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct File {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+}
+
+/// Returns the objects that injection mounts into a pod, as it is after the injection.
+pub fn files(injected: &Value) -> Vec<File> {
+    let volumes = injected["spec"]["volumes"].as_array().into_iter().flatten();
+    let added = volumes.filter(|volume| {
+        let name = volume["name"].as_str().unwrap_or_default();
+        VOLUMES.iter().any(|start| name.starts_with(start))
+    });
+    let file = |volume: &Value| {
+        let secret = volume["secret"]["secretName"].as_str().map(|name| ("Secret", name));
+        let found = secret.or_else(|| volume["configMap"]["name"].as_str().map(|name| ("ConfigMap", name)));
+        found.map(|(kind, name)| File { kind, name: name.to_owned() })
+    };
+    added.filter_map(file).collect()
+}
+
+/// Returns how the pods of a workload are replaced.
+fn replaced(object: &Value) -> Replaced {
+    let spec = &object["spec"];
+    if spec["paused"] == true {
+        Replaced::Paused
+    } else if spec["updateStrategy"]["type"] == "OnDelete" {
+        Replaced::OnDelete
+    } else {
+        Replaced::ByRestart
+    }
+}
+
+/// Returns the findings for a pod without annotations and labels, if the namespace or a selector opts in.
+fn at_namespace(known: &Known, name: &str) -> Vec<Finding> {
+    let mut pod = json!({"metadata": {}, "spec": {"containers": [{"name": "app", "image": "app"}]}});
+    let workload = Workload::of(&mut pod, "v1", "Pod").expect("a pod");
+    known.decide(&workload, name).map(|decided| decided.outcome.findings).unwrap_or_default()
+}
+
+/// Workloads of kinds that only the owner references of their pods name: the kinds, and what shows the templates of the
+/// workloads if they cannot be listed.
+#[derive(Default)]
+struct Others {
+    /// Version and kind.
+    kinds: BTreeSet<(String, String)>,
+    stand_ins: HashMap<Subject, StandIn>,
+}
+
+/// Something that shows the template of a workload.
+enum StandIn {
+    /// A pod.
+    Pod(Box<Surveyed>),
+    /// A ReplicaSet with this name.
+    ReplicaSet(String),
+}
+
+impl Others {
+    /// Keeps what the first pod of a workload shows.
+    fn keep(&mut self, known: &Known, pod: Value, subject: Subject, is_injected: bool) {
+        let stand_in = match owners::replica_set(&pod) {
+            Some(name) => Some(StandIn::ReplicaSet(name)),
+            None => {
+                by_pod(known, pod, &subject, is_injected).map(|surveyed| StandIn::Pod(Box::new(surveyed)))
+            }
+        };
+        self.stand_ins.extend(stand_in.map(|stand_in| (subject, stand_in)));
+    }
+
+    /// Drops the stand-in of a workload that was listed.
+    fn forget(&mut self, subject: &Subject) {
+        self.stand_ins.remove(subject);
+    }
+
+    /// Takes the stand-ins of the workloads that were not listed.
+    fn take(&mut self) -> HashMap<Subject, StandIn> {
+        std::mem::take(&mut self.stand_ins)
+    }
+}
+
+/// Pods of another controller show its template as long as they are not injected.
+fn by_pod(known: &Known, pod: Value, subject: &Subject, hides_template: bool) -> Option<Surveyed> {
+    let mut surveyed = at(known, pod, subject.clone())?;
+    if hides_template {
+        surveyed.next = Next::Unknown;
+        surveyed.unsure.clear();
+    }
+    Some(surveyed)
 }
 
 #[cfg(test)]

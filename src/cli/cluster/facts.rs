@@ -1,4 +1,5 @@
-//! The installation, read once: the webhook configurations, their Services, and the webhook's pods.
+//! The installation, read once: the webhook configurations, their Services, and the webhook's pods; and what all results
+//! depend on, and is not known or not working.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +9,8 @@ use k8s_openapi::api::{
     discovery::v1::EndpointSlice,
 };
 
-pub use super::running::Release;
 use super::{
-    known::Flags,
+    known::{Flags, Known},
     reader::{Asked, ClusterReader, NotTold},
     running::{self, CONTROLLER_LABEL, Pod, Running, RunningController},
 };
@@ -18,6 +18,8 @@ use crate::{
     cli::flags::InjectionFlags,
     registration::{Backend, Registration},
 };
+
+pub use super::running::Release;
 
 /// The Service of a webhook, as the cluster has it.
 #[derive(Debug)]
@@ -186,4 +188,26 @@ pub fn ready(slices: &[EndpointSlice], port: &str) -> usize {
         .filter(|endpoint| is_ready(endpoint.conditions.as_ref().and_then(|conditions| conditions.ready)))
         .map(|endpoint| endpoint.addresses.len())
         .sum()
+}
+
+/// Returns a sentence for each; `own_flags` is the flag of this name.
+pub fn caveats(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
+    let assumed = facts.why_assumed().filter(|_| !own_flags);
+    let assumed = assumed.map(|why| format!("{why}; the results are based on the flags of this command"));
+    let request = facts.not_told.first().filter(|_| !facts.is_registration_told);
+    let registration = request.map(|NotTold { question, .. }| {
+        format!("whether API servers send pods to the webhook is not readable by you ({question})")
+    });
+    let outages = facts.services.iter().filter_map(ServiceFacts::outage);
+    assumed
+        .into_iter()
+        .chain(registration)
+        .chain(outages)
+        .chain(known.not_told.iter().map(not_readable))
+        .collect()
+}
+
+/// Returns the sentence for a request that failed.
+pub fn not_readable(NotTold { question, problem }: &NotTold) -> String {
+    format!("not readable by you ({question}): {problem}")
 }

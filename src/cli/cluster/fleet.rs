@@ -1,12 +1,24 @@
 //! The running pods of a cluster, counted as the controller counts them, with what the user may not read.
 
-use std::{cell::RefCell, collections::{BTreeMap, BTreeSet, HashMap}};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, HashMap},
+};
 
 use jiff::Timestamp;
 
 use super::known::Known;
-use crate::{registration::Registration, unread::{Unread, Unsure}};
-use otel_webhook_fleet::{census::Census, count::{self, Counted}, next::{Around, Doubts, Separated}, pod::RunningPod, state::State};
+use crate::{
+    registration::Registration,
+    unread::{Unread, Unsure},
+};
+use otel_webhook_fleet::{
+    census::Census,
+    count::{self, Counted},
+    next::{Around, Doubts, Separated},
+    pod::RunningPod,
+    state::State,
+};
 use otel_webhook_inject::Finding;
 
 /// Counts pods. Returns the namespaces, too, that have Instrumentations which pods name and which were not listed.

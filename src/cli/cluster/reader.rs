@@ -2,8 +2,6 @@
 //!
 //! A missing permission is a result too, so that the command continues.
 
-mod kinds;
-
 use std::net::IpAddr;
 
 use futures::AsyncReadExt as _;
@@ -12,13 +10,14 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client, Config,
     api::{GetParams, ListParams, LogParams, PostParams},
-    core::{ApiResource, DynamicObject, Request, Resource, Status},
+    core::{ApiResource, DynamicObject, GroupVersion, Request, Resource, Status},
+    discovery::{Scope, pinned_kind},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::flags::ClusterFlags;
-use crate::cli::failure::Failure;
+use crate::cli::output::Failure;
 
 /// How many objects are read at a time.
 const PAGE: u32 = 250;
@@ -314,6 +313,16 @@ impl std::fmt::Display for Told<'_> {
             kube::Error::Api(status) if !status.message.is_empty() => f.write_str(&status.message),
             error => write!(f, "{error}"),
         }
+    }
+}
+
+impl ClusterReader {
+    /// Returns the resource of a namespaced kind. `None` if it is not installed, or the user may not discover it.
+    pub async fn resource(&self, api_version: &str, kind: &str) -> Option<ApiResource> {
+        let version: GroupVersion = api_version.parse().ok()?;
+        let wanted = version.with_kind(kind);
+        let (resource, capabilities) = pinned_kind(&self.client, &wanted).await.ok()?;
+        (capabilities.scope == Scope::Namespaced).then_some(resource)
     }
 }
 

@@ -11,22 +11,23 @@ use super::{
     report::{Added, Answer, Explained, Failing, Kind, PodRow},
     target::{self, Target},
 };
-use crate::cli::{
-    cluster::{
-        caveats::{caveats, not_readable},
-        facts::Facts,
-        fleet,
-        known::Known,
-        object::{labels, own_languages, text},
-        owners::{Owners, controller},
-        reader::{Asked, ClusterReader, Part},
+use crate::{
+    cli::{
+        cluster::{
+            facts::{Facts, caveats, not_readable},
+            fleet,
+            known::Known,
+            object::{labels, own_languages, text},
+            owners::{Owners, controller},
+            reader::{Asked, ClusterReader, Part},
+        },
+        flags::InjectionFlags,
+        output::Failure,
+        workload,
     },
-    failure::Failure,
-    flags::InjectionFlags,
-    workload,
+    registration::{Labels, Registration},
+    subject::Subject,
 };
-use crate::registration::{Labels, Registration};
-use crate::subject::Subject;
 use otel_webhook_fleet::{
     census::Census, failing::Run, pod::RunningPod, report::FailureRow, workload as fleet_workload,
 };

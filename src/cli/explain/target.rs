@@ -14,7 +14,7 @@ use crate::cli::{
         owners::controller,
         reader::{ClusterReader, NotTold, Part},
     },
-    failure::Failure,
+    output::Failure,
 };
 
 /// The names of a kind; the first is the plural.

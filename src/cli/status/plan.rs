@@ -11,8 +11,7 @@ use kube::core::ApiResource;
 use serde_json::Value;
 
 use crate::cli::cluster::{
-    caveats::not_readable,
-    facts::Facts,
+    facts::{Facts, not_readable},
     known::Known,
     reader::{ClusterReader, Part},
     running::RestartFlags,

@@ -212,7 +212,7 @@ async fn try_pod(objects: &Objects, place: &Place, number: u64) -> Result<Fate, 
     if ranges.len() > 1 {
         return Ok(Fate::GoSkipped);
     }
-    let sidecar = with_sidecar(&same, &said_of_go(instrumentation));
+    let sidecar = with_sidecar(&settled(&bare, &without), &said_of_go(instrumentation));
     match send(objects, &place.name, &sidecar).await {
         Ok(_) => Err(problem("Go is skipped, and its sidecar would be accepted".to_owned())),
         Err(_) => Ok(Fate::GoSkipped),

@@ -8,8 +8,8 @@ use otel_webhook::cli::Cli;
 use regex::Regex;
 
 use super::{
+    manifests::helm_problem,
     markdown::{Block, pages},
-    values,
 };
 use crate::reference::source;
 
@@ -120,7 +120,7 @@ fn problem(words: &[String]) -> Option<String> {
     match program.rsplit('/').next().unwrap_or_default() {
         "otel-webhook" => of_ours(arguments),
         "cargo" => of_cargo(arguments),
-        "helm" => values::problem(arguments),
+        "helm" => helm_problem(arguments),
         "make" => of_make(arguments),
         _ => None,
     }

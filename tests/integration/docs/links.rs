@@ -1,7 +1,7 @@
-//! Links to files and headings.
+//! Links to files and headings, and the table of contents of the site.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Component, Path, PathBuf},
 };
 
@@ -52,7 +52,7 @@ fn pages_of_the_site_link_files_outside_of_docs_by_their_url() {
 }
 
 /// The file of the repository that a link leads to, with the anchor. None if it leads elsewhere.
-pub fn target(page: &Page, link: &str) -> Option<(PathBuf, String)> {
+fn target(page: &Page, link: &str) -> Option<(PathBuf, String)> {
     let (link, anchor) = link.split_once('#').unwrap_or((link, ""));
     if let Some(path) = REPOSITORY.iter().find_map(|start| link.strip_prefix(start)) {
         return Some((path.into(), anchor.to_owned()));
@@ -78,4 +78,17 @@ fn plain(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+#[test]
+fn every_page_is_in_the_summary_once() {
+    let pages = pages();
+    let summary = pages.iter().find(|page| page.path == "docs/SUMMARY.md").expect("the summary");
+    let targets = summary.links.iter().filter_map(|link| target(summary, link));
+    let listed: Vec<_> = targets.map(|(file, _)| file.display().to_string()).collect();
+    let all: BTreeSet<_> = pages.iter().map(|page| page.path.clone()).collect();
+    let all: BTreeSet<_> =
+        all.into_iter().filter(|path| path.starts_with("docs/") && path != "docs/SUMMARY.md").collect();
+    assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), all);
+    assert_eq!(listed.len(), all.len(), "a page is listed twice");
 }

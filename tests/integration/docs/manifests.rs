@@ -1,12 +1,11 @@
-//! Manifests and values in YAML blocks.
+//! Manifests and values of the chart, in YAML blocks and in commands.
+
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::{
-    markdown::{Block, pages},
-    values,
-};
-use crate::cli;
+use super::markdown::{Block, pages};
+use crate::{cli, reference::source};
 
 #[test]
 fn every_manifest_is_valid() {
@@ -34,7 +33,7 @@ fn problem(block: &Block) -> Option<String> {
     let mut found = documents.iter().filter_map(|document| match kind(document) {
         // The program validates Instrumentations, and finds annotations that nothing reads.
         Kind::Manifest => not_valid(document),
-        Kind::Values => values::problem_of(document),
+        Kind::Values => problem_of(document),
         Kind::Part => None,
     });
     found.next()
@@ -54,7 +53,7 @@ fn kind(document: &Value) -> Kind {
     let keys: Vec<_> = document.as_object().into_iter().flat_map(|object| object.keys()).collect();
     if document["kind"].is_string() {
         Kind::Manifest
-    } else if !keys.is_empty() && keys.iter().all(|key| values::begins(key)) {
+    } else if !keys.is_empty() && keys.iter().all(|key| SCHEMA["properties"].get(key).is_some()) {
         Kind::Values
     } else {
         Kind::Part
@@ -66,4 +65,66 @@ fn not_valid(document: &Value) -> Option<String> {
     let is_wrong =
         run.code != 0 || run.out.contains("has no effect") || run.out.contains("unknown annotation");
     is_wrong.then(|| format!("{}{}", run.out, run.err))
+}
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    serde_json::from_str(&source::text("charts/otel-webhook/values.schema.json")).expect("JSON")
+});
+
+/// What is wrong with the values that a command of helm sets for our chart.
+pub fn helm_problem(arguments: &[String]) -> Option<String> {
+    if !arguments
+        .iter()
+        .any(|word| word.ends_with("otel-webhook/otel-webhook") || word == "charts/otel-webhook")
+    {
+        return None;
+    }
+    let mut set = arguments.windows(2).filter(|pair| pair[0].starts_with("--set")).map(|pair| &pair[1]);
+    set.find_map(|assignment| {
+        let path = assignment.split_once('=').map_or(&**assignment, |(path, _)| path);
+        // A dot in a key is written with a backslash.
+        let path: Vec<_> = path.replace("\\.", "\0").split('.').map(ToOwned::to_owned).collect();
+        let path: Vec<_> = path.iter().map(|part| part.split('[').next().unwrap_or_default()).collect();
+        (!exists(&path)).then(|| format!("the chart has no value {}", path.join(".")))
+    })
+}
+
+/// Whether the chart has a value of this path.
+fn exists(path: &[&str]) -> bool {
+    let mut now = resolved(&SCHEMA);
+    for part in path {
+        if let Some(next) = now["properties"].get(*part) {
+            now = resolved(next);
+            continue;
+        }
+        // An object of Kubernetes, or with keys of any name.
+        return now["additionalProperties"] != Value::Bool(false)
+            && now["properties"].get(*part).is_none()
+            && now != &*SCHEMA;
+    }
+    true
+}
+
+/// What a reference leads to.
+fn resolved(schema: &'static Value) -> &'static Value {
+    let Some(link) = schema["$ref"].as_str() else { return schema };
+    let found = link.strip_prefix('#').and_then(|pointer| SCHEMA.pointer(pointer));
+    found.unwrap_or_else(|| panic!("{link} leads nowhere"))
+}
+
+/// What is wrong with a file of values.
+fn problem_of(values: &Value) -> Option<String> {
+    let mut paths = Vec::new();
+    collect(values, &mut Vec::new(), &mut paths);
+    let wrong = paths.into_iter().find(|path| !exists(&path.iter().map(String::as_str).collect::<Vec<_>>()));
+    wrong.map(|path| format!("the chart has no value {}", path.join(".")))
+}
+
+fn collect(values: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    for (key, value) in values.as_object().into_iter().flatten() {
+        path.push(key.clone());
+        found.push(path.clone());
+        collect(value, path, found);
+        path.pop();
+    }
 }

@@ -1,10 +1,9 @@
 //! The permissions of the webhook and of the controller, as `otel-webhook rbac` prints them.
 
-use std::process::Command;
-
 use serde_json::Value;
 
 use super::{beginning, code, command_line, table};
+use crate::cli;
 
 /// The lists of rules, and what they are for.
 const LISTS: [(&str, &str, &str); 9] = [
@@ -64,13 +63,8 @@ pub fn page() -> String {
 }
 
 fn rules(list: &str) -> Vec<Value> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_otel-webhook"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OTEL_WEBHOOK_")) {
-        command.env_remove(name);
-    }
-    let output = command.args(["rbac", "--rules", list]).output().expect("the program runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_saphyr::from_slice(&output.stdout).expect("YAML")
+    let run = cli::succeed(&["rbac", "--rules", list], "");
+    serde_saphyr::from_str(&run.out).expect("YAML")
 }
 
 fn row(rule: &Value) -> [String; 4] {

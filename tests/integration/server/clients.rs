@@ -16,7 +16,7 @@ use rustls::sign::SingleCertAndKey;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::harness::{Client, until};
+use super::harness::{Client, count, until};
 use crate::binary::Binary;
 use crate::cli::{Run, run};
 
@@ -99,11 +99,8 @@ async fn review(program: &Binary, shown: Option<&Shown>) -> Result<String, Strin
     Ok(answer.text)
 }
 
-async fn failures(program: &mut Binary) -> usize {
-    let text = program.metrics().await;
-    let name = "otel_webhook_tls_handshake_failures_total ";
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the metric");
-    line.parse().expect("a number")
+async fn failures(program: &mut Binary) -> u64 {
+    count(&program.metrics().await, "otel_webhook_tls_handshake_failures_total")
 }
 
 /// The reasons of failed handshakes in the log, so far.
@@ -130,12 +127,12 @@ async fn only_a_client_of_the_ca_with_an_allowed_name_is_answered() {
         (Some(serving), "allows server authentication"),
         (Some(ca.client("system:node:a")), "ApplicationVerificationFailure"),
     ];
-    for (count, (shown, reason)) in (1..).zip(rejected) {
+    for (number, (shown, reason)) in (1..).zip(rejected) {
         review(&program, shown.as_ref()).await.expect_err(reason);
-        until(async || reasons(&program).len() == count).await;
+        until(async || reasons(&program).len() as u64 == number).await;
         let reasons = reasons(&program);
-        assert!(reasons[count - 1].contains(reason), "{reason}: {reasons:?}");
-        assert_eq!(failures(&mut program).await, count, "{reason}");
+        assert!(reasons.last().is_some_and(|last| last.contains(reason)), "{reason}: {reasons:?}");
+        assert_eq!(failures(&mut program).await, number, "{reason}");
     }
     let lines = program.log();
     let message = "the client certificate has none of the names of --client-name";

@@ -10,9 +10,8 @@ use axum::routing::get;
 use hyper::StatusCode;
 use otel_webhook::server::Listening;
 use tokio::net::{TcpSocket, TcpStream};
-use tokio::sync::Notify;
 
-use super::harness::{Server, count, send_plain, soon};
+use super::harness::{Hold, Server, count, send_plain, soon};
 use crate::binary::Binary;
 
 const REVIEW: &[u8] = include_bytes!("review.json");
@@ -34,25 +33,16 @@ async fn an_idle_connection_is_closed_for_a_new_one() {
 
 #[tokio::test]
 async fn a_request_in_flight_is_not_closed_for_a_new_connection() {
-    let (entered, released) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (enter, release) = (Arc::clone(&entered), Arc::clone(&released));
-    let handler = move || {
-        let (enter, release) = (Arc::clone(&enter), Arc::clone(&release));
-        async move {
-            enter.notify_one();
-            release.notified().await;
-            "answered"
-        }
-    };
-    let server = limited(Router::new().route("/", get(handler)), 1);
+    let hold = Hold::default();
+    let server = limited(hold.router(), 1);
     let mut busy = server.client().await;
-    let asking = tokio::spawn(async move { busy.get("/").await });
-    soon(entered.notified()).await;
+    let asking = tokio::spawn(async move { busy.get("/hold").await });
+    soon(hold.entered.notified()).await;
     // Closed at once, so that the client tries another replica.
     let mut plain = std::net::TcpStream::connect(server.address).expect("the backlog accepts it");
     let closed = tokio::task::spawn_blocking(move || std::io::Read::read(&mut plain, &mut [0; 1]));
     assert!(matches!(soon(closed).await.expect("no panic"), Ok(0) | Err(_)));
-    released.notify_one();
+    hold.released.notify_one();
     assert_eq!(soon(asking).await.expect("no panic").expect("an answer").text, "answered");
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::routing::get;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -24,6 +25,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, HandshakeKind, RootCertStore, SupportedProtocolVersion};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -213,6 +215,28 @@ impl Client {
             .body(Full::new(body.into()))
             .expect("a request");
         self.send(request).await
+    }
+}
+
+/// A route that says when a request has come, and answers when it is told to.
+#[derive(Clone, Default)]
+pub struct Hold {
+    pub entered: Arc<Notify>,
+    pub released: Arc<Notify>,
+}
+
+impl Hold {
+    pub fn router(&self) -> Router {
+        let hold = self.clone();
+        let handler = move || {
+            let hold = hold.clone();
+            async move {
+                hold.entered.notify_one();
+                hold.released.notified().await;
+                "answered"
+            }
+        };
+        Router::new().route("/hold", get(handler)).route("/", get(async || "fine"))
     }
 }
 

@@ -1,17 +1,17 @@
 //! Bodies: what they may take, and what happens to those beyond it.
 
-use std::{io, process::Command};
+use std::io;
 
 use axum::body::{Body, Bytes};
 use futures::{StreamExt, future::join_all, stream};
-use http_body_util::BodyExt;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::{Request, StatusCode};
 use serde_json::Value;
 
 use otel_webhook::server::BodyLimits;
 
-use super::harness::{Server, soon, until};
+use super::harness::{Server, until};
+use crate::cli::run;
 
 const REVIEW: &str = include_str!("review.json");
 
@@ -59,19 +59,6 @@ async fn unfinished_bodies_keep_out_no_review() {
     }
 }
 
-#[tokio::test]
-async fn a_review_in_single_bytes_is_answered() {
-    let server = Server::webhook();
-    let bytes = REVIEW.bytes().map(|byte| Ok::<_, io::Error>(Bytes::from(vec![byte])));
-    let sent = request(None, Body::from_stream(stream::iter(bytes)));
-    let answer = soon(async { server.sender().await.send_request(sent).await }).await.expect("an answer");
-    assert_eq!(answer.status(), StatusCode::OK);
-    let text = answer.into_body().collect().await.expect("a body").to_bytes();
-    let review: Value = serde_json::from_slice(&text).expect("JSON");
-    assert_eq!(review["response"]["uid"], "0df28fbd-5f5f-11e8-bc74-36e6bb280816");
-    assert_eq!(review["response"]["allowed"], true);
-}
-
 /// The review with a pod that has one more annotation.
 fn padded(size: usize) -> String {
     let mut review: Value = serde_json::from_str(REVIEW).expect("JSON");
@@ -99,12 +86,8 @@ async fn large_reviews_are_answered_as_small_ones_are() {
 /// A body of that size would wait for memory until its deadline.
 #[test]
 fn the_memory_has_to_have_room_for_the_largest_body() {
-    let serve = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
-        .args(["serve", "--source", ".", "--tls-self-signed"])
-        .args(["--max-review-memory", "16", "--max-review-size", "17"])
-        .output()
-        .expect("the program runs");
-    let said = String::from_utf8_lossy(&serve.stderr);
+    let serve = ["serve", "--source", ".", "--tls-self-signed"];
+    let run = run(&[&serve[..], &["--max-review-memory", "16", "--max-review-size", "17"]].concat(), "");
     let expected = "--max-review-memory is 16 and has to be at least 17, the value of --max-review-size";
-    assert_eq!((serve.status.code(), said.trim()), (Some(2), &*format!("otel-webhook: {expected}")));
+    assert_eq!((run.code, run.err.trim()), (2, &*format!("otel-webhook: {expected}")));
 }

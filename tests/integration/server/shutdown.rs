@@ -3,38 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::routing::get;
 use hyper::StatusCode;
 use hyper::header::CONNECTION;
 use otel_webhook::server::Health;
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
 
-use super::harness::{Server, soon, until};
+use super::harness::{Hold, Server, soon, until};
 use crate::binary::Binary;
-
-/// A route that says when a request has come, and answers when it is told to.
-#[derive(Clone, Default)]
-struct Hold {
-    entered: Arc<Notify>,
-    released: Arc<Notify>,
-}
-
-impl Hold {
-    fn router(&self) -> Router {
-        let hold = self.clone();
-        let handler = move || {
-            let hold = hold.clone();
-            async move {
-                hold.entered.notify_one();
-                hold.released.notified().await;
-                "answered"
-            }
-        };
-        Router::new().route("/hold", get(handler)).route("/", get(async || "fine"))
-    }
-}
 
 #[tokio::test]
 async fn a_request_in_flight_is_answered_and_idle_connections_end() {

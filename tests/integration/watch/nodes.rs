@@ -5,8 +5,8 @@ use otel_webhook_inject::{self as inject, Input, Note, Settings, pod::Pod, size:
 use otel_webhook_testkit::objects::{NAMESPACE, asking, instrumentation};
 use serde_json::{Value, json};
 
-use super::{Following, Listing, Server, Sources, log::Log, until};
-use crate::logs;
+use super::{Following, Listing, Server, Sources, until};
+use crate::logs::Log;
 
 /// A node as the API server has it, with more than is used of it.
 fn node(name: &str, kubelet: &str) -> Value {
@@ -94,9 +94,7 @@ async fn nothing_is_ready_before_all_nodes_are_known() {
 #[tokio::test]
 async fn nodes_that_may_not_be_listed_mean_init_containers_and_are_not_waited_for() {
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
-    logs::keep_enabled();
-    let _logging = tracing::subscriber::set_default(subscriber);
+    let _logging = log.keep();
     let server = server(Vec::new());
     server.list("nodes", Listing::Forbidden);
     let following = server.follow_with(SizeLimits::default(), Sources { nodes: true, ..Sources::default() });

@@ -3,8 +3,8 @@
 use otel_webhook_inject::{reason::ObjectName, size::SizeLimits};
 use serde_json::{Value, json};
 
-use super::{Following, Listing, Server, Sources, log::Log, until};
-use crate::logs;
+use super::{Following, Listing, Server, Sources, until};
+use crate::logs::Log;
 
 fn object(api_version: &str, kind: &str, namespace: Option<&str>, name: &str, paused: Option<&str>) -> Value {
     let annotations = json!({"otel-webhook/paused": paused, "other": "1"});
@@ -100,9 +100,7 @@ async fn nothing_is_ready_before_the_lease_is_known() {
 #[tokio::test]
 async fn a_lease_that_may_not_be_read_pauses_nothing_and_delays_nothing() {
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
-    logs::keep_enabled();
-    let _logging = tracing::subscriber::set_default(subscriber);
+    let _logging = log.keep();
     let server = server();
     server.list("leases", Listing::Forbidden);
     server.follow_with(SizeLimits::default(), sources()).ready().await;

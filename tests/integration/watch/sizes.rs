@@ -7,8 +7,8 @@ use otel_webhook_inject::{
 use otel_webhook_testkit::objects::{NAMESPACE, asking};
 use serde_json::{Value, json};
 
-use super::{Following, Listing, Server, Sources, account, log::Log, until};
-use crate::logs;
+use super::{Following, Listing, Server, Sources, account, until};
+use crate::logs::Log;
 
 const KIB: usize = 1024;
 
@@ -56,9 +56,7 @@ fn named(following: &Following, name: &str) -> String {
 #[tokio::test]
 async fn an_instrumentation_that_is_too_large_is_not_used_and_logged_once() {
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
-    logs::keep_enabled();
-    let _logging = tracing::subscriber::set_default(subscriber);
+    let _logging = log.keep();
     let server = Server::empty();
     let items = vec![sized("large", 1_300 * KIB), sized("most", 128 * KIB), sized("more", 128 * KIB + 1)];
     server.list("instrumentations", Listing::Items(items));

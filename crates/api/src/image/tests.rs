@@ -186,20 +186,6 @@ fn the_status_keeps_the_images_of_the_languages_that_it_lists() {
 }
 
 #[test]
-fn a_kept_image_stays_recorded() {
-    let built_in = DefaultImages::default();
-    for (image, recorded, expected) in [
-        (Some("own:1"), Some("own:1"), "own:1"),
-        (Some("own:1"), Some("own:2"), JAVA.image),
-        (Some(&*official(":2.29.0")), Some(&*official(":2.29.0")), JAVA.image),
-        (None, Some("own:1"), JAVA.image),
-    ] {
-        let choice = built_in.choose(&JAVA, Stored { image, recorded, is_blocked: false });
-        assert_eq!(choice.record(built_in.image(&JAVA)), expected, "{image:?} {recorded:?}");
-    }
-}
-
-#[test]
 fn the_operator_upgrades_no_image_of_the_default_repository_across_breaking_changes() {
     for (image, default, expected) in [
         (official(":1.99.9"), JAVA.image.to_owned(), Some("2.0.0")),

@@ -1,120 +1,23 @@
-//! What single languages do where the operator has nothing to compare with.
+//! What holds for the table of languages, and for everything that names all of them.
 
 use std::collections::BTreeSet;
 
-use otel_webhook_api::{defaults, validation::validate};
-use otel_webhook_inject::{
-    PrivilegedInit,
-    language::{LANGUAGES, LanguageSet},
+use otel_webhook_api::{
+    defaults::{self, LANGUAGES as DEFAULTS},
+    quantity::Quantity,
+    sizes::AgentSizes,
+    validation::validate,
 };
+use otel_webhook_inject::language::{LANGUAGES, LanguageSet};
 use otel_webhook_testkit::{
-    objects::{asking, instrumentation, pod},
-    surroundings::{Surroundings, with},
+    objects::{asking, instrumentation},
+    surroundings::with,
 };
 use serde_json::{Value, json};
-
-const SIDECAR: &str = "opentelemetry-auto-instrumentation";
 
 #[test]
 fn the_default_languages_are_those_of_the_operator_and_agents_of_instrumentations() {
     assert_eq!(LanguageSet::default().names(), "java,nodejs,python,dotnet,apache-httpd,sdk,agent");
-}
-
-#[test]
-fn go_stays_out_where_the_namespace_refuses_privileges() {
-    for (level, outcome) in
-        [("baseline", "PodSecurity"), ("restricted", "PodSecurity"), ("privileged", "Injected")]
-    {
-        let labels = json!({"pod-security.kubernetes.io/enforce": level});
-        let namespace =
-            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}});
-        let around = Surroundings::new([namespace, instrumentation("inst", json!({}))]);
-        let injected = around.inject(&asking(&["go", "sdk"], json!({})));
-        assert_eq!(injected.codes(), [format!("go/app: {outcome}"), "sdk/app: Injected".to_owned()]);
-        assert_eq!(injected.container(SIDECAR).is_some(), outcome == "Injected");
-    }
-}
-
-#[test]
-fn a_security_context_that_the_namespace_refuses_is_given_to_no_init_container() {
-    let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
-    let namespace =
-        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": labels}});
-    let lax = json!({"initContainerSecurityContext": {"runAsUser": 1000}});
-    for language in ["java", "apache-httpd"] {
-        let around = Surroundings::new([namespace.clone(), instrumentation("inst", lax.clone())]);
-        let injected = around.inject(&asking(&[language], json!({})));
-        assert_eq!(injected.codes(), [format!("{language}: PodSecurity")]);
-        let warnings = injected.outcome.warnings();
-        let words = "rejects init containers with spec.initContainerSecurityContext of the Instrumentation \"shop/inst\": \
-            see allowPrivilegeEscalation";
-        assert!(warnings[0].contains(words), "{warnings:?}");
-        assert!(injected.is_unchanged());
-        let around = Surroundings::new([namespace.clone(), instrumentation("inst", json!({}))]);
-        assert_eq!(
-            around.inject(&asking(&[language], json!({}))).codes(),
-            [format!("{language}/app: Injected")]
-        );
-    }
-}
-
-#[test]
-fn privileged_init_containers_are_skipped_if_the_installation_denies_them() {
-    for (context, field) in [
-        (json!({"privileged": true}), "privileged: true"),
-        (json!({"runAsUser": 0}), "runAsUser: 0"),
-        (json!({"allowPrivilegeEscalation": true}), "allowPrivilegeEscalation: true"),
-        (json!({"capabilities": {"add": ["SYS_ADMIN", "CHOWN"]}}), "capabilities.add: SYS_ADMIN, CHOWN"),
-    ] {
-        let spec = json!({"initContainerSecurityContext": context});
-        let mut around = with(spec);
-        for language in ["java", "nginx"] {
-            let pod = asking(&[language, "sdk"], json!({}));
-            around.settings.privileged_init = PrivilegedInit::Allow;
-            assert_eq!(around.inject(&pod).codes()[0], format!("{language}/app: Injected"));
-            around.settings.privileged_init = PrivilegedInit::Deny;
-            let injected = around.inject(&pod);
-            assert_eq!(
-                injected.codes(),
-                [format!("{language}: PrivilegedInitContainer"), "sdk/app: Injected".to_owned()]
-            );
-            let sentence = format!(
-                "{language}: Instrumentation \"shop/inst\" sets spec.initContainerSecurityContext.{field}, which \
-                 --init-containers-privileged=deny does not allow; remove it from the Instrumentation, or use another one"
-            );
-            assert_eq!(injected.outcome.warnings(), [sentence]);
-        }
-        // Its sidecar is privileged by nature.
-        assert_eq!(around.inject(&asking(&["go"], json!({}))).codes(), ["go/app: Injected"]);
-    }
-    // The context of the application is its author's own.
-    let own = json!({"securityContext": {"privileged": true, "runAsUser": 0}});
-    for context in [
-        json!(null),
-        json!({"runAsUser": 1000, "allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}),
-    ] {
-        let mut around = with(json!({"initContainerSecurityContext": context}));
-        around.settings.privileged_init = PrivilegedInit::Deny;
-        assert_eq!(around.inject(&asking(&["java"], own.clone())).codes(), ["java/app: Injected"]);
-    }
-}
-
-#[test]
-fn the_copy_of_a_web_server_mounts_nothing_on_the_node_unless_it_is_privileged() {
-    let mounts = json!([{"name": "data", "mountPath": "/data", "mountPropagation": "Bidirectional"},
-        {"name": "more", "mountPath": "/more", "mountPropagation": "HostToContainer"}]);
-    let own = json!({"volumeMounts": mounts, "securityContext": {"privileged": true}});
-    for (spec, expected) in [
-        (json!({}), json!(["Bidirectional", "HostToContainer"])),
-        (json!({"initContainerSecurityContext": {"runAsUser": 101}}), json!([null, "HostToContainer"])),
-    ] {
-        let injected = with(spec).inject(&asking(&["nginx"], own.clone()));
-        let clone = injected.container("otel-agent-source-container-clone").expect("injected");
-        let found: Vec<_> = [0, 1].map(|at| clone["volumeMounts"][at]["mountPropagation"].clone()).into();
-        assert_eq!(json!(found), expected);
-        assert_eq!(clone["volumeMounts"][0]["mountPath"], "/data");
-        assert_eq!(injected.container("app").expect("it")["volumeMounts"][0], mounts[0]);
-    }
 }
 
 #[test]
@@ -134,66 +37,6 @@ fn the_stamp_stays_out_where_annotations_have_no_room_left() {
         assert!(size <= 256 * 1024, "{size}");
         assert_eq!(injected.pod["metadata"]["labels"]["otel-webhook/injected"], "true");
     }
-}
-
-#[test]
-fn go_says_why_it_stays_out() {
-    let containers = json!([{"name": "app", "image": "app:1"}, {"name": "worker", "image": "worker:1"}]);
-    let init = json!([{"name": "init", "image": "init:1"}]);
-    let (exe, private) = (("otel-go-auto-target-exe", "/app"), json!({"shareProcessNamespace": false}));
-    for (annotations, more, codes) in [
-        (vec![], json!({}), vec!["go/app: TargetExecutableMissing"]),
-        (vec![exe], private, vec!["go/app: ProcessNamespaceNotShared"]),
-        (vec![exe, ("go-container-names", "app,worker")], json!({}), vec!["go/app: SeveralContainers"]),
-        (vec![exe, ("go-container-names", "ghost")], json!({}), vec!["go/ghost: ContainerNotFound"]),
-        (vec![exe, ("container-names", "init,worker")], json!({}), vec!["go/init: InitContainer"]),
-    ] {
-        let mut spec = json!({"containers": containers, "initContainers": init});
-        spec.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-        let asks = [vec![("inject-go", "true")], annotations].concat();
-        let injected = with(json!({})).inject(&pod(&asks, spec));
-        assert_eq!(injected.codes(), codes);
-        assert!(injected.is_unchanged());
-    }
-}
-
-#[test]
-fn go_takes_the_target_from_the_pod_then_the_language_then_the_common_variables() {
-    let exe = |value: &str| json!([{"name": "OTEL_GO_AUTO_TARGET_EXE", "value": value}]);
-    let spec = json!({"env": exe("/common"), "go": {"env": exe("/language")}});
-    let containers = json!({"containers": [{"name": "app", "image": "app:1"}]});
-    let asks = [("inject-go", "true"), ("otel-go-auto-target-exe", "/pod")];
-    for (asks, spec, expected) in [
-        (&asks[..], spec.clone(), "/pod"),
-        (&asks[..1], spec, "/language"),
-        (&asks[..1], json!({"env": exe("/common")}), "/common"),
-    ] {
-        let injected = with(spec).inject(&pod(asks, containers.clone()));
-        assert_eq!(injected.value(SIDECAR, "OTEL_GO_AUTO_TARGET_EXE"), Some(expected));
-    }
-}
-
-#[test]
-fn a_name_listed_twice_leaves_every_language_out() {
-    let containers =
-        json!({"containers": [{"name": "app", "image": "app:1"}, {"name": "db", "image": "db:1"}]});
-    let asks = [
-        ("inject-java", "true"),
-        ("java-container-names", "app,app"),
-        ("inject-sdk", "true"),
-        ("sdk-container-names", "db"),
-    ];
-    let injected = with(json!({})).inject(&pod(&asks, containers));
-    assert_eq!(injected.codes(), ["java: ContainerNamedTwice", "sdk: ContainerNamedTwice"]);
-    assert!(injected.is_unchanged());
-}
-
-#[test]
-fn a_web_servers_clone_has_nothing_of_other_languages() {
-    let injected = with(json!({})).inject(&asking(&["nodejs", "apache-httpd"], json!({})));
-    let clone = injected.container("otel-agent-source-container-clone").expect("injected");
-    assert!(clone.get("env").is_none(), "{clone}");
-    assert_eq!(clone["volumeMounts"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
@@ -243,4 +86,25 @@ fn the_documents_name_the_annotations_of_every_language() {
             );
         }
     }
+}
+
+#[test]
+fn the_documented_sizes_are_those_that_count() {
+    let page = include_str!("../../../../docs/sizes.md");
+    let rows: Vec<(&str, &str)> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split_once(" | "))
+        .filter_map(|(languages, rest)| Some((languages, rest.split_once(" | ")?.0)))
+        .collect();
+    let sizes = AgentSizes::default();
+    for language in DEFAULTS.iter().filter(|language| !language.size.is_zero()) {
+        let row = rows.iter().find(|(names, _)| names.split(", ").any(|name| name == language.language));
+        let (_, size) = row.unwrap_or_else(|| {
+            panic!("docs/sizes.md has no row for {} in its table of sizes", language.language)
+        });
+        assert_eq!(*size, sizes.of(language, 0).to_string(), "docs/sizes.md, row of {}", language.language);
+    }
+    let extension = rows.iter().find(|(name, _)| *name == "each extension of java").expect("a row");
+    let one = Quantity::parse(extension.1).expect("a quantity");
+    assert_eq!(sizes.of(&defaults::JAVA, 1), defaults::JAVA.size.plus(one));
 }

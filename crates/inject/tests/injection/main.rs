@@ -6,18 +6,16 @@
     reason = "`json!` makes a value, and a test reads better without the &"
 )]
 
+mod cases;
 mod conformance;
 mod copied_json;
 mod differences;
 mod hostile;
 mod image_volumes;
 mod languages;
-mod message;
 mod owners;
 mod paused;
 mod properties;
-mod reasons;
 mod run_again;
 mod scripts;
 mod tokens;
-mod web_servers;

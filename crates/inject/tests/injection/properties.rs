@@ -6,13 +6,14 @@ use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{LABEL, Outcome, STATUS};
 use otel_webhook_testkit::{
     generated::{
-        choices::{for_each, how_many},
+        choices::{Choices, for_each, how_many},
+        mistakes::break_some,
         pods::{self, Generated, generate},
     },
     known::Known,
     models::{
         amounts::{class, effective},
-        invariants, sanity, users,
+        invariants, sanity, users, validity,
     },
     objects::items,
     surroundings,
@@ -157,6 +158,39 @@ fn they_hold_for_generated_pods() {
         assert!(
             codes.get(code).is_some_and(|count| *count > 10),
             "too few pods came out as {code}: {codes:?}"
+        );
+    }
+}
+
+/// How many mistakes are tried, unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
+const MISTAKES: u64 = 10_000;
+
+/// Checks one pod with an Instrumentation that was stored before it was validated.
+fn try_mistake(seed: u64) -> Result<Vec<&'static str>, String> {
+    let mut generated = generate(seed);
+    let mistakes = break_some(&mut Choices::new(!seed), &mut generated.instrumentation);
+    let outcome = review(&known_around(&generated), &generated.pod);
+    let mut after = generated.pod.clone();
+    json_patch::patch(&mut after, &outcome.patch.operations()).map_err(|error| error.to_string())?;
+    let faults = [sanity::faults(&generated.pod, &after), validity::faults(&generated.pod, &after)].concat();
+    let related = invariants::unrelated(&generated.pod, &after, &generated.instrumentation);
+    if let Some(problem) = faults.into_iter().next().or(related.err()) {
+        return Err(format!("{mistakes:?}: {problem}\n{}", generated.instrumentation));
+    }
+    Ok(outcome.findings.iter().map(|finding| finding.reason.code()).collect())
+}
+
+#[test]
+fn no_mistake_reaches_a_pod() {
+    let results = for_each(how_many(MISTAKES), |seed| (seed, try_mistake(seed)));
+    let found = results
+        .into_iter()
+        .flat_map(|(seed, result)| result.unwrap_or_else(|problem| panic!("pod {seed} with {problem}")));
+    let codes: Vec<_> = found.collect();
+    for code in ["Injected", "InstrumentationInvalid"] {
+        assert!(
+            codes.iter().filter(|found| **found == code).count() > 100,
+            "too few pods came out as {code}"
         );
     }
 }

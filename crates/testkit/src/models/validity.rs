@@ -87,7 +87,8 @@ fn container_faults(faults: &mut Vec<String>, container: &Value) {
             if list == "requests" && limit.map_or(is_whole, |_| asked > most || is_whole && asked != most) {
                 say(format!("{name}: {amount} is asked for beside a limit of {limit:?}"));
             }
-            if !name.contains('/') && !["cpu", "memory"].contains(&&**name) && !is_whole {
+            if !name.contains('/') && !["cpu", "memory", "ephemeral-storage"].contains(&&**name) && !is_whole
+            {
                 say(format!("{name:?} is not a resource"));
             }
         }

@@ -12,7 +12,7 @@ use crate::cli::check::{
 };
 use otel_webhook_fleet::injected::{Agent, By};
 use otel_webhook_inject::{
-    reason::{ObjectName, Reason},
+    reason::{ObjectName, Reason, Sign},
     shown::Names,
 };
 use otel_webhook_testkit::reports::failure;
@@ -331,4 +331,43 @@ fn a_result_that_depends_on_something_unreadable_is_not_a_reason() {
     let mut survey = seen("Deployment", "shop", "order").asks("java", Reason::Injected).survey();
     survey.unread.flags = Some("list mutatingwebhookconfigurations".to_owned());
     assert_eq!(codes(&results(&survey, &Registration::default())), []);
+}
+
+fn injected_by(instrumentation: &str) -> Agent {
+    Agent {
+        language: "java",
+        by: By::Webhook,
+        instrumentation: Some(instrumentation.into()),
+        hash: Some("v1:0000000b".into()),
+        image: Some("registry/java:2.9.0".into()),
+    }
+}
+
+/// What is said of three pods that have the agent of `shop/order`.
+fn said_of_three(seen: Seen) -> Option<String> {
+    let mut survey = seen.pods(3).survey();
+    let mut workload = survey.workloads.remove(0);
+    workload.pods.agents.insert(injected_by("shop/order"), 3);
+    outdated(&workload).map(|result| result.message)
+}
+
+#[test]
+fn an_agent_of_another_instrumentation_is_outdated() {
+    let next = |name: &str| {
+        said_of_three(
+            seen("Deployment", "shop", "order").asks("java", Reason::Injected).agent(injected_by(name), &[]),
+        )
+    };
+    assert_eq!(next("shop/order"), None);
+    let expected = "3 of 3 pods were injected with java by shop/order; new pods use shop/other";
+    assert_eq!(next("shop/other").as_deref(), Some(expected));
+}
+
+#[test]
+fn an_agent_that_new_pods_do_not_get_is_outdated() {
+    let order = || seen("Deployment", "shop", "order");
+    assert_eq!(said_of_three(order()).as_deref(), Some("3 of 3 pods run with java; new pods get none"));
+    // The template is not known: it is that of a pod that has the agent.
+    let sign = Sign::Container("opentelemetry-auto-instrumentation-java".to_owned());
+    assert_eq!(said_of_three(order().asks("java", Reason::AlreadyInjected { sign })), None);
 }

@@ -25,38 +25,6 @@ fn injected(languages: &[&str], policy: &str) -> Injected {
 }
 
 #[test]
-fn d42_the_sidecar_of_a_pod_that_ends_is_the_last_init_container_and_a_native_sidecar() {
-    for policy in ["Never", "OnFailure"] {
-        let alone = injected(&["go"], policy);
-        assert_eq!(
-            (alone.names("containers"), alone.names("initContainers")),
-            (vec!["app"], vec!["setup", SIDECAR])
-        );
-        let sidecar = alone.container(SIDECAR).expect("the sidecar");
-        assert_eq!(sidecar["restartPolicy"], "Always");
-        assert_eq!(sidecar["securityContext"], json!({"privileged": true, "runAsUser": 0}));
-        assert_eq!(alone.pod["spec"]["shareProcessNamespace"], true);
-        // What is injected after Go is before it, too.
-        let with_server = injected(&["java", "go", "nginx"], policy);
-        let names = with_server.names("initContainers");
-        assert_eq!((names.len(), names.first(), names.last()), (5, Some(&"setup"), Some(&SIDECAR)));
-    }
-}
-
-#[test]
-fn d42_the_sidecar_of_other_pods_is_a_container() {
-    let mut defaulted = pod(&["go"], "Always");
-    for before in [defaulted.clone(), {
-        defaulted["spec"].as_object_mut().expect("an object").remove("restartPolicy");
-        defaulted
-    }] {
-        let injected = with(json!({})).inject(&before);
-        assert_eq!(injected.names("containers"), ["app", SIDECAR]);
-        assert_eq!(injected.container(SIDECAR).expect("the sidecar")["restartPolicy"], Value::Null);
-    }
-}
-
-#[test]
 fn d42_the_pod_needs_no_more_than_with_a_container() {
     let [as_container, as_native] =
         ["Always", "Never"].map(|policy| effective(&injected(&["go"], policy).pod));
@@ -82,12 +50,4 @@ fn d42_the_namespace_has_to_accept_the_sidecar_as_an_addition() {
         injected.container(SIDECAR).expect("the sidecar")["resources"]["requests"]["memory"].clone()
     };
     assert_eq!((requests("2Gi"), requests("1040Mi")), (json!("64Mi"), json!("16Mi")));
-}
-
-#[test]
-fn d42_such_a_pod_is_injected_already() {
-    let once = injected(&["go"], "Never");
-    let twice = with(json!({})).inject(&once.pod);
-    assert_eq!(twice.codes(), ["go: AlreadyInjected"]);
-    assert!(twice.is_unchanged());
 }
