@@ -192,9 +192,13 @@ impl ControlPlane {
     pub fn instrumentation(&self, namespace: &str, name: &str, spec: &Value) {
         let object = manifests::instrumentation(namespace, name, spec).to_string();
         let args = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
-        until(&format!("the Instrumentation {namespace}/{name} is stored"), START_LIMIT, || {
-            self.kubectl_in(&args, &object).ok.then_some(())
+        let mut refusal = String::new();
+        let stored = poll(START_LIMIT, || {
+            let ran = self.kubectl_in(&args, &object);
+            refusal = ran.stderr;
+            ran.ok.then_some(())
         });
+        assert!(stored.is_some(), "the Instrumentation {namespace}/{name} is not stored: {refusal}");
     }
 
     /// Creates a pod, with more flags of kubectl.
