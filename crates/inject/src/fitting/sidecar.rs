@@ -119,10 +119,10 @@ impl Sidecar<'_, '_> {
             Of::Requests => demand.running.requests.get(name),
             Of::Limits => demand.running.limits.get(name),
         };
-        let beside = |most: Quantity| most.less(running.unwrap_or_default());
+        let remaining = |most: Quantity| most.less(running.unwrap_or_default());
         let (whole_request, whole_limit) = demand.whole.pair(name);
         let whole = match of {
-            Of::Requests => whole_request.map(beside),
+            Of::Requests => whole_request.map(remaining),
             Of::Limits => whole_limit,
         };
         let overhead = demand.overhead.get(name).unwrap_or_default();
@@ -131,7 +131,7 @@ impl Sidecar<'_, '_> {
         let of_quotas = of_quotas.map(|left| left.less(overhead));
         // What the pod has as a whole is counted instead of its containers, for CPU and memory.
         let is_counted = whole.is_none() || !CLASS_RESOURCES.contains(&name);
-        let left = of_pods.chain(of_quotas).map(beside).filter(|_| is_counted);
+        let left = of_pods.chain(of_quotas).map(remaining).filter(|_| is_counted);
         let of_containers = limits.items(LimitType::Container).filter_map(|(_, item)| item.max.get(name));
         left.chain(of_containers).chain(whole).min().unwrap_or(Quantity::MAX)
     }
