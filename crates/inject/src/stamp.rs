@@ -57,12 +57,12 @@ pub struct Stamp {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Entry<'f> {
-    /// The language.
+    /// Language, such as `java`.
     pub language: Cow<'f, str>,
     /// Agent of `spec.agents`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Cow<'f, str>>,
-    /// Code of the reason; `Injected` for an injected one.
+    /// Reason code, such as `Injected`.
     pub outcome: Cow<'f, str>,
     /// `namespace/name` of the Instrumentation.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,19 +79,19 @@ pub struct Entry<'f> {
     /// How the agent gets into the pod, if not by init containers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Cow<'f, str>>,
-    /// The containers with this result.
+    /// Names of the containers with this result, at most 100.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub containers: Vec<String>,
     /// The number of containers that are not listed.
     #[serde(rename = "moreContainers", skip_serializing_if = "is_zero")]
     pub more_containers: usize,
-    /// The reason as a sentence, unless it is in [`MESSAGE`].
+    /// Sentence of the reason, if it is neither an injection nor in [`MESSAGE`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// Codes of the warnings; their sentences are in [`MESSAGE`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Cow<'f, str>>,
-    /// What else is to be known, as sentences.
+    /// Sentences of the notes, at most 10.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -25,28 +25,21 @@ pub fn page() -> String {
     text
 }
 
-/// What the fields without a comment mean.
-const PLAIN: [(&str, &str); 6] = [
-    ("language", "Language, such as `java`."),
-    ("outcome", "[Reason code](reasons.md#reasons), such as `Injected`."),
-    ("instrumentation", "`namespace/name` of the Instrumentation."),
-    ("containers", "Names of the containers with this result, at most 100."),
-    ("message", "Sentence of the reason, if it is neither an injection nor in `otel-webhook/message`."),
-    ("notes", "Sentences of the [notes](reasons.md#notes), at most 10."),
-];
+/// Words of the comments that have a page of their own.
+const LINKS: [(&str, &str); 2] =
+    [("Reason code", "[Reason code](reasons.md#reasons)"), ("the notes", "the [notes](reasons.md#notes)")];
 
 fn fields() -> Vec<[String; 3]> {
     let text = source::text("crates/inject/src/stamp.rs");
     let (_, entry) = text.split_once("struct Entry<'f> {").expect("the entry");
     let entry = entry.split_once("\n}").expect("its end").0;
     let field =
-        Regex::new(r"(?m)((?:^ +///.*\n)*)((?:^ +#\[.*\n)*)^ +([a-z_]+): (.+),$").expect("an expression");
+        Regex::new(r"(?m)((?:^ +///.*\n)*)((?:^ +#\[.*\n)*)^ +pub ([a-z_]+): (.+),$").expect("an expression");
     let renamed = Regex::new("rename = \"([a-zA-Z]+)\"").expect("an expression");
     let row = |found: regex::Captures<'_>| {
         let name = renamed.captures(&found[2]).map_or_else(|| found[3].to_owned(), |name| name[1].to_owned());
-        let comment = found[1].replace("///", "").replace("[`MESSAGE`]", MESSAGE);
-        let known = PLAIN.iter().find(|row| row.0 == name).map(|row| row.1.to_owned());
-        let meaning = known.unwrap_or_else(|| prose(&comment));
+        let comment = found[1].replace("///", "").replace("[`MESSAGE`]", &code(MESSAGE));
+        let meaning = LINKS.iter().fold(prose(&comment), |text, (words, link)| text.replace(words, link));
         assert!(!meaning.is_empty(), "the field {name} of the stamp has no meaning");
         let kind = match &found[4] {
             kind if kind.starts_with("Vec<") => "array of strings",
