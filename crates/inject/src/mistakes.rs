@@ -27,44 +27,57 @@ const MOST: usize = 10;
 /// The maximum number of annotations, and of labels, that are compared with the valid ones.
 const MOST_COMPARED: usize = 100;
 
-/// What is wrong with an annotation or a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The annotation has the prefix, but nothing reads it.
-    UnknownAnnotation,
-    /// Only Instrumentations have this annotation.
-    InstrumentationsOnly,
-    /// Only namespaces have this annotation.
-    NamespacesOnly,
-    /// The annotation that pauses injection has a value that pauses nothing.
-    PausedUnclear,
-    /// The annotation of a namespace names no default image.
-    DefaultImageInvalid,
-    /// The annotation does not have the prefix.
-    WrongPrefix,
-    /// The key is that of a label.
-    IsLabel,
-    /// The value is not a string.
-    NotAString,
-    /// The annotation is on the workload and not in its pod template.
-    OnWorkload,
+macro_rules! faults {
+    ($($(#[doc = $doc:literal])* $name:ident: $code:literal, $remedy:literal;)*) => {
+        /// What is wrong with an annotation or a label.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Fault {
+            $($(#[doc = $doc])* $name,)*
+        }
+
+        impl Fault {
+            /// All of them, in the order of the list.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The stable code.
+            pub fn code(self) -> &'static str {
+                match self {
+                    $(Self::$name => $code,)*
+                }
+            }
+
+            /// What it means, and what to do, both in Markdown.
+            pub fn texts(self) -> [&'static str; 2] {
+                match self {
+                    $(Self::$name => [concat!($($doc),*), $remedy],)*
+                }
+            }
+        }
+    };
 }
 
-impl Fault {
-    /// The stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::UnknownAnnotation => "unknown-annotation",
-            Self::InstrumentationsOnly => "annotation-for-instrumentations",
-            Self::NamespacesOnly => "annotation-for-namespaces",
-            Self::PausedUnclear => "paused-unclear",
-            Self::DefaultImageInvalid => "default-image-invalid",
-            Self::WrongPrefix => "wrong-prefix",
-            Self::IsLabel => "label-instead-of-annotation",
-            Self::NotAString => "annotation-not-a-string",
-            Self::OnWorkload => "annotation-on-workload",
-        }
-    }
+faults! {
+    /// The annotation begins with `instrumentation.opentelemetry.io/`, but does not exist, such as
+    /// `inject-jva`.
+    UnknownAnnotation: "unknown-annotation", "correct its name";
+    /// The prefix is another one, such as `opentelemetry.com/inject-java`.
+    WrongPrefix: "wrong-prefix", "correct the prefix";
+    /// It is a label, and not one that opts in (docs/opt-in.md#by-labels).
+    IsLabel: "label-instead-of-annotation", "make it an annotation";
+    /// The annotation or label is on the workload or the job template, and not in the pod template.
+    OnWorkload: "annotation-on-workload", "move it to the pod template";
+    /// The value in the manifest is not quoted.
+    NotAString: "annotation-not-a-string", "quote it";
+    /// Only Instrumentations have the annotation.
+    InstrumentationsOnly: "annotation-for-instrumentations", "remove it";
+    /// Only namespaces have the annotation.
+    NamespacesOnly: "annotation-for-namespaces", "set it on the namespace";
+    /// The annotation `otel-webhook/paused` of a namespace or an Instrumentation is neither `true` nor
+    /// `false`, so it pauses nothing.
+    PausedUnclear: "paused-unclear", "set it to `true`, or remove it";
+    /// The annotation `otel-webhook/default-image-…` of a namespace names no language, or its value is
+    /// not an image reference.
+    DefaultImageInvalid: "default-image-invalid", "correct the annotation";
 }
 
 /// A mistake in the metadata of an object.

@@ -1,17 +1,13 @@
 //! Codes of reasons, warnings, notes and mistakes: meaning, cause and remedy.
 
-mod told;
-
-use std::collections::BTreeSet;
-
 use otel_webhook_inject::{
+    mistakes::Fault,
     note::{Code, Level},
     reason::Reason,
 };
 use regex::Regex;
 
-use super::{beginning, code, prose, source, table};
-use told::MISTAKES;
+use super::{beginning, code, prose, table};
 
 pub fn page() -> String {
     let purpose = "Every code that says why something was or was not injected. Codes are stable, sentences are not. \
@@ -29,7 +25,10 @@ pub fn page() -> String {
         let of_level = Code::ALL.iter().filter(move |one| one.level() == level);
         of_level.map(|one| [code(one.name()), linked(one.texts()[0]), linked(one.texts()[1])]).collect()
     };
-    let mistakes = MISTAKES.iter().map(|row| [code(row.0), row.1.to_owned(), row.2.to_owned()]).collect();
+    let mistakes = Fault::ALL.iter().map(|one| {
+        let [meaning, remedy] = one.texts().map(linked);
+        [code(one.code()), meaning, remedy]
+    });
     let lists: [(_, _, Vec<_>); 3] = [
         (
             "Warnings",
@@ -37,7 +36,7 @@ pub fn page() -> String {
             noted(Level::Warning),
         ),
         ("Notes", "The container was injected, and this was decided on the way.", noted(Level::Note)),
-        ("Mistakes", "An annotation or a label has no effect.", mistakes),
+        ("Mistakes", "An annotation or a label has no effect.", mistakes.collect()),
     ];
     for (heading, about, rows) in lists {
         text += &format!("\n## {heading}\n\n{about}\n\n");
@@ -50,23 +49,4 @@ pub fn page() -> String {
 fn linked(text: &str) -> String {
     let page = Regex::new(r"docs/([a-z-]+)\.md(#[a-z-]+)?").expect("an expression");
     page.replace_all(&prose(text), "[$1](../$1.md$2)").into_owned()
-}
-
-/// The codes that functions `code` of these files return.
-pub fn codes(files: &[&str]) -> BTreeSet<String> {
-    let code = Regex::new("=> \"([A-Za-z0-9-]+)\"").expect("an expression");
-    let functions = Regex::new(r"(?s)fn code\((?:&)?self\).*?\n    }").expect("an expression");
-    let mut found = BTreeSet::new();
-    for text in files.iter().map(|file| source::text(file)) {
-        for function in functions.find_iter(&text) {
-            found.extend(code.captures_iter(function.as_str()).map(|one| one[1].to_owned()));
-        }
-    }
-    found
-}
-
-#[test]
-fn every_mistake_is_in_the_reference() {
-    let written: BTreeSet<_> = MISTAKES.iter().map(|row| row.0.to_owned()).collect();
-    assert_eq!(written, codes(&["crates/inject/src/mistakes.rs"]));
 }

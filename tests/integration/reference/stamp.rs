@@ -1,9 +1,12 @@
 //! The annotation `otel-webhook/status`, field by field.
 
-use otel_webhook_inject::{LABEL, MESSAGE, STATUS};
-use regex::Regex;
+use std::collections::BTreeSet;
 
-use super::{beginning, code, prose, source, table};
+use otel_webhook_inject::{LABEL, MESSAGE, STATUS};
+use otel_webhook_testkit::{objects::asking, surroundings::with};
+use serde_json::json;
+
+use super::{beginning, code, table};
 
 pub fn page() -> String {
     let purpose = format!(
@@ -25,28 +28,42 @@ pub fn page() -> String {
     text
 }
 
-/// Words of the comments that have a page of their own.
-const LINKS: [(&str, &str); 2] =
-    [("Reason code", "[Reason code](reasons.md#reasons)"), ("the notes", "the [notes](reasons.md#notes)")];
+/// Name, type and meaning of each field.
+const FIELDS: [(&str, &str, &str); 13] = [
+    ("language", "string", "Language, such as `java`."),
+    ("agent", "string", "Agent of `spec.agents`."),
+    ("outcome", "string", "[Reason code](reasons.md#reasons), such as `Injected`."),
+    ("instrumentation", "string", "`namespace/name` of the Instrumentation."),
+    ("generation", "number", "Generation of the Instrumentation, which counts its changes."),
+    ("hash", "string", "Hash of the effective configuration."),
+    ("image", "string", "Image of the agent."),
+    ("delivery", "string", "How the agent gets into the pod, if not by init containers."),
+    ("containers", "array of strings", "Names of the containers with this result, at most 100."),
+    ("moreContainers", "number", "The number of containers that are not listed."),
+    (
+        "message",
+        "string",
+        "Sentence of the reason, if it is neither an injection nor in `otel-webhook/message`.",
+    ),
+    ("warnings", "array of strings", "Codes of the warnings; their sentences are in otel-webhook/message."),
+    ("notes", "array of strings", "Sentences of the [notes](reasons.md#notes), at most 10."),
+];
 
-fn fields() -> Vec<[String; 3]> {
-    let text = source::text("crates/inject/src/stamp.rs");
-    let (_, entry) = text.split_once("struct Entry<'f> {").expect("the entry");
-    let entry = entry.split_once("\n}").expect("its end").0;
-    let field =
-        Regex::new(r"(?m)((?:^ +///.*\n)*)((?:^ +#\[.*\n)*)^ +pub ([a-z_]+): (.+),$").expect("an expression");
-    let renamed = Regex::new("rename = \"([a-zA-Z]+)\"").expect("an expression");
-    let row = |found: regex::Captures<'_>| {
-        let name = renamed.captures(&found[2]).map_or_else(|| found[3].to_owned(), |name| name[1].to_owned());
-        let comment = found[1].replace("///", "").replace("[`MESSAGE`]", &code(MESSAGE));
-        let meaning = LINKS.iter().fold(prose(&comment), |text, (words, link)| text.replace(words, link));
-        assert!(!meaning.is_empty(), "the field {name} of the stamp has no meaning");
-        let kind = match &found[4] {
-            kind if kind.starts_with("Vec<") => "array of strings",
-            kind if kind.contains("i64") || kind.contains("usize") => "number",
-            _ => "string",
-        };
-        [code(name), kind.to_owned(), meaning]
-    };
-    field.captures_iter(entry).map(row).collect()
+fn fields() -> impl Iterator<Item = [String; 3]> {
+    FIELDS.into_iter().map(|(name, kind, meaning)| [code(name), kind.to_owned(), meaning.to_owned()])
+}
+
+#[test]
+fn every_field_of_a_stamp_is_in_the_reference() {
+    let spec =
+        json!({"java": {"image": "own:1"}, "exporter": {"endpoint": "c:4317"}, "delivery": "imageVolume"});
+    let mut around = with(spec);
+    around.settings.stamp = true;
+    let stamped = around.inject(&asking(&["java", "sdk", "nginx"], json!({}))).pod;
+    let status = stamped["metadata"]["annotations"][STATUS].as_str().expect("a stamp");
+    let entries: Vec<serde_json::Map<_, _>> = serde_json::from_str(status).expect("JSON");
+    let found: BTreeSet<_> = entries.iter().flat_map(|entry| entry.keys().map(String::as_str)).collect();
+    assert!(found.len() > 7, "{status}");
+    let unknown: Vec<_> = found.iter().filter(|name| FIELDS.iter().all(|row| row.0 != **name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?} are not in the reference");
 }
