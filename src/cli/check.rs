@@ -341,10 +341,10 @@ mod tests {
         let restart =
             ["kubectl rollout restart deployment/a -n shop", "kubectl rollout status deployment/a -n shop"];
         let results = [
-            about(Code::RunningWithout, "a", &restart),
-            about(Code::RunningOutdated, "a", &restart),
-            about(Code::RunningOutdated, "paused", &[]),
-            about(Code::RequestInVain, "other", &[]),
+            about(Code::PodsNotInjected, "a", &restart),
+            about(Code::PodsOutdated, "a", &restart),
+            about(Code::PodsOutdated, "paused", &[]),
+            about(Code::NotInjected, "other", &[]),
         ];
         let expected = "kubectl rollout restart deployment/a -n shop --context c\n\
                         kubectl rollout status deployment/a -n shop --context c\n\

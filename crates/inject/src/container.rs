@@ -167,7 +167,7 @@ pub fn sidecar_resources<'p>(injection: &Injection<'_, 'p>) -> Result<(Cow<'p, V
     match fitting::sidecar(&said, injection.demand(), injection.limits()) {
         Ok(Some(fitted)) => Ok((Cow::Owned(fitted.resources), fitted.notes)),
         Ok(None) => Ok((said, Vec::new())),
-        Err(Refusal { object, problem, .. }) => Err(Reason::ResourcesRefused { object, problem }),
+        Err(Refusal { object, problem, .. }) => Err(Reason::ResourcesRejected { object, problem }),
     }
 }
 

@@ -209,7 +209,7 @@ impl<'p> Injection<'_, 'p> {
     pub fn check_claims(&self, sources: &[&Value]) -> Result<(), Reason> {
         let checked = fitting::check_claims(self.limits(), self.edit, sources);
         let field = self.plan.field();
-        checked.map_err(|Refusal { object, problem, .. }| Reason::ClaimRefused {
+        checked.map_err(|Refusal { object, problem, .. }| Reason::ClaimRejected {
             field: format!("spec.{field}.volumeClaimTemplate"),
             object,
             problem,

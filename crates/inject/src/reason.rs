@@ -369,16 +369,16 @@ reasons! {
         => "the pod runs on arm64 nodes only, and {image} has no build for arm64, so its init container would not start; set an image that has one, or opt out",
         said "use an image with a build for arm64, or opt out";
     /// A LimitRange or a ResourceQuota of the namespace would reject the pod with Go's sidecar.
-    ResourcesRefused { object: String, problem: String }: Trouble, Used
+    ResourcesRejected { object: String, problem: String }: Trouble, Used
         => "{object} would reject the pod with the sidecar: {problem}; lower spec.go.resourceRequirements of the Instrumentation, or change {object}",
         said "lower what the Instrumentation sets, or raise the limit";
     /// A LimitRange or a ResourceQuota would reject the claim of `volumeClaimTemplate`.
-    ClaimRefused { field: String, object: String, problem: String }: Trouble, Used
+    ClaimRejected { field: String, object: String, problem: String }: Trouble, Used
         => "{object} would reject the claim of {field}, and the pod would wait for it: {problem}; change the template, or {object}",
         said "change the template, or raise the limit";
     /// The ServiceAccount has `kubernetes.io/enforce-mountable-secrets`, and does not list a Secret of the
     /// Instrumentation.
-    SecretRefused { account: String, secret: String }: Trouble, Used
+    SecretNotAllowed { account: String, secret: String }: Trouble, Used
         => "ServiceAccount \"{account}\" allows only the Secrets that it lists (kubernetes.io/enforce-mountable-secrets), and the Instrumentation refers to Secret \"{secret}\"; use an Instrumentation without it, or another ServiceAccount",
         said "use another Instrumentation or ServiceAccount";
     /// The pod is the mirror pod of a static pod, which its kubelet created from a file.

@@ -27,7 +27,7 @@ pub fn check(injection: &Injection<'_, '_>) -> Result<(), Reason> {
     let own = own_secrets(pod);
     match added.into_iter().find(|secret| !own.contains(secret)) {
         None => Ok(()),
-        Some(secret) => Err(Reason::SecretRefused { account: account.to_owned(), secret }),
+        Some(secret) => Err(Reason::SecretNotAllowed { account: account.to_owned(), secret }),
     }
 }
 

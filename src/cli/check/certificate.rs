@@ -45,14 +45,14 @@ fn of(hook: &Hook, shown: &Shown, now: Timestamp) -> CheckResult {
     if hook.bundle.is_empty() {
         let message = "has no caBundle: API servers verify the webhook with the CAs of their hosts";
         let advice = "set it by cert-manager's cainjector, by managed certificates or by the chart; see certs/README.md";
-        return CheckResult::new(Code::BundleMissing, message).advise(advice);
+        return CheckResult::new(Code::CaBundleMissing, message).advise(advice);
     }
     let bundle = match Bundle::from_pem(&hook.bundle) {
         Ok(bundle) => bundle,
         Err(problem) => {
             let message = format!("caBundle cannot be read: {problem}");
             let advice = "set it to PEM certificates, base64-encoded once";
-            return CheckResult::new(Code::BundleUnreadable, message).advise(advice);
+            return CheckResult::new(Code::CaBundleInvalid, message).advise(advice);
         }
     };
     let shown = match shown {
@@ -70,7 +70,7 @@ fn of(hook: &Hook, shown: &Shown, now: Timestamp) -> CheckResult {
     if shown.is_nearly_over(now) {
         let message = format!("the certificate expires at {until} and was not renewed");
         let advice = "see why it is not renewed: cert-manager's Certificate, or the webhook's log for managed certificates";
-        return CheckResult::new(Code::CertificateNearlyOver, message).advise(advice);
+        return CheckResult::new(Code::CertificateExpiresSoon, message).advise(advice);
     }
     CheckResult::new(
         Code::CertificateTrusted,
@@ -139,8 +139,8 @@ mod tests {
         let (ca, shown) = pair(NAME);
         assert_eq!(said(Some(&ca), &shown, now).0, Code::CertificateTrusted);
         for (bundle, shown, code, words) in [
-            (None, &shown, Code::BundleMissing, "has no caBundle"),
-            (Some("text"), &shown, Code::BundleUnreadable, "caBundle cannot be read: has no certificate"),
+            (None, &shown, Code::CaBundleMissing, "has no caBundle"),
+            (Some("text"), &shown, Code::CaBundleInvalid, "caBundle cannot be read: has no certificate"),
             (Some(&*pair(NAME).0), &shown, Code::CertificateNotTrusted, "set caBundle to the CA"),
             (
                 Some(&*ca),
@@ -167,7 +167,7 @@ mod tests {
         let (ca, shown) = pair(NAME);
         let end = shown.as_ref().expect("readable").leaf.not_after;
         let second = jiff::SignedDuration::from_secs(1);
-        assert_eq!(said(Some(&ca), &shown, end - second).0, Code::CertificateNearlyOver);
+        assert_eq!(said(Some(&ca), &shown, end - second).0, Code::CertificateExpiresSoon);
         let (code, line) = said(Some(&ca), &shown, end + second);
         assert_eq!(code, Code::CertificateNotTrusted);
         assert!(line.contains("the certificate expired at "), "{line}");

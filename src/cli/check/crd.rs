@@ -97,7 +97,7 @@ fn release(served: &Value) -> Option<CheckResult> {
          Instrumentations"
     );
     let advice = "make the release keep it before you uninstall the release; see docs/migration.md";
-    Some(CheckResult::new(Code::CrdGoesWithRelease, problem).advise(advice))
+    Some(CheckResult::new(Code::CrdDeletedWithRelease, problem).advise(advice))
 }
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
         owned["metadata"]["annotations"] = json!({"meta.helm.sh/release-name": "operator",
             "meta.helm.sh/release-namespace": "observability"});
         let (code, line) = &codes(Some(&owned))[1];
-        assert_eq!(*code, Code::CrdGoesWithRelease);
+        assert_eq!(*code, Code::CrdDeletedWithRelease);
         assert!(line.contains("the Helm release observability/operator"), "{line}");
         owned["metadata"]["annotations"][KEEP] = json!("keep");
         let by = |manager: &str| {
@@ -188,7 +188,7 @@ mod tests {
             json!([{"manager": manager, "fieldsV1": fields}])
         };
         owned["metadata"]["managedFields"] = by("kubectl-annotate");
-        assert_eq!(codes(Some(&owned))[1].0, Code::CrdGoesWithRelease, "helm does not look at it");
+        assert_eq!(codes(Some(&owned))[1].0, Code::CrdDeletedWithRelease, "helm does not look at it");
         owned["metadata"]["managedFields"] = by("helm");
         assert_eq!(codes(Some(&owned)).len(), 1);
     }

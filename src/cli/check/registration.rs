@@ -40,7 +40,7 @@ impl Registration {
             results.push(CheckResult::new(Code::PodsRegistered, message).about(hook.subject()));
             if hook.fails_closed {
                 let message = format!("{}: pods are rejected while the webhook is unavailable", hook.name);
-                let result = CheckResult::new(Code::PodsHeldBack, message).about(hook.subject());
+                let result = CheckResult::new(Code::PodsFailClosed, message).about(hook.subject());
                 results.push(result.advise("set failurePolicy: Ignore"));
             }
         }
@@ -116,7 +116,7 @@ fn of(registration: &Registration, other: &Hook, namespaces: &BTreeMap<String, L
         second.configuration,
     );
     let advice = "separate them by their namespace selectors; see docs/migration.md";
-    CheckResult::new(Code::OtherInjectorBeside, message).about(other.subject()).advise(advice)
+    CheckResult::new(Code::OtherInjectorActive, message).about(other.subject()).advise(advice)
 }
 
 /// Returns `3 namespaces (a, b, c)`, with the first few names.
@@ -223,7 +223,7 @@ pub mod tests {
             mutating["webhooks"][0]["clientConfig"]["service"]["path"] = json!("/mutate-pods");
             mutating["webhooks"][0]["matchConditions"] = json!([{"name": "a", "expression": "true"}]);
         });
-        assert_eq!(codes(&odd), [Code::PodsRegistered, Code::PodsHeldBack, Code::PathUnknown]);
+        assert_eq!(codes(&odd), [Code::PodsRegistered, Code::PodsFailClosed, Code::PathUnknown]);
         let results = odd.results();
         assert!(results[0].line().contains("if its match conditions match"));
         assert!(results[2].line().contains("valid paths: /mutate-v1-pod, "), "{}", results[2].line());
@@ -272,7 +272,7 @@ pub mod tests {
     fn webhooks_are_called_in_the_order_of_their_configurations_names() {
         let name = "opentelemetry-operator-mutation";
         let (code, line) = &said(&[operator(name, json!({}))], &["shop"])[0];
-        assert_eq!(*code, Code::OtherInjectorBeside);
+        assert_eq!(*code, Code::OtherInjectorActive);
         let order = "also selects the pods of 1 namespace (shop); opentelemetry-operator-mutation is called \
                      before otel-webhook because of their names";
         assert!(line.contains(order), "{line}");

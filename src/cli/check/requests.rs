@@ -35,11 +35,11 @@ const OF_NAMESPACES: [&str; 11] = [
 
 /// With one of these, not all that opt in are injected as they should be.
 const SPOILS: [Code; 7] = [
-    Code::WithoutEffect,
-    Code::RequestInVain,
+    Code::AnnotationIgnored,
+    Code::NotInjected,
     Code::NotReviewed,
-    Code::RunningWithout,
-    Code::RunningOutdated,
+    Code::PodsNotInjected,
+    Code::PodsOutdated,
     Code::PodsFailing,
     Code::PodsWithoutAgent,
 ];
@@ -96,13 +96,13 @@ fn unusable((subject, problem): &(Subject, String)) -> CheckResult {
 }
 
 fn without_effect(subject: &Subject, mistake: &Mistake) -> CheckResult {
-    let result = CheckResult::new(Code::WithoutEffect, &*mistake.message).about(subject.clone());
+    let result = CheckResult::new(Code::AnnotationIgnored, &*mistake.message).about(subject.clone());
     let field = Some(mistake.field.clone());
     CheckResult { reason: Some(mistake.fault.code()), field, ..result.advise(&*mistake.remedy) }
 }
 
 fn in_vain(subject: &Subject, finding: &Finding, field: Option<String>) -> CheckResult {
-    let said = CheckResult::new(Code::RequestInVain, finding.to_string()).about(subject.clone());
+    let said = CheckResult::new(Code::NotInjected, finding.to_string()).about(subject.clone());
     let advice = finding.reason.remedy().map(str::to_owned);
     CheckResult { reason: Some(finding.reason.code()), field, advice, ..said }
 }
@@ -136,7 +136,7 @@ fn is_in_vain(workload: &Surveyed) -> bool {
 fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckResult> {
     if let Next::Unreadable(problem) = &workload.next {
         let message = format!("the pod cannot be read: {problem}");
-        let result = CheckResult::new(Code::RequestInVain, message).about(workload.subject.clone());
+        let result = CheckResult::new(Code::NotInjected, message).about(workload.subject.clone());
         return vec![CheckResult { reason: Some("Unreadable"), ..result }];
     }
     let is_said = |finding: &Finding| {
@@ -401,7 +401,7 @@ fn without(workload: &Surveyed) -> Option<CheckResult> {
         names.join(", "),
         causes.join(", "),
     );
-    let result = CheckResult::new(Code::RunningWithout, message).about(workload.subject.clone());
+    let result = CheckResult::new(Code::PodsNotInjected, message).about(workload.subject.clone());
     Some(renew(result, workload))
 }
 
@@ -439,7 +439,7 @@ fn outdated(workload: &Surveyed) -> Option<CheckResult> {
     if said.is_empty() {
         return None;
     }
-    let result = CheckResult::new(Code::RunningOutdated, said.join("; ")).about(workload.subject.clone());
+    let result = CheckResult::new(Code::PodsOutdated, said.join("; ")).about(workload.subject.clone());
     Some(renew(result, workload))
 }
 
@@ -494,7 +494,7 @@ fn without_agent(survey: &Survey, registration: &Registration) -> Option<CheckRe
         } else if is_unreviewed(workload, survey, registration) {
             Code::NotReviewed
         } else {
-            Code::RunningWithout
+            Code::PodsNotInjected
         };
         for (cause, count) in causes_of(workload, to_come) {
             *causes.entry(cause).or_default() += count;
@@ -526,8 +526,8 @@ fn causes_of(workload: &Surveyed, to_come: Code) -> Vec<(&'static str, usize)> {
     let mistaken =
         decided(workload).is_empty() && workload.unsure.is_empty() && !workload.mistakes.is_empty();
     let injected = workload.pods.agents.keys().map(|agent| workload.pods.with(agent.language)).max();
-    let by_mistake =
-        mistaken.then_some((Code::WithoutEffect.name(), pods.saturating_sub(injected.unwrap_or_default())));
+    let by_mistake = mistaken
+        .then_some((Code::AnnotationIgnored.name(), pods.saturating_sub(injected.unwrap_or_default())));
     let all = by_reason.into_iter().chain([by_creation]).chain(by_mistake);
     all.filter(|(_, count)| *count > 0).collect()
 }

@@ -68,7 +68,7 @@ codes! {
     /// The CRD drops fields of this version.
     CrdPrunesFields: "crd" Warning;
     /// Uninstalling another Helm release deletes the CRD, and every Instrumentation.
-    CrdGoesWithRelease: "crd" Warning;
+    CrdDeletedWithRelease: "crd" Warning;
     /// A configuration sends new pods to the webhook.
     PodsRegistered: "registration" Ok;
     /// The webhook configuration does not exist.
@@ -76,7 +76,7 @@ codes! {
     /// No configuration sends new pods.
     PodsNotRegistered: "registration" Failure;
     /// Pods are rejected while the webhook is unavailable.
-    PodsHeldBack: "registration" Warning;
+    PodsFailClosed: "registration" Warning;
     /// Instrumentations are stored without defaulting or validation.
     InstrumentationsNotRegistered: "registration" Warning;
     /// The path of a webhook is unknown.
@@ -94,11 +94,11 @@ codes! {
     /// API servers do not trust the certificate.
     CertificateNotTrusted: "certificate" Failure;
     /// `caBundle` is not set, so that API servers use the CAs of their hosts.
-    BundleMissing: "certificate" Failure;
+    CaBundleMissing: "certificate" Failure;
     /// `caBundle` cannot be read.
-    BundleUnreadable: "certificate" Failure;
+    CaBundleInvalid: "certificate" Failure;
     /// The certificate expires soon and was not renewed.
-    CertificateNearlyOver: "certificate" Warning;
+    CertificateExpiresSoon: "certificate" Warning;
     /// The certificate could not be checked.
     CertificateNotChecked: "certificate" Warning;
     /// The service account has all permissions.
@@ -120,7 +120,7 @@ codes! {
     /// Another webhook injects, in other namespaces.
     OtherInjectorApart: "injectors" Ok;
     /// Another webhook injects, in namespaces that this webhook selects as well.
-    OtherInjectorBeside: "injectors" Warning;
+    OtherInjectorActive: "injectors" Warning;
     /// The flags of the webhook's pods are used for the results that follow.
     SettingsFound: "settings" Ok;
     /// The flags of this command are used instead.
@@ -132,21 +132,21 @@ codes! {
     /// All pods that opt in run with the present agents.
     RequestsMet: "requests" Ok;
     /// A language is skipped; `reason` is the reason code.
-    RequestInVain: "requests" Warning;
+    NotInjected: "requests" Warning;
     /// An injection will probably not do what was meant; `reason` is the code of the warning.
     InjectedWithWarning: "requests" Warning;
     /// An annotation or a label has no effect; `reason` is the code of the mistake.
-    WithoutEffect: "requests" Warning;
+    AnnotationIgnored: "requests" Warning;
     /// The Secret or `ConfigMap` of an exporter does not exist.
     ExporterFilesMissing: "requests" Warning;
     /// A workload opts in, but no configuration selects its pods.
     NotReviewed: "requests" Warning;
     /// Pods were created before, and run without the injection of new pods.
-    RunningWithout: "requests" Warning;
+    PodsNotInjected: "requests" Warning;
     /// Whether a language is injected depends on something that the user who runs the check may not read.
     NotReadable: "requests" Warning;
     /// Pods run with an agent of another version, or of another configuration, than new pods.
-    RunningOutdated: "requests" Warning;
+    PodsOutdated: "requests" Warning;
     /// Pods cannot start because of a container or a volume that injection added; `reason` is the kubelet's.
     PodsFailing: "requests" Failure;
     /// How many pods opt in and run without an agent, by cause.
@@ -168,13 +168,13 @@ codes! {
     /// The response of the webhook is correct.
     Answered: "answer" Ok;
     /// The response of the webhook is not correct.
-    AnswerWrong: "answer" Failure;
+    ResponseInvalid: "answer" Failure;
 }
 
 impl Code {
     /// Returns whether it is about pods that a restart replaces.
     pub fn is_of_running_pods(self) -> bool {
-        matches!(self, Self::RunningWithout | Self::RunningOutdated)
+        matches!(self, Self::PodsNotInjected | Self::PodsOutdated)
     }
 }
 
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn only_the_first_of_many_results_are_listed() {
         let results: Vec<_> =
-            (0..60).map(|number| CheckResult::new(Code::RequestInVain, number.to_string())).collect();
+            (0..60).map(|number| CheckResult::new(Code::NotInjected, number.to_string())).collect();
         let text = text(&results);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), MOST_LINES + 3);

@@ -75,7 +75,7 @@ pub async fn review(
             )
         } else {
             CheckResult::new(
-                Code::AnswerWrong,
+                Code::ResponseInvalid,
                 format!("the response of {target} timed out after {patience:?}"),
             )
         });
@@ -135,7 +135,7 @@ fn no_response(error: &hyper::Error, path: &str) -> CheckResult {
     let cause = error.source().map(|source| format!(": {source}")).unwrap_or_default();
     let advice = "if the webhook runs with --client-ca, set --client-cert and --client-key to a certificate of \
                   that CA with a name of --client-name; its log has the reason at level debug";
-    CheckResult::new(Code::AnswerWrong, format!("no response from {path}: {error}{cause}")).advise(advice)
+    CheckResult::new(Code::ResponseInvalid, format!("no response from {path}: {error}{cause}")).advise(advice)
 }
 
 fn verify(connection: &Connection, bundle: Option<&Bundle>, host: &str) -> CheckResult {
@@ -189,7 +189,7 @@ fn body() -> Value {
 }
 
 fn check_response(answer: &HttpResponse, path: &str, took: Duration) -> CheckResult {
-    let wrong = |problem: String| CheckResult::new(Code::AnswerWrong, format!("{path}: {problem}"));
+    let wrong = |problem: String| CheckResult::new(Code::ResponseInvalid, format!("{path}: {problem}"));
     let beginning: String = answer.text.trim().chars().take(200).collect();
     if !answer.status.is_success() {
         return wrong(format!("the status is {}: {beginning}", answer.status));
@@ -267,7 +267,7 @@ mod tests {
             (StatusCode::OK, review(json!({"uid": UID, "allowed": true, "patch": "W10="})), "is changed"),
         ] {
             let found = of(status, &text);
-            assert_eq!(found.code, Code::AnswerWrong);
+            assert_eq!(found.code, Code::ResponseInvalid);
             assert!(found.message.contains(problem), "{}", found.message);
         }
     }

@@ -180,7 +180,7 @@ fn wait_until_known(cluster: &Cluster) {
         let ran = cluster.plane.kubectl_in(&args, &pod.to_string());
         let made: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
         let status = made["metadata"]["annotations"]["otel-webhook/status"].as_str().unwrap_or_default();
-        let is_known = status.contains("ResourcesRefused") && status.contains("LimitRange \\\"last\\\"");
+        let is_known = status.contains("ResourcesRejected") && status.contains("LimitRange \\\"last\\\"");
         (ran.ok && is_known).then_some(())
     });
 }
@@ -259,7 +259,7 @@ fn skipped(languages: &[&str], with: &Value) -> Result<bool, String> {
         let outcome = entries.iter().find(|entry| entry["language"] == **language);
         match outcome.and_then(|entry| entry["outcome"].as_str()) {
             Some("Injected") => {}
-            Some("ResourcesRefused") if *language == "go" => is_skipped = true,
+            Some("ResourcesRejected") if *language == "go" => is_skipped = true,
             _ => return Err(format!("{language} is not injected: {status}")),
         }
     }

@@ -43,13 +43,13 @@ pub fn each_way_to_be_broken(_: &Cluster) {
         "NoController",
         "NoOtherInjector",
         "SettingsFound",
-        "RunningWithout",
+        "PodsNotInjected",
         "PodsWithoutAgent",
         "AgentVersions",
     ];
     assert_eq!((fine.codes(), fine.code), (expected.to_vec(), Some(0)), "{fine:?}");
     let restart = "kubectl rollout restart deployment/order -n shop";
-    assert!(fine.says("RunningWithout").contains(restart), "{}", fine.says("RunningWithout"));
+    assert!(fine.says("PodsNotInjected").contains(restart), "{}", fine.says("PodsNotInjected"));
     assert_eq!(check(&plane, &["--strict"]).code, Some(1), "a warning counts");
     restarted(&plane, restart);
     paused(&plane);
@@ -109,7 +109,7 @@ fn registration_and_backends(plane: &ControlPlane, home: &Home) {
     // The operator's own, by the name that its chart gives it.
     let operator = "opentelemetry-operator-mutation";
     home.register_as(plane, operator, |webhook| webhook["name"] = json!("mpod.kb.io"));
-    let said = until_found(plane, "OtherInjectorBeside", 0);
+    let said = until_found(plane, "OtherInjectorActive", 0);
     let order = "opentelemetry-operator-mutation is called before otel-webhook because of their names";
     assert!(said.contains(operator) && said.contains(order) && said.contains("shop"), "{said}");
     home.register_as(plane, operator, |webhook| {
@@ -128,7 +128,7 @@ fn certificates(plane: &ControlPlane, home: &Home) {
     home.register(plane, |webhook| {
         webhook["clientConfig"].as_object_mut().expect("an object").remove("caBundle");
     });
-    until_found(plane, "BundleMissing", 1);
+    until_found(plane, "CaBundleMissing", 1);
 
     plane.run_kubectl(&["delete", "secret", home::SECRET, "-n", HOME]);
     home.register(plane, |_| ());
@@ -204,14 +204,14 @@ fn requests(plane: &ControlPlane) {
     let lacking = check(plane, &["-n", "shop"]);
     assert!(!lacking.codes().contains(&"RequestsMet"), "{:?}", lacking.codes());
     let said = lacking.says("PodsWithoutAgent");
-    assert!(said.contains("1 pod opts in and runs without an agent, by cause: RunningWithout 1"), "{said}");
+    assert!(said.contains("1 pod opts in and runs without an agent, by cause: PodsNotInjected 1"), "{said}");
     // Deployments are not sent to any webhook, so that these need none.
     let asks = |namespace: &str, name: &str, value: &str| {
         let template = template_asking(name, &[("inject-java", value)]);
         plane.apply_server_side(&deployment_of(namespace, 1, &template).to_string());
     };
     asks("shop", "misspelt", "ordr");
-    let said = until_found(plane, "RequestInVain", 0);
+    let said = until_found(plane, "NotInjected", 0);
     let reason = "Instrumentation \\\"shop/ordr\\\" not found; its namespace has: default";
     assert!(said.contains(reason) && said.contains("\"name\":\"misspelt\""), "{said}");
     plane.run_kubectl(&["delete", "deployment", "misspelt", "-n", "shop"]);
@@ -266,7 +266,9 @@ fn older_crd(plane: &ControlPlane) {
     plane.apply_server_side(&old.to_string());
     let said = until_found(plane, "CrdPrunesFields", 0);
     assert!(said.contains("drops these fields: spec.priority, spec.selector"), "{said}");
-    assert!(until_found(plane, "CrdGoesWithRelease", 0).contains("the Helm release observability/operator"));
+    assert!(
+        until_found(plane, "CrdDeletedWithRelease", 0).contains("the Helm release observability/operator")
+    );
 }
 
 /// All is paused by the namespace of the webhook, which is known by its Service. `check` says that first, and no command
@@ -285,12 +287,12 @@ fn paused(plane: &ControlPlane) {
     assert!(code == Some(0) && text.starts_with(expected), "{text}");
     let checked = check(plane, &[]);
     assert_eq!((checked.codes()[0], checked.code), ("InjectionPaused", Some(0)), "{checked:?}");
-    let of_running = ["RunningWithout", "RunningOutdated", "RequestInVain"];
+    let of_running = ["PodsNotInjected", "PodsOutdated", "NotInjected"];
     assert!(!checked.codes().iter().any(|code| of_running.contains(code)), "{checked:?}");
     assert!(checked.says("PodsWithoutAgent").contains("by cause: Paused 1"), "{checked:?}");
     let (text, code) = run("resume", &["--yes"]);
     assert!(code == Some(0) && text.starts_with("Namespace otel-webhook: injection is resumed\n"), "{text}");
-    until_found(plane, "RunningWithout", 0);
+    until_found(plane, "PodsNotInjected", 0);
 }
 
 /// What the preview and the check say where the webhook really runs.

@@ -57,7 +57,7 @@ fn move_over(doc: &mut Doc, world: &World, traffic: &Traffic<'_>) {
     assert_eq!(words, expected, "{preview}");
 
     images_are_shown(doc, world);
-    let goes_with_release = || check(&world.plane, &[]).codes().contains(&"CrdGoesWithRelease");
+    let goes_with_release = || check(&world.plane, &[]).codes().contains(&"CrdDeletedWithRelease");
     assert!(goes_with_release(), "the operator's chart has it among its templates");
     doc.run(world, "Keep the CustomResourceDefinition");
     assert!(!goes_with_release(), "no release owns it any more");
@@ -144,7 +144,7 @@ pub fn ahead(_: &Cluster) {
         doc.run_only(&world, MOVE, "kubectl label");
         is_in_effect([("shop", By::Us), ("cart", By::Operator)]);
         let checked = check(&world.plane, &[]);
-        let beside = checked.says("OtherInjectorBeside");
+        let beside = checked.says("OtherInjectorActive");
         let order = format!("{name} is called before {OPERATOR}");
         assert!(beside.contains(&order) && beside.contains("1 namespace (shop)"), "{beside}");
         doc.run(&world, ROLL_BACK);

@@ -127,7 +127,7 @@ fn agrees_with_check(cluster: &Cluster) {
     let checked = check(&cluster.plane, &[&["-n", NAMESPACE], &FLAGS[..]].concat());
     for workload in status.found[0]["workloads"].as_array().expect("workloads") {
         let name = &workload["name"];
-        for (state, code) in [("missed", "RunningWithout"), ("stale", "RunningOutdated")] {
+        for (state, code) in [("missed", "PodsNotInjected"), ("stale", "PodsOutdated")] {
             let rows = workload["languages"].as_array().expect("languages");
             let is_counted = rows.iter().any(|row| row["pods"][state] != 0);
             let is_found = |one: &Value| one["code"] == code && &one["object"]["name"] == name;

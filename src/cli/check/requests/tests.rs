@@ -41,7 +41,7 @@ fn workloads_that_are_all_injected_have_one_result() {
 #[test]
 fn a_skipped_language_has_the_reason_of_the_decision() {
     let found = in_default(seen("Deployment", "shop", "order").asks("java", none("shop")));
-    assert_eq!(codes(&found), [Code::RequestInVain]);
+    assert_eq!(codes(&found), [Code::NotInjected]);
     assert_eq!((found[0].reason, &found[0].field), (Some("NoInstrumentation"), &None));
     let own = in_default(seen("CronJob", "shop", "order").asks("java", none("shop")).names("java"));
     let field =
@@ -50,7 +50,7 @@ fn a_skipped_language_has_the_reason_of_the_decision() {
     let line = found[0].line();
     assert!(line.contains("Deployment shop/order: java: there is no Instrumentation in namespace"), "{line}");
     let found = in_default(seen("Job", "shop", "odd").unreadable("no list"));
-    assert_eq!((found[0].code, found[0].reason), (Code::RequestInVain, Some("Unreadable")));
+    assert_eq!((found[0].code, found[0].reason), (Code::NotInjected, Some("Unreadable")));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn annotations_without_effect_are_reported_with_field_and_remedy() {
     let deployment = json!({"metadata": metadata, "spec": {"template": template}});
     let mistakes = inject::mistakes::of(&deployment, "apps/v1", "Deployment");
     let found = in_default(seen("Deployment", "shop", "order").mistaken(mistakes));
-    assert_eq!((found[0].code, found[0].reason), (Code::WithoutEffect, Some("annotation-on-workload")));
+    assert_eq!((found[0].code, found[0].reason), (Code::AnnotationIgnored, Some("annotation-on-workload")));
     let line = "warning  requests      Deployment shop/order: metadata.annotations[instrumentation.opentelemetry.io\
         /inject-java]: the annotation instrumentation.opentelemetry.io/inject-java has no effect on the Deployment \
         itself; move it to spec.template.metadata.annotations";
@@ -116,7 +116,7 @@ fn missing_grants_of_other_namespaces_are_reasons_of_the_namespace() {
         let mut survey = seen("Deployment", "shop", "a").asks("java", reason.clone()).survey();
         survey.asking.push(("shop".to_owned(), decided(&survey.workloads[0]).to_vec()));
         let found = results(&survey, &registration(&[], |_, _| ()));
-        assert_eq!((codes(&found), found[0].reason), (vec![Code::RequestInVain], Some(reason.code())));
+        assert_eq!((codes(&found), found[0].reason), (vec![Code::NotInjected], Some(reason.code())));
         assert_eq!(found[0].subject, Some(Subject::new("Namespace", "", "shop")), "{reason}");
     }
 }
@@ -127,12 +127,12 @@ fn older_pods_are_counted_with_cause_and_remedy() {
     let found = in_default(old.skipped("java", "NoInstrumentation", 2));
     let expected = "Deployment shop/order: 3 of 4 pods run without java (2 skipped at creation: NoInstrumentation, 1 \
                     not reviewed at creation); new pods are injected; kubectl rollout restart deployment/order -n shop";
-    assert_eq!(codes(&found), [Code::RunningWithout, Code::PodsWithoutAgent]);
+    assert_eq!(codes(&found), [Code::PodsNotInjected, Code::PodsWithoutAgent]);
     assert!(found[0].line().ends_with(expected), "{}", found[0].line());
     let status = "kubectl rollout status deployment/order -n shop --timeout=15m";
     assert_eq!(found[0].commands, ["kubectl rollout restart deployment/order -n shop", status]);
-    assert!(found[1].line().contains("3 pods opt in and run without an agent, by cause: RunningWithout 3"));
-    assert_eq!(found[1].details, Some(json!({"RunningWithout": 3})));
+    assert!(found[1].line().contains("3 pods opt in and run without an agent, by cause: PodsNotInjected 3"));
+    assert_eq!(found[1].details, Some(json!({"PodsNotInjected": 3})));
     let short = seen("CronJob", "shop", "report").asks("java", Reason::Injected).pods(1);
     assert_eq!(codes(&in_default(short)), [Code::RequestsMet], "its pods are short-lived");
 }
@@ -187,7 +187,7 @@ fn agents_of_another_version_or_configuration_are_reported() {
         in_default(order.agent(next.clone(), now))
     };
     let old = found(&[(before, 2), (next.clone(), 1)]);
-    assert_eq!(codes(&old), [Code::RunningOutdated, Code::AgentVersions]);
+    assert_eq!(codes(&old), [Code::PodsOutdated, Code::AgentVersions]);
     let expected = "2 of 3 pods run with java 2.4.0; new pods get 2.9.0; kubectl rollout restart deployment/order -n shop";
     assert!(old[0].line().ends_with(expected), "{}", old[0].line());
     let expected = "java now: 2.4.0 (2 pods), 2.9.0 (1 pod); in new pods: 2.9.0 (1 workload)";
@@ -205,7 +205,7 @@ fn agents_of_another_version_or_configuration_are_reported() {
     for fine in [agent("2.9.0", ""), agent("mirrored", "v1:0000000b"), next.clone()] {
         assert_eq!(codes(&found(&[(fine, 3)])), [Code::RequestsMet, Code::AgentVersions]);
     }
-    assert_eq!(codes(&found(&[(agent("2.4.0", ""), 3)]))[0], Code::RunningOutdated, "the operator's");
+    assert_eq!(codes(&found(&[(agent("2.4.0", ""), 3)]))[0], Code::PodsOutdated, "the operator's");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn pods_that_no_configuration_selects_are_reported() {
     let everywhere: Value = json!({});
     let both = registration(&[operator("a-operator", everywhere)], |_, _| ());
     let found = results(&ask("kube-system").survey(), &both);
-    assert_eq!(codes(&found), [Code::RunningWithout, Code::PodsWithoutAgent]);
+    assert_eq!(codes(&found), [Code::PodsNotInjected, Code::PodsWithoutAgent]);
     // A missing registration is reported elsewhere.
     let found = results(&ask("shop").survey(), &Registration::default());
     assert_eq!(codes(&found), [Code::PodsWithoutAgent]);

@@ -38,7 +38,7 @@ fn its_init_container_fits_as_those_of_languages() {
     let claim = limit_range(&json!({"type": "PersistentVolumeClaim", "max": {"storage": "1Mi"}}));
     let refused = Surroundings::new([instrumentation("inst", json!({"agents": [claims]})), claim]);
     let refused = refused.inject(&opted_in("php", json!({})));
-    assert_eq!(refused.codes(), ["agent:php: ClaimRefused"]);
+    assert_eq!(refused.codes(), ["agent:php: ClaimRejected"]);
     let sentence = &sentences(&refused)[0];
     assert!(sentence.contains("the claim of spec.agents[php].volumeClaimTemplate"), "{sentence}");
 }

@@ -41,7 +41,7 @@ fn d42_the_namespace_has_to_accept_the_sidecar_as_an_addition() {
     bounded["spec"]["initContainers"][0]["resources"]["limits"] = json!({"memory": "1Gi"});
     for bound in [limit_range(&max), quota(&json!({"limits.memory": "1Gi"}))] {
         let around = Surroundings::new([instrumentation("inst", json!({})), bound]);
-        assert_eq!(around.inject(&bounded).codes(), ["go/app: ResourcesRefused"]);
+        assert_eq!(around.inject(&bounded).codes(), ["go/app: ResourcesRejected"]);
     }
     let requests = |hard: &str| {
         let around =

@@ -129,7 +129,7 @@ fn d32_a_claim_that_would_be_rejected_is_not_made() {
         json!({"count/persistentvolumeclaims": "1", "requests.storage": "9Gi"}),
     ] {
         let (codes, volumes, said) = codes(&[quota(&hard)], "1Gi");
-        assert_eq!(codes, ["java/app: Injected", "nodejs: ClaimRefused"], "{hard}");
+        assert_eq!(codes, ["java/app: Injected", "nodejs: ClaimRejected"], "{hard}");
         assert_eq!(volumes, 1);
         assert!(
             said.contains("ResourceQuota \"team\" would reject the claim of spec.nodejs.volumeClaimTemplate"),
@@ -139,7 +139,7 @@ fn d32_a_claim_that_would_be_rejected_is_not_made() {
     let bounds = limit_range(&json!({"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}));
     assert_eq!(codes(slice::from_ref(&bounds), "1Gi").0, both);
     let (refused, volumes, said) = codes(&[bounds], "2Gi");
-    assert_eq!((refused[..].join(" "), volumes), ("java: ClaimRefused nodejs: ClaimRefused".to_owned(), 0));
+    assert_eq!((refused[..].join(" "), volumes), ("java: ClaimRejected nodejs: ClaimRejected".to_owned(), 0));
     assert!(said.contains("its max of storage for a claim is 1Gi, and the request is 2Gi"), "{said}");
 }
 
@@ -158,7 +158,7 @@ fn d32_a_strict_service_account_keeps_secrets_out() {
     for spec in [&by_volume, &by_variable, &by_language] {
         assert_eq!(codes("other", spec, json!({}), "java").0, "java/app: Injected");
         let (code, said) = codes("default", spec, json!({}), "java");
-        assert_eq!(code, "java: SecretRefused", "{spec}");
+        assert_eq!(code, "java: SecretNotAllowed", "{spec}");
         assert!(said.contains("ServiceAccount \"default\"") && said.contains("Secret \"certs\""), "{said}");
         // What the pod refers to itself is on the list.
         let own =
