@@ -184,7 +184,7 @@ fn event(told: &Told, kind: &ApiResource, uid: String, now: Timestamp) -> Event 
     let mut name: String = workload.name.chars().take(200).collect();
     name.truncate(name.trim_end_matches(['.', '-']).len());
     let note: String = told.note.chars().take(LONGEST).collect();
-    let is_restart = ["Restarted", "RestartStopped"].contains(&told.reason);
+    let is_restart = ["Restarted", "RestartStopped", "RestartRefused"].contains(&told.reason);
     Event {
         metadata: ObjectMeta {
             name: Some(format!("{name}.{:016x}", hasher.finish())),

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 use kube::Client;
 
-use super::workloads::Workloads;
+use super::{rest::Rest, workloads::Workloads};
 use crate::{
     scope::Scope,
     store::Heads,
@@ -57,6 +57,8 @@ pub struct Restarts {
     pace: Pace,
     workloads: Workloads,
     memory: Memory,
+    /// When a plan may be carried out again, after the API server did not answer.
+    rest: Rest,
     healths: Healths,
     /// Why the last step for a workload was refused.
     refused: HashMap<Workload, String>,
@@ -86,6 +88,7 @@ impl Restarts {
             pace: settings.pace.clone(),
             workloads: Workloads::watch(client, scope),
             memory: Memory::new(client.clone(), &settings.namespace, &settings.config_map),
+            rest: Rest::default(),
             healths: Healths::new(client.clone()),
             refused: HashMap::new(),
             verdicts: BTreeMap::new(),
@@ -125,7 +128,7 @@ impl Restarts {
 
     /// Plans, and takes the steps. Returns whether something changed that is told.
     pub async fn step(&mut self, pods: &[WorkloadPods], heads: &Heads, metrics: &RestartMetrics) -> bool {
-        if !self.workloads.are_listed() {
+        if !self.workloads.are_listed() || !self.rest.is_over() {
             return false;
         }
         let Some(ledger) = self.memory.ledger().await.cloned() else { return false };
@@ -243,6 +246,7 @@ impl Restarts {
                 };
                 match steps::roll_out(&self.client, &workload, &change, &version).await {
                     Ok(Taken::Done) => {
+                        self.rest.end();
                         if let Some(ledger) = self.memory.ledger().await {
                             ledger.written(&workload);
                         }
@@ -254,10 +258,20 @@ impl Restarts {
                     }
                     // The next plan tries again.
                     Ok(Taken::Changed | Taken::Refused(_)) => {}
+                    Err(kube::Error::Api(status)) if (400..500).contains(&status.code) => {
+                        metrics.count(RestartResult::Refused);
+                        let message = status.message;
+                        tracing::warn!(workload = workload.to_string(), message, "the restart is refused");
+                        if let Some(ledger) = self.memory.ledger().await {
+                            ledger.refused(&workload, &message, Timestamp::now());
+                        }
+                        let note = format!("the API server refused its restart: {message}");
+                        self.news.push(News { workload, reason: "RestartRefused", note });
+                    }
                     Err(error) => {
                         metrics.count(RestartResult::Failed);
                         tracing::warn!(workload = workload.to_string(), %error, "the workload cannot be restarted");
-                        self.refused.insert(workload, error.to_string());
+                        self.rest.begin(&error);
                     }
                 }
             }

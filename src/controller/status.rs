@@ -142,13 +142,16 @@ fn up_to_date(pods: Counts) -> Condition {
 }
 
 fn in_progress(progress: &Progress) -> Condition {
-    let Progress { done, total, stop, .. } = progress;
+    let Progress { done, total, refused, refusal, stop, .. } = progress;
     let (status, reason) = match stop {
         Some(_) => ("False", "RestartStopped"),
-        None if done < total => ("True", "WorkloadsOutdated"),
+        None if done + refused < *total => ("True", "WorkloadsOutdated"),
+        None if *refused > 0 => ("False", "WorkloadsRefused"),
         None => ("False", "WorkloadsRestarted"),
     };
-    Condition { kind: IN_PROGRESS, status, reason, message: format!("{done} of {total} workloads restarted") }
+    let refusal = refusal.as_ref().map(|refusal| format!("; {refused} refused, such as {refusal}"));
+    let message = format!("{done} of {total} workloads restarted{}", refusal.unwrap_or_default());
+    Condition { kind: IN_PROGRESS, status, reason, message }
 }
 
 fn stopped(progress: &Progress) -> Condition {
@@ -167,7 +170,11 @@ fn stopped(progress: &Progress) -> Condition {
             kind: STOPPED,
             status: "False",
             reason: "NotStopped",
-            message: "restarted workloads are healthy".to_owned(),
+            message: if progress.done == 0 {
+                "no workload was restarted to its end yet".to_owned()
+            } else {
+                "restarted workloads are healthy".to_owned()
+            },
         },
     }
 }

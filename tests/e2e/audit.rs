@@ -79,11 +79,21 @@ pub fn count(cluster: &Cluster, account: &str, verb: &str, resource: &str) -> us
 
 /// When an account patched an object, without errors.
 pub fn patches(cluster: &Cluster, account: &str, resource: &str, namespace: &str, name: &str) -> Vec<String> {
+    answered_patches(cluster, account, [resource, namespace, name], 200)
+}
+
+/// When an account sent patches of an object, by its resource, namespace and name, that had this status.
+pub fn answered_patches(
+    cluster: &Cluster,
+    account: &str,
+    [resource, namespace, name]: [&str; 3],
+    status: u16,
+) -> Vec<String> {
     let entries = entries(cluster, account).into_iter().filter(|entry| {
         let object = &entry["objectRef"];
         entry["user"]["username"] == account
             && entry["verb"] == "patch"
-            && entry["responseStatus"]["code"] == 200
+            && entry["responseStatus"]["code"] == status
             && object["resource"] == resource
             && object["namespace"] == namespace
             && object["name"] == name

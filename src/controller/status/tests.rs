@@ -66,7 +66,13 @@ fn conditions_and_fields_of_others_stay() {
 #[test]
 fn restarts_are_told_while_there_are_any() {
     let valid = stored(&json!({}));
-    let progress = |done, stop| Progress { config: Some("java=v1:0".to_owned()), done, total: 3, stop };
+    let progress = |done, stop| Progress {
+        config: Some("java=v1:0".to_owned()),
+        done,
+        total: 3,
+        stop,
+        ..Progress::default()
+    };
     let stop = Stop {
         workload: Workload::new("Deployment", "shop", "order"),
         reason: "pod order-1 cannot start: CrashLoopBackOff".to_owned(),
@@ -128,7 +134,7 @@ fn those_who_wait_for_the_object_wait_for_a_usable_specification_only() {
         reason: "no progress".to_owned(),
         at: at(0),
     };
-    let restarting = Progress { config: None, done: 1, total: 2, stop: None };
+    let restarting = Progress { done: 1, total: 2, ..Progress::default() };
     let stopped = Progress { stop: Some(stop), ..restarting.clone() };
     let unread = Counts { matched: 2, unconfirmed: 2, ..Counts::default() };
     let unread = InstrumentationRow { pods: unread, ..InstrumentationRow::default() };

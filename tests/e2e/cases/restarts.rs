@@ -254,6 +254,62 @@ pub fn stopped(_: &Cluster) {
     controller.stop();
 }
 
+/// A restart that a policy denies is reported with its message and not tried again, and the others go on.
+pub fn refused(_: &Cluster) {
+    let cluster = &Cluster::with_node(&[]);
+    shop(cluster, &[]);
+    cluster.annotate(&["namespace", SHOP, "otel-webhook/restart=rollout"]);
+    for name in ["denied", "two"] {
+        create(cluster, &deployment(SHOP, name, 2));
+    }
+    let message = "templates of this service are changed by its pipeline";
+    let template = "object.spec.template.metadata";
+    cluster.apply(&json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "by-its-pipeline"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["deployments"],
+            }]},
+            "validations": [{
+                "expression": format!(
+                    "object.metadata.name != 'denied' || !has({template}.annotations) || \
+                     !('otel-webhook/config' in {template}.annotations)"
+                ),
+                "message": message,
+            }],
+        },
+    }));
+    cluster.apply(&json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "by-its-pipeline"},
+        "spec": {"policyName": "by-its-pipeline", "validationActions": ["Deny"]},
+    }));
+    until("the policy denies", LIMIT, || {
+        let patch =
+            json!({"spec": {"template": {"metadata": {"annotations": {"otel-webhook/config": "a"}}}}});
+        let args = ["patch", "deployment", "denied", "--namespace", SHOP, "--dry-run=server", "--patch"];
+        let ran = cluster.plane.kubectl(&[&args[..], &[&patch.to_string()]].concat());
+        ran.stderr.contains(message).then_some(())
+    });
+    let controller = Controller::with_restarts(cluster);
+    controller.start();
+    controller.expect(SHOP, "default", &json!({"matched": 4, "injected": 4}));
+    change(cluster, "http://second:4317");
+    let sentence = controller.expect_restart(SHOP, "denied", "RestartRefused");
+    assert!(sentence.contains(message), "{sentence}");
+    controller.expect_restart(SHOP, "two", "");
+    let expected = Some(("False", "WorkloadsRefused"));
+    until("the status says so", LIMIT, || {
+        (condition(&cluster.get(SHOP, &["otelinst", "default"]), "RestartInProgress") == expected)
+            .then_some(())
+    });
+    let [event] = &cluster.events(SHOP, "denied", "RestartRefused")[..] else { panic!("no Event") };
+    assert!(event.contains(message), "{event}");
+    let denied = audit::answered_patches(cluster, ACCOUNT, ["deployments", SHOP, "denied"], 422);
+    assert_eq!(denied.len(), 1, "it is not repeated: {denied:?}");
+}
+
 /// As Argo Rollouts makes one: its name has the hash that is its pods' label.
 fn replica_set_of_a_rollout(name: &str, hash: &str) -> Value {
     let mut object = deployment(SHOP, name, 1);

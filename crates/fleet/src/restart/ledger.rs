@@ -49,15 +49,18 @@ pub struct Wave {
     /// and begins with them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub failed: BTreeSet<Workload>,
+    /// The workloads that the API server did not let be restarted for this generation, with its message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Stop>,
     /// The configurations that workloads have received: by namespace, then by `Kind/name`.
     #[serde(default)]
     pub received: BTreeMap<String, BTreeMap<String, Vec<String>>>,
 }
 
-/// Why the restarts of an Instrumentation were stopped.
+/// Why the restarts of an Instrumentation, or of one workload, were stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// The workload that did not become healthy.
+    /// The workload that did not become healthy, or was refused.
     pub workload: Workload,
     /// What happened to it.
     pub reason: String,
@@ -109,6 +112,7 @@ impl Wave {
             stop: None,
             resume,
             failed: BTreeSet::new(),
+            refused: Vec::new(),
             received: BTreeMap::new(),
         }
     }
@@ -167,6 +171,20 @@ impl Ledger {
             flight.is_written = true;
             let change = flight.change.clone();
             self.note(workload, &change);
+        }
+    }
+
+    /// Notes that the API server refused to have the template of a workload written. It is left as it is until the
+    /// Instrumentation changes or restarts are resumed, and does not count as a start.
+    pub fn refused(&mut self, workload: &Workload, message: &str, at: Timestamp) {
+        /// What a message of an admission policy may have in the ConfigMap, in characters.
+        const LONGEST: usize = 300;
+        let Some(index) = self.flights.iter().position(|flight| flight.workload == *workload) else { return };
+        let flight = self.flights.remove(index);
+        self.starts.pop();
+        let reason = message.chars().take(LONGEST).collect();
+        if let Some(wave) = self.wave_of(&flight.change) {
+            wave.refused.push(Stop { workload: workload.clone(), reason, at });
         }
     }
 

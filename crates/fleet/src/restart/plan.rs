@@ -31,8 +31,12 @@ pub struct Progress {
     pub config: Option<String>,
     /// The number of workloads that were restarted and are no longer observed.
     pub done: usize,
-    /// The number of those, and of all that are observed or still to be restarted.
+    /// The number of those, of all that are observed or still to be restarted, and of those that were refused.
     pub total: usize,
+    /// The number of workloads that the API server did not let be restarted.
+    pub refused: usize,
+    /// The first of them.
+    pub refusal: Option<Stop>,
     /// Why nothing more is restarted.
     pub stop: Option<Stop>,
 }
@@ -79,7 +83,9 @@ impl Plan {
         Some(Progress {
             config: configs.chain(begun).min().cloned(),
             done: all.saturating_sub(received.len()),
-            total: all + other.len() + waits.count(),
+            total: all + other.len() + waits.count() + wave.refused.len(),
+            refused: wave.refused.len(),
+            refusal: wave.refused.first().cloned(),
             stop: wave.stop.clone(),
         })
     }
@@ -100,6 +106,7 @@ impl Planning<'_> {
             }
             let is_told = present.resume.is_some() && present.resume != wave.resume;
             wave.resume.clone_from(&present.resume);
+            wave.refused.retain(|refused| !is_told && self.workloads.contains_key(&refused.workload));
             if let Some(stop) = wave.stop.take_if(|_| is_told) {
                 wave.is_proven = false;
                 // It is observed again, as the canary; the others that failed are when it is healthy.

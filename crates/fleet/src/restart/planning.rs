@@ -83,6 +83,9 @@ impl<'w> Planning<'w> {
         if is_again && !wave.failed.contains(&seen.workload) {
             return Err(Verdict::Left(Left::AlreadyRestarted));
         }
+        if let Some(refused) = wave.refused.iter().find(|refused| refused.workload == seen.workload) {
+            return Err(Verdict::Left(Left::Refused(refused.reason.clone())));
+        }
         if let Some(stop) = &wave.stop {
             return Err(Verdict::Left(Left::Stopped(stop.clone())));
         }

@@ -120,7 +120,10 @@ impl Leader {
             let resource_version = at.map(|(_, version)| *version).expect("planned from it");
             match step {
                 Step::Rollout { workload, change } => {
-                    if world.roll_out(&workload, &change, resource_version) {
+                    if world.is_refused(&workload) {
+                        alive()?;
+                        ledger.refused(&workload, "denied", world.now());
+                    } else if world.roll_out(&workload, &change, resource_version) {
                         alive()?;
                         ledger.written(&workload);
                     }

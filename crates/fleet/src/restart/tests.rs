@@ -90,7 +90,7 @@ fn an_instrumentation_settles_then_a_canary_is_observed_then_the_others_follow()
     let others = planned(183, 2, &workloads, &mut ledger);
     assert_eq!(code(&others), ["WaitsForOthers", "UpToDate", "Starts", "Starts", "Starts"]);
     let progress = others.progress(&workloads, "uid").expect("restarts");
-    assert_eq!(progress, Progress { config: Some(NEW.to_owned()), done: 1, total: 5, stop: None });
+    assert_eq!(progress, Progress { config: Some(NEW.to_owned()), done: 1, total: 5, ..Progress::default() });
 }
 
 /// The code of a verdict, what leads to it, and a part of its sentence.
@@ -350,4 +350,42 @@ fn evictions_wait_and_go_on_after_a_pause() {
     planned(201, 2, std::slice::from_ref(&workload), &mut ledger);
     let goes_on = planned(202, 2, std::slice::from_ref(&workload), &mut ledger);
     assert!(matches!(goes_on.steps[..], [Step::Evict { .. }]), "{goes_on:?}");
+}
+
+#[test]
+fn a_refused_workload_is_left_without_a_start_and_the_others_go_on() {
+    let mut workloads: Vec<_> = ["a", "b"].map(|name| seen(name, name)).into();
+    let mut ledger = Ledger::default();
+    planned(0, 2, &workloads, &mut ledger);
+    let first = planned(61, 2, &workloads, &mut ledger);
+    assert_eq!(first.steps, [Step::Rollout { workload: workloads[0].workload.clone(), change: change(2) }]);
+    ledger.refused(&workloads[0].workload, "denied by the policy", at(61));
+    assert!(ledger.starts.is_empty() && ledger.flights.is_empty(), "{ledger:?}");
+
+    let next = planned(62, 2, &workloads, &mut ledger);
+    assert_eq!(code(&next), ["RestartRefused", "Starts"]);
+    assert!(next.verdicts[0].to_string().contains("refused it: denied by the policy; it is tried again"));
+    ledger.written(&workloads[1].workload);
+    up_to_date(&mut workloads[1], 2);
+    planned(63, 2, &workloads, &mut ledger);
+    let end = planned(250, 2, &workloads, &mut ledger);
+    assert!(end.steps.is_empty(), "{:?}", end.steps);
+    let progress = end.progress(&workloads, "uid").expect("restarts");
+    assert_eq!((progress.done, progress.refused, progress.total), (1, 1, 2), "{progress:?}");
+
+    let again = planned(300, 3, &workloads, &mut ledger);
+    assert_eq!(code(&again)[0], "WaitsForInstrumentation", "the next generation is tried");
+}
+
+#[test]
+fn a_refused_workload_is_tried_again_when_restarts_are_resumed() {
+    let workloads = [seen("a", "a")];
+    let mut ledger = Ledger::default();
+    planned(0, 2, &workloads, &mut ledger);
+    planned(61, 2, &workloads, &mut ledger);
+    ledger.refused(&workloads[0].workload, "denied", at(61));
+    assert_eq!(code(&planned(62, 2, &workloads, &mut ledger)), ["RestartRefused"]);
+    let resumed = [Instrumentation { resume: Some("again".to_owned()), ..instrumentation(2) }];
+    let world = World { now: at(70), instrumentations: &resumed, workloads: &workloads };
+    assert_eq!(code(&plan(world, &Pace::default(), &ledger)), ["Starts"]);
 }

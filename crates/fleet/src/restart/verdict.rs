@@ -76,6 +76,8 @@ pub enum Left {
     AlreadyRestarted,
     /// Fewer than two pods are available, so none is evicted.
     TooFewAvailable,
+    /// The API server refused to have its template written, with this message.
+    Refused(String),
     /// The restarts of its Instrumentation were stopped.
     Stopped(Stop),
 }
@@ -127,6 +129,7 @@ impl Left {
             Self::Failing(_) => "Failing",
             Self::AlreadyRestarted => "AlreadyRestarted",
             Self::TooFewAvailable => "TooFewAvailable",
+            Self::Refused(_) => "RestartRefused",
             Self::Stopped(_) => "RestartStopped",
         }
     }
@@ -184,6 +187,11 @@ impl fmt::Display for Left {
                 write!(f, "it was restarted for this configuration already; see why its pods do not have it")
             }
             Self::TooFewAvailable => write!(f, "fewer than two pods are available; none is evicted"),
+            Self::Refused(message) => write!(
+                f,
+                "the API server refused it: {message}; it is tried again after the next change of the specification, \
+                 or with another value of the annotation otel-webhook/resume-restart"
+            ),
             Self::Stopped(stop) => write!(f, "stopped by {stop}"),
         }
     }

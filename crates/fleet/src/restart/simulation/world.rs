@@ -34,6 +34,8 @@ pub struct World {
     second: i64,
     configured: Vec<Configured>,
     bad: BTreeSet<String>,
+    /// The workloads that a policy protects from changes.
+    refused: BTreeSet<Workload>,
     workloads: Vec<Replicas>,
     is_webhook_up: bool,
     ledger: (String, u64),
@@ -55,6 +57,7 @@ impl World {
             second: EPOCH,
             configured: (0..2).map(instrumentation).collect(),
             bad: BTreeSet::new(),
+            refused: BTreeSet::new(),
             workloads: Vec::new(),
             is_webhook_up: true,
             ledger: (Ledger::default().write(), 0),
@@ -159,6 +162,11 @@ impl World {
         true
     }
 
+    /// Whether a policy denies that the template of a workload is changed.
+    pub fn is_refused(&self, workload: &Workload) -> bool {
+        self.refused.contains(workload)
+    }
+
     /// Evicts a pod with this UID, unless the `PodDisruptionBudget` has no room.
     pub fn evict(&mut self, workload: &Workload, _pod: &str, uid: &str) {
         let index = self.index(workload);
@@ -197,6 +205,7 @@ impl World {
     pub fn calm(&mut self) {
         self.is_webhook_up = true;
         self.bad.clear();
+        self.refused.clear();
         for configured in &mut self.configured {
             configured.paused = None;
             configured.present.generation += 1;
@@ -248,7 +257,7 @@ impl World {
     /// Lets one thing happen.
     pub fn disturb(&mut self, random: &mut Random) {
         let number = random.below(12) as usize;
-        match random.below(14) {
+        match random.below(15) {
             0..=1 => self.configure(number % 2, random),
             2..=3 => self.is_webhook_up = true,
             4 => self.is_webhook_up = false,
@@ -266,6 +275,12 @@ impl World {
             }),
             11 => self.pause(number % 2),
             12 => self.configured[number % 2].paused = None,
+            13 => {
+                let workload = self.workloads[number].workload.clone();
+                if !self.refused.remove(&workload) {
+                    self.refused.insert(workload);
+                }
+            }
             _ => self.deploy(number),
         }
     }
