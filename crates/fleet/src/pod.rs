@@ -96,8 +96,9 @@ impl RunningPod {
             workload_of(&pod, &namespace, &name)
         };
         let labels = TEMPLATE_LABELS.iter().filter_map(|label| metadata["labels"][label].as_str());
-        let template =
-            [owner.as_deref().unwrap_or(&uid)].into_iter().chain(labels).collect::<Vec<_>>().join("/");
+        // A pod states its owner, whether that is one or not: it joins no pods of another namespace or workload.
+        let owner = format!("{workload} {}", owner.as_deref().unwrap_or(&uid));
+        let template = [owner.as_str()].into_iter().chain(labels).collect::<Vec<_>>().join("/");
         Some(Self {
             workload,
             template,

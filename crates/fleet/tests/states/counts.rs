@@ -167,3 +167,33 @@ fn the_order_of_pods_does_not_matter() {
     assert_eq!(row.since.map(|since| since.to_string()).as_deref(), Some("2025-12-01T00:00:00Z"));
     assert_eq!(forward.instrumentations[0].workloads[0].reason, "OlderThanInstrumentation");
 }
+
+/// Each field of a pod by which it could join the pods of another workload.
+#[test]
+fn a_pod_that_states_the_uid_of_anothers_owner_joins_no_other_workload() {
+    let now = Cluster::new(ENDPOINT);
+    let of = |mut pod: Value, [namespace, kind, owner, name]: [&str; 4]| {
+        pod["metadata"]["namespace"] = json!(namespace);
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"]["uid"] = json!(name);
+        pod["metadata"]["labels"]["controller-revision-hash"] = json!("1");
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": kind, "name": owner,
+            "uid": "the same", "controller": true}]);
+        pod
+    };
+    let honest = of(now.injected(pod(&["java"])), ["shop", "StatefulSet", "order", "order-0"]);
+    let expected = report(&now, RunningPod::read(&honest).into_iter());
+    for hostile in [
+        ["other", "StatefulSet", "order", "a"],
+        ["shop", "DaemonSet", "order", "a"],
+        ["shop", "StatefulSet", "cart", "a"],
+    ] {
+        let stranger = of(pod(&["java"]), hostile);
+        for pods in [[&honest, &stranger], [&stranger, &honest]] {
+            let found = report(&now, pods.into_iter().filter_map(RunningPod::read));
+            let row = found.workloads.iter().find(|row| row.workload == expected.workloads[0].workload);
+            assert_eq!(row, Some(&expected.workloads[0]), "{hostile:?}");
+            assert_eq!(found.workloads.len(), 2, "{hostile:?}");
+        }
+    }
+}
