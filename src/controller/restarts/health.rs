@@ -21,6 +21,9 @@ use otel_webhook_fleet::{
 /// How often the pods of a workload are read while its rollout is in progress.
 const PERIOD: Duration = Duration::from_secs(5);
 
+/// The number of pods on a page.
+const PAGE: u32 = 100;
+
 /// What is known of workloads that are restarted.
 pub struct Healths {
     client: Client,
@@ -82,7 +85,16 @@ async fn read(
 ) -> Result<Option<FailingPod>, kube::Error> {
     let kind = ApiResource::erase::<Pod>(&());
     let pods: Api<DynamicObject> = Api::namespaced_with(client.clone(), &workload.namespace, &kind);
-    let list = pods.list(&ListParams::default().labels(&rollout.selector)).await?;
-    let pods: Vec<_> = list.items.into_iter().filter_map(|pod| serde_json::to_value(pod).ok()).collect();
-    Ok(failing(pods.iter()))
+    let mut page = ListParams::default().labels(&rollout.selector).limit(PAGE);
+    let mut found = None;
+    loop {
+        let list = pods.list(&page).await?;
+        let items: Vec<_> = list.items.into_iter().filter_map(|pod| serde_json::to_value(pod).ok()).collect();
+        let youngest = failing(workload, items.iter()).into_iter().chain(found);
+        found = youngest.max_by_key(|pod| pod.created);
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(found),
+        }
+    }
 }

@@ -8,6 +8,7 @@ use super::change::{Change, Consent, InvalidConsent};
 use crate::{
     count::OldPod,
     failing::{is_given_up, waiting},
+    pod::RunningPod,
     workload::Workload,
 };
 
@@ -105,9 +106,14 @@ pub struct FailingPod {
     pub reason: String,
 }
 
-/// Returns the youngest of the pods that cannot start. `pods` are whole objects.
-pub fn failing<'p>(pods: impl Iterator<Item = &'p Value>) -> Option<FailingPod> {
-    pods.filter_map(read).max_by_key(|pod| pod.created)
+/// Returns the youngest of the pods of a workload that cannot start. `pods` are whole objects.
+pub fn failing<'p>(workload: &Workload, pods: impl Iterator<Item = &'p Value>) -> Option<FailingPod> {
+    // The labels of a workload may be those of the pods of another one.
+    let is_own = |pod: &&Value| {
+        let running = RunningPod::of_metadata(&pod["metadata"]);
+        running.is_some_and(|running| running.workload == *workload)
+    };
+    pods.filter(is_own).filter_map(read).max_by_key(|pod| pod.created)
 }
 
 fn read(pod: &Value) -> Option<FailingPod> {
@@ -137,7 +143,13 @@ mod tests {
     fn the_youngest_pod_that_a_kubelet_gave_up_is_found() {
         let pod = |name: &str, second: u8, list: &str, reason: &str| {
             json!({
-                "metadata": {"name": name, "uid": name, "creationTimestamp": format!("2026-01-01T00:00:{second:02}Z")},
+                "metadata": {
+                    "name": name, "namespace": "shop", "uid": name,
+                    "creationTimestamp": format!("2026-01-01T00:00:{second:02}Z"),
+                    "ownerReferences": [{
+                        "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db", "controller": true,
+                    }],
+                },
                 "status": {list: [{"state": {"running": {}}}, {"state": {"waiting": {"reason": reason}}}]},
             })
         };
@@ -147,11 +159,15 @@ mod tests {
             pod("slow", 3, "containerStatuses", "ContainerCreating"),
             pod("once", 4, "containerStatuses", "ErrImagePull"),
         ];
-        let found = failing(pods.iter()).expect("one fails");
+        let (workload, other) =
+            (Workload::new("StatefulSet", "shop", "db"), Workload::new("StatefulSet", "shop", "a"));
+        assert_eq!(failing(&other, pods.iter()), None, "the pods of another workload have its labels");
+        let of_own = |pods: &[Value]| failing(&workload, pods.iter());
+        let found = of_own(&pods).expect("one fails");
         assert_eq!((&*found.name, &*found.reason), ("new", "ImagePullBackOff"));
-        assert_eq!(failing(pods[2..].iter()), None);
+        assert_eq!(of_own(&pods[2..]), None);
         let mut ending = pods[1].clone();
         ending["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:01:00Z");
-        assert_eq!(failing([ending].iter()), None);
+        assert_eq!(of_own(&[ending]), None);
     }
 }
