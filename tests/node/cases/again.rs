@@ -14,27 +14,20 @@ use crate::workload::{DELIVERIES, Files, Running, deployment, difference, files,
 const RUNS: usize = 3;
 
 pub fn java(cluster: &Cluster) {
-    copied_again(
-        cluster,
-        JAVA,
-        &json!({"java": {"resources": {"requests": {"cpu": "20m"}, "limits": {"cpu": "20m"}}}}),
-    );
+    copied_again(cluster, JAVA, &json!({"java": {"resources": slow("10m")}}));
 }
 
 pub fn nodejs(cluster: &Cluster) {
-    copied_again(
-        cluster,
-        NODEJS,
-        &json!({"nodejs": {"resourceRequirements": {"requests": {"cpu": "100m"}, "limits": {"cpu": "100m"}}}}),
-    );
+    copied_again(cluster, NODEJS, &json!({"nodejs": {"resourceRequirements": slow("100m")}}));
 }
 
 pub fn python(cluster: &Cluster) {
-    copied_again(
-        cluster,
-        PYTHON,
-        &json!({"python": {"resourceRequirements": {"requests": {"cpu": "100m"}, "limits": {"cpu": "100m"}}}}),
-    );
+    copied_again(cluster, PYTHON, &json!({"python": {"resourceRequirements": slow("100m")}}));
+}
+
+/// Resources with so little CPU that a copy takes a while.
+fn slow(cpu: &str) -> Value {
+    json!({"limits": {"cpu": cpu, "memory": "512Mi"}, "requests": {"cpu": cpu, "memory": "64Mi"}})
 }
 
 /// The init container of a language runs three times, and after a run that was killed, always to the same files.
@@ -59,8 +52,9 @@ fn copied_again(cluster: &Cluster, language: Language, slow: &Value) {
     cluster.instrumentation(namespace, "default", &spec);
     let mut killed = service("killed", language, "initContainer");
     for container in killed["spec"]["containers"].as_array_mut().into_iter().flatten() {
-        // An init container that is added has no limits where the pod has none.
-        container["resources"] = json!({"limits": {"cpu": "2"}, "requests": {"cpu": "50m"}});
+        // The resources of the Instrumentation are used where they are within those of the target.
+        container["resources"] =
+            json!({"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "100m", "memory": "128Mi"}});
     }
     let pod = Running::created(cluster, namespace, &killed);
     let left = killed_half_way(cluster, &pod, volume);
@@ -77,10 +71,13 @@ fn copied_again(cluster: &Cluster, language: Language, slow: &Value) {
 /// Kills the init container of this name once it has begun to copy. Returns what it left.
 fn killed_half_way(cluster: &Cluster, pod: &Running<'_>, init_container: &str) -> Files {
     let uid = pod.get()["metadata"]["uid"].as_str().expect("a uid").to_owned();
-    let folder = cluster.node().empty_dir(&uid, init_container);
-    until("the init container copies", LIMIT, || (!files(&folder).is_empty()).then_some(()));
     let node = cluster.node();
-    let id = node.container(&pod.namespace, &pod.name, init_container).expect("an init container");
+    let folder = node.empty_dir(&uid, init_container);
+    // Before it copies, since it may not copy for long.
+    let id = until("the init container is there", LIMIT, || {
+        node.container(&pod.namespace, &pod.name, init_container)
+    });
+    until("the init container copies", LIMIT, || (!files(&folder).is_empty()).then_some(()));
     assert!(node.kill(&id), "it ended before it was killed");
     files(&folder)
 }
