@@ -12,12 +12,12 @@
 //! One replica leads, by a Lease; the others keep the store and wait. All state is in the cluster or found again by
 //! the next leader. What is counted, and why, is in the crate `fleet`. See docs/adr/0012-controller.md.
 
+mod backoff;
 mod events;
 mod interest;
 mod pods;
 mod raw;
 mod reads;
-mod rest;
 mod restarts;
 mod selection;
 mod status;

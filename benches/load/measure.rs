@@ -92,7 +92,7 @@ pub fn opted_in(figures: &mut Figures) -> io::Result<()> {
         assert!(answer.contains("\"patchType\":\"JSONPatch\""), "the review is injected: {answer}");
     }
     let name = "1,000 Instrumentations that opt in against 1";
-    compare(figures, name, "≤ 1.1", [(&one, &body), (&many, &body)])
+    compare(figures, name, "≤ 1.6", [(&one, &body), (&many, &body)])
 }
 
 /// From the start of the process to the answer of its first review, handshake included.

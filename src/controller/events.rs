@@ -17,7 +17,7 @@ use kube::{
     api::{ApiResource, DynamicObject, PostParams},
 };
 
-use super::{rest::Rest, restarts::News, status::MANAGER, workloads::resource};
+use super::{backoff::RequestBackoff, restarts::News, status::MANAGER, workloads::resource};
 use otel_webhook_fleet::{
     report::{FailureRow, LanguageRow, Report, WorkloadRow},
     state::State,
@@ -41,7 +41,7 @@ pub struct Events {
     client: Client,
     known: HashSet<(Workload, &'static str)>,
     waiting: VecDeque<Told>,
-    rest: Rest,
+    backoff: RequestBackoff,
 }
 
 struct Told {
@@ -53,7 +53,7 @@ struct Told {
 impl Events {
     /// Returns Events that are made with this client.
     pub fn new(client: Client) -> Self {
-        Self { client, known: HashSet::new(), waiting: VecDeque::new(), rest: Rest::default() }
+        Self { client, known: HashSet::new(), waiting: VecDeque::new(), backoff: RequestBackoff::default() }
     }
 
     /// Notes the workloads of which something is to be told that was not before.
@@ -90,15 +90,15 @@ impl Events {
     pub async fn send(&mut self) {
         for number in 0..FAILING_EACH_SECOND {
             let is_due = |told: &mut Told| number < EACH_SECOND || told.reason == FAILING;
-            if !self.rest.is_over() {
+            if !self.backoff.is_over() {
                 return;
             }
             let Some(told) = self.waiting.pop_front_if(is_due) else { return };
             match self.make(&told).await {
-                Ok(()) => self.rest.end(),
+                Ok(()) => self.backoff.succeed(),
                 Err(error) => {
                     tracing::warn!(workload = told.workload.to_string(), %error, "an Event cannot be made");
-                    self.rest.begin(&error);
+                    self.backoff.fail(&error);
                     // A refused one would be refused again.
                     let is_refused =
                         matches!(&error, kube::Error::Api(status) if (400..429).contains(&status.code));
@@ -207,5 +207,50 @@ fn event(told: &Told, kind: &ApiResource, uid: String, now: Timestamp) -> Event 
             ..ObjectReference::default()
         }),
         ..Event::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::{Request, Response};
+    use kube::client::Body;
+    use otel_webhook_testkit::reports::{language, workload};
+
+    use super::*;
+
+    fn events() -> Events {
+        let silent = |_: Request<Body>| std::future::pending::<Result<Response<Body>, std::io::Error>>();
+        Events::new(Client::new(tower::service_fn(silent), "default"))
+    }
+
+    fn report(kind: &str, count: usize) -> Report {
+        let row = |number: usize| {
+            let reason = Some(("WebhookNotReached", "the webhook was not reached"));
+            let name = format!("order-{number}");
+            workload(kind, "shop", &name, vec![language("java", &[(State::Missed, 1)], reason)])
+        };
+        Report { workloads: (0..count).map(row).collect(), ..Report::default() }
+    }
+
+    #[tokio::test]
+    async fn what_has_no_room_is_told_after_a_later_count() {
+        let (mut events, report) = (events(), report("Deployment", MOST + 7));
+        events.take(&report);
+        assert_eq!(events.waiting.len(), MOST);
+        events.waiting.clear();
+        events.take(&report);
+        assert_eq!(events.waiting.len(), 7, "the others are known");
+        events.waiting.clear();
+        events.take(&report);
+        assert!(events.waiting.is_empty());
+    }
+
+    #[tokio::test]
+    async fn pods_and_jobs_take_no_room() {
+        let mut events = events();
+        for kind in ["Pod", "Job", "CronJob"] {
+            events.take(&report(kind, 1));
+            assert!(events.waiting.is_empty(), "{kind}");
+        }
     }
 }

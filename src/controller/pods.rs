@@ -21,10 +21,10 @@ use kube::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
+    backoff::RequestBackoff,
     interest::{Asking, is_of_interest, opt_ins},
     raw,
     reads::{Read, Reads, kind},
-    rest::Rest,
     watches,
 };
 use crate::{
@@ -66,7 +66,7 @@ pub struct Pods {
     /// The namespace of that list.
     listed_namespace: Option<String>,
     /// When the next list may begin.
-    rest: Rest,
+    backoff: RequestBackoff,
     /// Namespaces to list, since they opt in now.
     namespaces: VecDeque<String>,
     /// What opts in the pods of namespaces.
@@ -95,7 +95,7 @@ impl Pods {
             reads: Reads::new(client.clone()),
             listing: None,
             listed_namespace: None,
-            rest: Rest::default(),
+            backoff: RequestBackoff::default(),
             namespaces: VecDeque::new(),
             asking: HashMap::new(),
             suspects: HashSet::new(),
@@ -170,7 +170,7 @@ impl Pods {
     fn begin_list(&mut self) {
         let are_many = self.unread.len() > MANY;
         // What a read in progress finds may be newer than the list.
-        let is_busy = self.listing.is_some() || self.reads.are_in_progress() || !self.rest.is_over();
+        let is_busy = self.listing.is_some() || self.reads.are_in_progress() || !self.backoff.is_over();
         if is_busy || !self.is_listed && (self.is_list_begun || !are_many) {
             return;
         }
@@ -285,7 +285,7 @@ impl Pods {
     fn take_page(&mut self, page: Option<Page>, around: &Around<'_>) -> bool {
         match page {
             None => {
-                self.rest.end();
+                self.backoff.succeed();
                 self.end_list();
                 false
             }
@@ -301,7 +301,7 @@ impl Pods {
             }
             Some(Err(error)) => {
                 tracing::warn!(%error, "pods cannot be listed; it is tried again later");
-                self.rest.begin(&error);
+                self.backoff.fail(&error);
                 self.namespaces.extend(self.listed_namespace.take());
                 self.end_list();
                 false
@@ -392,7 +392,7 @@ mod tests {
         for status in [500, 410, 403] {
             let lists = Arc::default();
             let mut pods = Pods::watch(&failing(status, &lists), &Scope::Cluster);
-            while pods.rest.is_over() {
+            while pods.backoff.is_over() {
                 pods.step(&around).await;
             }
             for _ in 0..1000 {
@@ -404,12 +404,30 @@ mod tests {
                 }
             }
             assert_eq!(lists.load(Ordering::Relaxed), 1, "{status} is answered by the next list at once");
-            while !pods.rest.is_over() {
+            while !pods.backoff.is_over() {
                 tokio::task::yield_now().await;
             }
             pods.step(&around).await;
             assert_eq!(lists.load(Ordering::Relaxed), 2, "after the rest");
-            assert!(!pods.rest.is_over() && !pods.are_all_read(), "it failed again");
+            assert!(!pods.backoff.is_over() && !pods.are_all_read(), "it failed again");
         }
+    }
+
+    #[tokio::test]
+    async fn a_pod_that_was_deleted_while_it_was_read_does_not_come_back() {
+        let mut pods = Pods::watch(&failing(500, &Arc::default()), &Scope::Cluster);
+        let pod = json!({
+            "metadata": {
+                "name": "order-1", "namespace": "shop", "uid": "order-1", "resourceVersion": "2",
+                "creationTimestamp": "2026-11-24T12:00:00Z", "annotations": {STATUS: "[]"},
+            },
+            "spec": {"containers": [{"name": "app", "image": "app"}]}, "status": {"phase": "Running"},
+        });
+        let read = || Read { uid: "order-1".into(), version: "1".into(), found: Ok(Some(pod.clone())) };
+        assert!(!pods.take_read(read()), "the watch has shown its end");
+        assert_eq!(pods.census().uid("order-1"), None);
+        pods.census.put(RunningPod::of_metadata(&pod["metadata"]).expect("a running pod"));
+        assert!(pods.take_read(read()), "it is there");
+        assert!(pods.census().is_read("order-1"));
     }
 }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 use kube::Client;
 
-use super::{rest::Rest, workloads::Workloads};
+use super::{backoff::RequestBackoff, workloads::Workloads};
 use crate::{
     scope::Scope,
     store::Heads,
@@ -58,7 +58,7 @@ pub struct Restarts {
     workloads: Workloads,
     memory: Memory,
     /// When a plan may be carried out again, after the API server did not answer.
-    rest: Rest,
+    backoff: RequestBackoff,
     healths: Healths,
     /// Why the last step for a workload was refused.
     refused: HashMap<Workload, String>,
@@ -88,7 +88,7 @@ impl Restarts {
             pace: settings.pace.clone(),
             workloads: Workloads::watch(client, scope),
             memory: Memory::new(client.clone(), &settings.namespace, &settings.config_map),
-            rest: Rest::default(),
+            backoff: RequestBackoff::default(),
             healths: Healths::new(client.clone()),
             refused: HashMap::new(),
             verdicts: BTreeMap::new(),
@@ -128,7 +128,7 @@ impl Restarts {
 
     /// Plans, and takes the steps. Returns whether something changed that is told.
     pub async fn step(&mut self, pods: &[WorkloadPods], heads: &Heads, metrics: &RestartMetrics) -> bool {
-        if !self.workloads.are_listed() || !self.rest.is_over() {
+        if !self.workloads.are_listed() || !self.backoff.is_over() {
             return false;
         }
         let Some(ledger) = self.memory.ledger().await.cloned() else { return false };
@@ -246,7 +246,7 @@ impl Restarts {
                 };
                 match steps::roll_out(&self.client, &workload, &change, &version).await {
                     Ok(Taken::Done) => {
-                        self.rest.end();
+                        self.backoff.succeed();
                         if let Some(ledger) = self.memory.ledger().await {
                             ledger.written(&workload);
                         }
@@ -271,7 +271,7 @@ impl Restarts {
                     Err(error) => {
                         metrics.count(RestartResult::Failed);
                         tracing::warn!(workload = workload.to_string(), %error, "the workload cannot be restarted");
-                        self.rest.begin(&error);
+                        self.backoff.fail(&error);
                     }
                 }
             }

@@ -171,7 +171,7 @@ fn stopped(progress: &Progress) -> Condition {
             status: "False",
             reason: "NotStopped",
             message: if progress.done == 0 {
-                "no workload was restarted to its end yet".to_owned()
+                "no restart is complete yet".to_owned()
             } else {
                 "restarted workloads are healthy".to_owned()
             },

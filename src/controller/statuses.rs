@@ -18,7 +18,7 @@ use serde_json::{
 use tokio::time::Instant;
 
 use super::{
-    rest::Rest,
+    backoff::RequestBackoff,
     status::{self, MANAGER, Restart, Told},
 };
 use crate::store::Snapshot;
@@ -44,7 +44,7 @@ pub struct Statuses {
     /// What differs from the last report, as text: a document needs ten times the memory.
     wanted: HashMap<ObjectName, Box<RawValue>>,
     written: HashMap<ObjectName, Instant>,
-    rest: Rest,
+    backoff: RequestBackoff,
     /// Until when nothing is written, since the CRD drops it.
     pruned_until: Option<Instant>,
 }
@@ -56,7 +56,7 @@ impl Statuses {
             client,
             wanted: HashMap::new(),
             written: HashMap::new(),
-            rest: Rest::default(),
+            backoff: RequestBackoff::default(),
             pruned_until: None,
         }
     }
@@ -98,12 +98,12 @@ impl Statuses {
     /// Writes what is due.
     pub async fn write(&mut self) {
         let now = Instant::now();
-        if !self.rest.is_over() || self.pruned_until.is_some_and(|until| now < until) {
+        if !self.backoff.is_over() || self.pruned_until.is_some_and(|until| now < until) {
             return;
         }
         let is_due = |name: &&ObjectName| self.written.get(*name).is_none_or(|last| now >= *last + INTERVAL);
         // After a failure, one shows whether the others may follow.
-        let most = if self.rest.has_failed() || self.pruned_until.is_some() { 1 } else { usize::MAX };
+        let most = if self.backoff.has_failed() || self.pruned_until.is_some() { 1 } else { usize::MAX };
         let due: Vec<ObjectName> = self.wanted.keys().filter(is_due).take(most).cloned().collect();
         let due: Vec<_> = due.into_iter().filter_map(|name| self.wanted.remove_entry(&name)).collect();
         let client = self.client.clone();
@@ -125,12 +125,12 @@ impl Statuses {
                     self.pruned_until = Some(now + AGAIN);
                     return;
                 }
-                Ok(_) => self.rest.end(),
+                Ok(_) => self.backoff.succeed(),
                 // Deleted in the meantime.
                 Err(kube::Error::Api(status)) if status.code == 404 => {}
                 Err(error) => {
                     tracing::warn!(instrumentation = name.to_string(), %error, "the status cannot be written; it is tried again");
-                    self.rest.begin(&error);
+                    self.backoff.fail(&error);
                     self.wanted.insert(name, wanted);
                 }
             }

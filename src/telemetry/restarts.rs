@@ -19,7 +19,7 @@ pub enum RestartResult {
     Stopped,
     /// A pod was evicted.
     Evicted,
-    /// An eviction was refused, as by a `PodDisruptionBudget`.
+    /// The API server refused a restart or an eviction, as by a `PodDisruptionBudget`.
     Refused,
     /// A request failed.
     Failed,

@@ -6,6 +6,7 @@
 )]
 
 mod agents;
+mod benches;
 mod binary;
 mod captured;
 mod cli;

@@ -48,13 +48,13 @@ const SPOILS: [Code; 7] = [
 pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult> {
     let mut results: Vec<CheckResult> = survey.unusable.iter().map(unusable).collect();
     results.extend(survey.mistakes.iter().map(|(subject, mistake)| without_effect(subject, mistake)));
-    let of_namespaces: Vec<_> = survey.asking.iter().flat_map(in_vain_for_all).collect();
-    let (mut asking, mut in_vain) = (0, 0);
+    let of_namespaces: Vec<_> = survey.asking.iter().flat_map(not_injected_for_all).collect();
+    let (mut asking, mut not_injected) = (0, 0);
     let mut of_workloads = Vec::new();
     for workload in &survey.workloads {
         let own = of_workload(workload, &of_namespaces);
         asking += usize::from(asks(workload));
-        in_vain += usize::from(is_in_vain(workload));
+        not_injected += usize::from(is_in_vain(workload));
         of_workloads.extend(own);
         let mistakes = workload.mistakes.iter();
         of_workloads.extend(mistakes.map(|mistake| without_effect(&workload.subject, mistake)));
@@ -80,7 +80,7 @@ pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult>
     let is_amiss = |result: &CheckResult| SPOILS.contains(&result.code);
     let is_certain = survey.not_told.is_empty() && survey.unread.flags.is_none();
     let unsure = survey.workloads.iter().filter(|workload| !workload.unsure.is_empty()).count();
-    if in_vain == 0 && unsure == 0 && is_certain && !results.iter().any(is_amiss) {
+    if not_injected == 0 && unsure == 0 && is_certain && !results.iter().any(is_amiss) {
         let all = survey.workloads.len();
         let message =
             format!("{asking} of {all} workloads opt in, and all of their pods run with the present agents");
@@ -101,7 +101,7 @@ fn without_effect(subject: &Subject, mistake: &Mistake) -> CheckResult {
     CheckResult { reason: Some(mistake.fault.code()), field, ..result.advise(&*mistake.remedy) }
 }
 
-fn in_vain(subject: &Subject, finding: &Finding, field: Option<String>) -> CheckResult {
+fn not_injected(subject: &Subject, finding: &Finding, field: Option<String>) -> CheckResult {
     let said = CheckResult::new(Code::NotInjected, finding.to_string()).about(subject.clone());
     let advice = finding.reason.remedy().map(str::to_owned);
     CheckResult { reason: Some(finding.reason.code()), field, advice, ..said }
@@ -113,10 +113,10 @@ fn annotation(metadata: &str, language: &str) -> Option<String> {
     Some(format!("{metadata}.annotations[{ANNOTATION_PREFIX}{}]", row.inject))
 }
 
-fn in_vain_for_all((name, findings): &(String, Vec<Finding>)) -> Vec<CheckResult> {
+fn not_injected_for_all((name, findings): &(String, Vec<Finding>)) -> Vec<CheckResult> {
     let subject = Subject::new("Namespace", "", name);
     let own = findings.iter().filter(|finding| OF_NAMESPACES.contains(&finding.reason.code()));
-    own.map(|finding| in_vain(&subject, finding, annotation("metadata", finding.language))).collect()
+    own.map(|finding| not_injected(&subject, finding, annotation("metadata", finding.language))).collect()
 }
 
 fn is_paused(finding: &Finding) -> bool {
@@ -156,7 +156,7 @@ fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckR
         let metadata = pod_path(&workload.subject.kind, "metadata");
         workload.own.contains(&language).then(|| annotation(&metadata, language)).flatten()
     };
-    troubles.map(|finding| in_vain(&workload.subject, finding, field(finding.language))).collect()
+    troubles.map(|finding| not_injected(&workload.subject, finding, field(finding.language))).collect()
 }
 
 /// Returns the languages with an unknown result.

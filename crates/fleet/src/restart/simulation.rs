@@ -7,32 +7,33 @@
 mod world;
 
 use crate::restart::{Ledger, Pace, Step, Verdict, World as Seen, plan};
-use world::{Random, World};
+use otel_webhook_testkit::generated::choices::Choices;
+use world::World;
 
 /// How often something disturbs the cluster: once in so many steps on average.
-const TROUBLE: u32 = 40;
+const TROUBLE: usize = 40;
 
 /// Runs a number of steps of a second or two each, and checks the promises after each.
 fn run(seed: u64, steps: u32) -> World {
-    let mut random = Random(seed);
-    let mut world = World::new(&mut random, seed);
+    let mut choices = Choices::new(seed);
+    let mut world = World::new(&mut choices, seed);
     let mut leaders = vec![Leader::new()];
     for _ in 0..steps {
-        world.advance(1 + i64::from(random.below(2)));
-        if random.below(TROUBLE) == 0 {
-            world.disturb(&mut random);
+        world.advance(1 + i64::from(choices.chance(50)));
+        if choices.below(TROUBLE) == 0 {
+            world.disturb(&mut choices);
         }
-        match random.below(200) {
+        match choices.below(200) {
             // A successor; the leader before goes on for a while in the belief that it leads.
             0 => leaders.push(Leader::new()),
             1 => leaders = vec![Leader::new()],
             _ => {}
         }
-        if leaders.len() > 1 && random.below(20) == 0 {
+        if leaders.len() > 1 && choices.below(20) == 0 {
             leaders.remove(0);
         }
-        let at = random.below(u32::try_from(leaders.len()).expect("few leaders")) as usize;
-        leaders[at].step(&mut world, &mut random);
+        let at = choices.below(leaders.len());
+        leaders[at].step(&mut world, &mut choices);
         world.check();
     }
     world
@@ -40,12 +41,12 @@ fn run(seed: u64, steps: u32) -> World {
 
 /// Lets everything be well, and returns after a time in which all restarts can be made.
 fn calm(world: &mut World, seed: u64) -> Leader {
-    let mut random = Random(seed);
+    let mut choices = Choices::new(seed);
     let mut leader = Leader::new();
     world.calm();
     for _ in 0..4000 {
         world.advance(2);
-        leader.step_without_crash(world, &mut random);
+        leader.step_without_crash(world, &mut choices);
         world.check();
     }
     leader
@@ -88,21 +89,21 @@ impl Leader {
     }
 
     /// One round, which may end anywhere.
-    pub fn step(&mut self, world: &mut World, random: &mut Random) {
-        if self.round(world, random, 30).is_none() {
+    pub fn step(&mut self, world: &mut World, choices: &mut Choices) {
+        if self.round(world, choices, 30).is_none() {
             *self = Self::new();
         }
     }
 
     /// One round to its end.
-    pub fn step_without_crash(&mut self, world: &mut World, random: &mut Random) {
-        let end = self.round(world, random, u32::MAX);
+    pub fn step_without_crash(&mut self, world: &mut World, choices: &mut Choices) {
+        let end = self.round(world, choices, usize::MAX);
         assert_eq!(end, Some(()), "nothing ends it");
     }
 
     /// Returns `None` if the process ends in between: once in `crashes` of the places where it can.
-    fn round(&mut self, world: &mut World, random: &mut Random, crashes: u32) -> Option<()> {
-        let mut alive = || (random.below(crashes) > 0).then_some(());
+    fn round(&mut self, world: &mut World, choices: &mut Choices, crashes: usize) -> Option<()> {
+        let mut alive = || (choices.below(crashes) > 0).then_some(());
         let view = world.view();
         let (ledger, version) = self.ledger.take().unwrap_or_else(|| world.ledger());
         let workloads: Vec<_> = view.iter().map(|(seen, _)| seen.clone()).collect();

@@ -7,6 +7,7 @@ mod pods;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
+use otel_webhook_testkit::generated::choices::Choices;
 
 use crate::{
     restart::{Change, Consent, Fit, Instrumentation, Ledger, Seen, Verdict},
@@ -46,7 +47,7 @@ pub struct World {
 
 impl World {
     /// A cluster of 12 workloads in 4 namespaces, with 2 Instrumentations.
-    pub fn new(random: &mut Random, seed: u64) -> Self {
+    pub fn new(choices: &mut Choices, seed: u64) -> Self {
         let instrumentation = |number: usize| Configured {
             present: Instrumentation { uid: format!("uid-{number}"), generation: 1, resume: None },
             config: "v1:0".to_owned(),
@@ -70,7 +71,7 @@ impl World {
             let kind = if is_ordered { "StatefulSet" } else { "Deployment" };
             let workload = Workload::new(kind, &format!("ns-{}", number % 4), &format!("w-{number}"));
             let consent = if number % 6 == 5 { Consent::Evict } else { Consent::Rollout };
-            let replicas = 2 + random.below(3) as usize;
+            let replicas = 2 + choices.below(3);
             let mut made = Replicas::new(workload, number % 2, consent, is_ordered, replicas);
             made.is_git = number % 3 == 1;
             for _ in 0..replicas {
@@ -237,28 +238,12 @@ fn time(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("within range")
 }
 
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub fn below(&mut self, bound: u32) -> u32 {
-        u32::try_from(self.next() % u64::from(bound)).expect("below a u32")
-    }
-}
-
 impl World {
     /// Lets one thing happen.
-    pub fn disturb(&mut self, random: &mut Random) {
-        let number = random.below(12) as usize;
-        match random.below(15) {
-            0..=1 => self.configure(number % 2, random),
+    pub fn disturb(&mut self, choices: &mut Choices) {
+        let number = choices.below(12);
+        match choices.below(15) {
+            0..=1 => self.configure(number % 2, choices),
             2..=3 => self.is_webhook_up = true,
             4 => self.is_webhook_up = false,
             5..=6 => self.take_back(number),
@@ -286,17 +271,17 @@ impl World {
     }
 
     /// Somebody changes an Instrumentation: to a new configuration, one that pods do not start with, or an earlier one.
-    fn configure(&mut self, number: usize, random: &mut Random) {
+    fn configure(&mut self, number: usize, choices: &mut Choices) {
         let configured = &mut self.configured[number];
         configured.present.generation += 1;
         let generation = configured.present.generation;
-        configured.config = match random.below(4) {
+        configured.config = match choices.below(4) {
             0 => {
                 let config = format!("v1:{generation}-bad");
                 self.bad.insert(config.clone());
                 config
             }
-            1 => format!("v1:{}", random.below(u32::try_from(generation).expect("few"))),
+            1 => format!("v1:{}", choices.below(usize::try_from(generation).expect("few"))),
             _ => format!("v1:{generation}"),
         };
     }

@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 /// Waits longer after each failure, up to half a minute, with jitter, and as long as the API server asks for.
 #[derive(Default)]
-pub struct Rest {
+pub struct RequestBackoff {
     backoff: DefaultBackoff,
     until: Option<Instant>,
 }
 
-impl Rest {
+impl RequestBackoff {
     /// Returns whether a request may be made.
     pub fn is_over(&self) -> bool {
         self.until.is_none_or(|until| Instant::now() >= until)
@@ -24,7 +24,7 @@ impl Rest {
     }
 
     /// Notes that a request failed.
-    pub fn begin(&mut self, error: &kube::Error) {
+    pub fn fail(&mut self, error: &kube::Error) {
         let asked = match error {
             kube::Error::Api(status) => {
                 status.details.as_ref().map_or(0, |details| details.retry_after_seconds)
@@ -36,7 +36,7 @@ impl Rest {
     }
 
     /// Notes that a request was answered.
-    pub fn end(&mut self) {
+    pub fn succeed(&mut self) {
         self.backoff.reset();
         self.until = None;
     }
