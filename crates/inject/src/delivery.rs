@@ -1,4 +1,4 @@
-//! Whether an agent is copied by init containers, or its image is mounted (docs/image-volumes.md).
+//! Whether an agent is copied by init containers, or its image is mounted (docs/guides/image-volumes.md).
 
 use super::{
     cluster,

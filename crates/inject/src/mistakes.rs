@@ -62,7 +62,7 @@ faults! {
     UnknownAnnotation: "unknown-annotation", "correct its name";
     /// The prefix is another one, such as `opentelemetry.com/inject-java`.
     WrongPrefix: "wrong-prefix", "correct the prefix";
-    /// It is a label, and not one that opts in (docs/opt-in.md#by-labels).
+    /// It is a label, and not one that opts in (docs/guides/opt-in.md#by-labels).
     IsLabel: "label-instead-of-annotation", "make it an annotation";
     /// The annotation or label is on the workload or the job template, and not in the pod template.
     OnWorkload: "annotation-on-workload", "move it to the pod template";

@@ -97,11 +97,11 @@ fn recommendation(nodes: &Cluster, least: Version) -> Option<CheckResult> {
     obstacle.is_none().then(|| {
         let message = format!(
             "agents are copied by init containers, and all {} nodes can mount their images, with which pods start \
-             sooner (docs/sizes.md#start-of-a-pod)",
+             sooner (docs/operations/sizes.md#start-of-a-pod)",
             nodes.nodes.len()
         );
         CheckResult::new(Code::ImageVolumesPossible, message)
-            .advise("set injection.delivery=auto in the chart's values; see docs/image-volumes.md for what changes")
+            .advise("set injection.delivery=auto in the chart's values; see docs/guides/image-volumes.md for what changes")
     })
 }
 

@@ -1,7 +1,7 @@
 //! Commands of this repository: each is parsed as the program would, in blocks and within the text, unless the page
 //! says why not.
 //!
-//! Other tests run those of the README's chapter on the installation, of docs/migration.md and of docs/verify.md.
+//! Other tests run those of the README's chapter on the installation, of docs/guides/migration.md and of docs/operations/verify.md.
 
 use clap::{CommandFactory, error::ErrorKind};
 use otel_webhook::cli::Cli;
@@ -17,7 +17,7 @@ use crate::reference::source;
 const KEYWORDS: [&str; 9] = ["!", "do", "done", "else", "fi", "if", "then", "until", "while"];
 
 /// Pages whose commands are run as they are by another test: page and test.
-const RUN_ELSEWHERE: [(&str, &str); 1] = [("docs/verify.md", "release/test-verify")];
+const RUN_ELSEWHERE: [(&str, &str); 1] = [("docs/operations/verify.md", "release/test-verify")];
 
 #[test]
 fn every_command_is_one_that_its_program_takes() {

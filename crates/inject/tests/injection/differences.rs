@@ -41,8 +41,8 @@ fn every_difference_has_a_test() {
 #[test]
 fn every_difference_is_told_to_users_and_to_those_who_move_over() {
     for (name, text) in [
-        ("docs/injection.md", include_str!("../../../../docs/injection.md")),
-        ("docs/migration.md", include_str!("../../../../docs/migration.md")),
+        ("docs/concepts/injection.md", include_str!("../../../../docs/concepts/injection.md")),
+        ("docs/guides/migration.md", include_str!("../../../../docs/guides/migration.md")),
     ] {
         let rows = text.lines().filter_map(|line| line.strip_prefix("| D")?.split_once(" |"));
         let numbers: Vec<u8> = rows.map(|(number, _)| number.parse().expect("a number")).collect();
