@@ -27,6 +27,18 @@ pub struct Answer {
     pub languages: String,
 }
 
+impl Answer {
+    /// Returns whether new pods of a workload are not injected as they opt in, or whether this is not known.
+    pub fn is_trouble(&self) -> bool {
+        self.workloads.iter().any(|workload| {
+            workload.problem.is_some()
+                || workload.unread.is_some()
+                || !workload.mistakes.is_empty()
+                || workload.lines.iter().any(Line::is_trouble)
+        })
+    }
+}
+
 /// The result for one workload.
 pub struct Explained {
     /// The workload.

@@ -19,7 +19,7 @@ use crate::program::check;
 use world::{By, NAMESPACES, OPERATOR, World, by};
 
 /// Headings of the document that are used more than once.
-const BESIDE: &str = "Install beside the operator";
+const BESIDE: &str = "Install next to the operator";
 const EXCLUDE: &str = "Exclude labelled namespaces from the operator's webhook";
 const MOVE: &str = "Move a namespace";
 const ROLL_BACK: &str = "Roll back a namespace";
