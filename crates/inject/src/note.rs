@@ -4,7 +4,7 @@ mod sentence;
 
 use super::{
     attribute_problem,
-    kept::{Kept, On},
+    delivery::{Kept, On},
     other_agent::OtherAgent,
     reason::ObjectName,
     shown::Names,

@@ -10,7 +10,7 @@ use super::{
     growth::Excess,
     pause::Pause,
     shown::{LONGEST_TEXT, Names, Short, shown},
-    storage::limit::Shortage,
+    storage::Shortage,
 };
 use otel_webhook_api::ANNOTATION_PREFIX;
 
