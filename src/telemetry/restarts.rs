@@ -13,9 +13,9 @@ use prometheus_client::{
 pub enum RestartResult {
     /// A workload's template was annotated, or the eviction of its pods begins.
     Begun,
-    /// It has stayed healthy.
+    /// Its pods were replaced, and have stayed healthy.
     Done,
-    /// It has not, so that the restarts of its Instrumentation were stopped.
+    /// They have not, so that the restarts of its Instrumentation were stopped, in its namespace or in all.
     Stopped,
     /// A pod was evicted.
     Evicted,

@@ -41,6 +41,8 @@ pub enum Wait {
     Canary(Workload),
     /// A rollout of its own.
     Rollout,
+    /// The webhook, which would not inject the configuration into new pods.
+    Webhook(String),
     /// Restarts of other workloads, of which there are as many as allowed.
     AtOnce,
     /// A restart in its namespace.
@@ -109,6 +111,7 @@ impl Wait {
             Self::Settles(_) => "WaitsForInstrumentation",
             Self::Canary(_) => "WaitsForCanary",
             Self::Rollout => "WaitsForRollout",
+            Self::Webhook(_) => "WaitsForWebhook",
             Self::AtOnce | Self::Namespace | Self::Rate => "WaitsForOthers",
         }
     }
@@ -158,6 +161,7 @@ impl fmt::Display for Wait {
             Self::Rollout => {
                 write!(f, "its last rollout is in progress, or not all of its pods are available")
             }
+            Self::Webhook(why) => write!(f, "new pods might not get the configuration: {why}"),
             Self::AtOnce => write!(f, "as many workloads as allowed are being restarted"),
             Self::Namespace => write!(f, "as many workloads of the namespace as allowed are being restarted"),
             Self::Rate => write!(f, "as many restarts as allowed began within a minute"),
