@@ -66,7 +66,7 @@ fn conditions_and_fields_of_others_stay() {
 #[test]
 fn restarts_are_told_while_there_are_any() {
     let valid = stored(&json!({}));
-    let progress = |done, stop| Progress {
+    let progress = |done, stop: Option<Stop>| Progress {
         config: Some("java=v1:0".to_owned()),
         done,
         total: 3,
