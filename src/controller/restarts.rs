@@ -138,7 +138,9 @@ impl Restarts {
         if !self.workloads.are_listed() || !self.backoff.is_over() {
             return false;
         }
-        let Some(ledger) = self.memory.ledger().await.cloned() else { return false };
+        let Some(ledger) = self.memory.ledger().await.cloned() else {
+            return self.note_unrecorded(metrics);
+        };
         let now = Timestamp::now();
         let workloads = self.see(pods, &ledger, heads, now).await;
         let known = reduced(heads);
@@ -162,6 +164,8 @@ impl Restarts {
             for step in planned.steps {
                 self.take(step, metrics).await;
             }
+        } else if self.memory.problem().is_some() {
+            return self.note_unrecorded(metrics);
         }
         is_changed
     }
@@ -217,6 +221,21 @@ impl Restarts {
         let restarted: HashSet<_> = planned.ledger.flights.iter().map(|flight| &flight.workload).collect();
         self.refused.retain(|workload, _| restarted.contains(workload));
         is_changed
+    }
+
+    /// Notes that nothing is restarted, since it could not be remembered. Returns whether that is new.
+    fn note_unrecorded(&mut self, metrics: &RestartMetrics) -> bool {
+        if self.memory.has_failed() {
+            metrics.count(RestartResult::Unrecorded);
+        }
+        let Some(problem) = self.memory.problem() else { return false };
+        let obstacle = Some(("LedgerUnavailable", problem.to_owned()));
+        let mut is_new = false;
+        for progress in self.progress.iter_mut().flat_map(HashMap::values_mut) {
+            is_new |= progress.obstacle != obstacle;
+            progress.obstacle.clone_from(&obstacle);
+        }
+        is_new
     }
 
     /// Reports which restarts have begun, ended or stopped.

@@ -142,11 +142,11 @@ fn up_to_date(pods: Counts) -> Condition {
 }
 
 fn in_progress(progress: &Progress) -> Condition {
-    let Progress { done, total, left, refused, refusal, webhook, .. } = progress;
+    let Progress { done, total, left, refused, refusal, obstacle, .. } = progress;
     let (status, reason) = if progress.is_stopped_for_all {
         ("False", "RestartStopped")
-    } else if webhook.is_some() {
-        ("True", "WebhookUnavailable")
+    } else if let Some((reason, _)) = obstacle {
+        ("True", *reason)
     } else if done + left + refused < *total {
         ("True", "WorkloadsOutdated")
     } else if *refused > 0 {
@@ -158,8 +158,8 @@ fn in_progress(progress: &Progress) -> Condition {
     };
     let left = (*left > 0).then(|| format!("; {left} restarted, but not up to date and healthy"));
     let refusal = refusal.as_ref().map(|refusal| format!("; {refused} refused, such as {refusal}"));
-    let webhook = webhook.as_ref().map(|why| format!("; waits: {why}"));
-    let more: String = left.into_iter().chain(refusal).chain(webhook).collect();
+    let obstacle = obstacle.as_ref().map(|(_, why)| format!("; waits: {why}"));
+    let more: String = left.into_iter().chain(refusal).chain(obstacle).collect();
     Condition {
         kind: IN_PROGRESS,
         status,

@@ -74,7 +74,8 @@ fn restarts_are_told_while_there_are_any() {
         stop,
         ..Progress::default()
     };
-    let waits = |webhook: &str| Progress { webhook: Some(webhook.to_owned()), ..progress(1, None) };
+    let obstacle = |reason| Some((reason, "10.0.0.1 does not answer".to_owned()));
+    let waits = |reason| Progress { obstacle: obstacle(reason), ..progress(1, None) };
     let in_namespace = |stop| Progress { is_stopped_for_all: false, left: 1, ..progress(2, Some(stop)) };
     let stop = Stop {
         workload: Workload::new("Deployment", "shop", "order"),
@@ -85,7 +86,7 @@ fn restarts_are_told_while_there_are_any() {
     let mut before = Value::Null;
     for (progress, in_progress, stopped) in [
         (progress(1, None), ["True", "WorkloadsOutdated"], ["False", "NotStopped"]),
-        (waits("10.0.0.1 does not answer"), ["True", "WebhookUnavailable"], ["False", "NotStopped"]),
+        (waits("WebhookUnavailable"), ["True", "WebhookUnavailable"], ["False", "NotStopped"]),
         (progress(2, Some(stop.clone())), ["False", "RestartStopped"], ["True", "PodsFail"]),
         (in_namespace(stop), ["False", "WorkloadsNotUpToDate"], ["True", "PodsFail"]),
         (progress(3, None), ["False", "WorkloadsRestarted"], ["False", "NotStopped"]),

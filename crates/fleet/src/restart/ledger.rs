@@ -38,6 +38,36 @@ pub struct Ledger {
     pub starts: Vec<Timestamp>,
 }
 
+/// How much of the ConfigMap, which has a mebibyte, is filled before each namespace with Instrumentations has an equal
+/// share of as much again; in bytes. 50,000 workloads of one Instrumentation fit.
+const LARGEST: usize = 500_000;
+
+/// What a wave, a trial and a flight have in the ConfigMap in addition to names, in bytes at most.
+const ENTRY: usize = 400;
+
+/// How much of the ConfigMap is filled.
+#[derive(Debug, Default)]
+pub struct Filled {
+    all: usize,
+    /// By the namespaces of Instrumentations.
+    own: BTreeMap<String, usize>,
+}
+
+impl Filled {
+    /// Adds an entry for an Instrumentation of a namespace with this text.
+    pub fn add(&mut self, namespace: &str, text: usize) {
+        self.all += ENTRY + text;
+        *self.own.entry(namespace.to_owned()).or_default() += ENTRY + text;
+    }
+
+    /// Whether Instrumentations of a namespace may fill more.
+    pub fn has_room(&self, namespace: &str) -> bool {
+        let own = self.own.get(namespace);
+        let share = LARGEST / (self.own.len() + usize::from(own.is_none()));
+        self.all < LARGEST || own.copied().unwrap_or_default() < share
+    }
+}
+
 /// The restarts for one generation of an Instrumentation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -269,6 +299,26 @@ impl Wave {
 }
 
 impl Ledger {
+    /// Returns how much of the ConfigMap is filled.
+    pub fn filled(&self) -> Filled {
+        let mut filled = Filled::default();
+        for wave in self.waves.values() {
+            let stops = wave.stops().chain(&wave.refused);
+            let stops = stops.map(|stop| stop.reason.len() + name(&stop.workload));
+            let text: usize = stops.chain(wave.failed.iter().map(name)).sum();
+            filled.add(&wave.namespace, text);
+            for (config, trial) in &wave.trials {
+                filled.add(&wave.namespace, config.len() + trial.received.size());
+            }
+        }
+        for flight in &self.flights {
+            if let Some(wave) = self.waves.get(&flight.change.instrumentation) {
+                filled.add(&wave.namespace, flight.change.config.len() + name(&flight.workload));
+            }
+        }
+        filled
+    }
+
     /// Reads a ledger.
     ///
     /// # Errors
@@ -353,4 +403,9 @@ impl Ledger {
         self.starts.iter_mut().for_each(|start| *start = (*start).min(now));
         self.starts.retain(|start| now.duration_since(*start) < MINUTE);
     }
+}
+
+/// The bytes of an entry of a workload.
+fn name(workload: &Workload) -> usize {
+    workload.namespace.len() + workload.name.len() + 100
 }

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use super::{
     change::{Change, Consent, Pace, Step},
     flights::{Follow, next_eviction},
-    ledger::{Flight, Ledger, Stop, Wave},
+    ledger::{Filled, Flight, Ledger, Stop, Wave},
     planning::{Planning, Start, World},
     seen::Seen,
-    verdict::{Verdict, Wait},
+    verdict::{Left, Verdict, Wait},
 };
 use crate::workload::Workload;
 
@@ -47,8 +47,8 @@ pub struct Progress {
     pub stop: Option<Stop>,
     /// Whether it is in all.
     pub is_stopped_for_all: bool,
-    /// What is wrong with the webhook, if that is waited for.
-    pub webhook: Option<String>,
+    /// What is waited for and has to be mended: a reason of a condition, and a sentence.
+    pub obstacle: Option<(&'static str, String)>,
 }
 
 /// Plans what to do now.
@@ -58,6 +58,7 @@ pub fn plan(world: World<'_>, pace: &Pace, ledger: &Ledger) -> Plan {
     let mut planning = Planning {
         world,
         pace,
+        filled: Filled::default(),
         ledger,
         steps: Vec::new(),
         done: Vec::new(),
@@ -69,6 +70,7 @@ pub fn plan(world: World<'_>, pace: &Pace, ledger: &Ledger) -> Plan {
     planning.follow_configurations();
     planning.follow_flights();
     planning.evict();
+    planning.filled = planning.ledger.filled();
     let verdicts = planning.start();
     planning.evict_refused();
     planning.forget_waves();
@@ -85,7 +87,9 @@ impl Plan {
     /// Returns how far the restarts of an Instrumentation are; `None` if there are none. `workloads` are those that
     /// were planned.
     pub fn progress(&self, workloads: &[Seen], instrumentation: &str) -> Option<Progress> {
-        let wave = self.ledger.waves.get(instrumentation)?;
+        let none = Wave::default();
+        let known = self.ledger.waves.get(instrumentation);
+        let wave = known.unwrap_or(&none);
         let flights = self.ledger.flights.iter();
         let flights: Vec<_> = flights
             .filter(|flight| {
@@ -118,14 +122,18 @@ impl Plan {
                     begun += usize::from(received);
                     progress.total += usize::from(!received);
                     if let Wait::Webhook(why) = wait {
-                        progress.webhook.get_or_insert_with(|| why.clone());
+                        progress.obstacle.get_or_insert_with(|| ("WebhookUnavailable", why.clone()));
                     }
+                }
+                Verdict::Left(full @ Left::LedgerFull) if is_own => {
+                    progress.total += usize::from(!received);
+                    progress.obstacle = Some(("LedgerFull", full.to_string()));
                 }
                 _ => progress.left += usize::from(received && is_left),
             }
         }
         progress.done = wave.count().saturating_sub(begun + progress.left);
-        Some(progress)
+        (known.is_some() || progress.obstacle.is_some()).then_some(progress)
     }
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     change::{Change, Consent, LEAST_AVAILABLE, Pace, Step},
-    ledger::{Flight, Ledger},
+    ledger::{Filled, Flight, Ledger},
     seen::{Fit, Health, Instrumentation, Seen},
     verdict::{Left, Verdict, Wait},
 };
@@ -59,6 +59,8 @@ pub(super) struct Planning<'w> {
     pub(super) pace: &'w Pace,
     /// The ledger as it will be.
     pub(super) ledger: Ledger,
+    /// How much of its ConfigMap is filled.
+    pub(super) filled: Filled,
     /// The steps to take.
     pub(super) steps: Vec<Step>,
     /// The flights that have ended as they should.
@@ -99,6 +101,14 @@ impl<'w> Planning<'w> {
             return Err(Verdict::Waits(Wait::Paused(by.clone())));
         }
         let now = self.world.now;
+        let has_room = self.filled.has_room(&present.namespace);
+        let is_known = self.ledger.waves.get(uid).is_some_and(|wave| wave.trials.contains_key(config));
+        if !is_known {
+            if !has_room {
+                return Err(Verdict::Left(Left::LedgerFull));
+            }
+            self.filled.add(&present.namespace, config.len());
+        }
         let wave = self.ledger.waves.entry(uid.to_owned()).or_insert_with(|| present.wave());
         wave.trial(config, now);
         let record = seen.record.as_ref().filter(|record| {
@@ -123,6 +133,9 @@ impl<'w> Planning<'w> {
         }
         if let Some(stop) = wave.stop_in(&seen.workload.namespace) {
             return Err(Verdict::Left(Left::Stopped(stop.clone())));
+        }
+        if !has_room {
+            return Err(Verdict::Left(Left::LedgerFull));
         }
         self.is_ready(seen, method)?;
         if settled > now {

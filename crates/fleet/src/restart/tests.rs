@@ -318,7 +318,8 @@ fn nothing_begins_while_a_replica_of_the_webhook_would_inject_something_else() {
     let why = "waits: new pods might not get the configuration: 10.0.0.1 does not answer";
     assert_eq!(none.verdicts[0].to_string(), why);
     let progress = none.progress(&workloads, "uid").expect("restarts");
-    assert_eq!(progress.webhook.as_deref(), Some("10.0.0.1 does not answer"));
+    let obstacle = ("WebhookUnavailable", "10.0.0.1 does not answer".to_owned());
+    assert_eq!(progress.obstacle, Some(obstacle));
     assert_eq!(code(&planned(63, 2, &workloads, &mut ledger)), ["Starts", "WaitsForCanary"]);
 }
 
@@ -557,4 +558,70 @@ fn a_refused_workload_is_tried_again_when_restarts_are_resumed() {
     let webhook = Webhook::default();
     let again = planned_by(70, &resumed("again"), &webhook, &workloads, &mut ledger);
     assert_eq!(code(&again), ["Starts"]);
+}
+
+/// The limit of the API server for the data of a ConfigMap.
+const MEBIBYTE: usize = 1 << 20;
+
+#[test]
+fn fifty_thousand_workloads_and_what_users_write_fit_into_the_config_map() {
+    let mut ledger = Ledger::default();
+    let workload = seen("a", "a");
+    let long = Instrumentation { resume: Some("x".repeat(250 * 1024)), ..instrumentation(2) };
+    planned_by(0, &long, &Webhook::default(), std::slice::from_ref(&workload), &mut ledger);
+    for number in 0..50_000 {
+        let namespace = format!("namespace-{}", number % 500);
+        ledger.note(&Workload::new("Deployment", &namespace, &format!("order-{number}")), &change(2));
+    }
+    assert!(ledger.write().len() < MEBIBYTE / 2, "{} bytes", ledger.write().len());
+    let again = planned_by(61, &long, &Webhook::default(), std::slice::from_ref(&workload), &mut ledger);
+    assert_eq!(code(&again), ["Starts"], "there is room, and the long value does not resume again");
+    let last = Workload::new("Deployment", "namespace-499", "order-49999");
+    assert_eq!(ledger.waves["uid"].trials[NEW].received.attempt(&last), Some(1));
+}
+
+#[test]
+fn a_full_ledger_stops_the_instrumentations_of_its_largest_namespace_alone() {
+    let mut ledger = Ledger::default();
+    let of = |namespace: &str, number: usize| Instrumentation {
+        uid: format!("{namespace}-{number}"),
+        namespace: namespace.to_owned(),
+        ..instrumentation(2)
+    };
+    let hostile = (0..5000).map(|number| of("hostile", number));
+    let instrumentations: Vec<_> = hostile.chain([of("honest", 0)]).collect();
+    let one = |used: &Instrumentation| Seen {
+        instrumentation: Some(used.uid.clone()),
+        ..seen(&used.namespace, &used.uid)
+    };
+    // The honest one is the last by name.
+    let workloads: Vec<_> = instrumentations
+        .iter()
+        .map(one)
+        .map(|seen| match &*seen.workload.namespace {
+            "honest" => Seen { workload: Workload::new("Deployment", "z", "z"), ..seen },
+            _ => seen,
+        })
+        .collect();
+    let webhook = Webhook::default();
+    for second in [0, 61] {
+        let world = World {
+            now: at(second),
+            instrumentations: &instrumentations,
+            workloads: &workloads,
+            webhook: &webhook,
+        };
+        let planned = plan(world, &Pace::default(), &ledger);
+        ledger = planned.ledger.clone();
+        let size = ledger.write().len();
+        assert!(size < MEBIBYTE, "{size} bytes");
+        let full =
+            planned.verdicts.iter().filter(|verdict| **verdict == Verdict::Left(Left::LedgerFull)).count();
+        assert!(full > 1000 && ledger.waves.len() > 500, "{full} of {}", ledger.waves.len());
+        assert_ne!(planned.verdicts[5000], Verdict::Left(Left::LedgerFull), "another namespace has room");
+        let at = planned.verdicts.iter().position(|verdict| *verdict == Verdict::Left(Left::LedgerFull));
+        let uid = &instrumentations[at.expect("one")].uid;
+        let progress = planned.progress(&workloads, uid).expect("it is reported");
+        assert_eq!(progress.obstacle.map(|(reason, _)| reason), Some("LedgerFull"));
+    }
 }

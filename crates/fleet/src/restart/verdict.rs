@@ -82,6 +82,8 @@ pub enum Left {
     Refused(String),
     /// The restarts of its Instrumentation were stopped.
     Stopped(Stop),
+    /// The ConfigMap has no room for more restarts of Instrumentations of this namespace.
+    LedgerFull,
 }
 
 impl Verdict {
@@ -134,6 +136,7 @@ impl Left {
             Self::TooFewAvailable => "TooFewAvailable",
             Self::Refused(_) => "RestartRefused",
             Self::Stopped(_) => "RestartStopped",
+            Self::LedgerFull => "LedgerFull",
         }
     }
 }
@@ -197,6 +200,11 @@ impl fmt::Display for Left {
                  or with another value of the annotation otel-webhook/resume-restart"
             ),
             Self::Stopped(stop) => write!(f, "stopped by {stop}"),
+            Self::LedgerFull => write!(
+                f,
+                "the ConfigMap of restarts has no room for more of the Instrumentations of this namespace; delete \
+                 Instrumentations that are not used"
+            ),
         }
     }
 }
