@@ -180,7 +180,7 @@ async fn ask(
 }
 
 fn request(address: &SocketAddr, namespace: &str, instrumentations: &[String]) -> Request<Empty<Bytes>> {
-    let names: String = instrumentations.iter().map(|name| format!("&instrumentation={name}")).collect();
+    let names = instrumentations.iter().flat_map(|name| ["&instrumentation=", name]).collect::<String>();
     Request::get(format!("{HASHES}?namespace={namespace}{names}"))
         .header(header::HOST, address.to_string())
         .body(Empty::new())

@@ -145,6 +145,7 @@ impl fmt::Display for Stop {
 /// One workload that is restarted or observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the restart")]
 pub struct Flight {
     /// The workload.
     pub workload: Workload,

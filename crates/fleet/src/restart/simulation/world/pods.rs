@@ -169,21 +169,16 @@ impl Replicas {
         if self.is_healthy() {
             return Health::Healthy;
         }
-        match self.pods.iter().filter(|pod| pod.is_failing).max_by_key(|pod| pod.created) {
-            Some(pod) => Health::Failing(FailingPod {
-                name: pod.uid.clone(),
-                uid: pod.uid.clone(),
-                created: time(pod.created),
-                reason: "CrashLoopBackOff".to_owned(),
-            }),
-            None => {
-                let days = if self.is_never_available { 365 * 50 } else { 0 };
-                Health::Progressing {
-                    since: time(self.progress),
-                    min_ready: SignedDuration::from_hours(24 * days),
-                }
-            }
-        }
+        let failing = self.pods.iter().filter(|pod| pod.is_failing).max_by_key(|pod| pod.created);
+        let failing = failing.map(|pod| FailingPod {
+            name: pod.uid.clone(),
+            uid: pod.uid.clone(),
+            created: time(pod.created),
+            reason: "CrashLoopBackOff".to_owned(),
+        });
+        let days = if self.is_never_available { 365 * 50 } else { 0 };
+        let min_ready = SignedDuration::from_hours(24 * days);
+        failing.map_or(Health::Progressing { since: time(self.progress), min_ready }, Health::Failing)
     }
 
     /// Makes it well; where a restart has failed, its pods go on failing until another restart.
