@@ -115,6 +115,7 @@ const OWN_CLUSTERS: Group<Cluster> = &[
 const RESTARTS: Group<Cluster> = &[
     ("each_workload_that_consents_is_restarted_once", restarts::by_consent),
     ("leaders_that_are_killed_restart_each_workload_once", restarts::killed),
+    ("restarts_wait_until_all_replicas_of_the_webhook_agree", restarts::webhook_disagrees),
     ("a_refused_restart_is_reported_and_the_others_go_on", restarts::refused),
     ("restarts_stop_when_new_pods_cannot_start", restarts::stopped),
     ("a_restart_that_is_taken_back_is_not_made_again", restarts::taken_back),
