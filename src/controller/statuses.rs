@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use futures::{StreamExt, stream};
+use futures::future::join_all;
 use jiff::Timestamp;
 use kube::{
     Api, Client,
@@ -17,11 +17,8 @@ use serde_json::{
 };
 use tokio::time::Instant;
 
-use super::{
-    backoff::RequestBackoff,
-    status::{self, MANAGER, Restart, Told},
-};
-use crate::store::Snapshot;
+use super::status::{self, MANAGER, Restart, Told};
+use crate::{api_client::RequestBackoff, store::Snapshot};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::{
     report::{InstrumentationRow, Report},
@@ -105,33 +102,38 @@ impl Statuses {
         // After a failure, one shows whether the others may follow.
         let most = if self.backoff.has_failed() || self.pruned_until.is_some() { 1 } else { usize::MAX };
         let due: Vec<ObjectName> = self.wanted.keys().filter(is_due).take(most).cloned().collect();
-        let due: Vec<_> = due.into_iter().filter_map(|name| self.wanted.remove_entry(&name)).collect();
-        let client = self.client.clone();
-        let write = |(name, wanted): (ObjectName, Box<RawValue>)| {
-            let client = client.clone();
-            async move { (patch(client, &name, &wanted).await, name, wanted) }
-        };
-        let mut writes = stream::iter(due).map(write).buffer_unordered(AT_ONCE);
-        while let Some((result, name, wanted)) = writes.next().await {
-            self.written.insert(name.clone(), now);
-            match result {
-                Ok(stored) if stored["pods"].is_null() => {
-                    if self.pruned_until.is_none() {
-                        tracing::warn!(
-                            "the CRD of Instrumentations drops the status, as the operator's does; metrics, Events and \
-                             `otel-webhook status` go on; `otel-webhook crd | kubectl apply --server-side -f -` replaces it"
-                        );
+        for names in due.chunks(AT_ONCE) {
+            // One of the last failed: the others are not tried.
+            if !self.backoff.is_over() {
+                return;
+            }
+            let wanted = names.iter().filter_map(|name| self.wanted.remove_entry(name));
+            let writes = wanted.map(|(name, wanted)| {
+                let client = self.client.clone();
+                async move { (patch(client, &name, &wanted).await, name, wanted) }
+            });
+            let writes: Vec<_> = writes.collect();
+            for (result, name, wanted) in join_all(writes).await {
+                self.written.insert(name.clone(), now);
+                match result {
+                    Ok(stored) if stored["pods"].is_null() => {
+                        if self.pruned_until.is_none() {
+                            tracing::warn!(
+                                "the CRD of Instrumentations drops the status, as the operator's does; metrics, Events and \
+                                 `otel-webhook status` go on; `otel-webhook crd | kubectl apply --server-side -f -` replaces it"
+                            );
+                        }
+                        self.pruned_until = Some(now + AGAIN);
+                        return;
                     }
-                    self.pruned_until = Some(now + AGAIN);
-                    return;
-                }
-                Ok(_) => self.backoff.succeed(),
-                // Deleted in the meantime.
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                Err(error) => {
-                    tracing::warn!(instrumentation = name.to_string(), %error, "the status cannot be written; it is tried again");
-                    self.backoff.fail(&error);
-                    self.wanted.insert(name, wanted);
+                    Ok(_) => self.backoff.succeed(),
+                    // Deleted in the meantime.
+                    Err(kube::Error::Api(status)) if status.code == 404 => {}
+                    Err(error) => {
+                        tracing::warn!(instrumentation = name.to_string(), %error, "the status cannot be written; it is tried again");
+                        self.backoff.fail(&error);
+                        self.wanted.insert(name, wanted);
+                    }
                 }
             }
         }
