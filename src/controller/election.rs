@@ -1,7 +1,8 @@
 //! Which replica leads, by a Lease.
 //!
 //! As in client-go, no clock of another node counts: a Lease is over when this process has seen it unchanged for as long
-//! as it is valid. A leader that could not renew it stops before that, and opens new connections.
+//! as it is valid. A leader that could not renew it stops before that. Where a new connection is answered and the last one
+//! was not, all connections of the process are replaced.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -46,14 +47,15 @@ pub struct Election {
     connections: Connections,
     /// Those for the Lease alone.
     own: Connections,
+    api: Api<Lease>,
     place: ObjectName,
     identity: String,
     seen: Option<Seen>,
     backoff: DefaultBackoff,
     /// When the last request began that was answered.
     answered: Instant,
-    /// Whether the API server does not answer, so that the connections were replaced.
-    is_cut_off: bool,
+    /// Whether the last request was not answered in time.
+    is_unanswered: bool,
     /// Why the last request failed.
     problem: Option<String>,
 }
@@ -79,21 +81,23 @@ impl Seen {
 }
 
 impl Election {
-    /// Returns the election by this Lease, which is made if it does not exist. `connections` are replaced when the API
-    /// server does not answer.
+    /// Returns the election by this Lease, which is made if it does not exist. `connections` are replaced when they are
+    /// not answered any longer.
     ///
     /// # Errors
     /// If no client can be made.
     pub fn new(connections: &Connections, place: ObjectName, identity: String) -> kube::Result<Self> {
+        let own = connections.another()?;
         Ok(Self {
-            own: connections.another()?,
+            api: Api::namespaced(own.client(), &place.namespace),
+            own,
             connections: connections.clone(),
             place,
             identity,
             seen: None,
             backoff: DefaultBackoff::default(),
             answered: Instant::now(),
-            is_cut_off: false,
+            is_unanswered: false,
             problem: None,
         })
     }
@@ -112,14 +116,14 @@ impl Election {
     async fn step(&mut self, holds: &watch::Sender<bool>) -> Instant {
         let begun = Instant::now();
         let until = if *holds.borrow() { self.answered + DEADLINE } else { begun + ANSWER };
-        let (problem, is_answered) = match timeout_at(until.min(begun + ANSWER), self.attempt()).await {
+        let problem = match timeout_at(until.min(begun + ANSWER), self.attempt()).await {
             Ok(Ok(is_held)) => {
                 self.answered = begun;
                 self.backoff.reset();
                 self.problem = None;
-                if std::mem::take(&mut self.is_cut_off) {
-                    tracing::info!(lease = self.place.to_string(), "the API server answers again");
-                    // Some may have been opened while nothing was answered.
+                // A server that is slow is no reason to begin its answers again.
+                if std::mem::take(&mut self.is_unanswered) && begun.elapsed() < PERIOD {
+                    tracing::warn!("the API server answers on new connections; the last ones are closed");
                     self.connections.replace();
                 }
                 holds.send_if_modified(|held| std::mem::replace(held, is_held) != is_held);
@@ -127,10 +131,11 @@ impl Election {
                 let next = begun + PERIOD;
                 return over.filter(|over| *over > Instant::now()).map_or(next, |over| over.min(next));
             }
-            Ok(Err(error)) => (error.to_string(), matches!(error, kube::Error::Api(_))),
+            Ok(Err(error)) => error.to_string(),
             Err(_) => {
+                self.is_unanswered = true;
                 self.own.replace();
-                ("the API server did not answer in time".to_owned(), false)
+                "the API server did not answer in time".to_owned()
             }
         };
         if self.problem.as_ref() != Some(&problem) {
@@ -141,10 +146,6 @@ impl Election {
         let now = Instant::now();
         if now >= self.answered + DEADLINE {
             holds.send_if_modified(std::mem::take);
-            if !is_answered && !std::mem::replace(&mut self.is_cut_off, true) {
-                tracing::warn!("the API server does not answer; new connections are opened");
-                self.connections.replace();
-            }
         }
         let next = now + self.backoff.next().unwrap_or(PERIOD).min(PERIOD);
         if *holds.borrow() { next.min(self.answered + DEADLINE) } else { next }
@@ -152,11 +153,10 @@ impl Election {
 
     /// Takes or renews the Lease, unless another replica has it. Returns whether this one has it.
     async fn attempt(&mut self) -> kube::Result<bool> {
-        let api: Api<Lease> = Api::namespaced(self.own.client(), &self.place.namespace);
         for attempt in 1.. {
             // What this replica wrote is renewed without reading it.
             if !self.is_held() {
-                match api.get_opt(&self.place.name).await? {
+                match self.api.get_opt(&self.place.name).await? {
                     Some(lease) => self.see(lease),
                     None => self.seen = None,
                 }
@@ -170,11 +170,11 @@ impl Election {
                     let params = PostParams { field_manager: params.field_manager, ..PostParams::default() };
                     let metadata =
                         ObjectMeta { name: Some(self.place.name.to_string()), ..ObjectMeta::default() };
-                    api.create(&params, &Lease { metadata, spec: Some(self.wanted()) }).await
+                    self.api.create(&params, &Lease { metadata, spec: Some(self.wanted()) }).await
                 }
                 Some(seen) => {
                     let patch = json!({"metadata": {"resourceVersion": seen.version}, "spec": self.wanted()});
-                    api.patch(&self.place.name, &params, &Patch::Merge(patch)).await
+                    self.api.patch(&self.place.name, &params, &Patch::Merge(patch)).await
                 }
             };
             match written {
@@ -228,13 +228,12 @@ impl Election {
         let Some(seen) = self.seen.take().filter(|seen| seen.holder() == Some(&self.identity)) else {
             return;
         };
-        let api: Api<Lease> = Api::namespaced(self.own.client(), &self.place.namespace);
         let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         let patch = json!({"metadata": {"resourceVersion": seen.version}, "spec": {
             "acquireTime": null, "holderIdentity": null, "leaseDurationSeconds": null, "renewTime": null,
         }});
         let patch = Patch::Merge(patch);
-        let released = api.patch(&self.place.name, &params, &patch);
+        let released = self.api.patch(&self.place.name, &params, &patch);
         let problem = match timeout_at(Instant::now() + ANSWER, released).await {
             Ok(Ok(_)) => return,
             Ok(Err(error)) => error.to_string(),
@@ -395,12 +394,14 @@ mod tests {
         election.answered = earlier(DEADLINE);
         election.step(&holds).await;
         assert!(!*held.borrow());
-        assert_eq!(opened(), before + 2, "for the Lease, and for all else");
+        assert_eq!(opened(), before + 1, "for the Lease");
         let before = opened();
         server.is_silent.store(false, Ordering::Relaxed);
         server.write(|lease| lease["spec"]["holderIdentity"] = "other".into());
         election.step(&holds).await;
         assert!(!*held.borrow(), "another one leads");
-        assert_eq!(opened(), before + 1, "for all that was opened meanwhile");
+        assert_eq!(opened(), before + 1, "for all else, since the new one is answered");
+        election.step(&holds).await;
+        assert_eq!(opened(), before + 1, "once");
     }
 }
