@@ -234,22 +234,25 @@ pub fn controller(_: &Cluster) {
         deployment["spec"]["template"]["spec"]["containers"][0]["env"] = variables(number);
         deployment
     };
-    block_on(async {
-        let objects = Objects::connect(cluster.plane.kubeconfig()).await;
-        objects.create_all((0..LARGE_PODS).map(pods)).await;
-        objects.create_all((0..LARGE_DEPLOYMENTS).map(deployments)).await;
-    });
-    drop(stopped);
+    let create = |objects: &mut dyn Iterator<Item = Value>| {
+        block_on(async { Objects::connect(cluster.plane.kubeconfig()).await.create_all(objects).await });
+    };
     let controller = Controller::with_restarts(cluster);
-    controller.start();
-    until("all pods are counted", LIMIT, || {
-        (controller.java_pods(["missed"]) == [Some(LARGE_PODS)]).then_some(())
-    });
-    let peak = controller.peak();
-    note(&format!(
-        "{LARGE_PODS} pods of 1.1 MB and {LARGE_DEPLOYMENTS} such Deployments: at most {peak:.1} MB of memory"
-    ));
-    assert!(peak < MEMORY_OF_CONTROLLER, "at most {peak} MB of memory were used");
+    let peak = |what: String, pods: u64| {
+        controller.start();
+        until("all pods are counted", LIMIT, || {
+            (controller.java_pods(["missed"]) == [Some(pods)]).then_some(())
+        });
+        let peak = controller.peak();
+        controller.stop();
+        note(&format!("{what}: at most {peak:.1} MB of memory"));
+        assert!(peak < MEMORY_OF_CONTROLLER, "{what}: at most {peak} MB of memory were used");
+    };
+    create(&mut (0..LARGE_DEPLOYMENTS).map(deployments));
+    peak(format!("{LARGE_DEPLOYMENTS} Deployments of 1.1 MB"), 0);
+    create(&mut (0..LARGE_PODS).map(pods));
+    drop(stopped);
+    peak(format!("and {LARGE_PODS} pods of 1.1 MB"), LARGE_PODS);
 }
 
 const OWNERS: usize = 10_000;
