@@ -41,14 +41,17 @@ use otel_webhook_inject::{
 };
 use otel_webhook_managed_certs::plan::Policy;
 use serde_json::{Value, json};
-use tokio::time::{interval, sleep, sleep_until};
+use tokio::{
+    task::JoinHandle,
+    time::{interval, sleep, sleep_until, timeout},
+};
 
 /// How long requests fail before they are counted, and how long they are counted.
 const BEFORE: Duration = Duration::from_secs(10);
 const COUNTED: Duration = Duration::from_secs(5);
 
-/// How many requests of a kind may be made in a second.
-const RATE: usize = 2;
+/// How many requests of a kind may be made in that time: two each second.
+const MOST: usize = 10;
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
@@ -68,10 +71,11 @@ enum Fault {
 const FAULTS: [Fault; 6] =
     [Fault::Reset, Fault::Empty, Fault::Status(500), Fault::Status(410), Fault::Status(429), Fault::Silence];
 
-/// An API server that fails one kind of request.
+/// An API server that fails some kinds of requests.
 #[derive(Clone)]
 struct Server {
-    failing: Option<(String, Fault)>,
+    failing: BTreeSet<String>,
+    fault: Fault,
     /// How many pods there are: many are listed, and few are read one by one.
     pods: usize,
     asked: Arc<Mutex<Vec<(String, Instant)>>>,
@@ -80,21 +84,18 @@ struct Server {
 }
 
 impl Server {
-    fn new(pods: usize, failing: Option<(String, Fault)>) -> Self {
-        Self { failing, pods, asked: Arc::default(), secret: Arc::default() }
+    fn new(pods: usize, failing: BTreeSet<String>, fault: Fault) -> Self {
+        Self { failing, fault, pods, asked: Arc::default(), secret: Arc::default() }
     }
 
     fn kinds(&self) -> BTreeSet<String> {
         self.asked.lock().expect("not poisoned").iter().map(|(kind, _)| kind.clone()).collect()
     }
 
-    /// How many requests of each kind were made since then.
-    fn since(&self, then: Instant) -> BTreeMap<String, usize> {
-        let mut counts = BTreeMap::new();
-        for (kind, _) in self.asked.lock().expect("not poisoned").iter().filter(|(_, at)| *at >= then) {
-            *counts.entry(kind.clone()).or_default() += 1;
-        }
-        counts
+    /// How many requests of a kind were made since then.
+    fn since(&self, then: Instant, kind: &str) -> usize {
+        let asked = self.asked.lock().expect("not poisoned");
+        asked.iter().filter(|(known, at)| known == kind && *at >= then).count()
     }
 
     fn connections(&self) -> Connections {
@@ -111,18 +112,18 @@ impl Server {
         let kind = kind(&request);
         self.asked.lock().expect("not poisoned").push((kind.clone(), Instant::now()));
         let is_watch = kind.starts_with("watch ");
-        match self.failing.as_ref().filter(|(failing, _)| *failing == kind) {
+        match Some(self.fault).filter(|_| self.failing.contains(&kind)) {
             None => {}
-            Some((_, Fault::Reset)) => return Err(io::ErrorKind::ConnectionReset.into()),
-            Some((_, Fault::Empty)) => return Ok(response(200, "")),
-            Some((_, Fault::Silence)) => pending().await,
-            Some((_, Fault::Status(code))) => {
-                let status = status(*code);
+            Some(Fault::Reset) => return Err(io::ErrorKind::ConnectionReset.into()),
+            Some(Fault::Empty) => return Ok(response(200, "")),
+            Some(Fault::Silence) => pending().await,
+            Some(Fault::Status(code)) => {
+                let status = status(code);
                 let event = json!({"type": "ERROR", "object": status});
                 return Ok(if is_watch {
                     response(200, &format!("{event}\n"))
                 } else {
-                    response(*code, &status.to_string())
+                    response(code, &status.to_string())
                 });
             }
         }
@@ -273,7 +274,11 @@ async fn webhook(server: Server) {
     let store = watch::follow(client.clone(), sources(), writer(), || ());
     let lookups = ClusterLookup::new(client);
     let reviews = async {
-        let mut pace = interval(Duration::from_millis(10));
+        let of_lookups = ["get replicasets metadata", "get jobs metadata", "get namespaces metadata"];
+        if server.failing.iter().any(|kind| !of_lookups.contains(&&**kind)) {
+            return;
+        }
+        let mut pace = interval(Duration::from_millis(50));
         let mut number = 0;
         loop {
             pace.tick().await;
@@ -281,7 +286,6 @@ async fn webhook(server: Server) {
             let name = format!("order-{number}");
             let query = |kind| OwnerQuery { kind, namespace: "shop", name: &name, uid: "u" };
             let queries = [query(OwnerKind::ReplicaSet), query(OwnerKind::Job)];
-            // A review that waits does not delay the next one for long: there are a hundred in a second.
             let deadline = deadline();
             tokio::join!(lookups.owners(&queries, deadline), lookups.namespace(&name, deadline));
         }
@@ -323,13 +327,23 @@ async fn controller(server: Server) {
 
 type Part = fn(Server) -> BoxFuture<'static, ()>;
 
-/// The parts, each with the number of pods, and kinds of requests that are made without a failure.
-const PARTS: [(&str, Part, usize, &[&str]); 3] = [
-    (
-        "the webhook",
-        |server| Box::pin(webhook(server)),
-        0,
-        &[
+/// A part of the program.
+struct Asking {
+    what: &'static str,
+    part: Part,
+    pods: usize,
+    /// Kinds of requests that it makes without a failure.
+    kinds: &'static [&'static str],
+    /// Whether others are counted, too.
+    with_others: bool,
+}
+
+const ALL: [Asking; 3] = [
+    Asking {
+        what: "the webhook",
+        part: |server| Box::pin(webhook(server)),
+        pods: 0,
+        kinds: &[
             "get replicasets metadata",
             "get jobs metadata",
             "get namespaces metadata",
@@ -343,15 +357,16 @@ const PARTS: [(&str, Part, usize, &[&str]); 3] = [
             "patch mutatingwebhookconfigurations",
             "get version",
         ],
-    ),
-    (
-        "the controller",
-        |server| Box::pin(controller(server)),
-        60,
-        &[
+        with_others: true,
+    },
+    Asking {
+        what: "the controller",
+        part: |server| Box::pin(controller(server)),
+        pods: 3,
+        kinds: &[
             "list pods metadata",
             "watch pods metadata",
-            "list pods",
+            "get pods",
             "get mutatingwebhookconfigurations",
             "patch instrumentations/status",
             "get deployments",
@@ -363,44 +378,78 @@ const PARTS: [(&str, Part, usize, &[&str]); 3] = [
             "watch deployments",
             "get configmaps",
         ],
-    ),
-    ("the controller with few pods", |server| Box::pin(controller(server)), 3, &["get pods"]),
+        with_others: true,
+    },
+    Asking {
+        what: "the controller with many pods",
+        part: |server| Box::pin(controller(server)),
+        pods: 60,
+        kinds: &["list pods"],
+        with_others: false,
+    },
 ];
 
-#[tokio::test]
-async fn each_kind_of_request_that_fails_is_made_twice_a_second_at_most() {
-    for (what, part, pods, expected) in PARTS {
-        let healthy = Server::new(pods, None);
-        let running = tokio::spawn(part(healthy.clone()));
-        let lacks =
-            || expected.iter().filter(|kind| !healthy.kinds().contains(**kind)).copied().collect::<Vec<_>>();
+impl Asking {
+    /// Begins a part, and returns the server once all of these kinds of requests were made.
+    async fn begin(
+        &self,
+        failing: BTreeSet<String>,
+        fault: Fault,
+        kinds: &BTreeSet<String>,
+    ) -> (Server, Running) {
+        let server = Server::new(self.pods, failing, fault);
+        let running = Running(tokio::spawn((self.part)(server.clone())));
+        let lacks = || kinds.difference(&server.kinds()).cloned().collect::<Vec<_>>();
         let all = async {
             while !lacks().is_empty() {
                 sleep(Duration::from_millis(20)).await;
             }
         };
-        let found = tokio::time::timeout(Duration::from_secs(60), all).await;
-        found.unwrap_or_else(|_| panic!("{what} does not make {:?}: {:?}", lacks(), healthy.kinds()));
-        running.abort();
-        let failing = healthy.kinds().into_iter().flat_map(|kind| FAULTS.map(|fault| (kind.clone(), fault)));
-        let counts = failing.map(|(kind, fault)| async move {
-            let server = Server::new(pods, Some((kind.clone(), fault)));
-            let running = tokio::spawn(part(server.clone()));
-            let begun = Instant::now();
-            sleep_until((begun + BEFORE + COUNTED).into()).await;
-            let counts = server.since(begun + BEFORE);
-            running.abort();
-            (kind, fault, counts)
-        });
-        let most = RATE * usize::try_from(COUNTED.as_secs()).expect("seconds");
-        let too_many: Vec<_> = join_all(counts)
-            .await
-            .into_iter()
-            .filter_map(|(kind, fault, counts)| {
-                let count = counts.get(&kind).copied().unwrap_or_default();
-                (count > most).then(|| format!("{kind} by {fault:?}: {count}"))
-            })
-            .collect();
-        assert!(too_many.is_empty(), "{what} makes more than {most} requests in {COUNTED:?}: {too_many:#?}");
+        let made = timeout(Duration::from_secs(60), all).await;
+        made.unwrap_or_else(|_| panic!("{} does not make {:?}: {:?}", self.what, lacks(), server.kinds()));
+        (server, running)
     }
+
+    /// Returns the kinds of requests, those together that do not depend on each other.
+    async fn kinds(&self) -> Vec<BTreeSet<String>> {
+        let expected = self.kinds.iter().map(|kind| (*kind).to_owned()).collect();
+        let (server, _running) = self.begin(BTreeSet::new(), Fault::Reset, &expected).await;
+        let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for kind in server.kinds().into_iter().filter(|kind| self.with_others || expected.contains(kind)) {
+            let verb = kind.split(' ').next().filter(|verb| ["list", "watch"].contains(verb));
+            groups.entry(verb.unwrap_or(&kind).to_owned()).or_default().insert(kind);
+        }
+        groups.into_values().collect()
+    }
+
+    /// Returns how many requests of these kinds are made, where there are too many.
+    async fn too_many(&self, kinds: BTreeSet<String>, fault: Fault) -> Vec<String> {
+        let (server, _running) = self.begin(kinds.clone(), fault, &kinds).await;
+        let begun = Instant::now();
+        sleep_until((begun + BEFORE + COUNTED).into()).await;
+        let count = |kind: &String| server.since(begun + BEFORE, kind);
+        let too_many = kinds.iter().filter(|kind| count(kind) > MOST);
+        too_many.map(|kind| format!("{}: {kind} by {fault:?}: {}", self.what, count(kind))).collect()
+    }
+}
+
+/// A part that runs until this is dropped.
+struct Running(JoinHandle<()>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[tokio::test]
+async fn each_kind_of_request_that_fails_is_made_twice_a_second_at_most() {
+    let mut counted = Vec::new();
+    for asking in &ALL {
+        for kinds in asking.kinds().await {
+            counted.extend(FAULTS.map(|fault| asking.too_many(kinds.clone(), fault)));
+        }
+    }
+    let too_many: Vec<_> = join_all(counted).await.into_iter().flatten().collect();
+    assert!(too_many.is_empty(), "more than {MOST} in {COUNTED:?}: {too_many:#?}");
 }
