@@ -26,6 +26,7 @@ use crate::{
 use health::Healths;
 use memory::Memory;
 use otel_webhook_fleet::{
+    advice::Outside,
     count::WorkloadPods,
     report::{Report, RestartRow},
     restart::{
@@ -108,6 +109,7 @@ impl Restarts {
         for row in &mut report.workloads {
             row.restart = self.verdicts.get(&row.workload).map(RestartRow::from);
         }
+        report.withhold(&Outside::default());
     }
 
     /// Returns how far the restarts of each Instrumentation are, by its UID; none before they are planned.
