@@ -124,7 +124,7 @@ impl Connections {
 async fn replaced(used: &mut watch::Receiver<Client>) {
     if used.changed().await.is_err() {
         // Nobody can replace them any longer.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
@@ -257,7 +257,7 @@ mod tests {
 
     use super::*;
 
-    /// A client of a server with ConfigMaps of these lengths, which notes how many each request asks for.
+    /// A client of a server with objects of these lengths, which notes how many each request asks for.
     fn listing(lengths: &[usize], asked: &Arc<Mutex<Vec<usize>>>) -> Client {
         let (lengths, asked) = (lengths.to_vec(), Arc::clone(asked));
         let answer = move |request: Request<Body>| {

@@ -268,7 +268,7 @@ mod tests {
     }
 
     impl Server {
-        fn holding(spec: Value) -> Self {
+        fn holding(spec: &Value) -> Self {
             let server = Self::default();
             server.write(|lease| {
                 *lease = json!({"metadata": {"name": "leader", "resourceVersion": "0"}, "spec": spec});
@@ -348,7 +348,7 @@ mod tests {
     #[tokio::test]
     async fn a_lease_is_over_when_it_was_seen_unchanged_whatever_its_times_are() {
         for renewed in ["2020-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z"] {
-            let server = Server::holding(json!({"holderIdentity": "other", "leaseDurationSeconds": 15,
+            let server = Server::holding(&json!({"holderIdentity": "other", "leaseDurationSeconds": 15,
                 "leaseTransitions": 3, "acquireTime": renewed, "renewTime": renewed}));
             let mut election = server.election("own");
             assert!(!election.attempt().await.expect("an answer"), "{renewed}: it was seen just now");
