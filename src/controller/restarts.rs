@@ -18,8 +18,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use jiff::Timestamp;
 use kube::Client;
 
-use super::{backoff::RequestBackoff, workloads::Workloads};
+use super::workloads::Workloads;
 use crate::{
+    api_client::RequestBackoff,
     scope::Scope,
     store::Heads,
     telemetry::{RestartMetrics, RestartResult},
