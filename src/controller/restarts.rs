@@ -25,6 +25,7 @@ use crate::{
 use health::Healths;
 use memory::Memory;
 use otel_webhook_fleet::{
+    advice::Outside,
     count::WorkloadPods,
     report::{Report, RestartRow},
     restart::{
@@ -107,6 +108,7 @@ impl Restarts {
         for row in &mut report.workloads {
             row.restart = self.verdicts.get(&row.workload).map(RestartRow::from);
         }
+        report.withhold(&Outside::default());
     }
 
     /// Returns how far the restarts of each Instrumentation are, by its UID; none before they are planned.

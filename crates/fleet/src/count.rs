@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use otel_webhook_inject::language::LANGUAGES;
 
 use crate::{
+    advice::NotAdvised,
     cause::{self, Cause},
     census::{Census, Group, Member},
     injected::{Agent, By},
@@ -60,12 +61,20 @@ pub fn count(census: &Census, known: &Known<'_>) -> Counted {
 
 /// Counts all pods where not everything is readable: the states that depend on the rest are unconfirmed.
 pub fn count_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Counted {
-    let mut counting = Counting { known, doubts, instrumentations: BTreeMap::new(), suspects: Vec::new() };
+    let mut counting = Counting {
+        known,
+        doubts,
+        instrumentations: BTreeMap::new(),
+        suspects: Vec::new(),
+        unpulled: BTreeMap::new(),
+    };
     // One workload after the other: what is noted while one is counted is several times as large as its row.
     let mut groups: Vec<_> = census.groups().collect();
     groups.sort_by(|a, b| a.workload.cmp(&b.workload));
     let workloads = groups.chunk_by(|a, b| a.workload == b.workload);
-    let (workloads, pods) = workloads.filter_map(|groups| counting.count(groups)).unzip();
+    let (mut workloads, pods): (Vec<_>, Vec<_>) =
+        workloads.filter_map(|groups| counting.count(groups)).unzip();
+    counting.unpulled.iter().for_each(|(agent, fails)| withhold(&mut workloads, agent, fails));
     let instrumentations = counting.instrumentations.into_iter().map(|(name, own)| own.row(&name));
     let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
     let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
@@ -77,6 +86,19 @@ struct Counting<'k> {
     doubts: &'k dyn Doubts,
     instrumentations: BTreeMap<String, OfInstrumentation>,
     suspects: Vec<Workload>,
+    /// Why the image of an agent is on no node, by `namespace/name` of the Instrumentation and the language.
+    unpulled: BTreeMap<(String, &'static str), NotAdvised>,
+}
+
+/// Takes back the commands of workloads whose new pods would have an image that cannot be pulled.
+fn withhold(workloads: &mut [WorkloadRow], (name, language): &(String, &'static str), fails: &NotAdvised) {
+    let would_get = |row: &&mut WorkloadRow| {
+        let mut outdated = row.languages.iter().filter(|one| one.state.is_outdated());
+        outdated.any(|one| one.language == *language && one.instrumentation.as_ref() == Some(name))
+    };
+    for row in workloads.iter_mut().filter(|row| row.not_advised.is_none()).filter(would_get) {
+        row.withhold(Some(fails.clone()));
+    }
 }
 
 #[derive(Default)]
@@ -131,8 +153,13 @@ impl Counting<'_> {
             let mut one = self.look(group, member, next, language);
             let mut own =
                 failures.iter().filter(|failure| failure.language == language && failure.is_counted());
-            one.failing = own.next().map(failures::Found::code);
+            let own = own.next();
+            one.failing = own.map(failures::Found::code);
             if let Some(name) = &one.instrumentation {
+                if let Some(failure) = own.filter(|own| own.is_of_image() && one.state == State::Injected) {
+                    let fails = || NotAdvised::agent_fails(&member.name, failure.code());
+                    self.unpulled.entry((name.clone(), language)).or_insert_with(fails);
+                }
                 let own = (one.failing.map(Reverse), one.state, Reverse(one.cause.code));
                 let worst = of_instrumentations.entry(name.clone()).or_insert(own);
                 *worst = own.max(*worst);
@@ -181,6 +208,7 @@ impl Counting<'_> {
             opts_in_itself: asks_itself,
         };
         let is_paused_agent = matches!((has, next_state), (Has::Agent(_), Next::Paused(_)));
+        let is_lost = matches!((has, next_state), (Has::Agent(_), Next::Skipped(_)));
         let cause = match doubt {
             Some(why) => Cause::not_readable(why),
             None => Cause::of(state, has, next_state, next_agent, circumstances),
@@ -192,6 +220,7 @@ impl Counting<'_> {
             instrumentation: next_name.or(own),
             image: agent.and_then(|agent| agent.image.as_deref()).map(str::to_owned),
             is_paused_agent,
+            is_lost: is_lost && state.is_outdated(),
             failing: None,
         }
     }

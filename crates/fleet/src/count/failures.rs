@@ -7,7 +7,7 @@ use otel_webhook_inject::language::{Language, named};
 
 use crate::{
     census::{Group, Member},
-    failing::{Evidence, Failure, Part, Verdict},
+    failing::{Evidence, Failure, Kind, Part, Verdict},
     report::FailureRow,
     state::State,
     workload::Workload,
@@ -118,6 +118,11 @@ impl Found<'_> {
     /// Whether the pod counts as failing because of it.
     pub(super) fn is_counted(&self) -> bool {
         self.evidence.is_none_or(|evidence| evidence.verdict() == Verdict::Agent)
+    }
+
+    /// Whether the image of the agent is not on the node.
+    pub(super) fn is_of_image(&self) -> bool {
+        matches!(self.failure.kind, Kind::ImagePull | Kind::ImageName | Kind::ImageNeverPull)
     }
 
     /// Returns the code of the reason.

@@ -12,6 +12,7 @@ use otel_webhook_inject::{language::LANGUAGES, pause::Pause};
 
 use super::failures::{self, Failures};
 use crate::{
+    advice::NotAdvised,
     cause::Cause,
     census::Member,
     next::{NextAgent, NextPod},
@@ -31,6 +32,8 @@ pub(super) struct Found {
     pub(super) image: Option<String>,
     /// Whether the pod has an agent that a new one would not get, because injection is paused.
     pub(super) is_paused_agent: bool,
+    /// Whether the pod has an agent that a new one would not get for another reason.
+    pub(super) is_lost: bool,
     /// The code of why the pod fails because of it.
     pub(super) failing: Option<&'static str>,
 }
@@ -43,6 +46,8 @@ pub(super) struct Tally {
     languages: BTreeMap<&'static str, LanguageTally>,
     /// Whether a new pod in place of one of them would lack its agent, because injection is paused.
     loses_agents: bool,
+    /// Why no restart is advised: what a new pod would lack, or why one with the present configuration fails.
+    not_advised: Option<NotAdvised>,
     failures: Failures,
     replaceable: Replaceable,
 }
@@ -125,6 +130,9 @@ impl Tally {
             let Some((_, one)) = found.iter().find(|(language, _)| *language == failure.language) else {
                 continue;
             };
+            if failure.is_counted() && one.state == State::Injected {
+                self.not_advised.get_or_insert_with(|| NotAdvised::agent_fails(&member.name, failure.code()));
+            }
             self.failures.add(workload, member, failure, one.state, one.instrumentation.as_deref());
         }
         let outdated = found.iter().filter(|(_, one)| one.is_replaceable());
@@ -133,6 +141,10 @@ impl Tally {
         self.replaceable.add(member, &outdated, is_unconfirmed, is_failing, agents, paused);
         self.loses_agents |= found.iter().any(|(_, one)| one.is_paused_agent);
         for (language, one) in found {
+            if one.is_lost {
+                self.not_advised
+                    .get_or_insert_with(|| NotAdvised::removes_agent(language, &one.cause.message));
+            }
             self.languages.entry(language).or_default().add(one, member.created);
         }
     }
@@ -144,7 +156,7 @@ impl Tally {
 
     /// Returns what is told of the workload, and what restarts need of it.
     pub(super) fn rows(self, workload: Workload) -> (WorkloadRow, WorkloadPods) {
-        let Self { pods, failing, mut languages, failures, loses_agents, replaceable } = self;
+        let Self { pods, failing, mut languages, failures, loses_agents, not_advised, replaceable } = self;
         let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
         let mut languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
         languages.shrink_to_fit();
@@ -154,22 +166,25 @@ impl Tally {
             by: by.to_string(),
             command: loses_agents.then(|| workload.restart_command()).flatten(),
         });
-        let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason != Some(NOT_SELECTED);
-        // While injection is paused, a restart would remove agents.
-        let is_helped = paused.is_none() && languages.iter().any(helps);
-        let command = is_helped.then(|| workload.restart_command()).flatten();
-        let failures = failures.rows();
-        let row = WorkloadRow {
+        let is_not_selected =
+            languages.iter().any(|row| row.state.is_outdated() && row.reason == Some(NOT_SELECTED));
+        let of_pause = for_restarts.paused.as_ref().map(NotAdvised::paused);
+        let of_selection = || is_not_selected.then(NotAdvised::not_selected);
+        let not_advised = of_pause.or_else(of_selection).or(not_advised).filter(|_| state.is_outdated());
+        let mut row = WorkloadRow {
             workload,
             pods,
             state,
             languages,
             failing,
-            failures,
-            command,
+            failures: failures.rows(),
+            command: None,
+            not_advised: None,
             paused,
             restart: None,
         };
+        row.command = state.is_outdated().then(|| row.workload.restart_command()).flatten();
+        row.withhold(not_advised);
         (row, for_restarts)
     }
 }
