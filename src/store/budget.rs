@@ -352,7 +352,6 @@ mod tests {
                 charged += usize::try_from(namespace.needs).expect("little");
             }
             let counted = usize::try_from(counted.bytes_current).expect("it holds memory");
-            println!("each holds {} and is charged {}", counted / COUNT, charged / COUNT);
             assert!(charged * 4 <= counted * 5 && counted * 4 <= charged * 5, "{charged} of {counted}");
         }
     }

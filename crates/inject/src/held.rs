@@ -203,7 +203,6 @@ mod tests {
             });
             let held = kept.expect("it is stored").held();
             let counted = usize::try_from(counted.bytes_current).expect("it holds memory");
-            println!("{name}: {held} of {counted}");
             assert!(held * 4 <= counted * 5 && counted * 4 <= held * 5, "{name}: {held} of {counted}");
         }
     }
