@@ -14,9 +14,9 @@ use otel_webhook_inject::language::LANGUAGES;
 
 use crate::{
     cause::{self, Cause},
-    census::{Census, Group, Member},
-    injected::{Agent, By},
-    next::{Around, Doubts, NextAgent, NextPod, NoDoubts},
+    census::{Census, Group, Member, ShapeKey},
+    injected::{Agent, By, Decided},
+    next::{Around, Decision, Doubts, NextAgent, NextPod, NoDoubts},
     report::{Counts, InstrumentationRow, PauseRow, Report, WorkloadRow, WorstWorkload},
     state::{Circumstances, Has, Next, Origin, State},
     workload::Workload,
@@ -63,9 +63,8 @@ pub fn count_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Co
     let mut counting = Counting { known, doubts, instrumentations: BTreeMap::new(), suspects: Vec::new() };
     // One workload after the other: what is noted while one is counted is several times as large as its row.
     let mut groups: Vec<_> = census.groups().collect();
-    groups.sort_by(|a, b| a.workload.cmp(&b.workload));
-    let workloads = groups.chunk_by(|a, b| a.workload == b.workload);
-    let (workloads, pods) = workloads.filter_map(|groups| counting.count(groups)).unzip();
+    groups.sort_by_cached_key(|group| group.workload());
+    let (workloads, pods) = groups.into_iter().filter_map(|group| counting.count(group)).unzip();
     let instrumentations = counting.instrumentations.into_iter().map(|(name, own)| own.row(&name));
     let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
     let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
@@ -79,6 +78,14 @@ struct Counting<'k> {
     suspects: Vec<Workload>,
 }
 
+/// A pod of a workload.
+#[derive(Clone, Copy)]
+struct PodOf<'g> {
+    workload: &'g Workload,
+    name: &'g str,
+    member: &'g Member,
+}
+
 #[derive(Default)]
 struct OfInstrumentation {
     pods: Counts,
@@ -90,45 +97,53 @@ struct OfInstrumentation {
 type Worst = (Option<Reverse<&'static str>>, State, Reverse<&'static str>);
 
 impl Counting<'_> {
-    /// Counts the groups of a workload. `None` if no pod has an agent or opts in.
-    fn count(&mut self, groups: &[&Group]) -> Option<(WorkloadRow, WorkloadPods)> {
+    /// Counts the pods of a workload. `None` if none has an agent or opts in.
+    fn count(&mut self, group: Group<'_>) -> Option<(WorkloadRow, WorkloadPods)> {
+        let workload = group.workload();
         let mut tally = Tally::default();
-        let suspects = Suspects::of(groups);
+        let shapes = group.shapes();
+        let suspects = Suspects::of(group.members, &shapes);
         if suspects.are_any() {
-            self.suspects.push(groups[0].workload.clone());
+            self.suspects.push(workload.clone());
         }
-        for group in groups {
-            let Group { shape, workload, .. } = group;
-            let next = NextPod::with_doubts(shape, &workload.namespace, &self.known.around, self.doubts);
-            // What is stored by the API server can be read; if not, there is nothing to compare with.
-            let next = next.unwrap_or_default();
-            let new = tally::agents(&next);
-            for member in &group.members {
-                self.count_member((group, member), &suspects, &next, &new, &mut tally);
-            }
+        let mut nexts: HashMap<(Option<ShapeKey>, &[Decided]), (NextPod, NewAgents)> = HashMap::new();
+        let mut decisions: HashMap<Option<ShapeKey>, Decision> = HashMap::new();
+        for member in group.members {
+            let key = member.shape();
+            let decide = || match key.and_then(|key| shapes.get(&key)) {
+                None => Decision::unknown("there are too many different pods to keep all of them in memory"),
+                // What is stored by the API server can be read; if not, there is nothing to compare with.
+                Some(shape) => Decision::of(shape, &workload.namespace, &self.known.around, self.doubts)
+                    .unwrap_or_default(),
+            };
+            let decision = decisions.entry(key).or_insert_with(decide);
+            let next = || (decision.next(member.decided()), tally::agents(&decision.next(&[])));
+            let (next, new) = nexts.entry((key, member.decided())).or_insert_with(next);
+            let pod = PodOf { workload: &workload, name: group.name_of(member), member };
+            self.count_pod(pod, &suspects, next, new, &mut tally);
         }
-        (!tally.is_empty()).then(|| tally.rows(groups[0].workload.clone()))
+        (!tally.is_empty()).then(|| tally.rows(workload))
     }
 
-    fn count_member(
+    fn count_pod(
         &mut self,
-        (group, member): (&Group, &Member),
+        pod: PodOf<'_>,
         suspects: &Suspects<'_>,
         next: &NextPod,
         new: &NewAgents,
         tally: &mut Tally,
     ) {
-        let agents = group.agents_of(member);
+        let agents = pod.member.agents();
         let has = agents.unwrap_or_default().iter().map(|agent| agent.language);
         let languages: BTreeSet<&str> = has.chain(next.languages.keys().copied()).collect();
         if languages.is_empty() {
             return;
         }
-        let failures = suspects.failures(group, member);
+        let failures = suspects.failures(pod.member);
         let mut of_instrumentations: BTreeMap<String, Worst> = BTreeMap::new();
         let mut found = Vec::new();
         for language in LANGUAGES.iter().map(|row| row.name).filter(|name| languages.contains(name)) {
-            let mut one = self.look(group, member, next, language);
+            let mut one = self.look(pod, next, language);
             let mut own =
                 failures.iter().filter(|failure| failure.language == language && failure.is_counted());
             one.failing = own.next().map(failures::Found::code);
@@ -140,13 +155,13 @@ impl Counting<'_> {
             found.push((language, one));
         }
         for (name, worst) in of_instrumentations {
-            self.instrumentations.entry(name).or_default().add(&group.workload, worst);
+            self.instrumentations.entry(name).or_default().add(pod.workload, worst);
         }
-        tally.add(&group.workload, member, found, &failures, new, next.paused());
+        tally.add(pod, found, &failures, new, next.paused());
     }
 
-    fn look(&self, group: &Group, member: &Member, next: &NextPod, language: &'static str) -> Found {
-        let agents = group.agents_of(member);
+    fn look(&self, pod: PodOf<'_>, next: &NextPod, language: &'static str) -> Found {
+        let agents = pod.member.agents();
         let agent = agents.unwrap_or_default().iter().find(|agent| agent.language == language);
         let next_agent = next.languages.get(language);
         let next_name = next_agent.and_then(name_of);
@@ -172,11 +187,11 @@ impl Counting<'_> {
         let asks_itself = next.own.contains(&language);
         let circumstances = || Circumstances {
             is_selected: (self.known.is_selected)(
-                &group.workload.namespace,
+                &pod.workload.namespace,
                 &next.labels,
                 !next.own.is_empty(),
             ),
-            created: member.created,
+            created: pod.member.created,
             instrumentation: next_name.as_ref().and_then(|name| self.known.created.get(name)).copied(),
             opts_in_itself: asks_itself,
         };

@@ -55,7 +55,7 @@ mod kept;
 pub mod language;
 pub mod limits;
 pub mod line;
-mod mark;
+pub mod mark;
 mod message;
 pub mod mistakes;
 pub mod note;

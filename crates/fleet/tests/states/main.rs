@@ -2,6 +2,8 @@
 
 mod counts;
 mod failing;
+mod generated;
+mod memory;
 mod paused;
 mod pods;
 mod support;
