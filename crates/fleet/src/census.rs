@@ -30,6 +30,8 @@ pub struct Census {
     workloads: HashMap<Arc<str>, Vec<Member>>,
     /// The workload of each pod, by its UID.
     pods: HashMap<Arc<str>, Arc<str>>,
+    /// The workloads with pods that have changed since that was last asked.
+    changed: HashSet<Arc<str>>,
     /// The agents of pods with what was decided on them, each combination once.
     agents: Pool<Combination>,
     texts: Pool<str>,
@@ -92,6 +94,9 @@ impl Census {
     /// has changed in what matters.
     pub fn put(&mut self, mut pod: RunningPod) -> bool {
         if let Some(is_changed) = self.update(&mut pod) {
+            if is_changed {
+                self.changed.extend(self.pods.get(&*pod.uid).cloned());
+            }
             return is_changed;
         }
         self.forget(&pod.uid);
@@ -113,6 +118,7 @@ impl Census {
             members.reserve_exact(members.len() / 8 + 1);
         }
         members.push(Member { uid: Arc::clone(&uid), created, name, template, digest, shape, read });
+        self.changed.insert(Arc::clone(&key));
         self.pods.insert(uid, key);
         true
     }
@@ -159,6 +165,7 @@ impl Census {
         if members.is_empty() {
             self.workloads.remove(&key);
         }
+        self.changed.insert(key);
         let Some(Member { shape, read, .. }) = gone else { return true };
         if let Some(read) = read {
             self.agents.release(read.agents);
@@ -235,6 +242,16 @@ impl Census {
         self.pods.is_empty()
     }
 
+    /// Returns the keys of the workloads with pods that have changed since the last call, of those that are gone as well.
+    pub fn take_changed(&mut self) -> HashSet<Arc<str>> {
+        std::mem::take(&mut self.changed)
+    }
+
+    /// Returns the pods of a workload by its key; `None` if there are none.
+    pub fn group<'c>(&'c self, key: &'c str) -> Option<Group<'c>> {
+        self.workloads.get(key).map(|members| Group { key, members })
+    }
+
     /// Returns the pods by their workloads.
     pub fn groups(&self) -> impl Iterator<Item = Group<'_>> {
         self.workloads.iter().map(|(key, members)| Group { key, members })
@@ -277,6 +294,16 @@ fn key_of(Workload { namespace, kind, name }: &Workload) -> String {
 }
 
 impl<'c> Group<'c> {
+    /// Returns those of a workload without any, by its key.
+    pub fn without_pods(key: &'c str) -> Self {
+        Self { key, members: &[] }
+    }
+
+    /// Returns the key of the workload.
+    pub fn key(self) -> &'c str {
+        self.key
+    }
+
     fn parts(self) -> [&'c str; 3] {
         let mut parts = self.key.splitn(3, '/');
         std::array::from_fn(|_| parts.next().unwrap_or_default())

@@ -5,7 +5,7 @@ mod tally;
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt::Write,
 };
 
@@ -60,22 +60,127 @@ pub fn count(census: &Census, known: &Known<'_>) -> Counted {
 
 /// Counts all pods where not everything is readable: the states that depend on the rest are unconfirmed.
 pub fn count_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Counted {
-    let mut counting = Counting { known, doubts, instrumentations: BTreeMap::new(), suspects: Vec::new() };
-    // One workload after the other: what is noted while one is counted is several times as large as its row.
-    let mut groups: Vec<_> = census.groups().collect();
-    groups.sort_by_cached_key(|group| group.workload());
-    let (workloads, pods) = groups.into_iter().filter_map(|group| counting.count(group)).unzip();
-    let instrumentations = counting.instrumentations.into_iter().map(|(name, own)| own.row(&name));
-    let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
-    let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
-    Counted { report, pods, suspects: counting.suspects }
+    let groups = census.groups().collect();
+    Counter::new(true).update(groups, known, doubts, Counted::default())
+}
+
+/// Counts pods again and again, and of their workloads only those that may have changed.
+#[derive(Debug, Default)]
+pub struct Counter {
+    /// Whether what restarts need is kept.
+    keeps_pods: bool,
+    /// What is known of workloads in addition to their rows, by their keys.
+    workloads: HashMap<Box<str>, Share>,
+}
+
+/// What has changed since pods were counted last, in addition to themselves.
+#[derive(Debug)]
+pub enum Changed<'c> {
+    /// Anything.
+    Everything,
+    /// Some namespaces with what is in them.
+    Namespaces(HashSet<&'c str>),
+}
+
+/// What a workload contributes to the whole.
+#[derive(Debug, Default)]
+struct Share {
+    instrumentations: BTreeMap<String, OfInstrumentation>,
+    /// Whether its decision reads Instrumentations of other namespaces.
+    reads_elsewhere: bool,
+    is_suspect: bool,
+}
+
+impl Counter {
+    /// Returns one that has counted nothing yet. `keeps_pods` is whether what restarts need is counted, too.
+    pub fn new(keeps_pods: bool) -> Self {
+        Self { keeps_pods, ..Self::default() }
+    }
+
+    /// Counts the pods of those workloads that may have changed. Returns how many these are, too.
+    pub fn count(
+        &mut self,
+        census: &mut Census,
+        known: &Known<'_>,
+        doubts: &dyn Doubts,
+        changed: &Changed<'_>,
+        last: Counted,
+    ) -> (Counted, usize) {
+        let pods = census.take_changed();
+        let (groups, last): (Vec<_>, _) = match changed {
+            Changed::Everything => {
+                self.workloads.clear();
+                (census.groups().collect(), Counted::default())
+            }
+            Changed::Namespaces(namespaces) => {
+                let elsewhere = |group: &Group<'_>| {
+                    let share = self.workloads.get(group.key());
+                    !namespaces.is_empty() && share.is_some_and(|share| share.reads_elsewhere)
+                };
+                let is_due = |group: &Group<'_>| {
+                    !pods.contains(group.key())
+                        && (namespaces.contains(group.namespace()) || elsewhere(group))
+                };
+                let own = pods.iter().map(|key| census.group(key).unwrap_or(Group::without_pods(key)));
+                (own.chain(census.groups().filter(is_due)).collect(), last)
+            }
+        };
+        let count = groups.len();
+        (self.update(groups, known, doubts, last), count)
+    }
+
+    fn update(
+        &mut self,
+        mut groups: Vec<Group<'_>>,
+        known: &Known<'_>,
+        doubts: &dyn Doubts,
+        last: Counted,
+    ) -> Counted {
+        let counting = Counting { known, doubts };
+        let Counted { report: Report { mut workloads, .. }, mut pods, .. } = last;
+        // In the order of the rows: if there are none yet, each is added at the end.
+        groups.sort_by_cached_key(|group| group.workload());
+        for group in groups {
+            // What is noted while one is counted is several times as large as its row.
+            let (share, counted) = counting.count(group);
+            let workload = group.workload();
+            let found = workloads.binary_search_by(|row| row.workload.cmp(&workload));
+            if let Ok(at) = found {
+                workloads.remove(at);
+                self.keeps_pods.then(|| pods.remove(at));
+            }
+            self.workloads.remove(group.key());
+            if let Some((row, own)) = counted {
+                let (Ok(at) | Err(at)) = found;
+                workloads.insert(at, row);
+                self.keeps_pods.then(|| pods.insert(at, own));
+            }
+            if !group.members.is_empty() {
+                self.workloads.insert(group.key().into(), share);
+            }
+        }
+        let mut instrumentations: BTreeMap<&str, (Counts, Vec<(Workload, &OfInstrumentation)>)> =
+            BTreeMap::new();
+        let mut suspects = Vec::new();
+        for (key, share) in &self.workloads {
+            suspects.extend(share.is_suspect.then(|| Group::without_pods(key).workload()));
+            for (name, own) in &share.instrumentations {
+                let (counts, worst) = instrumentations.entry(name).or_default();
+                counts.add_all(own.pods);
+                worst.extend(own.worst.map(|_| (Group::without_pods(key).workload(), own)));
+            }
+        }
+        let instrumentations =
+            instrumentations.into_iter().map(|(name, (counts, worst))| row(name, counts, worst));
+        let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
+        let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
+        Counted { report, pods, suspects }
+    }
 }
 
 struct Counting<'k> {
     known: &'k Known<'k>,
     doubts: &'k dyn Doubts,
-    instrumentations: BTreeMap<String, OfInstrumentation>,
-    suspects: Vec<Workload>,
 }
 
 /// A pod of a workload.
@@ -86,26 +191,27 @@ struct PodOf<'g> {
     member: &'g Member,
 }
 
-#[derive(Default)]
+/// The pods of a workload that use or would use an Instrumentation.
+#[derive(Debug, Default)]
 struct OfInstrumentation {
     pods: Counts,
-    /// The failing, stale and missed pods of each workload, with the worst of them.
-    worst: BTreeMap<Workload, (Counts, Worst)>,
+    /// The failing, stale and missed ones.
+    bad: Counts,
+    /// The worst of those.
+    worst: Option<Worst>,
 }
 
 /// The code of why a pod fails, its state, and the code of the reason for it; see [`order`].
 type Worst = (Option<Reverse<&'static str>>, State, Reverse<&'static str>);
 
 impl Counting<'_> {
-    /// Counts the pods of a workload. `None` if none has an agent or opts in.
-    fn count(&mut self, group: Group<'_>) -> Option<(WorkloadRow, WorkloadPods)> {
+    /// Counts the pods of a workload. No row if none has an agent or opts in.
+    fn count(&self, group: Group<'_>) -> (Share, Option<(WorkloadRow, WorkloadPods)>) {
         let workload = group.workload();
         let mut tally = Tally::default();
         let shapes = group.shapes();
         let suspects = Suspects::of(group.members, &shapes);
-        if suspects.are_any() {
-            self.suspects.push(workload.clone());
-        }
+        let mut share = Share { is_suspect: suspects.are_any(), ..Share::default() };
         let mut nexts: HashMap<(Option<ShapeKey>, &[Decided]), (NextPod, NewAgents)> = HashMap::new();
         let mut decisions: HashMap<Option<ShapeKey>, Decision> = HashMap::new();
         for member in group.members {
@@ -119,19 +225,22 @@ impl Counting<'_> {
             let decision = decisions.entry(key).or_insert_with(decide);
             let next = || (decision.next(member.decided()), tally::agents(&decision.next(&[])));
             let (next, new) = nexts.entry((key, member.decided())).or_insert_with(next);
+            share.reads_elsewhere |= decision.reads_elsewhere(&workload.namespace);
             let pod = PodOf { workload: &workload, name: group.name_of(member), member };
-            self.count_pod(pod, &suspects, next, new, &mut tally);
+            self.count_pod(pod, &suspects, next, new, &mut tally, &mut share);
         }
-        (!tally.is_empty()).then(|| tally.rows(workload))
+        let counted = (!tally.is_empty()).then(|| tally.rows(workload));
+        (share, counted)
     }
 
     fn count_pod(
-        &mut self,
+        &self,
         pod: PodOf<'_>,
         suspects: &Suspects<'_>,
         next: &NextPod,
         new: &NewAgents,
         tally: &mut Tally,
+        share: &mut Share,
     ) {
         let agents = pod.member.agents();
         let has = agents.unwrap_or_default().iter().map(|agent| agent.language);
@@ -155,7 +264,7 @@ impl Counting<'_> {
             found.push((language, one));
         }
         for (name, worst) in of_instrumentations {
-            self.instrumentations.entry(name).or_default().add(pod.workload, worst);
+            share.instrumentations.entry(name).or_default().add(worst);
         }
         tally.add(pod, found, &failures, new, next.paused());
     }
@@ -234,42 +343,43 @@ fn name_of(next: &NextAgent) -> Option<String> {
 }
 
 impl OfInstrumentation {
-    fn add(&mut self, workload: &Workload, pod: Worst) {
+    fn add(&mut self, pod: Worst) {
         let (failing, state, _) = pod;
         let is_failing = usize::from(failing.is_some());
         self.pods.add(state);
         self.pods.failing += is_failing;
         if is_failing > 0 || state.is_outdated() {
-            let first = || (Counts::default(), pod);
-            let (counts, worst) = self.worst.entry(workload.clone()).or_insert_with(first);
-            counts.add(state);
-            counts.failing += is_failing;
-            *worst = (*worst).max(pod);
+            self.bad.add(state);
+            self.bad.failing += is_failing;
+            self.worst = self.worst.max(Some(pod));
         }
     }
+}
 
-    fn row(self, name: &str) -> InstrumentationRow {
-        let mut worst: Vec<_> = self.worst.into_iter().collect();
-        // The sort keeps the order of names where numbers are equal.
-        worst.sort_by_key(|(_, (counts, _))| Reverse((counts.failing, counts.matched)));
-        let more = worst.len().saturating_sub(WORST);
-        worst.truncate(WORST);
-        let row =
-            |(workload, (counts, (failing, _, Reverse(code)))): (Workload, (Counts, Worst))| WorstWorkload {
-                workload,
-                stale: counts.stale,
-                missed: counts.missed,
-                failing: counts.failing,
-                reason: failing.map_or(code, |Reverse(failing)| failing).to_owned(),
-            };
-        let (namespace, name) = name.split_once('/').unwrap_or(("", name));
-        InstrumentationRow {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            pods: self.pods,
-            workloads: worst.into_iter().map(row).collect(),
-            more,
+fn row(name: &str, pods: Counts, mut worst: Vec<(Workload, &OfInstrumentation)>) -> InstrumentationRow {
+    worst.sort_by(|(a, own), (b, other)| {
+        let most = |own: &OfInstrumentation| Reverse((own.bad.failing, own.bad.matched));
+        (most(own), a).cmp(&(most(other), b))
+    });
+    let more = worst.len().saturating_sub(WORST);
+    worst.truncate(WORST);
+    let one = |(workload, OfInstrumentation { bad, worst, .. }): (Workload, &OfInstrumentation)| {
+        let (failing, code) = worst.map_or((None, ""), |(failing, _, Reverse(code))| (failing, code));
+        WorstWorkload {
+            workload,
+            stale: bad.stale,
+            missed: bad.missed,
+            failing: bad.failing,
+            reason: failing.map_or(code, |Reverse(failing)| failing).to_owned(),
         }
+    };
+    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+    InstrumentationRow {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        pods,
+        workloads: worst.into_iter().map(one).collect(),
+        more,
     }
 }
 

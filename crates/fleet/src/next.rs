@@ -10,7 +10,7 @@ use otel_webhook_inject::{
     language::LANGUAGES,
     pause::Pause,
     pod::Pod,
-    reason::{ObjectName, Reason},
+    reason::{DependsOn, ObjectName, Reason},
     workload::{Lookup, OwnerQuery, Owners},
 };
 
@@ -98,6 +98,21 @@ impl Decision {
     pub fn unknown(why: &str) -> Self {
         let findings = Separated { others: Some(why.to_owned()), ..Separated::default() };
         Self { findings, ..Self::default() }
+    }
+
+    /// Returns whether it depends on Instrumentations of other namespaces than the pod's.
+    pub fn reads_elsewhere(&self, namespace: &str) -> bool {
+        let is_elsewhere = |finding: &Finding| {
+            let used = finding.instrumentation.as_ref().map(|used| &used.name);
+            match used.or(finding.reason.instrumentation()) {
+                Some(name) => *name.namespace != *namespace,
+                None => {
+                    let on = finding.reason.depends_on();
+                    matches!(on, DependsOn::Named | DependsOn::Chosen | DependsOn::Used)
+                }
+            }
+        };
+        !self.findings.unknown.is_empty() || self.findings.certain.iter().any(is_elsewhere)
     }
 
     /// Returns the new pod in place of one on which this was decided when it was created.

@@ -43,6 +43,7 @@ fn kept(count: usize, pod: impl Fn(usize) -> Value) -> (Census, usize) {
         for number in 0..count {
             assert!(census.put(RunningPod::read(&pod(number)).expect("a running pod")));
         }
+        census.take_changed();
     });
     (census, usize::try_from(kept.bytes_current).expect("more than before"))
 }
