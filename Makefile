@@ -97,7 +97,7 @@ bench-load:
 	$(if $(ONLY),OTEL_WEBHOOK_BENCH_ONLY=$(ONLY)) $(if $(OTHER),OTEL_WEBHOOK_BENCH_OTHER=$(OTHER)) cargo bench --bench load --target $(TARGET)
 
 # What the agents of Java, Node.js and Python add to the start and the memory of a small service. Needs what
-# `make e2e-telemetry` needs. OTEL_WEBHOOK_KEEP_FIGURES writes the table of docs/sizes.md.
+# `make e2e-telemetry` needs. OTEL_WEBHOOK_KEEP_FIGURES writes the table of docs/operations/sizes.md.
 bench-agents:
 	OTEL_WEBHOOK_BENCH_AGENTS=1 $(MAKE) e2e-telemetry CASE=
 
@@ -118,7 +118,7 @@ bench-fleet:
 	cargo bench --bench fleet --target $(TARGET)
 
 # What injection adds to the start of a pod and to the disk of its node, with the real agents, by both deliveries.
-# Needs what `make e2e-node` needs. OTEL_WEBHOOK_KEEP_FIGURES writes the table of docs/sizes.md.
+# Needs what `make e2e-node` needs. OTEL_WEBHOOK_KEEP_FIGURES writes the table of docs/operations/sizes.md.
 bench-node:
 	OTEL_WEBHOOK_BENCH_NODE=1 $(MAKE) e2e-node CASE=
 
@@ -175,7 +175,7 @@ release:
 release-test:
 	release/test $(RELEASE)
 
-# The program with AWS-LC in FIPS mode (docs/fips.md): needs cmake, and some minutes to build AWS-LC.
+# The program with AWS-LC in FIPS mode (docs/operations/fips.md): needs cmake, and some minutes to build AWS-LC.
 fips:
 	release/fips
 

@@ -174,6 +174,8 @@ struct Leading {
     counted_with: Option<Arc<Snapshot>>,
     snapshot: Arc<Snapshot>,
     is_dirty: bool,
+    /// Whether pods were counted since restarts were planned.
+    is_replanned: bool,
     last_count: Instant,
     /// Until when the first pass may take; none once it is over.
     first_pass: Option<Instant>,
@@ -193,6 +195,7 @@ impl Leading {
             counted_with: None,
             snapshot: Arc::default(),
             is_dirty: true,
+            is_replanned: true,
             last_count: Instant::now(),
             first_pass: Some(Instant::now() + FIRST_PASS),
         }
@@ -220,7 +223,7 @@ impl Leading {
         let has_found_failing = self.pods.has_found_failing();
         let is_due = are_all_read || has_found_failing || self.last_count.elapsed() >= PERIOD_OF_UNREAD;
         if self.is_dirty && is_due {
-            (self.is_dirty, self.last_count) = (false, Instant::now());
+            (self.is_dirty, self.last_count, self.is_replanned) = (false, Instant::now(), true);
             self.count(controller, snapshot);
             self.pods.follow_suspects(&self.counted);
             let mut report = std::mem::take(&mut self.counted.report);
@@ -235,7 +238,9 @@ impl Leading {
             controller.report.store(Some(Arc::new(self.clustered(controller, report))));
         }
         // Restarts are planned by the present counts only.
-        if !self.is_dirty {
+        let is_due = self.restarts.as_ref().is_some_and(|restarts| self.is_replanned || restarts.is_due());
+        if !self.is_dirty && is_due {
+            self.is_replanned = false;
             self.restart(controller, snapshot).await;
         }
         self.statuses.write().await;
@@ -275,10 +280,13 @@ impl Leading {
         let last = self.counted_with.replace(Arc::clone(snapshot));
         let changed = last.as_ref().map_or(Changed::Everything, |last| changed(last, snapshot, controller));
         let mut counted = std::mem::take(&mut self.counted);
+        let census = self.pods.census();
         if let (Changed::Namespaces(_), Some(told)) = (&changed, &*controller.report.load()) {
             counted.report = told.report.clone();
+            // Restarts have taken their commands back.
+            let stopped = counted.report.workloads.iter().filter(|row| row.is_stopped());
+            stopped.for_each(|row| census.touch(&row.workload));
         }
-        let census = self.pods.census();
         let (counted, workloads) = self.counter.count(census, &known, &unwatched, &changed, counted);
         tracing::debug!(workloads, "counted the pods of workloads that may have changed");
         self.counted = counted;

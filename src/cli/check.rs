@@ -178,7 +178,7 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
     let mut flags = facts.flags(&args.injection, args.own_flags);
     flags.ahead = ahead;
-    let mut survey = survey::take(&cluster, args.namespace.as_deref(), flags).await;
+    let mut survey = survey::take(&cluster, args.namespace.as_deref(), &facts, flags).await;
     survey.is_registration_unread = !facts.is_registration_told;
     if let Some(name) = args.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
         return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));

@@ -61,6 +61,10 @@ pub struct ExplainArgs {
     #[command(flatten)]
     report: ReportFlags,
 
+    /// Exit with status 1 if a new pod is not injected as it opts in, or if an annotation or label has no effect
+    #[arg(long)]
+    exit_code: bool,
+
     /// Use the injection flags of this command instead of those of the webhook's pods in the cluster
     #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
     own_flags: bool,
@@ -94,10 +98,12 @@ Examples:
     otel-webhook explain -f app.yaml --source instrumentations/
   Show which agents would be mounted in a cluster with these nodes:
     otel-webhook explain -f app.yaml --source instrumentations/ --delivery auto --nodes nodes.yaml
+  Fail in a pipeline if a pod of a file would not be injected as it opts in:
+    otel-webhook explain -f app.yaml --source instrumentations/ --exit-code
   For the pods of a namespace, without access of otel-webhook to the cluster:
     kubectl get pod,replicaset,instrumentation -n shop -o yaml | otel-webhook explain -f - -n shop
 
-Exit status: 0; 2 if the input cannot be read or a document has no apiVersion or kind, or if the cluster cannot be
+Exit status: 0; 1 with --exit-code if a new pod is not injected as it opts in; 2 if the input cannot be read or a document has no apiVersion or kind, or if the cluster cannot be
 reached, or a workload does not exist or is not readable by you.";
 
 /// Runs the subcommand.
@@ -108,7 +114,8 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     if !args.targets.is_empty() || args.selector.is_some() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let answer = runtime.map_err(Failure::failed)?.block_on(ask(args))?;
-        return args.report.write(ExitCode::SUCCESS, || answer.text(), || answer.objects());
+        let code = args.code(answer.is_trouble());
+        return args.report.write(code, || answer.text(), || answer.objects());
     }
     let streams = args.input.files.read()?;
     let mut documents = streams.documents()?;
@@ -120,11 +127,25 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     for document in &mut documents {
         workload::mistaken_namespaces(&mut document.value, &mut namespaces);
     }
+    let is_trouble =
+        namespaces.iter().any(|(_, mistakes)| !mistakes.is_empty()) || reviews.iter().any(is_trouble);
     args.report.write(
-        ExitCode::SUCCESS,
+        args.code(is_trouble),
         || table_of_all(&namespaces, &reviews, &args.injection.languages.names()),
         || namespaces.iter().map(namespace_object).chain(reviews.iter().map(object)),
     )
+}
+
+impl ExplainArgs {
+    fn code(&self, is_trouble: bool) -> ExitCode {
+        ExitCode::from(u8::from(self.exit_code && is_trouble))
+    }
+}
+
+/// Whether the pod is not injected as it opts in.
+fn is_trouble(review: &Review) -> bool {
+    let is_skipped = |outcome: &Outcome| outcome.findings.iter().any(|finding| finding.reason.is_trouble());
+    !review.mistakes.is_empty() || review.outcome.as_ref().map_or(true, is_skipped)
 }
 
 async fn ask(args: &ExplainArgs) -> Result<Answer, Failure> {

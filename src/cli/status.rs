@@ -32,7 +32,7 @@ use otel_webhook_fleet::{
     census::Census,
     count::Counted,
     pod::RunningPod,
-    report::{ClusterReport, Report},
+    report::{ClusterReport, Report, WorkloadRow},
 };
 
 /// Flags of `status`.
@@ -196,21 +196,31 @@ async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, 
         (counted, _) = fleet::count(&census, &known, registration);
     }
     let Counted { mut report, pods, .. } = counted;
-    for row in &mut report.workloads {
-        for command in
-            row.command.iter_mut().chain(row.paused.iter_mut().filter_map(|one| one.command.as_mut()))
-        {
-            *command = flags.complete(command);
-        }
-    }
-    for pause in &mut report.paused {
-        pause.command = flags.complete(&pause.command);
-    }
     let mut incomplete = incomplete(&facts, &known, args.own_flags);
     if args.plan {
         incomplete.extend(plan::write(&cluster, scope, &facts, &known, pods, &mut report).await);
     }
+    let mut outside = fleet::outside(&facts, &known);
+    if report.workloads.iter().any(|row| row.command.is_some()) {
+        outside.never = plan::refusing(&cluster, scope).await;
+    }
+    report.withhold(&outside);
+    complete(&mut report, flags);
     Ok(ClusterReport { cluster: cluster.name, taken, incomplete, report })
+}
+
+/// Adds the flags that name the cluster to all commands.
+fn complete(report: &mut Report, flags: &ClusterFlags) {
+    let of_row = |row: &mut WorkloadRow| {
+        let removal = row.paused.as_mut().and_then(|paused| paused.command.as_mut());
+        for command in row.command.iter_mut().chain(removal) {
+            *command = flags.complete(command);
+        }
+    };
+    report.workloads.iter_mut().for_each(of_row);
+    for pause in &mut report.paused {
+        pause.command = flags.complete(&pause.command);
+    }
 }
 
 /// Returns the time in whole seconds, like all times of Kubernetes.

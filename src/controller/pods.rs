@@ -258,8 +258,11 @@ impl Pods {
         is_changed
     }
 
-    /// Reads one by one what a list did not show.
+    /// Reads one by one what a list did not show, unless a list will.
     fn wait_for_unread(&mut self) {
+        if self.listing.is_some() || self.is_list_due() {
+            return;
+        }
         self.unread.iter().for_each(|uid| self.reads.push(&self.census, uid, ""));
     }
 

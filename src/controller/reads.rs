@@ -58,7 +58,7 @@ impl Reads {
         !self.in_progress.is_empty()
     }
 
-    /// Adds a pod of the census, which the watch has shown in this version.
+    /// Adds a pod of the census, which the watch has shown in this version; an empty one for a pod that was never read.
     pub fn push(&mut self, census: &Census, uid: &str, version: &str) {
         if let Some((template, uid)) = census.template(uid).zip(census.uid(uid)) {
             self.waiting.push(template, uid, version);
@@ -85,10 +85,9 @@ impl Reads {
     fn begin(&mut self, census: &Census) {
         let Some((uid, version)) = self.waiting.pop(|template| census.is_proven(template)) else { return };
         // Read meanwhile by a list, or gone.
-        let Some((namespace, name)) = census.place(&uid).filter(|_| !census.is_read_at(&uid, &version))
-        else {
-            return;
-        };
+        let is_read =
+            if version.is_empty() { census.is_read(&uid) } else { census.is_read_at(&uid, &version) };
+        let Some((namespace, name)) = census.place(&uid).filter(|_| !is_read) else { return };
         let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &kind());
         let name = name.to_owned();
         let read = async move {
@@ -103,4 +102,40 @@ impl Reads {
 /// Untyped: the complete type of a pod would add half a megabyte to the program.
 pub fn kind() -> ApiResource {
     ApiResource::erase::<Pod>(&())
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::{Request, Response};
+    use kube::client::Body;
+    use otel_webhook_fleet::pod::RunningPod;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_list_has_shown_meanwhile_is_not_read_again() {
+        let silent = |_: Request<Body>| future::pending::<Result<Response<Body>, std::io::Error>>();
+        let mut reads = Reads::new(Client::new(tower::service_fn(silent), "default"));
+        let mut census = Census::default();
+        let mut pod = json!({
+            "metadata": {
+                "name": "order-1", "namespace": "shop", "uid": "order-1", "resourceVersion": "1",
+                "creationTimestamp": "2026-11-24T12:00:00Z",
+            },
+            "spec": {"containers": [{"name": "app", "image": "app"}]}, "status": {"phase": "Running"},
+        });
+        census.put(RunningPod::of_metadata(&pod["metadata"]).expect("a running pod"));
+        reads.push(&census, "order-1", "");
+        census.put(RunningPod::read(&pod).expect("a running pod"));
+        reads.begin(&census);
+        assert!(!reads.are_in_progress() && reads.waiting.is_empty(), "it was read");
+
+        // The watch shows a newer version.
+        pod["metadata"]["resourceVersion"] = json!("2");
+        census.put(RunningPod::of_metadata(&pod["metadata"]).expect("a running pod"));
+        reads.push(&census, "order-1", "2");
+        reads.begin(&census);
+        assert!(reads.are_in_progress(), "its newer version was not read");
+    }
 }

@@ -11,10 +11,14 @@ mod health;
 mod memory;
 mod steps;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use kube::Client;
+use tokio::time::Instant;
 
 use super::{backoff::RequestBackoff, workloads::Workloads};
 use crate::{
@@ -25,6 +29,7 @@ use crate::{
 use health::Healths;
 use memory::Memory;
 use otel_webhook_fleet::{
+    advice::Outside,
     count::WorkloadPods,
     report::{Report, RestartRow},
     restart::{
@@ -35,6 +40,9 @@ use otel_webhook_fleet::{
 };
 use otel_webhook_inject::reason::ObjectName;
 use steps::Taken;
+
+/// How long nothing is planned as long as nothing changes.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// How workloads are restarted.
 #[derive(Clone)]
@@ -66,6 +74,8 @@ pub struct Restarts {
     verdicts: BTreeMap<Workload, Verdict>,
     /// How far the restarts of each Instrumentation are, by its UID; none before the first plan.
     progress: Option<HashMap<String, Progress>>,
+    /// When to plan again although no pod and no Instrumentation has changed.
+    due: Instant,
     news: Vec<News>,
 }
 
@@ -93,13 +103,21 @@ impl Restarts {
             refused: HashMap::new(),
             verdicts: BTreeMap::new(),
             progress: None,
+            due: Instant::now(),
             news: Vec::new(),
         }
     }
 
     /// Waits for news of workloads.
     pub async fn watch(&mut self) {
-        self.workloads.step().await;
+        if self.workloads.step().await {
+            self.due = Instant::now();
+        }
+    }
+
+    /// Returns whether to plan again although no pod and no Instrumentation has changed.
+    pub fn is_due(&self) -> bool {
+        Instant::now() >= self.due
     }
 
     /// Writes what the last plan says into a report.
@@ -107,6 +125,7 @@ impl Restarts {
         for row in &mut report.workloads {
             row.restart = self.verdicts.get(&row.workload).map(RestartRow::from);
         }
+        report.withhold(&Outside::default());
     }
 
     /// Returns how far the restarts of each Instrumentation are, by its UID; none before they are planned.
@@ -148,6 +167,8 @@ impl Restarts {
             for step in planned.steps {
                 self.take(step, metrics).await;
             }
+        } else {
+            self.due = Instant::now();
         }
         is_changed
     }
@@ -199,6 +220,7 @@ impl Restarts {
         });
         let progress: Option<HashMap<_, _>> = Some(progress.collect());
         let is_changed = verdicts != self.verdicts || progress != self.progress;
+        self.due = Instant::now() + if planned.may_change() { Duration::ZERO } else { IDLE };
         (self.verdicts, self.progress) = (verdicts, progress);
         let restarted: HashSet<_> = planned.ledger.flights.iter().map(|flight| &flight.workload).collect();
         self.refused.retain(|workload, _| restarted.contains(workload));

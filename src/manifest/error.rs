@@ -1,5 +1,6 @@
 //! Errors in documents.
 
+use otel_webhook_api::API_VERSION;
 use thiserror::Error;
 
 /// An invalid document, and its position.
@@ -41,6 +42,14 @@ pub enum Problem {
     NotAnObject {
         /// The type of the value.
         found: &'static str,
+    },
+    /// It is an Instrumentation of a version that is not known.
+    #[error("apiVersion of {object}: \"{found}\" of an Instrumentation is not known; known is {API_VERSION}")]
+    UnknownVersion {
+        /// The object: the document, or an item of it.
+        object: String,
+        /// Its version.
+        found: String,
     },
     /// `apiVersion` or `kind` is missing or invalid.
     #[error(

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::error::Problem;
+use otel_webhook_api::API_VERSION;
 
 /// The type of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +68,7 @@ fn check_object(object: &Value, name: &dyn Fn() -> String) -> Result<(), Problem
             return Err(Problem::Untyped { object: name(), field, found });
         }
     }
+    check_version(object, name)?;
     // Items of a typed list need no type; those of a `List` do.
     if object["kind"] != "List" {
         return Ok(());
@@ -75,6 +77,18 @@ fn check_object(object: &Value, name: &dyn Fn() -> String) -> Result<(), Problem
     items
         .into_iter()
         .try_for_each(|(index, item)| check_object(item, &|| format!("{}: items[{index}]", name())))
+}
+
+/// Checks that an Instrumentation has the version that is read: of another one, nothing would be said.
+fn check_version(object: &Value, name: &dyn Fn() -> String) -> Result<(), Problem> {
+    let Some(TypeMeta { api_version, kind }) = TypeMeta::of(object) else { return Ok(()) };
+    let (group, _) = API_VERSION.split_once('/').expect("a group and a version");
+    let is_ours = api_version.split('/').next() == Some(group)
+        && ["Instrumentation", "InstrumentationList"].contains(&&*kind);
+    if is_ours && api_version != API_VERSION {
+        return Err(Problem::UnknownVersion { object: name(), found: api_version });
+    }
+    Ok(())
 }
 
 fn found(value: &Value) -> &'static str {

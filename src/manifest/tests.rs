@@ -155,6 +155,16 @@ fn a_failure_names_document_line_and_what_is_wrong() {
             "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1}]\n".to_owned(),
             "x.yaml: document 1, line 1: the document: items[0] has no \"kind\"; every object",
         ),
+        (
+            "apiVersion: opentelemetry.io/v1beta1\nkind: Instrumentation\n".to_owned(),
+            "x.yaml: document 1, line 1: apiVersion of the document: \"opentelemetry.io/v1beta1\" of an Instrumentation \
+             is not known; known is opentelemetry.io/v1alpha1",
+        ),
+        (
+            "apiVersion: v1\nkind: List\nitems: [{apiVersion: opentelemetry.io/v2, kind: Instrumentation}]\n"
+                .to_owned(),
+            "x.yaml: document 1, line 1: apiVersion of the document: items[0]: \"opentelemetry.io/v2\" of an",
+        ),
     ] {
         let message = message(&text);
         assert!(message.starts_with(expected), "{message}");

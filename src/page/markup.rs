@@ -220,7 +220,7 @@ fn workload(row: &Row, are_several: bool) -> Markup {
             td { @if let Some(since) = row.since { (time(since)) } }
             td.to-do {
                 @if let Some(command) = &row.command { code.command { (command) } }
-                @if let Some(advice) = row.advice { (advice) }
+                @if let Some(advice) = &row.advice { (advice) }
                 @for failure in &row.failures { div { (failure.remedy) } }
                 @if let Some(restart) = &row.restart { div.restart { (restart) } }
             }

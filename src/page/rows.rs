@@ -47,7 +47,7 @@ pub struct Row {
     pub since: Option<Timestamp>,
     pub command: Option<String>,
     /// What to do where no command does it.
-    pub advice: Option<&'static str>,
+    pub advice: Option<String>,
     /// What becomes of it by restarts.
     pub restart: Option<String>,
 }
@@ -142,7 +142,7 @@ fn row(cluster: &str, of: &WorkloadRow, language: &LanguageRow) -> Row {
         message: language.message.as_deref().map(one_line).unwrap_or_default(),
         since: language.since,
         command: command.map(one_line),
-        advice,
+        advice: advice.map(one_line),
         restart: of
             .restart
             .as_ref()
@@ -161,19 +161,14 @@ fn failure(row: &FailureRow) -> Failure {
 
 /// Returns the command that brings a language up to date, or what else does. The command is that of the workload, which
 /// may be there because of another language.
-fn to_do<'r>(of: &'r WorkloadRow, language: &LanguageRow) -> (Option<&'r str>, Option<&'static str>) {
+fn to_do<'r>(of: &'r WorkloadRow, language: &LanguageRow) -> (Option<&'r str>, Option<&'r str>) {
     if !language.state.is_outdated() {
         return (None, None);
     }
-    if of.paused.is_some() {
-        return (None, Some("wait: injection is paused, so a restart would remove the agent"));
-    }
-    if language.reason == Some("NotSelected") {
-        return (None, Some("let the webhook receive its pods: otel-webhook check names the selector"));
-    }
-    match &of.command {
-        Some(command) => (Some(command), None),
-        None => (None, Some(of.workload.by_hand())),
+    match (&of.command, &of.not_advised) {
+        (_, Some(not_advised)) => (None, Some(&not_advised.message)),
+        (Some(command), None) => (Some(command), None),
+        (None, None) => (None, Some(of.workload.by_hand())),
     }
 }
 

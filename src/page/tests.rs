@@ -1,4 +1,5 @@
 use otel_webhook_fleet::{
+    advice::NotAdvised,
     report::{LanguageRow, PauseRow, PausedRow, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
@@ -74,7 +75,7 @@ fn each_row_says_what_to_do() {
     for (kind, state, reason, expected) in [
         ("Deployment", State::Missed, Some("Unknown"), order),
         ("Deployment", State::Stale, Some("ConfigurationChanged"), order),
-        ("Deployment", State::Missed, Some("NotSelected"), "let the webhook receive its pods"),
+        ("Deployment", State::Missed, Some("NotSelected"), "first let the webhook receive its pods"),
         ("Job", State::Stale, Some("ConfigurationChanged"), "pods of a run are not replaced"),
         ("Deployment", State::Foreign, Some("OtherInjector"), ""),
         ("Deployment", State::Injected, None, ""),
@@ -93,8 +94,10 @@ fn a_pause_is_said_first_and_no_row_has_a_command_that_would_remove_agents() {
     let mut order =
         workload("Deployment", "order", vec![language(State::Stale, Some("ConfigurationChanged"))]);
     order.paused = Some(PausedRow { by: "Namespace shop".to_owned(), command: order.command.take() });
+    let pause = Pause::Namespace("shop".into());
+    order.not_advised = Some(NotAdvised::paused(&pause));
     let mut report = cluster("one", vec![order]);
-    report.report.paused = vec![PauseRow::from(&Pause::Namespace("shop".into()))];
+    report.report.paused = vec![PauseRow::from(&pause)];
     let html = page(std::slice::from_ref(&report));
     let (before, after) = html.split_once("Injection is paused").expect("it is said");
     assert!(before.ends_with("<main><h2 id=\"paused\">"), "{before}");
@@ -103,7 +106,8 @@ fn a_pause_is_said_first_and_no_row_has_a_command_that_would_remove_agents() {
     assert!(after.contains(said), "{after}");
     let rows = shown(&[report]);
     assert!(
-        rows[0].ends_with("|wait: injection is paused, so a restart would remove the agent|"),
+        rows[0]
+            .ends_with("|wait: injection is paused by Namespace shop, so a restart would remove the agent|"),
         "{rows:?}"
     );
     assert!(!page(&[cluster("one", Vec::new())]).contains("id=\"paused\""));

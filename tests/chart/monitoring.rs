@@ -146,7 +146,7 @@ fn an_outage_is_seen_within_two_minutes() {
 
 #[test]
 fn each_alert_links_its_section_of_the_runbook() {
-    let runbook = fs::read_to_string(repository("docs/runbook.md")).expect("the runbook");
+    let runbook = fs::read_to_string(repository("docs/operations/runbook.md")).expect("the runbook");
     let links = |rules: Vec<Value>| {
         let pairs = rules.into_iter().map(|rule| {
             let link = &rule["annotations"]["runbook_url"];
@@ -156,9 +156,12 @@ fn each_alert_links_its_section_of_the_runbook() {
     };
     for (alert, link) in links(rules(&[])) {
         let heading = format!("### {alert}");
-        assert!(runbook.lines().any(|line| line == heading), "docs/runbook.md has no section {heading}");
+        assert!(
+            runbook.lines().any(|line| line == heading),
+            "docs/operations/runbook.md has no section {heading}"
+        );
         let link = link.unwrap_or_else(|| panic!("{alert} has no link"));
-        assert!(link.ends_with(&format!("/docs/runbook.md#{}", alert.to_lowercase())), "{link}");
+        assert!(link.ends_with(&format!("/docs/operations/runbook.md#{}", alert.to_lowercase())), "{link}");
     }
     for (alert, link) in links(rules_of(objects_of(&values("everything")))) {
         let own = format!("https://wiki.example.com/otel-webhook#{}", alert.to_lowercase());

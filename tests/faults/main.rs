@@ -1,7 +1,7 @@
 //! Attackers and failures beside good reviews, which are counted.
 //!
 //! `make faults` runs every case against the released program and prints the table of
-//! docs/reliability.md. `OTEL_WEBHOOK_FAULTS=short`, as in `.ci/run`, makes less of each. What is
+//! BENCHMARKS.md. `OTEL_WEBHOOK_FAULTS=short`, as in `.ci/run`, makes less of each. What is
 //! asserted are outcomes and counts: no good review is lost or left without its agent, no probe
 //! fails, but for two while the probed port itself is flooded, and the memory limit of the chart holds. Times are printed only.
 

@@ -198,7 +198,7 @@ fn our_own_examples_are_valid_without_a_warning_and_their_telemetry_arrives() {
     let values: Value = serde_saphyr::from_str(&read("charts/otel-webhook/values.yaml")).expect("YAML");
     let mut manifests = vec![instrumentation("default", values["defaultInstrumentation"]["spec"].clone())];
     let mut notes = 0;
-    // Not docs/migration.md: what it shows is completed by `default`, and sends nothing.
+    // Not docs/guides/migration.md: what it shows is completed by `default`, and sends nothing.
     for path in ["charts/otel-webhook/templates/NOTES.txt", "README.md", "manifests/README.md"] {
         let own = shown(&read(path));
         notes += usize::from(path.ends_with("NOTES.txt")) * own.len();

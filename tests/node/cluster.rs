@@ -196,7 +196,7 @@ fn instrumentation(namespace: &str, name: &str, spec: &Value) -> Value {
     })
 }
 
-/// A folder with the chart and the programs that the documentation names.
+/// A folder with the chart, the examples and the programs that the documentation names.
 fn desk(node: &Node) -> PathBuf {
     let desk = tempfile::tempdir().expect("a folder").keep();
     let programs = desk.join("bin");
@@ -206,6 +206,8 @@ fn desk(node: &Node) -> PathBuf {
     link(&tools.join("helm3"), &programs.join("helm"));
     link(&tools.join("kubectl"), &programs.join("kubectl"));
     link(Path::new(env!("CARGO_BIN_EXE_otel-webhook")), &programs.join("otel-webhook"));
-    link(&Path::new(ROOT).join("charts"), &desk.join("charts"));
+    for folder in ["charts", "examples"] {
+        link(&Path::new(ROOT).join(folder), &desk.join(folder));
+    }
     desk
 }

@@ -27,7 +27,7 @@ const PODS: usize = 10;
 const NAMESPACE: &str = "measure";
 
 /// The page that has the table, between two lines.
-const PAGE: &str = "docs/sizes.md";
+const PAGE: &str = "docs/operations/sizes.md";
 const BEGIN: &str = "<!-- `make bench-node` writes this table. -->\n";
 const END: &str = "<!-- The end of the table of `make bench-node`. -->\n";
 

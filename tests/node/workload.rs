@@ -178,6 +178,18 @@ impl<'c> Running<'c> {
         })
     }
 
+    /// What a pod of the product answers on a path of its operations port.
+    pub fn served(&self, path: &str) -> String {
+        let pod = self.get();
+        let ports = pod["spec"]["containers"][0]["ports"].as_array().into_iter().flatten();
+        let mut operations = ports.filter(|port| port["name"] == "admin");
+        let port = &operations.next().expect("an operations port")["containerPort"];
+        let raw = format!("/api/v1/namespaces/{}/pods/{}:{port}/proxy/{path}", self.namespace, self.name);
+        let ran = self.cluster.kubectl(&["get", "--raw", &raw]);
+        assert!(ran.ok, "{}", ran.stderr);
+        ran.stdout
+    }
+
     /// Ends the sandbox, as when a node starts again: kubelet makes another one, in which all containers of the pod
     /// run again, with the volumes of the pod as they were.
     pub fn end_sandbox(&self) {

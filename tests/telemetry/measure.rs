@@ -22,7 +22,7 @@ const TURNS: usize = 5;
 const REQUESTS: usize = 200;
 
 /// The page that has the table, between two lines.
-const PAGE: &str = "docs/sizes.md";
+const PAGE: &str = "docs/operations/sizes.md";
 const BEGIN: &str = "<!-- `make bench-agents` writes this table. -->\n";
 const END: &str = "<!-- The end of the table. -->\n";
 

@@ -94,6 +94,29 @@ impl fmt::Display for Delivery {
 /// injection into new pods.
 pub const PAUSED_ANNOTATION: &str = "otel-webhook/paused";
 
+/// The prefix of this webhook's own annotations and labels.
+pub const OWN_PREFIX: &str = "otel-webhook/";
+
+/// The keys with this prefix, without it; there are also those that begin like
+/// [`NAMESPACE_IMAGE_PREFIX`](crate::defaults::NAMESPACE_IMAGE_PREFIX).
+pub const OWN_KEYS: [&str; 9] = [
+    "config",
+    "delivery",
+    "injected",
+    "message",
+    "paused",
+    "restart",
+    "restarted",
+    "resume-restart",
+    "status",
+];
+
+/// The annotation of a workload, a namespace or an Instrumentation that consents to restarts.
+pub const RESTART_ANNOTATION: &str = "otel-webhook/restart";
+
+/// The values of [`RESTART_ANNOTATION`].
+pub const CONSENTS: [&str; 3] = ["rollout", "evict", "never"];
+
 /// Returns whether a value of the annotation pauses: only `true` does, in any case.
 pub fn is_paused(value: Option<&str>) -> bool {
     value.is_some_and(|value| value.eq_ignore_ascii_case("true"))

@@ -26,7 +26,7 @@ pub struct LanguageDefaults {
     pub has_volume: bool,
     /// The version of the agent with breaking changes, to which the operator does not upgrade by itself.
     pub breaking: Option<&'static str>,
-    /// The size of the default image's agent in its volume (`docs/sizes.md`).
+    /// The size of the default image's agent in its volume (`docs/operations/sizes.md`).
     pub size: Quantity,
     /// The language's own fields and their defaults.
     pub others: &'static [(&'static str, &'static str)],

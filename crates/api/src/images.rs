@@ -1,5 +1,5 @@
 //! The default images of agents. `release/agents` compares the versions in this file with those of an operator's
-//! release, and writes them; docs/versioning.md says what belongs to such a change.
+//! release, and writes them; CONTRIBUTING.md says what belongs to such a change.
 
 /// Java.
 pub const JAVA: &str = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0";

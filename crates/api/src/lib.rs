@@ -14,6 +14,9 @@
 //! - the schema: [`crd`]
 //! - the webhook endpoints: `defaulting`, [`validation`]
 
+/// Group and version of the Instrumentations that are read.
+pub const API_VERSION: &str = "opentelemetry.io/v1alpha1";
+
 mod agent;
 pub mod annotations;
 pub mod crd;

@@ -2,7 +2,7 @@
 //!
 //! Kubernetes counts the content of a pod's emptyDir volumes as ephemeral storage,
 //! and evicts a pod that uses more than its containers' limits allow. The
-//! sizes are those of the default images, measured as `docs/sizes.md`
+//! sizes are those of the default images, measured as `docs/operations/sizes.md`
 //! describes; an installation with other images can set its own.
 
 use std::collections::BTreeMap;

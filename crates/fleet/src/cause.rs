@@ -110,7 +110,7 @@ mod tests {
     use crate::state::Origin;
     use jiff::Timestamp;
 
-    const DOCUMENT: &str = include_str!("../../../docs/day-two.md");
+    const DOCUMENT: &str = include_str!("../../../docs/operations/status.md");
 
     fn of(state: State, has: Has<'_>, next: Next<'_>, is_selected: bool) -> &'static str {
         let at = |second| Timestamp::from_second(second).expect("a time");
@@ -147,7 +147,10 @@ mod tests {
         let codes = found.iter().map(|(code, _)| *code).chain(missed.map(Missed::code));
         let names = State::ALL.iter().map(|state| state.name());
         for name in codes.chain(names) {
-            assert!(DOCUMENT.contains(&format!("\n| `{name}` |")), "{name} is not in docs/day-two.md");
+            assert!(
+                DOCUMENT.contains(&format!("\n| `{name}` |")),
+                "{name} is not in docs/operations/status.md"
+            );
         }
     }
 }

@@ -247,6 +247,11 @@ impl Census {
         std::mem::take(&mut self.changed)
     }
 
+    /// Marks the pods of a workload as changed.
+    pub fn touch(&mut self, workload: &Workload) {
+        self.changed.insert(key_of(workload).into());
+    }
+
     /// Returns the pods of a workload by its key; `None` if there are none.
     pub fn group<'c>(&'c self, key: &'c str) -> Option<Group<'c>> {
         self.workloads.get(key).map(|members| Group { key, members })

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use otel_webhook_inject::language::LANGUAGES;
 
 use crate::{
+    advice::NotAdvised,
     cause::{self, Cause},
     census::{Census, Group, Member, ShapeKey},
     injected::{Agent, By, Decided},
@@ -71,7 +72,12 @@ pub struct Counter {
     keeps_pods: bool,
     /// What is known of workloads in addition to their rows, by their keys.
     workloads: HashMap<Box<str>, Share>,
+    /// The agents whose image is on no node, for which the commands of other workloads are taken back.
+    unpulled: BTreeMap<Unpulled, NotAdvised>,
 }
+
+/// An agent whose image cannot be pulled: `namespace/name` of the Instrumentation, and the language.
+type Unpulled = (String, &'static str);
 
 /// What has changed since pods were counted last, in addition to themselves.
 #[derive(Debug)]
@@ -89,6 +95,7 @@ struct Share {
     /// Whether its decision reads Instrumentations of other namespaces.
     reads_elsewhere: bool,
     is_suspect: bool,
+    unpulled: BTreeMap<Unpulled, NotAdvised>,
 }
 
 impl Counter {
@@ -125,8 +132,12 @@ impl Counter {
                 (own.chain(census.groups().filter(is_due)).collect(), last)
             }
         };
-        let count = groups.len();
-        (self.update(groups, known, doubts, last), count)
+        let (count, unpulled) = (groups.len(), self.unpulled.clone());
+        let counted = self.update(groups, known, doubts, last);
+        if self.unpulled == unpulled || matches!(changed, Changed::Everything) {
+            return (counted, count);
+        }
+        self.count(census, known, doubts, &Changed::Everything, Counted::default())
     }
 
     fn update(
@@ -162,7 +173,9 @@ impl Counter {
         let mut instrumentations: BTreeMap<&str, (Counts, Vec<(Workload, &OfInstrumentation)>)> =
             BTreeMap::new();
         let mut suspects = Vec::new();
+        self.unpulled.clear();
         for (key, share) in &self.workloads {
+            self.unpulled.extend(share.unpulled.clone());
             suspects.extend(share.is_suspect.then(|| Group::without_pods(key).workload()));
             for (name, own) in &share.instrumentations {
                 let (counts, worst) = instrumentations.entry(name).or_default();
@@ -172,6 +185,7 @@ impl Counter {
         }
         let instrumentations =
             instrumentations.into_iter().map(|(name, (counts, worst))| row(name, counts, worst));
+        self.unpulled.iter().for_each(|(agent, fails)| withhold(&mut workloads, agent, fails));
         let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
         let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
         Counted { report, pods, suspects }
@@ -181,6 +195,17 @@ impl Counter {
 struct Counting<'k> {
     known: &'k Known<'k>,
     doubts: &'k dyn Doubts,
+}
+
+/// Takes back the commands of workloads whose new pods would have an image that cannot be pulled.
+fn withhold(workloads: &mut [WorkloadRow], (name, language): &Unpulled, fails: &NotAdvised) {
+    let would_get = |row: &&mut WorkloadRow| {
+        let mut outdated = row.languages.iter().filter(|one| one.state.is_outdated());
+        outdated.any(|one| one.language == *language && one.instrumentation.as_ref() == Some(name))
+    };
+    for row in workloads.iter_mut().filter(|row| row.not_advised.is_none()).filter(would_get) {
+        row.withhold(Some(fails.clone()));
+    }
 }
 
 /// A pod of a workload.
@@ -255,8 +280,13 @@ impl Counting<'_> {
             let mut one = self.look(pod, next, language);
             let mut own =
                 failures.iter().filter(|failure| failure.language == language && failure.is_counted());
-            one.failing = own.next().map(failures::Found::code);
+            let own = own.next();
+            one.failing = own.map(failures::Found::code);
             if let Some(name) = &one.instrumentation {
+                if let Some(failure) = own.filter(|own| own.is_of_image() && one.state == State::Injected) {
+                    let fails = || NotAdvised::agent_fails(pod.name, failure.code());
+                    share.unpulled.entry((name.clone(), language)).or_insert_with(fails);
+                }
                 let own = (one.failing.map(Reverse), one.state, Reverse(one.cause.code));
                 let worst = of_instrumentations.entry(name.clone()).or_insert(own);
                 *worst = own.max(*worst);
@@ -305,6 +335,7 @@ impl Counting<'_> {
             opts_in_itself: asks_itself,
         };
         let is_paused_agent = matches!((has, next_state), (Has::Agent(_), Next::Paused(_)));
+        let is_lost = matches!((has, next_state), (Has::Agent(_), Next::Skipped(_)));
         let cause = match doubt {
             Some(why) => Cause::not_readable(why),
             None => Cause::of(state, has, next_state, next_agent, circumstances),
@@ -316,6 +347,7 @@ impl Counting<'_> {
             instrumentation: next_name.or(own),
             image: agent.and_then(|agent| agent.image.as_deref()).map(str::to_owned),
             is_paused_agent,
+            is_lost: is_lost && state.is_outdated(),
             failing: None,
         }
     }

@@ -348,7 +348,7 @@ mod tests {
 
     const INIT: &str = "opentelemetry-auto-instrumentation-java";
     const SIDECAR: &str = "opentelemetry-auto-instrumentation";
-    const DOCUMENT: &str = include_str!("../../../docs/failing.md");
+    const DOCUMENT: &str = include_str!("../../../docs/operations/failing.md");
 
     /// A pod with the Java agent, copied or mounted, and the sidecar of Go.
     fn pod(volume: &Value, statuses: &Value) -> Value {
@@ -547,7 +547,10 @@ mod tests {
     fn each_code_is_documented() {
         let codes = Kind::ALL.map(Kind::code).into_iter().chain(Verdict::ALL.map(Verdict::code));
         for code in codes {
-            assert!(DOCUMENT.contains(&format!("\n| `{code}` |")), "{code} is not in docs/failing.md");
+            assert!(
+                DOCUMENT.contains(&format!("\n| `{code}` |")),
+                "{code} is not in docs/operations/failing.md"
+            );
         }
     }
 

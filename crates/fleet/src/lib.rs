@@ -12,6 +12,7 @@
 //! of `restart` runs months in seconds. The decision about a new pod is made by the crate
 //! `inject`; this crate compares and plans.
 
+pub mod advice;
 mod cause;
 pub mod census;
 pub mod count;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use otel_webhook_inject::pause::Pause;
 use serde::{Serialize, Serializer};
 
-use crate::{state::State, workload::Workload};
+use crate::{advice::NotAdvised, state::State, workload::Workload};
 
 /// The state of all pods that have an agent or opt in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -87,8 +87,11 @@ pub struct WorkloadRow {
     /// Why pods fail, in the order of the language table; those first that are counted as failing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureRow>,
-    /// A command that brings it up to date; `None` if nothing has to be done, or no command does it.
+    /// A command that brings it up to date; `None` if nothing has to be done, none is advised, or no command does it.
     pub command: Option<String>,
+    /// Why no restart is advised; `None` if one is, or if it is up to date.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_advised: Option<NotAdvised>,
     /// What pauses injection into its new pods; `None` if nothing does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<PausedRow>,

@@ -51,7 +51,6 @@ pub mod image;
 mod injection;
 mod input;
 mod json;
-mod kept;
 pub mod language;
 pub mod limits;
 pub mod line;

@@ -15,7 +15,9 @@ use super::{
 };
 use otel_webhook_api::{
     ANNOTATION_PREFIX,
-    annotations::{PAUSED_ANNOTATION, UNCLEAR_REMEDY, is_unclear},
+    annotations::{
+        CONSENTS, OWN_KEYS, OWN_PREFIX, PAUSED_ANNOTATION, RESTART_ANNOTATION, UNCLEAR_REMEDY, is_unclear,
+    },
     defaults::{self, NAMESPACE_IMAGE_PREFIX},
     validation::nearest,
 };
@@ -62,7 +64,7 @@ faults! {
     UnknownAnnotation: "unknown-annotation", "correct its name";
     /// The prefix is another one, such as `opentelemetry.com/inject-java`.
     WrongPrefix: "wrong-prefix", "correct the prefix";
-    /// It is a label, and not one that opts in (docs/opt-in.md#by-labels).
+    /// It is a label, and not one that opts in (docs/guides/opt-in.md#by-labels).
     IsLabel: "label-instead-of-annotation", "make it an annotation";
     /// The annotation or label is on the workload or the job template, and not in the pod template.
     OnWorkload: "annotation-on-workload", "move it to the pod template";
@@ -78,6 +80,9 @@ faults! {
     /// The annotation `otel-webhook/default-image-…` of a namespace names no language, or its value is
     /// not an image reference.
     DefaultImageInvalid: "default-image-invalid", "correct the annotation";
+    /// The annotation `otel-webhook/restart` is none of `rollout`, `evict` and `never`, or on a pod or a pod
+    /// template, so it consents to nothing.
+    RestartUnclear: "restart-unclear", "correct its value, or move it to the workload";
 }
 
 /// A mistake in the metadata of an object.
@@ -255,6 +260,16 @@ impl<'a> Place<'a> {
             let (fault, message, remedy) = fault_of_pause(&said.text(), self.is_namespace)?;
             return Some((fault, format!("the annotation {whole} {message}"), remedy));
         }
+        if key.whole == RESTART_ANNOTATION {
+            let (message, remedy) = self.problem_of_consent(&said.text())?;
+            return Some((Fault::RestartUnclear, format!("the annotation {whole} {message}"), remedy));
+        }
+        if let Some(word) = key.whole.strip_prefix(OWN_PREFIX)
+            && !OWN_KEYS.contains(&word)
+            && language::keys().all(|known| known != word)
+        {
+            return Some(unknown_own(&whole.to_string(), word));
+        }
         if !key.is_prefixed {
             let word = key.meant().filter(|word| !effective.has(word))?;
             let message = format!("the annotation {whole} is ignored because of its prefix");
@@ -278,6 +293,16 @@ impl<'a> Place<'a> {
         let message =
             format!("the value of the annotation {whole} is {}, not a string", shown(&value.to_string()));
         Some((Fault::NotAString, message, format!("quote it: \"{}\"", shown(&value.to_string()))))
+    }
+
+    /// What is wrong with the consent to restarts: the rest of the sentence, and what to do.
+    fn problem_of_consent(&self, value: &str) -> Option<(String, String)> {
+        if self.above.is_none() && !self.is_namespace {
+            let message = "has no effect on pods and pod templates".to_owned();
+            return Some((message, "move it to the annotations of the workload".to_owned()));
+        }
+        let message = || format!("is \"{}\", which consents to nothing", shown(value));
+        (!CONSENTS.contains(&value)).then(|| (message(), format!("use one of {}", CONSENTS.join(", "))))
     }
 
     fn of_label(
@@ -362,6 +387,21 @@ fn fault_of_default_image(
     let message = || format!("is \"{}\", which is not an image reference and is ignored", shown(value));
     let remedy = || format!("set a reference such as registry.example.com/agents/{language}:1.0");
     (!image::is_reference(value)).then(|| (Fault::DefaultImageInvalid, message(), remedy()))
+}
+
+/// What is wrong with an annotation under our own prefix that does not exist.
+fn unknown_own(whole: &str, word: &str) -> (Fault, String, String) {
+    let image = NAMESPACE_IMAGE_PREFIX.trim_start_matches(OWN_PREFIX);
+    let images: Vec<_> = defaults::LANGUAGES.iter().map(|known| [image, known.language].concat()).collect();
+    let known = OWN_KEYS.into_iter().chain(images.iter().map(String::as_str));
+    let message = format!("unknown annotation {whole}");
+    let (message, remedy) = match nearest(word, known) {
+        Some(near) => {
+            (format!("{message} (did you mean {near:?}?)"), format!("rename it to {OWN_PREFIX}{near}"))
+        }
+        None => (message, "remove it".to_owned()),
+    };
+    (Fault::UnknownAnnotation, message, remedy)
 }
 
 /// What is wrong with the annotation that pauses injection: the rest of the sentence, and what to do.
@@ -694,5 +734,52 @@ mod tests {
         let deployment =
             workload("apps/v1", "Deployment", &json!({"annotations": {key: "true"}}), &json!({}));
         assert_eq!(found(&deployment), [(Fault::NamespacesOnly, field, misplaced.to_owned())]);
+    }
+
+    #[test]
+    fn consents_to_restarts_are_those_of_workloads_and_namespaces_and_clear() {
+        let key = "otel-webhook/restart";
+        let on = |kind: &str, value: &str| {
+            let own = json!({"name": "shop", "annotations": {key: value}});
+            let object = match kind {
+                "Namespace" => json!({"apiVersion": "v1", "kind": kind, "metadata": own}),
+                _ => workload("apps/v1", kind, &own, &json!({})),
+            };
+            found(&object)
+        };
+        for kind in ["Namespace", "Deployment"] {
+            for value in CONSENTS {
+                assert_eq!(on(kind, value), [], "{kind}: {value}");
+            }
+            let text = "the annotation otel-webhook/restart is \"rolout\", which consents to nothing; use one of rollout, \
+                        evict, never";
+            let field = format!("metadata.annotations[{key}]");
+            assert_eq!(on(kind, "rolout"), [(Fault::RestartUnclear, field, text.to_owned())], "{kind}");
+        }
+        let template = json!({"annotations": {key: "rollout"}});
+        let text = "the annotation otel-webhook/restart has no effect on pods and pod templates; move it to the \
+                    annotations of the workload";
+        let field = format!("spec.template.metadata.annotations[{key}]");
+        let found = found(&workload("apps/v1", "Deployment", &json!({}), &template));
+        assert_eq!(found, [(Fault::RestartUnclear, field, text.to_owned())]);
+    }
+
+    #[test]
+    fn unknown_annotations_under_the_own_prefix_are_mistakes() {
+        for (key, text) in [
+            (
+                "otel-webhook/default-images-java",
+                " (did you mean \"default-image-java\"?); rename it to otel-webhook/default-image-java",
+            ),
+            ("otel-webhook/delivry", " (did you mean \"delivery\"?); rename it to otel-webhook/delivery"),
+            ("otel-webhook/nothing-of-ours", "; remove it"),
+        ] {
+            let field = format!("metadata.annotations[{key}]");
+            let text = format!("unknown annotation {key}{text}");
+            assert_eq!(annotated(key), [(Fault::UnknownAnnotation, field, text)]);
+        }
+        for key in OWN_KEYS.iter().filter(|key| !["paused", "restart"].contains(key)) {
+            assert_eq!(annotated(&format!("{OWN_PREFIX}{key}")), [], "{key}");
+        }
     }
 }

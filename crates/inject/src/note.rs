@@ -4,7 +4,7 @@ mod sentence;
 
 use super::{
     attribute_problem,
-    kept::{Kept, On},
+    delivery::{Kept, On},
     other_agent::OtherAgent,
     reason::ObjectName,
     shown::Names,
@@ -72,7 +72,7 @@ codes! {
     /// `-f`; or Apache HTTPD's configuration is a mounted ConfigMap, which is made of links.
     CopyMayFailAgain: Warning,
         "if `cp` of the image knows `-f`, name its repository as the operator does, or use image \
-         volumes (docs/image-volumes.md); for Apache HTTPD, mount single files by `subPath`";
+         volumes (docs/guides/image-volumes.md); for Apache HTTPD, mount single files by `subPath`";
     /// An OTLP endpoint such as `collector:4317`; agents expect a URL.
     EndpointWithoutScheme: Warning, "set a URL, such as `http://collector:4317`";
     /// Port 4317 with `http/protobuf`, or 4318 with `grpc`. If no protocol is set, the agent's default
@@ -80,7 +80,7 @@ codes! {
     /// and nginx.
     PortContradictsProtocol: Warning, "change the port, or set `OTEL_EXPORTER_OTLP_PROTOCOL`";
     /// The agents leave less than 50Mi of the pod's limit of ephemeral storage.
-    LittleStorageLeft: Warning, "raise the limit; see docs/sizes.md";
+    LittleStorageLeft: Warning, "raise the limit; see docs/operations/sizes.md";
     /// `volumeLimitSize` is smaller than the agent.
     VolumeLimitTooSmall: Warning, "raise it";
     /// The key of a resource attribute is empty, or has `,`, `=` or a control character.
@@ -106,7 +106,7 @@ codes! {
     /// The Secret or ConfigMap of `spec.exporter.tls` is mounted as optional, and was not checked.
     CertificateNotChecked: Note,
         "see that it exists in the namespace of the pod; otel-webhook check does \
-         (docs/runbook.md#exporterfilesmissing)";
+         (docs/operations/runbook.md#exporterfilesmissing)";
     /// Neither pod nor namespace opts in, but the selector of an Instrumentation does.
     OptedInBySelector: Note, "nothing";
     /// The lookup of an owner timed out after 300 ms; the attributes follow from its name.
@@ -140,7 +140,7 @@ codes! {
     /// pod.
     SidecarFitted: Note, "nothing";
     /// The image of the agent is mounted, and no init container is added.
-    ImageVolume: Note, "nothing; see docs/image-volumes.md";
+    ImageVolume: Note, "nothing; see docs/guides/image-volumes.md";
     /// Init containers copy the agent although image volumes were chosen, with the reason, such as a node
     /// that cannot mount images.
     InitContainerKept: Note, "nothing, or what the sentence names";

@@ -18,7 +18,8 @@ use super::{
     workload::OwnerKind,
 };
 use otel_webhook_api::{
-    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, DELIVERY_ANNOTATION, InstrumentationSpec,
+    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, API_VERSION, AllowedNamespaces, DELIVERY_ANNOTATION,
+    InstrumentationSpec,
     annotations::{self, PAUSED_ANNOTATION},
     defaults::{DefaultImages, NAMESPACE_IMAGE_PREFIX},
     image,
@@ -49,7 +50,7 @@ pub const USERS: &str = "openshift.io/sa.scc.uid-range";
 /// The kind of an object, if anything of it is kept.
 pub fn kind_of(object: &Value) -> Option<Kind> {
     match (object["apiVersion"].as_str()?, object["kind"].as_str()?) {
-        ("opentelemetry.io/v1alpha1", "Instrumentation") => Some(Kind::Instrumentation),
+        (API_VERSION, "Instrumentation") => Some(Kind::Instrumentation),
         ("v1", "Namespace") => Some(Kind::Namespace),
         ("v1", "Node") => Some(Kind::Node),
         ("apps/v1", "ReplicaSet") => Some(Kind::Owner(OwnerKind::ReplicaSet)),

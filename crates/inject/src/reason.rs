@@ -10,7 +10,7 @@ use super::{
     growth::Excess,
     pause::Pause,
     shown::{LONGEST_TEXT, Names, Short, shown},
-    storage::limit::Shortage,
+    storage::Shortage,
 };
 use otel_webhook_api::ANNOTATION_PREFIX;
 
@@ -227,12 +227,12 @@ reasons! {
     /// operator.
     AlreadyInjected { sign: Sign }: Fine, Pod
         => "the pod is already injected: {sign}",
-        said "nothing; if another injector added them, see docs/migration.md";
+        said "nothing; if another injector added them, see docs/guides/migration.md";
     /// The annotation `otel-webhook/paused` of the installation, the namespace or the Instrumentation is
     /// `true`.
     Paused { by: Pause, command: String }: Trouble, Used
         => "injection is paused by the annotation otel-webhook/paused of {by}; to resume: {command}",
-        said "remove the annotation to resume; see docs/pause.md";
+        said "remove the annotation to resume; see docs/operations/pause.md";
     /// The namespace has no Instrumentation, and there is no default.
     NoInstrumentation { namespace: String, advice: &'static str }: Trouble, Selection
         => "there is no Instrumentation in namespace \"{namespace}\" and no default is set; {advice}",
@@ -267,14 +267,14 @@ reasons! {
         => "default Instrumentation \"{name}\" not found; create it, or set another one by --default-instrumentation",
         said "create it, or set another one";
     /// It cannot be used: it was stored with an error, as before the webhook was installed, or is too large
-    /// (docs/configuration.md#sizes-of-what-is-read).
+    /// (docs/operations/configuration.md#sizes-of-what-is-read).
     InstrumentationInvalid { name: ObjectName, problem: String }: Trouble, Chosen
         => "Instrumentation \"{name}\" cannot be used: {problem}",
         fix "fix the Instrumentation; otel-webhook validate lists all errors";
     /// No Instrumentation that the pod may use has the agent that `inject-agent` names.
     AgentNotFound { agent: String, known: Names }: Trouble, Used
         => "agent \"{agent}\" not found in spec.agents of the Instrumentations that the pod may use; they have: {known}",
-        fix "name one of these, or add it to spec.agents of an Instrumentation; see docs/generic-agent.md";
+        fix "name one of these, or add it to spec.agents of an Instrumentation; see docs/guides/generic-agent.md";
     /// `inject-agent` names more than 16 agents, the most that an Instrumentation can have.
     TooManyAgents { annotation: Annotation, most: usize }: Trouble, Used
         => "{annotation} names more than {most} agents; name at most {most}",
@@ -306,7 +306,7 @@ reasons! {
     /// `spec.namespaceSelector` is set outside the namespace of `--default-instrumentation`.
     NamespaceSelectorDenied { name: ObjectName }: Trouble, Flags
         => "Instrumentation \"{name}\" sets spec.namespaceSelector, which is allowed only in the namespace of --default-instrumentation, so its spec.inject is not used; remove spec.namespaceSelector",
-        said "remove the field; see docs/opt-in.md#pods-of-other-namespaces";
+        said "remove the field; see docs/guides/opt-in.md#pods-of-other-namespaces";
     /// A list names an init container, which the language does not support.
     InitContainer { container: String }: Trouble, Used
         => "\"{container}\" is an init container, which this language does not support",
@@ -397,7 +397,7 @@ reasons! {
     /// The agents do not fit into the pod's limit of ephemeral storage, so the kubelet would evict the pod.
     EphemeralStorage { shortage: Box<Shortage> }: Trouble, Used
         => "{shortage}",
-        fix "raise the limit of ephemeral storage; see docs/sizes.md";
+        fix "raise the limit of ephemeral storage; see docs/operations/sizes.md";
     /// The pod would be larger than `--max-pod-size` (1536Ki), or more than 256Ki and four times the pod
     /// would be added.
     PodTooLarge { excess: Excess }: Trouble, Used

@@ -7,13 +7,20 @@
 //! limits the pod. The files of an emptyDir never count against the limit of
 //! one container.
 
-pub mod limit;
+use std::fmt;
 
-use limit::{Limit, RESERVE, Shortage};
+use serde_json::value::RawValue;
 
-use super::{
-    edit::PodEdit, finding::Finding, injection::Injection, note::Note, reason::Reason,
-    settings::InitResources, shown::Names,
+use crate::{
+    demand::{Amounts, Asked},
+    edit::PodEdit,
+    finding::Finding,
+    injection::Injection,
+    note::Note,
+    pod::{Container, Pod},
+    reason::Reason,
+    settings::InitResources,
+    shown::Names,
 };
 use otel_webhook_api::quantity::Quantity;
 
@@ -102,5 +109,153 @@ pub fn warn_of_pod(findings: &mut [Finding], edit: &PodEdit<'_>) {
             need: need.to_string(),
             left: left.to_string(),
         });
+    }
+}
+
+/// The reserve for the pod itself: one log file of the size at which the kubelet rotates.
+pub const RESERVE: Quantity = Quantity::mebibytes(10);
+
+/// The limit of a whole pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    pub amount: Quantity,
+    /// The containers with a limit.
+    pub containers: Names,
+}
+
+impl Limit {
+    /// Computes the limit of a pod as the kubelet does; `None` if no container has one.
+    /// `spec.resources` is not used.
+    pub fn of(pod: &Pod<'_>) -> Option<Self> {
+        let (mut running, mut started, mut peak) = (None, None, None);
+        let mut containers = Names::default();
+        let mut read = |one: &Container<'_>| {
+            let own = one.resources.and_then(limit);
+            own.inspect(|_| containers.push(&one.name))
+        };
+        for one in pod.spec.containers.iter() {
+            running = sum(running, read(one));
+        }
+        for one in pod.spec.init_containers.iter() {
+            let own = read(one);
+            // A native sidecar runs together with all later containers.
+            if one.is_sidecar() {
+                running = sum(running, own);
+                started = sum(started, own);
+                peak = peak.max(started);
+            } else {
+                peak = peak.max(sum(started, own));
+            }
+        }
+        let amount = running.max(peak)?;
+        let overhead = pod.spec.overhead.filter(|_| !amount.is_zero()).and_then(amount_of);
+        Some(Self { amount: amount.plus(overhead.unwrap_or_default()), containers })
+    }
+}
+
+/// A limit that is too low for the agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortage {
+    /// The limit.
+    pub limit: Limit,
+    /// The size of the agents.
+    pub need: Quantity,
+    /// The minimum limit for the agents.
+    pub least: Quantity,
+    /// The language's field in the specification, if its volume may be a claim.
+    pub claim: Option<&'static str>,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limit: Limit { amount, containers }, need, least, claim } = self;
+        write!(
+            f,
+            "the pod's limit of ephemeral storage is {amount} (sum of its containers' limits; those with one: \
+             {containers}), and the agents need {need}, with {RESERVE} for the pod itself: the kubelet would \
+             evict the pod; raise resources.limits[ephemeral-storage] so that the sum is at least {least}"
+        )?;
+        match claim {
+            Some(field) => write!(f, ", or set spec.{field}.volumeClaimTemplate of the Instrumentation"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A container's limit. Most have none, which is checked without parsing.
+fn limit(resources: &RawValue) -> Option<Quantity> {
+    let text = resources.get();
+    if !text.contains(EPHEMERAL_STORAGE) && !text.contains('\\') {
+        return None;
+    }
+    Asked::of_container(Some(resources)).limits.get(EPHEMERAL_STORAGE)
+}
+
+fn amount_of(amounts: &RawValue) -> Option<Quantity> {
+    Amounts::read(Some(amounts)).get(EPHEMERAL_STORAGE)
+}
+
+fn sum(one: Option<Quantity>, other: Option<Quantity>) -> Option<Quantity> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.plus(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn limit_of(spec: &Value) -> String {
+        let text = json!({"spec": spec}).to_string();
+        let pod = Pod::parse(&text).expect("a pod");
+        Limit::of(&pod)
+            .map_or_else(|| "none".to_owned(), |limit| format!("{} by {}", limit.amount, limit.containers))
+    }
+
+    fn container(name: &str, limit: &str) -> Value {
+        json!({"name": name, "resources": {"limits": {"ephemeral-storage": limit}}})
+    }
+
+    fn sidecar(name: &str, limit: &str) -> Value {
+        let mut sidecar = container(name, limit);
+        sidecar["restartPolicy"] = json!("Always");
+        sidecar
+    }
+
+    #[test]
+    fn a_single_limited_container_limits_the_pod() {
+        let free = json!({"name": "app", "resources": {"limits": {"cpu": "1"}, "requests": {"ephemeral-storage": "9Gi"}}});
+        assert_eq!(limit_of(&json!({"containers": [free]})), "none");
+        let spec = json!({"containers": [free, container("log", "20Mi")]});
+        assert_eq!(limit_of(&spec), "20Mi by log");
+        let spec = json!({"containers": [container("app", "1Gi"), container("log", "24Mi")]});
+        assert_eq!(limit_of(&spec), "1048Mi by app, log");
+    }
+
+    #[test]
+    fn an_init_container_is_counted_alone_and_a_native_sidecar_with_all_later_containers() {
+        let app = || [container("app", "30Mi")];
+        let with = |init: &[Value]| limit_of(&json!({"containers": app(), "initContainers": init}));
+        assert_eq!(with(&[container("init", "20Mi")]), "30Mi by app, init");
+        assert_eq!(with(&[container("init", "50Mi")]), "50Mi by app, init");
+        assert_eq!(with(&[sidecar("mesh", "5Mi")]), "35Mi by app, mesh");
+        let both = [sidecar("mesh", "5Mi"), container("init", "40Mi")];
+        assert_eq!(with(&both), "45Mi by app, mesh, init");
+        let alone = json!({"containers": [{"name": "app"}], "initContainers": [container("init", "50Mi")]});
+        assert_eq!(limit_of(&alone), "50Mi by init");
+    }
+
+    #[test]
+    fn limits_of_the_whole_pod_are_not_used_and_its_overhead_is() {
+        let whole = json!({"limits": {"ephemeral-storage": "1Mi"}});
+        let overhead = json!({"ephemeral-storage": "6Mi", "cpu": "1"});
+        let free = json!({"containers": [{"name": "app"}], "resources": whole, "overhead": overhead});
+        assert_eq!(limit_of(&free), "none");
+        let limited = |limit| json!({"containers": [container("app", limit)], "resources": whole, "overhead": overhead});
+        assert_eq!(limit_of(&limited("30Mi")), "36Mi by app");
+        assert_eq!(limit_of(&limited("0")), "0 by app");
     }
 }

@@ -1,6 +1,7 @@
 //! Reports about running pods.
 
 use otel_webhook_fleet::{
+    advice::NotAdvised,
     report::{ClusterReport, Counts, FailureRow, LanguageRow, Report, WorkloadRow},
     state::State,
     workload::Workload,
@@ -36,13 +37,15 @@ pub fn language(
 /// Returns a workload, with the command that brings it up to date if there is one.
 pub fn workload(kind: &str, namespace: &str, name: &str, languages: Vec<LanguageRow>) -> WorkloadRow {
     let workload = Workload::new(kind, namespace, name);
-    let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason != Some("NotSelected");
+    let is_outdated = languages.iter().any(|row| row.state.is_outdated());
+    let is_not_selected = languages.iter().any(|row| row.reason == Some("NotSelected"));
     WorkloadRow {
         pods: languages.iter().map(|row| row.pods.matched).max().expect("a language"),
         state: languages.iter().map(|row| row.state).max().expect("a language"),
         failing: 0,
         failures: Vec::new(),
-        command: languages.iter().any(helps).then(|| workload.restart_command()).flatten(),
+        command: (is_outdated && !is_not_selected).then(|| workload.restart_command()).flatten(),
+        not_advised: is_not_selected.then(NotAdvised::not_selected),
         paused: None,
         restart: None,
         workload,

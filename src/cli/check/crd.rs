@@ -96,7 +96,7 @@ fn release(served: &Value) -> Option<CheckResult> {
         "belongs to the Helm release {namespace}/{name}: uninstalling the release deletes the CRD and all \
          Instrumentations"
     );
-    let advice = "make the release keep it before you uninstall the release; see docs/migration.md";
+    let advice = "make the release keep it before you uninstall the release; see docs/guides/migration.md";
     Some(CheckResult::new(Code::CrdDeletedWithRelease, problem).advise(advice))
 }
 

@@ -97,11 +97,12 @@ fn recommendation(nodes: &Cluster, least: Version) -> Option<CheckResult> {
     obstacle.is_none().then(|| {
         let message = format!(
             "agents are copied by init containers, and all {} nodes can mount their images, with which pods start \
-             sooner (docs/sizes.md#start-of-a-pod)",
+             sooner: a small pod with the agent for Node.js was Ready after 0.6 instead of 2.9 seconds, and one with \
+             Java's after 0.8 instead of 2.0 (docs/operations/sizes.md#start-of-a-pod)",
             nodes.nodes.len()
         );
         CheckResult::new(Code::ImageVolumesPossible, message)
-            .advise("set injection.delivery=auto in the chart's values; see docs/image-volumes.md for what changes")
+            .advise("set injection.delivery=auto in the chart's values; see docs/guides/image-volumes.md for what changes")
     })
 }
 

@@ -115,7 +115,7 @@ fn of(registration: &Registration, other: &Hook, namespaces: &BTreeMap<String, L
         first.configuration,
         second.configuration,
     );
-    let advice = "separate them by their namespace selectors; see docs/migration.md";
+    let advice = "separate them by their namespace selectors; see docs/guides/migration.md";
     CheckResult::new(Code::OtherInjectorActive, message).about(other.subject()).advise(advice)
 }
 

@@ -320,8 +320,11 @@ fn pod_path(kind: &str, field: &str) -> String {
     }
 }
 
-/// Adds how to replace the pods of a workload: one rollout, until it is complete.
+/// Adds how to replace the pods of a workload: one rollout, until it is complete; or why that is not advised now.
 fn renew(result: CheckResult, workload: &Surveyed) -> CheckResult {
+    if let Some(not_advised) = &workload.not_advised {
+        return result.advise(&*not_advised.message);
+    }
     let commands = commands(workload);
     let advice = commands.first().cloned().unwrap_or_else(|| by_hand(workload));
     CheckResult { commands, ..result.advise(advice) }

@@ -47,7 +47,7 @@ macro_rules! codes {
 }
 
 /// The page that says what to do about each code, in the repository.
-const RUNBOOK: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/runbook.md");
+const RUNBOOK: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/operations/runbook.md");
 
 impl Code {
     /// Returns the link to what to do about it. None if it is no problem.
@@ -324,12 +324,12 @@ mod tests {
 
     #[test]
     fn each_problem_links_its_section_of_the_runbook() {
-        let runbook = include_str!("../../../docs/runbook.md");
+        let runbook = include_str!("../../../docs/operations/runbook.md");
         for code in Code::ALL {
             let heading = format!("### {}", code.name());
             let has_section = runbook.lines().any(|line| line == heading);
             assert_eq!(has_section, code.level() != Level::Ok, "{heading}");
-            let anchor = format!("/docs/runbook.md#{}", code.name().to_lowercase());
+            let anchor = format!("/docs/operations/runbook.md#{}", code.name().to_lowercase());
             assert_eq!(code.runbook().is_some_and(|link| link.ends_with(&anchor)), has_section, "{anchor}");
         }
     }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cli::cluster::{
+        facts::Facts,
         fleet,
         known::{COLLECTOR, Flags, Known},
         object::{labels, own_languages, text, typed},
@@ -30,6 +31,7 @@ use crate::{
     unread::{Unread, Unsure},
 };
 use otel_webhook_fleet::{
+    advice::{NotAdvised, Outside},
     census::Census,
     injected::{self, Agent, By},
     pod::RunningPod,
@@ -46,14 +48,14 @@ use otel_webhook_inject::{
 };
 
 /// Reads all namespaces, or one.
-pub async fn take(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>) -> Survey {
+pub async fn take(cluster: &ClusterReader, scope: Option<&str>, facts: &Facts, flags: Flags<'_>) -> Survey {
     let mut known = Known::list(cluster, scope, flags).await;
-    let mut survey = once(cluster, scope, &mut known).await;
+    let mut survey = once(cluster, scope, facts, &mut known).await;
     // Workloads may name Instrumentations of namespaces that were not listed yet.
     let named = survey.workloads.iter().flat_map(|one| &one.unsure).filter_map(Unsure::instrumentations_of);
     let named: BTreeSet<String> = named.map(str::to_owned).collect();
     if !named.is_empty() && known.learn(cluster, named).await {
-        survey = once(cluster, scope, &mut known).await;
+        survey = once(cluster, scope, facts, &mut known).await;
     }
     survey.not_told.splice(0..0, known.not_told);
     survey.paused = known.snapshot.catalogue.pauses();
@@ -63,13 +65,14 @@ pub async fn take(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>
     survey
 }
 
-async fn once(cluster: &ClusterReader, scope: Option<&str>, known: &mut Known) -> Survey {
+async fn once(cluster: &ClusterReader, scope: Option<&str>, facts: &Facts, known: &mut Known) -> Survey {
     let mut survey = Survey::default();
     note(&mut survey, known, scope);
     survey.mistakes.clone_from(&known.mistakes);
     let mut surveyor = Surveyor {
         cluster,
         scope,
+        outside: fleet::outside(facts, known),
         known,
         owners: Owners::default(),
         others: Others::default(),
@@ -92,6 +95,8 @@ async fn once(cluster: &ClusterReader, scope: Option<&str>, known: &mut Known) -
 struct Surveyor<'c> {
     cluster: &'c ClusterReader,
     scope: Option<&'c str>,
+    /// What keeps restarts from being advised.
+    outside: Outside,
     known: &'c mut Known,
     owners: Owners,
     others: Others,
@@ -174,10 +179,14 @@ impl Surveyor<'_> {
                 Err(not_told) => self.note(Err(not_told)),
             }
         }
-        let rows = fleet::count(&self.census, self.known, None).0.report.workloads.into_iter();
-        let mut failures: HashMap<_, _> = rows.map(|row| (row.workload, row.failures)).collect();
+        let mut report = fleet::count(&self.census, self.known, None).0.report;
+        report.withhold(&self.outside);
+        let rows = report.workloads.into_iter();
+        let mut rows: HashMap<_, _> =
+            rows.map(|row| (row.workload, (row.failures, row.not_advised))).collect();
         for surveyed in &mut self.survey.workloads {
-            surveyed.failures = failures.remove(&counted(&surveyed.subject)).unwrap_or_default();
+            (surveyed.failures, surveyed.not_advised) =
+                rows.remove(&counted(&surveyed.subject)).unwrap_or_default();
             surveyed.pods = self.tally.remove(&surveyed.subject).unwrap_or_default();
             surveyed.pods.is_unknown = !self.are_pods_told;
             let by_namespace = self.known.collectors.contains(&surveyed.subject.namespace);
@@ -239,6 +248,9 @@ impl Surveyor<'_> {
         let text = |field: &str| text(&object["metadata"][field]);
         let kind = object["kind"].as_str().unwrap_or_default();
         let subject = Subject::new(kind, &text("namespace"), &text("name"));
+        if fleet::forbids(&object) {
+            self.outside.never.insert(counted(&subject));
+        }
         self.survey.workloads.extend(at(self.known, object, subject));
     }
 
@@ -321,6 +333,8 @@ pub struct Surveyed {
     pub pods: Pods,
     /// What fails in its pods.
     pub failures: Vec<FailureRow>,
+    /// Why no restart is advised, if its pods are outdated.
+    pub not_advised: Option<NotAdvised>,
     /// Its annotations and labels that have no effect.
     pub mistakes: Vec<Mistake>,
 }
@@ -438,6 +452,7 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
         replaced,
         pods: Pods::default(),
         failures: Vec::new(),
+        not_advised: None,
         mistakes,
     })
 }

@@ -2,21 +2,27 @@
 
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
 };
 
 use jiff::Timestamp;
+use serde_json::Value;
 
-use super::known::Known;
+use super::{
+    facts::{Facts, ServiceFacts},
+    known::Known,
+};
 use crate::{
     registration::Registration,
     unread::{Unread, Unsure},
 };
 use otel_webhook_fleet::{
+    advice::Outside,
     census::Census,
     count::{self, Counted},
     next::{Around, Doubts, Separated},
     pod::RunningPod,
+    restart::{Consent, annotations::RESTART},
     state::State,
 };
 use otel_webhook_inject::Finding;
@@ -47,6 +53,33 @@ pub fn states(pod: &RunningPod, known: &Known) -> Vec<(&'static str, State)> {
     census.put(pod.clone());
     let rows = count(&census, known, None).0.report.workloads.into_iter();
     rows.flat_map(|row| row.languages).map(|row| (row.language, row.state)).collect()
+}
+
+/// Returns what keeps restarts from being advised, apart from what the pods show.
+pub fn outside(facts: &Facts, known: &Known) -> Outside {
+    let conditions = known.instrumentations.iter().flat_map(|((namespace, name), object)| {
+        let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+        conditions.map(move |condition| (format!("{namespace}/{name}"), condition))
+    });
+    let stopped = conditions
+        .filter(|(_, one)| one["type"] == "RestartStopped" && one["status"] == "True")
+        .map(|(name, one)| (name, one["message"].as_str().unwrap_or_default().to_owned()));
+    let never_in = known.consents.iter().filter(|(_, consent)| is_never(Some(consent)));
+    Outside {
+        outage: facts.services.iter().find_map(ServiceFacts::outage),
+        stopped: stopped.collect(),
+        never: HashSet::new(),
+        never_in: never_in.map(|(namespace, _)| namespace.clone()).collect(),
+    }
+}
+
+/// Whether the annotations of a workload forbid restarts.
+pub fn forbids(object: &Value) -> bool {
+    is_never(object["metadata"]["annotations"][RESTART].as_str())
+}
+
+fn is_never(consent: Option<&str>) -> bool {
+    consent.is_some() && Consent::of(consent, None, None) == Ok(Consent::Never)
 }
 
 /// Returns when each Instrumentation was created.

@@ -18,6 +18,7 @@ pub struct Line {
     agent: Option<String>,
     container: Option<String>,
     outcome: &'static str,
+    is_trouble: bool,
     instrumentation: Option<String>,
     reason: String,
     /// Path of the annotation that opts in, if the pod has it itself.
@@ -35,6 +36,7 @@ impl Line {
             agent: finding.agent.as_deref().map(str::to_owned),
             container: finding.container.clone(),
             outcome: finding.reason.code(),
+            is_trouble: finding.reason.is_trouble(),
             instrumentation: finding.instrumentation.as_ref().map(ToString::to_string),
             reason: finding.reason.to_string(),
             field: fields.get(finding.language).cloned(),
@@ -50,6 +52,7 @@ impl Line {
             agent: None,
             container: None,
             outcome: "NotReadable",
+            is_trouble: true,
             instrumentation: None,
             reason: unsure.missing.to_string(),
             field: None,
@@ -64,7 +67,12 @@ impl Line {
         if self.outcome != "Injected" {
             return self;
         }
-        Self { outcome: "NotReviewed", reason: cause.to_owned(), notes: Vec::new(), ..self }
+        Self { outcome: "NotReviewed", is_trouble: true, reason: cause.to_owned(), notes: Vec::new(), ..self }
+    }
+
+    /// Returns whether the language is opted in to and is not injected, or whether this is not known.
+    pub fn is_trouble(&self) -> bool {
+        self.is_trouble
     }
 
     /// Returns the line as JSON.

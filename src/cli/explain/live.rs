@@ -100,24 +100,6 @@ pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<
     Ok(Answer { workloads, caveats, languages })
 }
 
-/// Returns what fails in pods, as `status` counts it.
-fn failing(pods: &[&RunningPod], known: &Known) -> Vec<Failing> {
-    let mut census = Census::default();
-    for pod in pods {
-        census.put((*pod).clone());
-    }
-    let rows = fleet::count(&census, known, None).0.report.workloads.into_iter();
-    let failing = |row: FailureRow| {
-        let named = pods.iter().filter(|pod| pod.name == row.pod);
-        let mut failures = named.flat_map(|pod| &pod.status.failures);
-        let failure = failures.find(|failure| *failure.container == *row.container);
-        // One that was never created has no log.
-        let run = failure.filter(|failure| failure.kind.is_end()).and_then(|failure| failure.ended);
-        Failing { row, run, log: None }
-    };
-    rows.flat_map(|row| row.failures).map(failing).collect()
-}
-
 /// Lists the Instrumentations of other namespaces that the workloads name, as far as the user may.
 async fn learn(cluster: &ClusterReader, known: &mut Known, namespace: &str, objects: &[Value]) {
     let mut named = BTreeSet::new();
@@ -164,7 +146,7 @@ impl World {
             let own: Vec<_> = own.map(|(_, pod)| pod).collect();
             let row = |pod: &&RunningPod| PodRow::of(pod, &fleet::states(pod, &self.known));
             explained.pods = Some(own.iter().map(row).collect());
-            explained.failing = failing(&own, &self.known);
+            self.count(&mut explained, &own, fleet::forbids(&object));
         }
         explained.unread = self.known.unread.opt_ins(namespace);
         explained.mistakes = mistakes::of(&object, &text(&object["apiVersion"]), &subject.kind);
@@ -197,6 +179,32 @@ impl World {
         }
         explained.remedy = remedy(&explained);
         explained
+    }
+
+    /// Records what fails in pods, and why no restart is advised, as `status` counts it.
+    fn count(&self, explained: &mut Explained, pods: &[&RunningPod], is_restart_forbidden: bool) {
+        let mut census = Census::default();
+        for pod in pods {
+            census.put((*pod).clone());
+        }
+        let mut report = fleet::count(&census, &self.known, None).0.report;
+        let mut outside = fleet::outside(&self.facts, &self.known);
+        if is_restart_forbidden {
+            outside.never.extend(report.workloads.iter().map(|row| row.workload.clone()));
+        }
+        report.withhold(&outside);
+        let failing = |row: FailureRow| {
+            let named = pods.iter().filter(|pod| pod.name == row.pod);
+            let mut failures = named.flat_map(|pod| &pod.status.failures);
+            let failure = failures.find(|failure| *failure.container == *row.container);
+            // One that was never created has no log.
+            let run = failure.filter(|failure| failure.kind.is_end()).and_then(|failure| failure.ended);
+            Failing { row, run, log: None }
+        };
+        for row in report.workloads {
+            explained.not_advised = explained.not_advised.take().or(row.not_advised);
+            explained.failing.extend(row.failures.into_iter().map(failing));
+        }
     }
 
     /// Records whether API servers send the pod to the webhook.
@@ -289,5 +297,5 @@ fn remedy(explained: &Explained) -> Option<String> {
     let Subject { kind, namespace, name } = &explained.subject;
     let workload = fleet_workload::Workload::new(kind, namespace, name);
     let renew = || workload.restart_command().unwrap_or_else(|| workload.by_hand().to_owned());
-    (is_any && is_certain && is_lasting).then(renew)
+    (is_any && is_certain && is_lasting && explained.not_advised.is_none()).then(renew)
 }

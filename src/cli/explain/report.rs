@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::line::{self, Line, not_opted_in, table};
 use crate::{subject::Subject, unread::Missing};
 use otel_webhook_fleet::{
+    advice::NotAdvised,
     failing::Run,
     injected::{Agent, By},
     pod::RunningPod,
@@ -25,6 +26,18 @@ pub struct Answer {
     pub caveats: Vec<String>,
     /// The enabled languages.
     pub languages: String,
+}
+
+impl Answer {
+    /// Returns whether new pods of a workload are not injected as they opt in, or whether this is not known.
+    pub fn is_trouble(&self) -> bool {
+        self.workloads.iter().any(|workload| {
+            workload.problem.is_some()
+                || workload.unread.is_some()
+                || !workload.mistakes.is_empty()
+                || workload.lines.iter().any(Line::is_trouble)
+        })
+    }
 }
 
 /// The result for one workload.
@@ -51,6 +64,8 @@ pub struct Explained {
     pub pods: Option<Vec<PodRow>>,
     /// What keeps running pods from starting or staying.
     pub failing: Vec<Failing>,
+    /// Why no restart is advised, if running pods are outdated.
+    pub not_advised: Option<NotAdvised>,
     /// How to inject into the running pods.
     pub remedy: Option<String>,
 }
@@ -168,6 +183,7 @@ impl Explained {
             added: Vec::new(),
             pods: None,
             failing: Vec::new(),
+            not_advised: None,
             remedy: None,
         }
     }
@@ -206,6 +222,8 @@ impl Explained {
             }
         }
         lines.extend(self.failing.iter().flat_map(Failing::text));
+        lines
+            .extend(self.not_advised.as_ref().map(|not| format!("  do not restart it now: {}", not.message)));
         lines.extend(self.remedy.as_ref().map(|remedy| format!("  to inject as into new pods: {remedy}")));
         lines
     }
@@ -226,6 +244,7 @@ impl Explained {
             "added": added.collect::<Vec<_>>(),
             "pods": pods,
             "failing": self.failing.iter().map(Failing::object).collect::<Vec<_>>(),
+            "notAdvised": self.not_advised,
             "remedy": self.remedy,
             "caveats": caveats.iter().cloned().chain(self.unread.iter().map(ToString::to_string)).collect::<Vec<_>>(),
         });

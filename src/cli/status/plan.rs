@@ -1,6 +1,6 @@
 //! `status --plan`: which workloads would be restarted, when, and why the others are not. Nothing is changed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use k8s_openapi::api::{
@@ -12,7 +12,9 @@ use serde_json::Value;
 
 use crate::cli::cluster::{
     facts::{Facts, not_readable},
+    fleet,
     known::Known,
+    object::text,
     reader::{ClusterReader, Part},
     running::RestartFlags,
 };
@@ -58,6 +60,32 @@ pub async fn write(
         row.restart = verdict.map(|verdict| RestartRow::from(*verdict));
     }
     incomplete
+}
+
+/// Returns the workloads whose annotation forbids restarts, as far as the user may read them.
+pub async fn refusing(cluster: &ClusterReader, scope: Option<&str>) -> HashSet<Workload> {
+    let mut refusing = HashSet::new();
+    for resource in kinds() {
+        let take = |object: Value| {
+            if fleet::forbids(&object) {
+                let (namespace, name) =
+                    (text(&object["metadata"]["namespace"]), text(&object["metadata"]["name"]));
+                refusing.insert(Workload::new(&resource.kind, &namespace, &name));
+            }
+        };
+        // What is not readable is not known to forbid them.
+        let _ = cluster.each(&resource, scope, Part::Metadata, take).await;
+    }
+    refusing
+}
+
+/// The kinds that are restarted.
+fn kinds() -> [ApiResource; 3] {
+    [
+        ApiResource::erase::<Deployment>(&()),
+        ApiResource::erase::<StatefulSet>(&()),
+        ApiResource::erase::<DaemonSet>(&()),
+    ]
 }
 
 /// Returns the flags of the controller that restarts workloads; none if there is no such controller.

@@ -209,14 +209,12 @@ fn reasons(workloads: &[WorkloadRow]) -> Vec<String> {
 
 /// Returns the command of each workload with stale or missed pods, or a comment where there is none.
 fn commands(workloads: &[WorkloadRow]) -> Vec<String> {
-    // While injection is paused, a restart would remove the agents.
+    // What is paused is reported first, with how to resume.
     let outdated = workloads.iter().filter(|row| row.state.is_outdated() && row.paused.is_none());
-    let line = |row: &WorkloadRow| match &row.command {
-        Some(command) => format!("  {command}"),
-        None if is_not_selected(row) => {
-            format!("  # {}: first let the webhook receive its pods; see NotSelected", row.workload)
-        }
-        None => format!("  # {}: {}", row.workload, row.workload.by_hand()),
+    let line = |row: &WorkloadRow| match (&row.command, &row.not_advised) {
+        (_, Some(not_advised)) => format!("  # {}: {}", row.workload, not_advised.message),
+        (Some(command), None) => format!("  {command}"),
+        (None, None) => format!("  # {}: {}", row.workload, row.workload.by_hand()),
     };
     headed("To bring stale and missed pods up to date:", outdated.map(line).collect())
 }
@@ -236,11 +234,6 @@ fn paused(pauses: &[PauseRow]) -> Vec<String> {
         format!("  {}: {} start without agents; to resume: {}", row.by, row.pods, row.command)
     };
     headed("Injection is paused:", pauses.iter().map(line).collect())
-}
-
-fn is_not_selected(row: &WorkloadRow) -> bool {
-    let mut outdated = row.languages.iter().filter(|language| language.state.is_outdated());
-    outdated.any(|language| language.reason == Some("NotSelected"))
 }
 
 fn headed(heading: &str, lines: Vec<String>) -> Vec<String> {

@@ -15,7 +15,7 @@ const LANGUAGES: [&str; 7] = ["java", "nodejs", "python", "dotnet", "go", "apach
 const OTHERS: [&str; 5] = ["first-service", "collectors", "tenants", "agent-upgrades", "gitops"];
 
 /// Kinds of other products, which the API server here does not serve.
-const FOREIGN: [&str; 3] = ["Application", "HelmRelease", "Kustomization"];
+const FOREIGN: [&str; 5] = ["Application", "GitRepository", "HelmRelease", "Kustomization", "OCIRepository"];
 
 /// A service of each language opts in as its guide says, with the Instrumentations of the guide.
 pub fn services(cluster: &Cluster) {

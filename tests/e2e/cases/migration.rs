@@ -1,4 +1,4 @@
-//! Moving over from the operator, by the very commands of docs/migration.md,
+//! Moving over from the operator, by the very commands of docs/guides/migration.md,
 //! with pods created all the while.
 //!
 //! Another instance of the program stands for the operator, told to do as it
@@ -19,7 +19,7 @@ use crate::program::check;
 use world::{By, NAMESPACES, OPERATOR, World, by};
 
 /// Headings of the document that are used more than once.
-const BESIDE: &str = "Install beside the operator";
+const BESIDE: &str = "Install next to the operator";
 const EXCLUDE: &str = "Exclude labelled namespaces from the operator's webhook";
 const MOVE: &str = "Move a namespace";
 const ROLL_BACK: &str = "Roll back a namespace";
@@ -152,7 +152,7 @@ pub fn ahead(_: &Cluster) {
     });
 }
 
-const TEXT: &str = include_str!("../../../docs/migration.md");
+const TEXT: &str = include_str!("../../../docs/guides/migration.md");
 
 /// The document, with the commands of it that were run.
 pub struct Doc {

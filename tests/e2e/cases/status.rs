@@ -58,6 +58,7 @@ pub fn missed_and_stale(cluster: &Cluster) {
     not_selected(cluster);
     contexts(cluster);
     tenant(cluster);
+    deleted(cluster);
 }
 
 /// Times of creation are whole seconds: within one their order is not known.
@@ -154,6 +155,28 @@ fn commands_work(cluster: &Cluster, changed: &Checked) {
         let words: Vec<_> = command.split(' ').skip(1).collect();
         cluster.run(&words);
     }
+}
+
+/// Without the Instrumentation, a restart would remove agents: nothing advises one, and what would come first is said.
+fn deleted(cluster: &Cluster) {
+    cluster.run(&["delete", "instrumentations.opentelemetry.io", "default", "-n", NAMESPACE]);
+    let found = status(cluster, &[]);
+    let workloads = found.found[0]["workloads"].as_array().expect("workloads");
+    let order = workloads.iter().find(|row| row["name"] == "order").expect("a workload with agents");
+    assert_eq!((&order["state"], &order["command"]), (&json!("stale"), &Value::Null), "{order}");
+    assert_eq!(order["notAdvised"]["code"], "WouldRemoveAgent", "{order}");
+    let commands = check(&cluster.plane, &[&["-n", NAMESPACE], &FLAGS[..]].concat());
+    let commands: Vec<_> = commands.found.iter().map(|result| result["commands"].to_string()).collect();
+    assert!(!commands.iter().any(|commands| commands.contains("restart")), "{commands:?}");
+    let target = ["deployment/order", "-n", NAMESPACE];
+    let explained = run(&cluster.plane, "explain", &[&target, &FLAGS[..]].concat());
+    let explained = &explained.found[0];
+    assert_eq!(explained["remedy"], Value::Null, "{explained}");
+    let why = explained["notAdvised"]["message"].as_str().unwrap_or_default();
+    assert!(
+        why.starts_with("a restart would remove the agent for java: a new pod would get no agent"),
+        "{explained}"
+    );
 }
 
 /// A namespace that the registration excludes.

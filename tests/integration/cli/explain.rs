@@ -235,3 +235,20 @@ fn a_pause_is_said_with_the_object_and_the_command_that_resumes() {
         assert!(!injected.out.contains("initContainers"), "{}", injected.out);
     }
 }
+
+#[test]
+fn with_exit_code_a_pod_that_is_not_injected_as_it_opts_in_fails() {
+    let misspelt = pod("name: p").replace("inject-java", "inject-jva");
+    let out = pod("name: p").replace("inject-java: \"true\"", "inject-java: \"false\"");
+    for (documents, expected) in [
+        (vec![INSTRUMENTATION, &pod("name: p")], 0),
+        (vec![INSTRUMENTATION, &out], 0),
+        (vec![&*pod("name: p")], 1),
+        (vec![INSTRUMENTATION, &misspelt], 1),
+    ] {
+        let input = documents.join("---\n");
+        let run = super::run(&["explain", "-f", "-", "--exit-code"], &input);
+        assert_eq!(run.code, expected, "{}{}", run.out, run.err);
+        assert_eq!(super::run(&["explain", "-f", "-"], &input).code, 0);
+    }
+}

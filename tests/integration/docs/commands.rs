@@ -1,7 +1,8 @@
 //! Commands of this repository: each is parsed as the program would, in blocks and within the text, unless the page
 //! says why not.
 //!
-//! Other tests run those of the README's chapter on the installation, of docs/migration.md and of docs/verify.md.
+//! Other tests run those of the README's chapter on the installation, of docs/guides/migration.md and of
+//! docs/operations/verify.md.
 
 use clap::{CommandFactory, error::ErrorKind};
 use otel_webhook::cli::Cli;
@@ -17,7 +18,7 @@ use crate::reference::source;
 const KEYWORDS: [&str; 9] = ["!", "do", "done", "else", "fi", "if", "then", "until", "while"];
 
 /// Pages whose commands are run as they are by another test: page and test.
-const RUN_ELSEWHERE: [(&str, &str); 1] = [("docs/verify.md", "release/test-verify")];
+const RUN_ELSEWHERE: [(&str, &str); 1] = [("docs/operations/verify.md", "release/test-verify")];
 
 #[test]
 fn every_command_is_one_that_its_program_takes() {
@@ -34,8 +35,8 @@ fn every_command_is_one_that_its_program_takes() {
                     .extend(problems.iter().map(|problem| format!("{}: {line}\n    {problem}", block.place)));
             }
         }
-        // Those of the reference are examples of errors, too.
-        if !page.path.starts_with("docs/reference/") {
+        // Those of the reference are examples of errors, too; the changelog names flags.
+        if !page.path.starts_with("docs/reference/") && page.path != "CHANGELOG.md" {
             let inline = page.names.iter().filter_map(|name| Some((name, inline_problem(name)?)));
             wrong.extend(inline.map(|(name, problem)| format!("{}: `{name}`\n    {problem}", page.path)));
         }
@@ -131,15 +132,25 @@ fn of_ours(arguments: &[String]) -> Option<String> {
     rejection(arguments.iter().map(String::as_str)).map(|error| error.to_string())
 }
 
-/// What is wrong with a command within the text, where a placeholder may stand for a value, and a subcommand alone
-/// for its name.
+/// What is wrong with a command within the text, which is one of the programs of blocks with arguments. A word in
+/// capitals may stand for a value.
 fn inline_problem(name: &str) -> Option<String> {
-    let arguments: Vec<_> =
-        name.strip_prefix("otel-webhook ")?.split(' ').take_while(|word| *word != "|").collect();
-    let error = rejection(arguments.iter().copied())?;
-    let is_name = arguments.len() == 1 && error.kind() == ErrorKind::MissingRequiredArgument;
-    let is_placeholder = matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
-    (!is_name && !is_placeholder).then(|| error.to_string())
+    // Names of images and of metrics begin so, too.
+    let is_command =
+        ["otel-webhook ", "cargo run ", "helm ", "make "].iter().any(|start| name.starts_with(start));
+    let has_placeholder =
+        name.split([' ', '=', '/']).any(|word| word.bytes().all(|byte| byte.is_ascii_uppercase()));
+    if !is_command || name.contains('…') {
+        return None;
+    }
+    let arguments: Vec<_> = name.split(' ').skip(1).take_while(|word| *word != "|").collect();
+    match name.strip_prefix("otel-webhook ").and_then(|_| rejection(arguments.into_iter())) {
+        Some(error) => {
+            let is_value = matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation);
+            (!is_value || !has_placeholder).then(|| error.to_string())
+        }
+        None => problems(name).into_iter().next().filter(|_| !has_placeholder),
+    }
 }
 
 fn rejection<'a>(arguments: impl Iterator<Item = &'a str>) -> Option<clap::Error> {
@@ -158,6 +169,16 @@ fn of_make(arguments: &[String]) -> Option<String> {
     let targets = arguments.iter().filter(|word| !word.contains('='));
     let unknown = targets.into_iter().find(|target| !makefile.contains(&format!("\n{target}:")));
     unknown.map(|target| format!("the Makefile has no target {target}"))
+}
+
+#[test]
+fn a_wrong_command_within_the_text_is_found() {
+    for wrong in ["otel-webhook validate", "otel-webhook rbac --tls-managed a", "make no-such-target"] {
+        assert!(inline_problem(wrong).is_some(), "{wrong}");
+    }
+    for right in ["otel-webhook validate -f FILE", "otel-webhook check", "helm uninstall", "otel-webhook"] {
+        assert_eq!(inline_problem(right), None, "{right}");
+    }
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Manifests and values of the chart, in YAML blocks and in commands.
 
-use std::sync::LazyLock;
+use std::{fs, sync::LazyLock};
 
 use serde_json::Value;
 
-use super::markdown::{Block, pages};
-use crate::{cli, reference::source};
+use super::markdown::{pages, root};
+use crate::{
+    cli,
+    reference::source::{self, files},
+};
 
 #[test]
 fn every_manifest_is_valid() {
@@ -14,7 +17,7 @@ fn every_manifest_is_valid() {
         for block in page.blocks.iter().filter(|block| ["yaml", "yml"].contains(&&*block.language)) {
             if block.not_tried.is_none() {
                 count += 1;
-                wrong.extend(problem(block).map(|problem| format!("{}: {problem}", block.place)));
+                wrong.extend(problem(&block.text).map(|problem| format!("{}: {problem}", block.place)));
             }
         }
     }
@@ -22,9 +25,39 @@ fn every_manifest_is_valid() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn problem(block: &Block) -> Option<String> {
+#[test]
+fn every_example_is_valid_and_names_the_version_of_its_images() {
+    let files = files(&root().join("examples"), "yaml");
+    assert!(files.len() > 4, "{files:?}");
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a file");
+        assert_eq!(problem(&text), None, "{}", file.display());
+        let images = text
+            .lines()
+            .filter_map(|line| line.trim_start().trim_start_matches("- ").strip_prefix("image: "));
+        for image in images {
+            let tag = image.rsplit_once(':').map(|(_, tag)| tag);
+            assert!(tag.is_some_and(|tag| tag != "latest"), "{}: {image}", file.display());
+        }
+    }
+}
+
+/// What the first guide shows is what its command applies.
+#[test]
+fn the_instrumentation_of_the_first_guide_is_that_of_the_examples() {
+    let pages = pages();
+    let guide = pages.iter().find(|page| page.path == "docs/guides/first-service.md").expect("the guide");
+    let shown = guide.blocks.iter().find(|block| block.language == "yaml").expect("a manifest");
+    assert!(
+        source::text("examples/first-service/instrumentation.yaml").ends_with(&shown.text),
+        "{}",
+        shown.text
+    );
+}
+
+fn problem(text: &str) -> Option<String> {
     // An ellipsis stands for what the page leaves out.
-    let text = block.text.replace("…", "left-out");
+    let text = text.replace("…", "left-out");
     let documents: Result<Vec<Value>, _> = serde_saphyr::from_multiple(&text);
     let documents = match documents {
         Ok(documents) => documents,

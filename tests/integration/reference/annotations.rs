@@ -37,12 +37,12 @@ const OWN: &[Row] = &[
     (
         "otel-webhook/delivery",
         "read from pods and namespaces",
-        "`initContainer`, `imageVolume` or `auto`: [image volumes](../image-volumes.md)",
+        "`initContainer`, `imageVolume` or `auto`: [image volumes](../guides/image-volumes.md)",
     ),
     (
         "otel-webhook/paused",
         "read from Instrumentations, namespaces and the Lease of the release",
-        "`true` pauses injection: [pause injection](../pause.md)",
+        "`true` pauses injection: [pause injection](../operations/pause.md)",
     ),
     (
         "otel-webhook/allowed-namespaces",
@@ -52,7 +52,7 @@ const OWN: &[Row] = &[
     (
         "otel-webhook/restart",
         "read from workloads, namespaces and Instrumentations",
-        "`rollout`, `evict` or `never`: [consent to restarts](../restarts.md#consent)",
+        "`rollout`, `evict` or `never`: [consent to restarts](../operations/restarts.md#consent)",
     ),
     (
         "otel-webhook/resume-restart",
@@ -122,13 +122,13 @@ const OTHERS: &[Row] = &[
 ];
 
 pub fn page() -> String {
-    let purpose = "Every annotation and label that is read or written. [Opt pods in](../annotations.md) explains how \
+    let purpose = "Every annotation and label that is read or written. [Opt pods in](../guides/opt-in.md) explains how \
                    they work together.";
     let mut text = beginning("Annotations and labels", purpose);
     text += &format!(
         "\n## Opt in\n\nAnnotations of pods (in the pod template) and of namespaces, with the prefix \
          `{ANNOTATION_PREFIX}`. Values of `inject-…`: `\"true\"`, the name of an Instrumentation, \
-         `namespace/name`, or `\"false\"`. They [work as labels](../opt-in.md#by-labels), too.\n\n"
+         `namespace/name`, or `\"false\"`. They [work as labels](../guides/opt-in.md#by-labels), too.\n\n"
     );
     let languages = LANGUAGES.iter().map(|row| {
         let containers = code(format!("{ANNOTATION_PREFIX}{}", row.containers));
@@ -154,7 +154,7 @@ pub fn page() -> String {
         [
             code(format!("{RESOURCE_PREFIX}<attribute>")),
             "pods".to_owned(),
-            "the value of a [resource attribute](../injection.md#resource-attributes)".to_owned(),
+            "the value of a [resource attribute](../concepts/injection.md#resource-attributes)".to_owned(),
         ],
         [
             code(format!("{ANNOTATION_PREFIX}default-auto-instrumentation-<language>-image")),

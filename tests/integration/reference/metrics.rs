@@ -11,7 +11,7 @@ use super::{beginning, code, prose, table};
 pub fn page() -> String {
     let purpose = "Every metric of `/metrics`, in the format of OpenMetrics. Those of the webhook are exposed by \
                    `serve`, those of pods, workloads and restarts by `controller`. The \
-                   [runbook](../runbook.md#alerts) has the alerts.";
+                   [runbook](../operations/runbook.md#alerts) has the alerts.";
     let mut text = beginning("Metrics", purpose) + "\n";
     text += &table(["metric", "type", "labels", "meaning"], all().into_iter().map(Metric::row));
     text += "\n## Values of labels\n\n";
@@ -23,7 +23,7 @@ pub fn page() -> String {
                 "`outcome` of `otel_webhook_injections_total`".to_owned(),
                 "a [reason code](reasons.md#reasons)".to_owned(),
             ],
-            ["`state`".to_owned(), "a [state](../day-two.md#states)".to_owned()],
+            ["`state`".to_owned(), "a [state](../operations/status.md#states)".to_owned()],
             ["`scope`".to_owned(), Pause::SCOPES.map(code).join(", ")],
         ],
     );

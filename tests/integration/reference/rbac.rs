@@ -53,7 +53,7 @@ const LISTS: [(&str, &str, &str); 9] = [
 
 pub fn page() -> String {
     let purpose = "Every permission of the webhook and of the controller, as `otel-webhook rbac` prints them and the \
-                   chart creates them. The [threat model](../threat-model.md) says what each makes possible.";
+                   chart creates them. The [threat model](../concepts/threat-model.md) says what each makes possible.";
     let mut text = beginning("Permissions (RBAC)", purpose);
     for (list, heading, about) in LISTS {
         text += &format!("\n## {heading}\n\n{about}\n\n");

@@ -11,9 +11,9 @@ use super::{beginning, code, prose, table};
 
 pub fn page() -> String {
     let purpose = "Every code that says why something was or was not injected. Codes are stable, sentences are not. \
-                   [Troubleshooting](../troubleshooting.md) says where codes are shown; the states and reasons of \
-                   running pods are in [day two](../day-two.md#reasons), the findings of `check` in the \
-                   [runbook](../runbook.md#findings-of-check).";
+                   [Troubleshooting](../operations/troubleshooting.md) says where codes are shown; the states and reasons of \
+                   running pods are in [day two](../operations/status.md#reasons), the findings of `check` in the \
+                   [runbook](../operations/runbook.md#findings-of-check).";
     let mut text = beginning("Reason codes", purpose);
     text += "\n## Reasons\n\nOne for each language and container of a pod that opted in. Words in braces in a sentence \
              stand for names of the pod.\n\n";
@@ -47,6 +47,6 @@ pub fn page() -> String {
 
 /// A text of the program, with links to the pages that it names.
 fn linked(text: &str) -> String {
-    let page = Regex::new(r"docs/([a-z-]+)\.md(#[a-z-]+)?").expect("an expression");
-    page.replace_all(&prose(text), "[$1](../$1.md$2)").into_owned()
+    let page = Regex::new(r"docs/((?:[a-z]+/)?([a-z-]+))\.md(#[a-z-]+)?").expect("an expression");
+    page.replace_all(&prose(text), "[$2](../$1.md$3)").into_owned()
 }

@@ -11,7 +11,7 @@ use crate::service::{LANGUAGES, NODEJS};
 use crate::stage::{Service, Stage, pod};
 
 /// Its table says how the failures are told apart.
-const DOCUMENTED: &str = include_str!("../../../docs/troubleshooting.md");
+const DOCUMENTED: &str = include_str!("../../../docs/operations/troubleshooting.md");
 
 /// The certificate of the Collector has expired.
 pub fn expired(cluster: &Cluster) {

@@ -11,7 +11,7 @@ use otel_webhook_inject::language::{Language, named};
 use super::PodOf;
 use crate::{
     census::{Member, ShapeKey},
-    failing::{Evidence, Failure, Part, Verdict},
+    failing::{Evidence, Failure, Kind, Part, Verdict},
     pod::Shape,
     report::FailureRow,
     state::State,
@@ -113,6 +113,11 @@ impl Found<'_> {
     /// Whether the pod counts as failing because of it.
     pub(super) fn is_counted(&self) -> bool {
         self.evidence.is_none_or(|evidence| evidence.verdict() == Verdict::Agent)
+    }
+
+    /// Whether the image of the agent is not on the node.
+    pub(super) fn is_of_image(&self) -> bool {
+        matches!(self.failure.kind, Kind::ImagePull | Kind::ImageName | Kind::ImageNeverPull)
     }
 
     /// Returns the code of the reason.

@@ -15,6 +15,7 @@ use super::{
     failures::{self, Failures},
 };
 use crate::{
+    advice::NotAdvised,
     cause::Cause,
     next::{NextAgent, NextPod},
     report::{Counts, LanguageRow, PausedRow, WorkloadRow},
@@ -33,6 +34,8 @@ pub(super) struct Found {
     pub(super) image: Option<String>,
     /// Whether the pod has an agent that a new one would not get, because injection is paused.
     pub(super) is_paused_agent: bool,
+    /// Whether the pod has an agent that a new one would not get for another reason.
+    pub(super) is_lost: bool,
     /// The code of why the pod fails because of it.
     pub(super) failing: Option<&'static str>,
 }
@@ -45,6 +48,8 @@ pub(super) struct Tally {
     languages: BTreeMap<&'static str, LanguageTally>,
     /// Whether a new pod in place of one of them would lack its agent, because injection is paused.
     loses_agents: bool,
+    /// Why no restart is advised: what a new pod would lack, or why one with the present configuration fails.
+    not_advised: Option<NotAdvised>,
     failures: Failures,
     replaceable: Replaceable,
 }
@@ -126,6 +131,9 @@ impl Tally {
             let Some((_, one)) = found.iter().find(|(language, _)| *language == failure.language) else {
                 continue;
             };
+            if failure.is_counted() && one.state == State::Injected {
+                self.not_advised.get_or_insert_with(|| NotAdvised::agent_fails(pod.name, failure.code()));
+            }
             self.failures.add(pod, failure, one.state, one.instrumentation.as_deref());
         }
         let outdated = found.iter().filter(|(_, one)| one.is_replaceable());
@@ -134,6 +142,10 @@ impl Tally {
         self.replaceable.add(pod, &outdated, is_unconfirmed, is_failing, agents, paused);
         self.loses_agents |= found.iter().any(|(_, one)| one.is_paused_agent);
         for (language, one) in found {
+            if one.is_lost {
+                self.not_advised
+                    .get_or_insert_with(|| NotAdvised::removes_agent(language, &one.cause.message));
+            }
             self.languages.entry(language).or_default().add(one, pod.member.created);
         }
     }
@@ -145,7 +157,7 @@ impl Tally {
 
     /// Returns what is told of the workload, and what restarts need of it.
     pub(super) fn rows(self, workload: Workload) -> (WorkloadRow, WorkloadPods) {
-        let Self { pods, failing, mut languages, failures, loses_agents, replaceable } = self;
+        let Self { pods, failing, mut languages, failures, loses_agents, not_advised, replaceable } = self;
         let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
         let mut languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
         languages.shrink_to_fit();
@@ -155,22 +167,25 @@ impl Tally {
             by: by.to_string(),
             command: loses_agents.then(|| workload.restart_command()).flatten(),
         });
-        let helps = |row: &LanguageRow| row.state.is_outdated() && row.reason != Some(NOT_SELECTED);
-        // While injection is paused, a restart would remove agents.
-        let is_helped = paused.is_none() && languages.iter().any(helps);
-        let command = is_helped.then(|| workload.restart_command()).flatten();
-        let failures = failures.rows();
-        let row = WorkloadRow {
+        let is_not_selected =
+            languages.iter().any(|row| row.state.is_outdated() && row.reason == Some(NOT_SELECTED));
+        let of_pause = for_restarts.paused.as_ref().map(NotAdvised::paused);
+        let of_selection = || is_not_selected.then(NotAdvised::not_selected);
+        let not_advised = of_pause.or_else(of_selection).or(not_advised).filter(|_| state.is_outdated());
+        let mut row = WorkloadRow {
             workload,
             pods,
             state,
             languages,
             failing,
-            failures,
-            command,
+            failures: failures.rows(),
+            command: None,
+            not_advised: None,
             paused,
             restart: None,
         };
+        row.command = state.is_outdated().then(|| row.workload.restart_command()).flatten();
+        row.withhold(not_advised);
         (row, for_restarts)
     }
 }

@@ -64,6 +64,13 @@ pub fn plan(world: World<'_>, pace: &Pace, ledger: &Ledger) -> Plan {
 }
 
 impl Plan {
+    /// Whether time alone may change it. If not, it stays the same until what is seen changes.
+    pub fn may_change(&self) -> bool {
+        let waits =
+            |verdict: &Verdict| matches!(verdict, Verdict::Waits(wait) if !wait.is_for_what_is_seen());
+        !self.steps.is_empty() || !self.ledger.flights.is_empty() || self.verdicts.iter().any(waits)
+    }
+
     /// Returns how far the restarts of an Instrumentation are; `None` if there are none. `workloads` are those that
     /// were planned.
     pub fn progress(&self, workloads: &[Seen], instrumentation: &str) -> Option<Progress> {

@@ -93,6 +93,35 @@ fn an_instrumentation_settles_then_a_canary_is_observed_then_the_others_follow()
     assert_eq!(progress, Progress { config: Some(NEW.to_owned()), done: 1, total: 5, ..Progress::default() });
 }
 
+/// So that nothing has to be planned as long as nothing changes.
+#[test]
+fn a_plan_that_time_cannot_change_stays_the_same() {
+    let (mut idle, mut moving) = (0, 0);
+    for (change, generation) in [
+        ((|_: &mut Seen| ()) as fn(&mut Seen), 2),
+        (|seen| seen.consent = Ok(Consent::Never), 2),
+        (|seen| seen.unconfirmed = 1, 2),
+        (|seen| seen.outdated.clear(), 2),
+        (|seen| seen.fit = Fit::Paused, 2),
+    ] {
+        let mut workloads = [seen("a", "a"), seen("b", "b")];
+        workloads.iter_mut().for_each(change);
+        let mut ledger = Ledger::default();
+        for second in [0, 61, 62] {
+            let plan = planned(second, generation, &workloads, &mut ledger);
+            if plan.may_change() {
+                moving += 1;
+                continue;
+            }
+            idle += 1;
+            let later = planned(second + 86_400, generation, &workloads, &mut ledger.clone());
+            assert_eq!((later.verdicts, later.steps), (plan.verdicts, Vec::new()));
+            assert_eq!((later.ledger.waves, later.ledger.flights), (plan.ledger.waves, Vec::new()));
+        }
+    }
+    assert_eq!((idle, moving), (12, 3), "only the first is restarted");
+}
+
 /// The code of a verdict, what leads to it, and a part of its sentence.
 type Case<'c> = (&'c str, &'c dyn Fn(&mut Seen), &'c str);
 

@@ -102,6 +102,11 @@ impl From<&Verdict> for RestartRow {
 }
 
 impl Wait {
+    /// Whether it ends by a change of what is seen, and not by time.
+    pub fn is_for_what_is_seen(&self) -> bool {
+        matches!(self, Self::Paused(_) | Self::Unconfirmed(_) | Self::Rollout)
+    }
+
     fn code(&self) -> &'static str {
         match self {
             Self::Paused(_) => "InjectionPaused",

@@ -1,5 +1,6 @@
 //! States of running pods, and how they are counted.
 
+mod advice;
 mod counts;
 mod failing;
 mod generated;

@@ -1,4 +1,4 @@
-//! Agents that an Instrumentation describes itself, by data alone (docs/generic-agent.md).
+//! Agents that an Instrumentation describes itself, by data alone (docs/guides/generic-agent.md).
 
 use crate::{
     agents::{

@@ -1,4 +1,4 @@
-//! Prepares the agents of `spec.agents` (docs/generic-agent.md).
+//! Prepares the agents of `spec.agents` (docs/guides/generic-agent.md).
 
 use super::{
     generic::{Extended, Generic},

@@ -1,4 +1,4 @@
-//! The compiled form of an agent of `spec.agents` (docs/generic-agent.md).
+//! The compiled form of an agent of `spec.agents` (docs/guides/generic-agent.md).
 
 /// What only an agent of `spec.agents` has.
 #[derive(Debug, PartialEq)]

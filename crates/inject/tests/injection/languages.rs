@@ -77,12 +77,12 @@ fn the_schema_of_the_chart_has_every_language() {
 
 #[test]
 fn the_documents_name_the_annotations_of_every_language() {
-    let page = include_str!("../../../../docs/annotations.md");
+    let page = include_str!("../../../../docs/guides/opt-in.md");
     for language in LANGUAGES {
         for annotation in [language.inject, language.containers].iter().chain(language.annotations) {
             assert!(
                 page.contains(&format!("`{annotation}`")),
-                "docs/annotations.md does not have {annotation}"
+                "docs/guides/opt-in.md does not have {annotation}"
             );
         }
     }
@@ -90,7 +90,7 @@ fn the_documents_name_the_annotations_of_every_language() {
 
 #[test]
 fn the_documented_sizes_are_those_that_count() {
-    let page = include_str!("../../../../docs/sizes.md");
+    let page = include_str!("../../../../docs/operations/sizes.md");
     let rows: Vec<(&str, &str)> = page
         .lines()
         .filter_map(|line| line.strip_prefix("| ")?.split_once(" | "))
@@ -100,9 +100,14 @@ fn the_documented_sizes_are_those_that_count() {
     for language in DEFAULTS.iter().filter(|language| !language.size.is_zero()) {
         let row = rows.iter().find(|(names, _)| names.split(", ").any(|name| name == language.language));
         let (_, size) = row.unwrap_or_else(|| {
-            panic!("docs/sizes.md has no row for {} in its table of sizes", language.language)
+            panic!("docs/operations/sizes.md has no row for {} in its table of sizes", language.language)
         });
-        assert_eq!(*size, sizes.of(language, 0).to_string(), "docs/sizes.md, row of {}", language.language);
+        assert_eq!(
+            *size,
+            sizes.of(language, 0).to_string(),
+            "docs/operations/sizes.md, row of {}",
+            language.language
+        );
     }
     let extension = rows.iter().find(|(name, _)| *name == "each extension of java").expect("a row");
     let one = Quantity::parse(extension.1).expect("a quantity");

@@ -30,6 +30,7 @@ pub fn seen(kind: &str, namespace: &str, name: &str) -> Seen {
         replaced: Replaced::default(),
         pods: Pods::default(),
         failures: Vec::new(),
+        not_advised: None,
         mistakes: Vec::new(),
     }])
 }

@@ -89,7 +89,7 @@ fn several_clusters_have_headings() {
     let headings = text.lines().filter(|line| *line == "Cluster staging").count();
     assert_eq!(headings, 2, "{text}");
     assert!(text.contains("\nNo workload has stale or missed pods.\n"), "{text}");
-    let comment = "  # Deployment shop/order: first let the webhook receive its pods; see NotSelected\n";
+    let comment = "  # Deployment shop/order: first let the webhook receive its pods: otel-webhook check names the selector\n";
     assert!(text.ends_with(comment), "{text}");
     let nothing = super::text(&both[..1], false);
     assert_eq!(nothing, "No running pod opts in or has an agent.\n");
