@@ -296,14 +296,14 @@ impl Leading {
 /// Returns what has changed since a snapshot.
 fn changed<'s>(before: &'s Snapshot, now: &'s Snapshot, controller: &Controller) -> Changed<'s> {
     let (was, is) = (&before.catalogue, &now.catalogue);
-    let has_changed = |name: &Box<str>| {
+    let has_changed = |name: &str| {
         let [(own, head), (known, known_head)] =
             [before, now].map(|one| (one.catalogue.namespaces.get(name), one.heads.namespaces.get(name)));
         own.map(Arc::as_ptr) != known.map(Arc::as_ptr) || head.map(Arc::as_ptr) != known_head.map(Arc::as_ptr)
     };
     let names = [before, now].into_iter();
     let names = names.flat_map(|one| one.catalogue.namespaces.keys().chain(one.heads.namespaces.keys()));
-    let changed: HashSet<&str> = names.filter(|name| has_changed(name)).map(|name| &**name).collect();
+    let changed: HashSet<&str> = names.map(|name| &**name).filter(|name| has_changed(name)).collect();
     let default = controller.settings.default_instrumentation.as_ref().map(|default| &*default.namespace);
     let of_all = [default, is.release.as_deref()];
     let is_of_all = of_all.into_iter().flatten().any(|name| changed.contains(name))

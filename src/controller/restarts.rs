@@ -302,21 +302,41 @@ impl Restarts {
                     Ok(Taken::Done) => {
                         metrics.count(RestartResult::Evicted);
                         self.refused.remove(&workload);
+                        if let Some(ledger) = self.memory.ledger().await {
+                            ledger.evicted(&workload);
+                        }
                         tracing::info!(workload = workload.to_string(), pod, "evicted");
                     }
                     Ok(Taken::Changed) => {}
                     Ok(Taken::Refused(why)) => {
                         metrics.count(RestartResult::Refused);
-                        self.refused.insert(workload, why);
+                        self.refuse_eviction(workload, &pod, &why).await;
                     }
                     Err(error) => {
                         metrics.count(RestartResult::Failed);
-                        tracing::warn!(workload = workload.to_string(), pod, %error, "the pod cannot be evicted");
-                        self.refused.insert(workload, error.to_string());
+                        self.refuse_eviction(workload, &pod, &error.to_string()).await;
                     }
                 }
             }
         }
+    }
+
+    /// Notes that a pod was not evicted.
+    async fn refuse_eviction(&mut self, workload: Workload, pod: &str, why: &str) {
+        let message = format!("the API server does not evict pod {pod}: {why}");
+        if let Some(ledger) = self.memory.ledger().await
+            && ledger.eviction_refused(&workload, Timestamp::now())
+        {
+            tracing::warn!(
+                workload = workload.to_string(),
+                pod,
+                why,
+                "the pod cannot be evicted; it is tried again"
+            );
+            let note = format!("{message}; it is tried again, and other workloads go on");
+            self.news.push(News { workload: workload.clone(), reason: "RestartRefused", note });
+        }
+        self.refused.insert(workload, message);
     }
 }
 

@@ -168,12 +168,11 @@ impl Census {
         self.changed.insert(key);
         let Some(Member { shape, read, .. }) = gone else { return true };
         if let Some(read) = read {
-            self.agents.release(read.agents);
+            self.agents.release(&read.agents);
         }
         for text in shape.into_iter().flat_map(|shape| [shape.labels, shape.rest]) {
-            let size = size_of_text(&text);
-            if self.texts.release(text) {
-                self.size -= size;
+            if self.texts.release(&text) {
+                self.size -= size_of_text(&text);
             }
         }
         true
@@ -283,9 +282,9 @@ impl<T: ?Sized + Eq + Hash> Pool<T> {
     }
 
     /// Ends one use of a value. Returns whether that was the last.
-    fn release(&mut self, value: Arc<T>) -> bool {
-        // One is here, and one in the pool.
-        Arc::strong_count(&value) == 2 && self.0.remove(&value)
+    fn release(&mut self, value: &Arc<T>) -> bool {
+        // One is the caller's, and one is in the pool.
+        Arc::strong_count(value) == 2 && self.0.remove(value)
     }
 }
 

@@ -170,8 +170,7 @@ impl Counter {
                 self.workloads.insert(group.key().into(), share);
             }
         }
-        let mut instrumentations: BTreeMap<&str, (Counts, Vec<(Workload, &OfInstrumentation)>)> =
-            BTreeMap::new();
+        let mut instrumentations: BTreeMap<&str, (Counts, Bad<'_>)> = BTreeMap::new();
         let mut suspects = Vec::new();
         self.unpulled.clear();
         for (key, share) in &self.workloads {
@@ -226,6 +225,9 @@ struct OfInstrumentation {
     worst: Option<Worst>,
 }
 
+/// The workloads of an Instrumentation with failing, stale or missed pods.
+type Bad<'w> = Vec<(Workload, &'w OfInstrumentation)>;
+
 /// The code of why a pod fails, its state, and the code of the reason for it; see [`order`].
 type Worst = (Option<Reverse<&'static str>>, State, Reverse<&'static str>);
 
@@ -237,22 +239,22 @@ impl Counting<'_> {
         let shapes = group.shapes();
         let suspects = Suspects::of(group.members, &shapes);
         let mut share = Share { is_suspect: suspects.are_any(), ..Share::default() };
-        let mut nexts: HashMap<(Option<ShapeKey>, &[Decided]), (NextPod, NewAgents)> = HashMap::new();
-        let mut decisions: HashMap<Option<ShapeKey>, Decision> = HashMap::new();
+        let mut nexts: HashMap<(Option<ShapeKey>, &[Decided]), _> = HashMap::new();
+        let mut by_shape: HashMap<Option<ShapeKey>, Decision> = HashMap::new();
         for member in group.members {
             let key = member.shape();
-            let decide = || match key.and_then(|key| shapes.get(&key)) {
+            let first = || match key.and_then(|key| shapes.get(&key)) {
                 None => Decision::unknown("there are too many different pods to keep all of them in memory"),
                 // What is stored by the API server can be read; if not, there is nothing to compare with.
-                Some(shape) => Decision::of(shape, &workload.namespace, &self.known.around, self.doubts)
+                Some(pod) => Decision::of(pod, &workload.namespace, &self.known.around, self.doubts)
                     .unwrap_or_default(),
             };
-            let decision = decisions.entry(key).or_insert_with(decide);
-            let next = || (decision.next(member.decided()), tally::agents(&decision.next(&[])));
-            let (next, new) = nexts.entry((key, member.decided())).or_insert_with(next);
+            let decision = by_shape.entry(key).or_insert_with(first);
+            let found = || (decision.next(member.decided()), tally::agents(&decision.next(&[])));
+            let (next, agents) = nexts.entry((key, member.decided())).or_insert_with(found);
             share.reads_elsewhere |= decision.reads_elsewhere(&workload.namespace);
             let pod = PodOf { workload: &workload, name: group.name_of(member), member };
-            self.count_pod(pod, &suspects, next, new, &mut tally, &mut share);
+            self.count_pod(pod, &suspects, next, agents, &mut tally, &mut share);
         }
         let counted = (!tally.is_empty()).then(|| tally.rows(workload));
         (share, counted)
@@ -388,7 +390,7 @@ impl OfInstrumentation {
     }
 }
 
-fn row(name: &str, pods: Counts, mut worst: Vec<(Workload, &OfInstrumentation)>) -> InstrumentationRow {
+fn row(name: &str, pods: Counts, mut worst: Bad<'_>) -> InstrumentationRow {
     worst.sort_by(|(a, own), (b, other)| {
         let most = |own: &OfInstrumentation| Reverse((own.bad.failing, own.bad.matched));
         (most(own), a).cmp(&(most(other), b))

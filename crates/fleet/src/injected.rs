@@ -212,12 +212,12 @@ impl Decided {
 
     /// Returns what was decided on what a finding about a new pod is about, with the same configuration: why it was
     /// skipped, or `None` if it was injected.
-    pub fn find<'d>(decided: &'d [Self], finding: &Finding) -> Option<&'d Option<&'static str>> {
+    pub fn find(decided: &[Self], finding: &Finding) -> Option<Option<&'static str>> {
         let used = finding.instrumentation.as_ref()?;
         let is_same = |one: &&Self| {
             (one.language, &one.agent, &one.hash) == (finding.language, &finding.agent, &used.hash)
         };
-        decided.iter().find(is_same).map(|one| &one.skipped)
+        decided.iter().find(is_same).map(|one| one.skipped)
     }
 }
 

@@ -104,13 +104,10 @@ impl Decision {
     pub fn reads_elsewhere(&self, namespace: &str) -> bool {
         let is_elsewhere = |finding: &Finding| {
             let used = finding.instrumentation.as_ref().map(|used| &used.name);
-            match used.or(finding.reason.instrumentation()) {
-                Some(name) => *name.namespace != *namespace,
-                None => {
-                    let on = finding.reason.depends_on();
-                    matches!(on, DependsOn::Named | DependsOn::Chosen | DependsOn::Used)
-                }
-            }
+            let on = finding.reason.depends_on();
+            let is_unknown = matches!(on, DependsOn::Named | DependsOn::Chosen | DependsOn::Used);
+            let name = used.or(finding.reason.instrumentation());
+            name.map_or(is_unknown, |name| *name.namespace != *namespace)
         };
         !self.findings.unknown.is_empty() || self.findings.certain.iter().any(is_elsewhere)
     }

@@ -155,12 +155,19 @@ impl Planning<'_> {
         self.ledger.starts = starts;
     }
 
-    /// Tries one eviction again that was refused. It needs room as a new restart does, which had its chance before.
+    /// Tries one eviction again that was refused, of the workload that has waited the longest. It needs room as a new
+    /// restart does, which had its chance before.
     fn evict_refused(&mut self) {
-        let next = self.ledger.flights.iter().find_map(|flight| {
+        let due = self.ledger.flights.iter().filter(|flight| {
+            self.is_blocked(flight)
+                && flight.refusals.is_none_or(|refusals| refusals.until() <= self.world.now)
+        });
+        let mut due: Vec<_> = due.collect();
+        due.sort_by_key(|flight| flight.refusals.map(|refusals| refusals.at));
+        let next = due.into_iter().find_map(|flight| {
             let goes_on = self.ledger.goes_on(&flight.change);
             let seen = self.workloads.get(&flight.workload).filter(|_| goes_on)?;
-            let pod = next_eviction(seen, flight).filter(|_| self.is_blocked(flight))?;
+            let pod = next_eviction(seen, flight)?;
             let is_proven = self.ledger.waves.get(&flight.change.instrumentation)?.is_proven;
             self.has_room(seen, &flight.change, is_proven).ok().map(|()| eviction(flight, pod))
         });
@@ -216,6 +223,7 @@ impl Planning<'_> {
             is_ending: false,
             is_interrupted: false,
             healthy: None,
+            refusals: None,
         });
     }
 
@@ -249,5 +257,6 @@ fn observed_again(seen: &Seen, uid: &str, wave: &Wave, now: Timestamp) -> Option
         is_ending: false,
         is_interrupted: false,
         healthy: None,
+        refusals: None,
     })
 }

@@ -418,3 +418,48 @@ fn a_refused_workload_is_tried_again_when_restarts_are_resumed() {
     let world = World { now: at(70), instrumentations: &resumed, workloads: &workloads };
     assert_eq!(code(&plan(world, &Pace::default(), &ledger)), ["Starts"]);
 }
+
+#[test]
+fn an_eviction_that_is_never_allowed_takes_no_pace_and_starves_no_other() {
+    let mut workloads: Vec<_> = ["a", "b", "c"].map(|name| seen(name, name)).into();
+    for seen in &mut workloads {
+        seen.consent = Ok(Consent::Evict);
+    }
+    let mut ledger = Ledger::default();
+    planned(0, 2, &workloads, &mut ledger);
+    ledger.waves.get_mut("uid").expect("restarts").is_proven = true;
+    planned(61, 2, &workloads, &mut ledger);
+    assert_eq!(ledger.flights.len(), 3);
+    let mut tried = [0; 3];
+    let refuse = |second: i64, step: &Step, workloads: &mut [Seen], ledger: &mut Ledger| {
+        let Step::Evict { workload, .. } = step else { panic!("{step:?}") };
+        let index = workloads.iter().position(|seen| seen.workload == *workload).expect("it was planned");
+        workloads[index].refused = Some("no disruption is allowed".to_owned());
+        ledger.eviction_refused(workload, at(second));
+        index
+    };
+    for second in 62..662 {
+        let plan = planned(second, 2, &workloads, &mut ledger);
+        for step in &plan.steps {
+            tried[refuse(second, step, &mut workloads, &mut ledger)] += 1;
+        }
+        assert_eq!(ledger.starts, [], "a refusal takes nothing of the pace");
+    }
+    assert!(
+        tried.iter().all(|count| (5..=7).contains(count)),
+        "in turns, and less and less often: {tried:?}"
+    );
+    let sentence = planned(662, 2, &workloads, &mut ledger).verdicts[0].to_string();
+    assert!(
+        sentence.contains("one by one, which is not possible now: no disruption is allowed"),
+        "{sentence}"
+    );
+
+    // One that is allowed begins at once.
+    workloads.push(Seen { refused: None, ..seen("d", "d") });
+    let steps = planned(663, 2, &workloads, &mut ledger).steps;
+    assert!(
+        steps.iter().any(|step| matches!(step, Step::Rollout { workload, .. } if workload.name == "d")),
+        "{steps:?}"
+    );
+}

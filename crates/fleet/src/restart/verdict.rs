@@ -145,7 +145,9 @@ impl fmt::Display for Verdict {
         match self {
             Self::UpToDate => write!(f, "up to date"),
             Self::Starts => write!(f, "is restarted now"),
-            Self::Restarting { refused: Some(refused), .. } => write!(f, "not possible now: {refused}"),
+            Self::Restarting { refused: Some(refused), .. } => {
+                write!(f, "its pods are evicted one by one, which is not possible now: {refused}")
+            }
             Self::Restarting { since, .. } => write!(f, "restarted at {since:.0}, and observed"),
             Self::Waits(wait) => write!(f, "waits: {wait}"),
             Self::Left(left) => write!(f, "not restarted: {left}"),

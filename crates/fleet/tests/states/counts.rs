@@ -227,34 +227,34 @@ fn only_what_has_changed_is_counted_anew() {
     for namespace in namespaces {
         (0..20).for_each(|number| assert!(census.put(of(namespace, number, 0))));
     }
-    let mut counter = Counter::new(true);
+    let mut own = Counter::new(true);
     let mut count = |cluster: &Cluster, census: &mut Census, changed: Changed<'_>, last: Counted| {
         let catalogue = cluster.catalogue();
         let around = next::Around { catalogue: &catalogue, settings: &cluster.settings };
         let known = Known { around, created: &HashMap::new(), is_selected: &|_, _, _| true };
-        let (counted, workloads) = counter.count(census, &known, &NoDoubts, &changed, last);
+        let (found, workloads) = own.count(census, &known, &NoDoubts, &changed, last);
         let all = count::count(census, &known);
-        assert_eq!((&counted.report, &counted.pods), (&all.report, &all.pods), "as when all are counted");
-        (counted, workloads)
+        assert_eq!((&found.report, &found.pods), (&all.report, &all.pods), "as when all are counted");
+        (found, workloads)
     };
     let only = |namespaces: &[&'static str]| Changed::Namespaces(namespaces.iter().copied().collect());
-    let (counted, workloads) = count(&cluster, &mut census, Changed::Everything, Counted::default());
-    assert_eq!((workloads, counted.report.instrumentations[0].pods.missed), (60, 40));
-    let (counted, workloads) = count(&cluster, &mut census, only(&[]), counted);
+    let (found, workloads) = count(&cluster, &mut census, Changed::Everything, Counted::default());
+    assert_eq!((workloads, found.report.instrumentations[0].pods.missed), (60, 40));
+    let (found, workloads) = count(&cluster, &mut census, only(&[]), found);
     assert_eq!(workloads, 0, "nothing has changed");
 
     census.put(of("shop", 3, 1));
     census.put(of("shop", 20, 0));
-    let (counted, workloads) = count(&cluster, &mut census, only(&[]), counted);
-    assert_eq!((workloads, counted.report.workloads.len()), (2, 61));
+    let (found, workloads) = count(&cluster, &mut census, only(&[]), found);
+    assert_eq!((workloads, found.report.workloads.len()), (2, 61));
     assert!(census.forget("shop-order-3-1") && census.forget("shop-order-20-0"));
-    let (counted, workloads) = count(&cluster, &mut census, only(&[]), counted);
-    assert_eq!((workloads, counted.report.workloads.len()), (2, 60));
+    let (found, workloads) = count(&cluster, &mut census, only(&[]), found);
+    assert_eq!((workloads, found.report.workloads.len()), (2, 60));
 
     cluster.objects[1]["spec"]["exporter"]["endpoint"] = json!("http://other:4317");
-    let (counted, workloads) = count(&cluster, &mut census, only(&["store"]), counted);
+    let (found, workloads) = count(&cluster, &mut census, only(&["store"]), found);
     assert_eq!(workloads, 40, "those of the namespace, and those that read another one");
     cluster.objects[0]["metadata"]["annotations"] = json!({"otel-webhook/paused": "true"});
-    let (counted, workloads) = count(&cluster, &mut census, only(&["shop"]), counted);
-    assert_eq!((workloads, counted.report.instrumentations[0].pods.skipped), (40, 40));
+    let (found, workloads) = count(&cluster, &mut census, only(&["shop"]), found);
+    assert_eq!((workloads, found.report.instrumentations[0].pods.skipped), (40, 40));
 }

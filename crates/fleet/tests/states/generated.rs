@@ -58,7 +58,9 @@ fn states_are_those_that_the_review_has_decided() {
         let running = RunningPod::read(&pod).expect("a running pod");
         let states = |pods: Vec<RunningPod>| -> BTreeMap<_, _> {
             let mut census = Census::default();
-            pods.into_iter().for_each(|pod| assert!(census.put(pod)));
+            for pod in pods {
+                assert!(census.put(pod));
+            }
             let report = report_knowing(&cluster, &known.catalogue, &census);
             rows(&report).into_iter().map(|(language, _, state, _)| (language, state)).collect()
         };

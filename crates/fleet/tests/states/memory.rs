@@ -73,9 +73,8 @@ fn pods_that_differ_in_everything_need_500_bytes_each() {
         let long = format!("{number:05}-").repeat(10);
         (0..10).for_each(|label| pod["metadata"]["labels"][format!("{label}/{long}")] = json!(long));
         pod["metadata"]["annotations"]["resource.opentelemetry.io/own"] = json!(long.repeat(10));
-        (0..10).for_each(|_| {
-            pod["spec"]["containers"][0]["env"].as_array_mut().expect("variables").push(json!({"name": long}))
-        });
+        let env = json!({"name": long});
+        pod["spec"]["containers"][0]["env"] = vec![env; 10].into();
         pod
     };
     // What there is room for in any cluster is shared by all.
