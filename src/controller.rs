@@ -12,7 +12,7 @@
 //! One replica leads, by a Lease; the others keep the store and wait. All state is in the cluster or found again by
 //! the next leader. What is counted, and why, is in the crate `fleet`. See docs/adr/0012-controller.md.
 
-mod backoff;
+mod election;
 mod events;
 mod interest;
 mod pods;
@@ -57,6 +57,7 @@ use selection::Selection;
 use statuses::Statuses;
 use unwatched::Unwatched;
 
+pub use election::Election;
 pub use restarts::RestartSettings;
 
 /// How long changes are collected before pods are counted again. Counting 50,000 takes a tenth of it.
@@ -121,22 +122,27 @@ pub fn restart_rules() -> [Value; 2] {
     ]
 }
 
-/// Returns the rules of a Role for the ConfigMap of restarts. The name `CONFIGMAP` is a placeholder.
-pub fn ledger_rules() -> [Value; 2] {
+/// Returns the rules of a Role for restarts: for their ConfigMap, and to find the replicas of the webhook. The name
+/// `CONFIGMAP` is a placeholder.
+pub fn restart_namespace_rules() -> [Value; 3] {
     let rule = |verbs: &[&str]| json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs});
     let mut named = rule(&["get", "update"]);
     named["resourceNames"] = json!(["CONFIGMAP"]);
+    let replicas =
+        json!({"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]});
     // A request that creates an object has no name by which it could be restricted.
-    [rule(&["create"]), named]
+    [rule(&["create"]), named, replicas]
 }
 
 impl Controller {
-    /// Counts and tells, until it is dropped. To be called when this replica leads, and the store is listed.
-    pub async fn lead(&self) {
+    /// Counts and tells, until it is dropped. To be called when this replica leads, and the store is listed. Calls
+    /// `beat` again and again while it makes progress.
+    pub async fn lead(&self, beat: impl Fn()) {
         let mut leading = Leading::of(self);
         let mut tick = interval(PERIOD);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            beat();
             let snapshot = self.store.snapshot();
             let around = self.around(&snapshot);
             tokio::select! {

@@ -17,7 +17,8 @@ use kube::{
     api::{ApiResource, DynamicObject, PostParams},
 };
 
-use super::{backoff::RequestBackoff, restarts::News, status::MANAGER, workloads::resource};
+use super::{restarts::News, status::MANAGER, workloads::resource};
+use crate::api_client::RequestBackoff;
 use otel_webhook_fleet::{
     report::{FailureRow, LanguageRow, Report, WorkloadRow},
     state::State,

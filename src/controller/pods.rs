@@ -21,13 +21,13 @@ use kube::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    backoff::RequestBackoff,
     interest::{Asking, is_of_interest, opt_ins},
     raw,
     reads::{Read, Reads, kind},
     watches,
 };
 use crate::{
+    api_client::RequestBackoff,
     reduced::Metadata,
     scope::{Events, Scope},
 };
