@@ -127,7 +127,8 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     for document in &mut documents {
         workload::mistaken_namespaces(&mut document.value, &mut namespaces);
     }
-    let is_trouble = namespaces.iter().any(|(_, mistakes)| !mistakes.is_empty()) || reviews.iter().any(is_trouble);
+    let is_trouble =
+        namespaces.iter().any(|(_, mistakes)| !mistakes.is_empty()) || reviews.iter().any(is_trouble);
     args.report.write(
         args.code(is_trouble),
         || table_of_all(&namespaces, &reviews, &args.injection.languages.names()),

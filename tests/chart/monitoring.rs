@@ -156,7 +156,10 @@ fn each_alert_links_its_section_of_the_runbook() {
     };
     for (alert, link) in links(rules(&[])) {
         let heading = format!("### {alert}");
-        assert!(runbook.lines().any(|line| line == heading), "docs/operations/runbook.md has no section {heading}");
+        assert!(
+            runbook.lines().any(|line| line == heading),
+            "docs/operations/runbook.md has no section {heading}"
+        );
         let link = link.unwrap_or_else(|| panic!("{alert} has no link"));
         assert!(link.ends_with(&format!("/docs/operations/runbook.md#{}", alert.to_lowercase())), "{link}");
     }

@@ -149,7 +149,10 @@ mod tests {
         let codes = found.iter().map(|(code, _)| *code).chain(missed.map(Missed::code));
         let names = State::ALL.iter().map(|state| state.name());
         for name in codes.chain(names) {
-            assert!(DOCUMENT.contains(&format!("\n| `{name}` |")), "{name} is not in docs/operations/status.md");
+            assert!(
+                DOCUMENT.contains(&format!("\n| `{name}` |")),
+                "{name} is not in docs/operations/status.md"
+            );
         }
     }
 }

@@ -547,7 +547,10 @@ mod tests {
     fn each_code_is_documented() {
         let codes = Kind::ALL.map(Kind::code).into_iter().chain(Verdict::ALL.map(Verdict::code));
         for code in codes {
-            assert!(DOCUMENT.contains(&format!("\n| `{code}` |")), "{code} is not in docs/operations/failing.md");
+            assert!(
+                DOCUMENT.contains(&format!("\n| `{code}` |")),
+                "{code} is not in docs/operations/failing.md"
+            );
         }
     }
 

@@ -70,7 +70,11 @@ async fn a_certificate_that_nobody_verifies_is_a_warning() {
     let expected = owned(&[("ok", "connection"), ("warning", "certificate"), ("ok", "answer")]);
     assert_eq!(levels(&run), expected, "{}", run.out);
     assert!(run.out.contains("it is for localhost, 127.0.0.1, ::1, valid until 2"), "{}", run.out);
-    assert!(run.out.lines().any(|line| line.ends_with("/docs/operations/runbook.md#notverified")), "{}", run.out);
+    assert!(
+        run.out.lines().any(|line| line.ends_with("/docs/operations/runbook.md#notverified")),
+        "{}",
+        run.out
+    );
     assert_eq!(review(vec![url, "--strict".to_owned()]).await.code, 1);
 }
 

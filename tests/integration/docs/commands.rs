@@ -136,8 +136,10 @@ fn of_ours(arguments: &[String]) -> Option<String> {
 /// capitals may stand for a value.
 fn inline_problem(name: &str) -> Option<String> {
     // Names of images and of metrics begin so, too.
-    let is_command = ["otel-webhook ", "cargo run ", "helm ", "make "].iter().any(|start| name.starts_with(start));
-    let has_placeholder = name.split([' ', '=', '/']).any(|word| word.bytes().all(|byte| byte.is_ascii_uppercase()));
+    let is_command =
+        ["otel-webhook ", "cargo run ", "helm ", "make "].iter().any(|start| name.starts_with(start));
+    let has_placeholder =
+        name.split([' ', '=', '/']).any(|word| word.bytes().all(|byte| byte.is_ascii_uppercase()));
     if !is_command || name.contains('…') {
         return None;
     }

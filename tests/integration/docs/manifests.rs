@@ -32,7 +32,9 @@ fn every_example_is_valid_and_names_the_version_of_its_images() {
     for file in files {
         let text = fs::read_to_string(&file).expect("a file");
         assert_eq!(problem(&text), None, "{}", file.display());
-        let images = text.lines().filter_map(|line| line.trim_start().trim_start_matches("- ").strip_prefix("image: "));
+        let images = text
+            .lines()
+            .filter_map(|line| line.trim_start().trim_start_matches("- ").strip_prefix("image: "));
         for image in images {
             let tag = image.rsplit_once(':').map(|(_, tag)| tag);
             assert!(tag.is_some_and(|tag| tag != "latest"), "{}: {image}", file.display());
@@ -46,7 +48,11 @@ fn the_instrumentation_of_the_first_guide_is_that_of_the_examples() {
     let pages = pages();
     let guide = pages.iter().find(|page| page.path == "docs/guides/first-service.md").expect("the guide");
     let shown = guide.blocks.iter().find(|block| block.language == "yaml").expect("a manifest");
-    assert!(source::text("examples/first-service/instrumentation.yaml").ends_with(&shown.text), "{}", shown.text);
+    assert!(
+        source::text("examples/first-service/instrumentation.yaml").ends_with(&shown.text),
+        "{}",
+        shown.text
+    );
 }
 
 fn problem(text: &str) -> Option<String> {

@@ -14,13 +14,15 @@ const SHOP: &str = "shop";
 const ORDER: &str = "order";
 
 /// Commands that need the Internet: a clone, another cluster, and Jaeger, for which no image stands in.
-const ELSEWHERE: [&str; 4] = ["git clone ", "kind create ", "helm install ", "kubectl --namespace observability "];
+const ELSEWHERE: [&str; 4] =
+    ["git clone ", "kind create ", "helm install ", "kubectl --namespace observability "];
 
 /// The guide's commands inject a Java service that runs without an agent, and a span of it arrives at the Collector.
 /// The cluster was installed by the README's command, which is the guide's.
 pub fn first_service(cluster: &Cluster) {
     let commands: Vec<_> = GUIDE.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
-    let install = commands.iter().find(|command| command.starts_with("helm install")).expect("an installation");
+    let install =
+        commands.iter().find(|command| command.starts_with("helm install")).expect("an installation");
     assert!(README.contains(&format!("$ {install}\n")), "the README installs in another way");
     let here = commands.iter().filter(|command| !ELSEWHERE.iter().any(|start| command.starts_with(start)));
     let here: Vec<_> = here.copied().collect();

@@ -102,7 +102,12 @@ fn the_documented_sizes_are_those_that_count() {
         let (_, size) = row.unwrap_or_else(|| {
             panic!("docs/operations/sizes.md has no row for {} in its table of sizes", language.language)
         });
-        assert_eq!(*size, sizes.of(language, 0).to_string(), "docs/operations/sizes.md, row of {}", language.language);
+        assert_eq!(
+            *size,
+            sizes.of(language, 0).to_string(),
+            "docs/operations/sizes.md, row of {}",
+            language.language
+        );
     }
     let extension = rows.iter().find(|(name, _)| *name == "each extension of java").expect("a row");
     let one = Quantity::parse(extension.1).expect("a quantity");
