@@ -122,13 +122,16 @@ pub fn restart_rules() -> [Value; 2] {
     ]
 }
 
-/// Returns the rules of a Role for the ConfigMap of restarts. The name `CONFIGMAP` is a placeholder.
-pub fn ledger_rules() -> [Value; 2] {
+/// Returns the rules of a Role for restarts: for their ConfigMap, and to find the replicas of the webhook. The name
+/// `CONFIGMAP` is a placeholder.
+pub fn restart_namespace_rules() -> [Value; 3] {
     let rule = |verbs: &[&str]| json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs});
     let mut named = rule(&["get", "update"]);
     named["resourceNames"] = json!(["CONFIGMAP"]);
+    let replicas =
+        json!({"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]});
     // A request that creates an object has no name by which it could be restricted.
-    [rule(&["create"]), named]
+    [rule(&["create"]), named, replicas]
 }
 
 impl Controller {

@@ -112,6 +112,13 @@ pub struct ControllerFlags {
         default_value = "otel-webhook-restarts", value_parser = dns_name, help_heading = "Controller")]
     restarts_config_map: String,
 
+    /// Service of the webhook's health and metrics, in the namespace of the Lease. Before each step of a restart, every
+    /// replica behind it has to answer that it would inject the expected configuration. Without it, as for a webhook
+    /// outside of the cluster, the first restart of each change shows it
+    #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_SERVICE", value_name = "NAME", value_parser = dns_name,
+        help_heading = "Controller")]
+    webhook_service: Option<String>,
+
     /// Format of log lines
     #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
     log_format: LogFormat,
@@ -176,7 +183,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     };
     let admin = bind("admin", flags.admin_listen, ADMIN_CONNECTIONS)?;
     let (mut background, mut ports) = (Parts::default(), Parts::default());
-    let router = admin_router(Arc::clone(&health), Arc::clone(&metrics));
+    let router = admin_router(Arc::clone(&health), Arc::clone(&metrics), None);
     let served = admin.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO);
     // It answers while all pods are counted, too.
     ports.spawn_thread("the admin port", served).map_err(Failure::failed)?;
@@ -274,6 +281,7 @@ impl ControllerFlags {
             evictions: client.clone(),
             namespace: self.namespace(client),
             config_map: self.restarts_config_map.clone(),
+            webhook_service: self.webhook_service.clone(),
         })
     }
 

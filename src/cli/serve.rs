@@ -193,9 +193,10 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
     let webhook = bind("webhook", flags.listen)?;
     let admin = bind("admin", flags.admin_listen)?.with_max_connections(ADMIN_CONNECTIONS);
     let grace = Duration::from_secs(flags.shutdown_grace);
-    let router = webhook_router_within(Arc::new(admission), Arc::clone(&running.metrics), bodies);
+    let admission = Arc::new(admission);
+    let router = webhook_router_within(Arc::clone(&admission), Arc::clone(&running.metrics), bodies);
     ports.spawn("the webhook port", webhook.serve(router, transport, running.shutdown.phases(), grace));
-    let router = admin_router(Arc::clone(&running.health), Arc::clone(&running.metrics));
+    let router = admin_router(Arc::clone(&running.health), Arc::clone(&running.metrics), Some(admission));
     let served = admin.serve(router, Transport::Plain, running.shutdown.phases(), grace);
     // The kubelet restarts the container if `/livez` does not answer, which must not depend on the load of reviews.
     ports.spawn_thread("the admin port", served).map_err(Failure::failed)?;

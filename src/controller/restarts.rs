@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! watches of workloads + counted pods ──> seen ──> plan ──> ledger written ──> patches and evictions
+//!                                                   └─ replicas of the webhook asked
 //! ```
 //!
 //! A step is taken only after the ledger that contains it is stored. Whoever leads next finds in the ledger and in the
@@ -10,6 +11,7 @@
 mod health;
 mod memory;
 mod steps;
+mod webhook;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -37,6 +39,7 @@ use otel_webhook_fleet::{
 };
 use otel_webhook_inject::reason::ObjectName;
 use steps::Taken;
+use webhook::Replicas;
 
 /// How workloads are restarted.
 #[derive(Clone)]
@@ -50,6 +53,8 @@ pub struct RestartSettings {
     pub namespace: String,
     /// Its name.
     pub config_map: String,
+    /// The Service of the operations ports of the webhook, in the same namespace; none if it is not known.
+    pub webhook_service: Option<String>,
 }
 
 /// The restarts of a leader.
@@ -59,6 +64,7 @@ pub struct Restarts {
     pace: Pace,
     workloads: Workloads,
     memory: Memory,
+    replicas: Replicas,
     /// When a plan may be carried out again, after the API server did not answer.
     backoff: RequestBackoff,
     healths: Healths,
@@ -90,6 +96,7 @@ impl Restarts {
             pace: settings.pace.clone(),
             workloads: Workloads::watch(client, scope),
             memory: Memory::new(client.clone(), &settings.namespace, &settings.config_map),
+            replicas: Replicas::of(client, &settings.namespace, settings.webhook_service.as_deref()),
             backoff: RequestBackoff::default(),
             healths: Healths::new(client.clone()),
             refused: HashMap::new(),
@@ -134,23 +141,34 @@ impl Restarts {
         if !self.workloads.are_listed() || !self.backoff.is_over() {
             return false;
         }
-        let Some(ledger) = self.memory.ledger().await.cloned() else { return false };
+        let Some(ledger) = self.memory.ledger().await.cloned() else {
+            return self.note_unrecorded(metrics);
+        };
         let now = Timestamp::now();
         let workloads = self.see(pods, &ledger, heads, now).await;
         let known = reduced(heads);
-        let planned =
-            plan(World { now, instrumentations: &known, workloads: &workloads }, &self.pace, &ledger);
+        let planned = loop {
+            let webhook = self.replicas.known();
+            let world = World { now, instrumentations: &known, workloads: &workloads, webhook };
+            let planned = plan(world, &self.pace, &ledger);
+            if self.replicas.agree(&planned, pods).await {
+                break planned;
+            }
+        };
         let is_changed = self.note(&planned, &workloads, &known);
-        metrics.set_stopped(planned.ledger.waves.values().filter(|wave| wave.stop.is_some()).count());
+        let are_stopped = planned.ledger.waves.values().filter(|wave| wave.stops().next().is_some());
+        metrics.set_stopped(are_stopped.count());
         let is_same = planned.ledger.flights == ledger.flights && planned.ledger.waves == ledger.waves;
         if is_same && planned.steps.is_empty() {
             return is_changed;
         }
         if self.memory.write(planned.ledger.clone()).await {
-            self.compare(&ledger, &planned.ledger, metrics);
+            self.compare(&ledger, &planned, metrics);
             for step in planned.steps {
                 self.take(step, metrics).await;
             }
+        } else if self.memory.problem().is_some() {
+            return self.note_unrecorded(metrics);
         }
         is_changed
     }
@@ -208,28 +226,43 @@ impl Restarts {
         is_changed
     }
 
-    /// Tells which restarts have begun, ended or stopped.
-    fn compare(&mut self, before: &Ledger, after: &Ledger, metrics: &RestartMetrics) {
-        for flight in &after.flights {
+    /// Notes that nothing is restarted, since it could not be remembered. Returns whether that is new.
+    fn note_unrecorded(&mut self, metrics: &RestartMetrics) -> bool {
+        if self.memory.has_failed() {
+            metrics.count(RestartResult::Unrecorded);
+        }
+        let Some(problem) = self.memory.problem() else { return false };
+        let obstacle = Some(("LedgerUnavailable", problem.to_owned()));
+        let mut is_new = false;
+        for progress in self.progress.iter_mut().flat_map(HashMap::values_mut) {
+            is_new |= progress.obstacle != obstacle;
+            progress.obstacle.clone_from(&obstacle);
+        }
+        is_new
+    }
+
+    /// Reports which restarts have begun, ended or stopped.
+    fn compare(&mut self, before: &Ledger, planned: &Plan, metrics: &RestartMetrics) {
+        for flight in &planned.ledger.flights {
             let is_new = !before.flights.iter().any(|known| known.workload == flight.workload);
             if is_new && flight.method == Consent::Evict {
                 metrics.count(RestartResult::Begun);
-                let note = format!("its pods are evicted one by one, for {}", flight.change.config);
-                self.news.push(News { workload: flight.workload.clone(), reason: "Restarted", note });
             }
         }
-        let is_over = |workload: &Workload| !after.flights.iter().any(|flight| flight.workload == *workload);
-        for flight in before.flights.iter().filter(|flight| is_over(&flight.workload)) {
-            let wave = after.waves.get(&flight.change.instrumentation);
-            if wave.is_some_and(|wave| !wave.failed.contains(&flight.workload)) {
-                metrics.count(RestartResult::Done);
-            }
+        for flight in &planned.done {
+            metrics.count(RestartResult::Done);
+            let note =
+                format!("its pods were replaced and have stayed healthy, for {}", flight.change.config);
+            self.news.push(News { workload: flight.workload.clone(), reason: "Restarted", note });
         }
-        for (uid, wave) in &after.waves {
-            let was_stopped = before.waves.get(uid).is_some_and(|wave| wave.stop.is_some());
-            if let Some(stop) = wave.stop.as_ref().filter(|_| !was_stopped) {
+        for (uid, wave) in &planned.ledger.waves {
+            let known = before.waves.get(uid);
+            for stop in
+                wave.stops().filter(|stop| !known.is_some_and(|known| known.stops().any(|one| one == *stop)))
+            {
                 metrics.count(RestartResult::Stopped);
-                let note = format!("{}; no other workload of its Instrumentation is restarted", stop.reason);
+                let scope = if wave.stop_of_all().is_some() { "Instrumentation" } else { "namespace" };
+                let note = format!("{}; no other workload of its {scope} is restarted", stop.reason);
                 self.news.push(News { workload: stop.workload.clone(), reason: "RestartStopped", note });
                 tracing::warn!(
                     workload = stop.workload.to_string(),
@@ -255,9 +288,7 @@ impl Restarts {
                         }
                         self.refused.remove(&workload);
                         metrics.count(RestartResult::Begun);
-                        tracing::info!(workload = workload.to_string(), config = change.config, "restarted");
-                        let note = format!("its template was annotated, for {}", change.config);
-                        self.news.push(News { workload, reason: "Restarted", note });
+                        tracing::info!(workload = workload.to_string(), config = change.value(), "restarts");
                     }
                     // The next plan tries again.
                     Ok(Taken::Changed | Taken::Refused(_)) => {}
@@ -303,8 +334,9 @@ impl Restarts {
 
 /// Returns the Instrumentations as plans need them.
 fn reduced(heads: &Heads) -> Vec<Instrumentation> {
-    let of = heads.instrumentations.values().map(|head| Instrumentation {
+    let of = heads.instrumentations.iter().map(|(name, head)| Instrumentation {
         uid: head.uid.clone(),
+        namespace: name.namespace.to_string(),
         generation: head.generation,
         resume: head.resume.clone(),
     });

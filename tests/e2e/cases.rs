@@ -67,6 +67,7 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("an_instrumentation_applied_twice_stays_as_it_is", instrumentations::applied_twice),
     ("a_bad_instrumentation_of_old_may_be_changed_and_go", instrumentations::old),
     ("an_instrumentation_is_not_taken_unjudged", instrumentations::unjudged),
+    ("the_deletion_of_an_instrumentation_in_use_is_warned_of", instrumentations::deleted),
     ("each_mistake_is_found_in_the_terminal_and_later", mistakes::found_everywhere),
     ("check_says_what_runs_and_what_new_pods_would_get", check::what_runs),
     ("status_has_missed_and_stale_pods_with_commands", status::missed_and_stale),
@@ -116,6 +117,7 @@ const OWN_CLUSTERS: Group<Cluster> = &[
 const RESTARTS: Group<Cluster> = &[
     ("each_workload_that_consents_is_restarted_once", restarts::by_consent),
     ("leaders_that_are_killed_restart_each_workload_once", restarts::killed),
+    ("restarts_wait_until_all_replicas_of_the_webhook_agree", restarts::webhook_disagrees),
     ("a_refused_restart_is_reported_and_the_others_go_on", restarts::refused),
     ("restarts_stop_when_new_pods_cannot_start", restarts::stopped),
     ("a_restart_that_is_taken_back_is_not_made_again", restarts::taken_back),

@@ -44,6 +44,7 @@
 {{- if .enabled }}
 - --restarts
 - --restarts-config-map={{ include "otel-webhook.restartsName" $ }}
+- --webhook-service={{ include "otel-webhook.metricsName" $ }}
 - --restart-settle={{ .settle }}
 - --restart-observe={{ .observe }}
 - --restart-progress={{ .progress }}

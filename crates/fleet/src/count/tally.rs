@@ -138,6 +138,8 @@ impl Tally {
         let outdated = found.iter().filter(|(_, one)| one.is_replaceable());
         let outdated: Vec<_> = outdated.map(|(language, _)| *language).collect();
         let is_unconfirmed = found.iter().any(|(_, one)| one.state == State::Unconfirmed);
+        let is_missed = found.iter().any(|(_, one)| one.is_replaceable() && one.state == State::Missed);
+        self.replaceable.missed += usize::from(is_missed);
         self.replaceable.add(member, &outdated, is_unconfirmed, is_failing, agents, paused);
         self.loses_agents |= found.iter().any(|(_, one)| one.is_paused_agent);
         for (language, one) in found {
@@ -216,8 +218,12 @@ pub struct WorkloadPods {
     pub instrumentation: Option<String>,
     /// The configuration that a new pod would get: its languages with their hashes; `None` if it would get no agent.
     pub config: Option<String>,
+    /// `namespace/name` of the Instrumentations of that configuration.
+    pub instrumentations: Vec<String>,
     /// The pods that a restart would bring up to date, the oldest first.
     pub outdated: Vec<OldPod>,
+    /// How many of them lack an agent that a new pod would get.
+    pub missed: usize,
     /// How many of them fail because of what injection added.
     pub failing: usize,
     /// The number of pods of which it is not known whether they are up to date.
@@ -246,6 +252,7 @@ pub(super) fn agents(next: &NextPod) -> NewAgents {
 #[derive(Default)]
 pub(super) struct Replaceable {
     outdated: Vec<OldPod>,
+    missed: usize,
     /// The languages in which they are.
     languages: BTreeSet<&'static str>,
     failing: usize,
@@ -285,7 +292,7 @@ impl Replaceable {
 
     /// Returns what restarts need.
     pub(super) fn of(self, workload: Workload) -> WorkloadPods {
-        let Self { mut outdated, languages, failing, unconfirmed, paused, newest } = self;
+        let Self { mut outdated, missed, languages, failing, unconfirmed, paused, newest } = self;
         outdated.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
         let (newest, agents) = newest.unzip();
         let agents = agents.unwrap_or_default();
@@ -300,6 +307,18 @@ impl Replaceable {
             }
         }
         let config = Some(config).filter(|config| !config.is_empty());
-        WorkloadPods { workload, instrumentation, config, outdated, failing, unconfirmed, paused, newest }
+        let instrumentations: BTreeSet<&String> = agents.values().map(|(name, _)| name).collect();
+        WorkloadPods {
+            workload,
+            instrumentation,
+            config,
+            instrumentations: instrumentations.into_iter().cloned().collect(),
+            outdated,
+            missed,
+            failing,
+            unconfirmed,
+            paused,
+            newest,
+        }
     }
 }

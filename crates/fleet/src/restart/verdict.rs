@@ -41,6 +41,8 @@ pub enum Wait {
     Canary(Workload),
     /// A rollout of its own.
     Rollout,
+    /// The webhook, which would not inject the configuration into new pods.
+    Webhook(String),
     /// Restarts of other workloads, of which there are as many as allowed.
     AtOnce,
     /// A restart in its namespace.
@@ -80,6 +82,8 @@ pub enum Left {
     Refused(String),
     /// The restarts of its Instrumentation were stopped.
     Stopped(Stop),
+    /// The ConfigMap has no room for more restarts of Instrumentations of this namespace.
+    LedgerFull,
 }
 
 impl Verdict {
@@ -109,6 +113,7 @@ impl Wait {
             Self::Settles(_) => "WaitsForInstrumentation",
             Self::Canary(_) => "WaitsForCanary",
             Self::Rollout => "WaitsForRollout",
+            Self::Webhook(_) => "WaitsForWebhook",
             Self::AtOnce | Self::Namespace | Self::Rate => "WaitsForOthers",
         }
     }
@@ -131,6 +136,7 @@ impl Left {
             Self::TooFewAvailable => "TooFewAvailable",
             Self::Refused(_) => "RestartRefused",
             Self::Stopped(_) => "RestartStopped",
+            Self::LedgerFull => "LedgerFull",
         }
     }
 }
@@ -158,6 +164,7 @@ impl fmt::Display for Wait {
             Self::Rollout => {
                 write!(f, "its last rollout is in progress, or not all of its pods are available")
             }
+            Self::Webhook(why) => write!(f, "new pods might not get the configuration: {why}"),
             Self::AtOnce => write!(f, "as many workloads as allowed are being restarted"),
             Self::Namespace => write!(f, "as many workloads of the namespace as allowed are being restarted"),
             Self::Rate => write!(f, "as many restarts as allowed began within a minute"),
@@ -193,6 +200,11 @@ impl fmt::Display for Left {
                  or with another value of the annotation otel-webhook/resume-restart"
             ),
             Self::Stopped(stop) => write!(f, "stopped by {stop}"),
+            Self::LedgerFull => write!(
+                f,
+                "the ConfigMap of restarts has no room for more of the Instrumentations of this namespace; delete \
+                 Instrumentations that are not used"
+            ),
         }
     }
 }
