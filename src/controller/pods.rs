@@ -103,9 +103,9 @@ impl Pods {
         }
     }
 
-    /// Returns the pods that have an agent or opt in.
-    pub fn census(&self) -> &Census {
-        &self.census
+    /// Returns the pods that have an agent or opt in, to count them.
+    pub fn census(&mut self) -> &mut Census {
+        &mut self.census
     }
 
     /// Returns whether all pods are known, if only by their metadata.

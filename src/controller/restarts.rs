@@ -13,10 +13,14 @@ mod memory;
 mod steps;
 mod webhook;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use kube::Client;
+use tokio::time::Instant;
 
 use super::workloads::Workloads;
 use crate::{
@@ -40,6 +44,9 @@ use otel_webhook_fleet::{
 use otel_webhook_inject::reason::ObjectName;
 use steps::Taken;
 use webhook::Replicas;
+
+/// How long nothing is planned as long as nothing changes.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// How workloads are restarted.
 #[derive(Clone)]
@@ -74,6 +81,8 @@ pub struct Restarts {
     verdicts: BTreeMap<Workload, Verdict>,
     /// How far the restarts of each Instrumentation are, by its UID; none before the first plan.
     progress: Option<HashMap<String, Progress>>,
+    /// When to plan again although no pod and no Instrumentation has changed.
+    due: Instant,
     news: Vec<News>,
 }
 
@@ -102,13 +111,21 @@ impl Restarts {
             refused: HashMap::new(),
             verdicts: BTreeMap::new(),
             progress: None,
+            due: Instant::now(),
             news: Vec::new(),
         }
     }
 
     /// Waits for news of workloads.
     pub async fn watch(&mut self) {
-        self.workloads.step().await;
+        if self.workloads.step().await {
+            self.due = Instant::now();
+        }
+    }
+
+    /// Returns whether to plan again although no pod and no Instrumentation has changed.
+    pub fn is_due(&self) -> bool {
+        Instant::now() >= self.due
     }
 
     /// Writes what the last plan says into a report.
@@ -167,7 +184,10 @@ impl Restarts {
             for step in planned.steps {
                 self.take(step, metrics).await;
             }
-        } else if self.memory.problem().is_some() {
+            return is_changed;
+        }
+        self.due = Instant::now();
+        if self.memory.problem().is_some() {
             return self.note_unrecorded(metrics);
         }
         is_changed
@@ -220,6 +240,7 @@ impl Restarts {
         });
         let progress: Option<HashMap<_, _>> = Some(progress.collect());
         let is_changed = verdicts != self.verdicts || progress != self.progress;
+        self.due = Instant::now() + if planned.may_change() { Duration::ZERO } else { IDLE };
         (self.verdicts, self.progress) = (verdicts, progress);
         let restarted: HashSet<_> = planned.ledger.flights.iter().map(|flight| &flight.workload).collect();
         self.refused.retain(|workload, _| restarted.contains(workload));
@@ -314,21 +335,41 @@ impl Restarts {
                     Ok(Taken::Done) => {
                         metrics.count(RestartResult::Evicted);
                         self.refused.remove(&workload);
+                        if let Some(ledger) = self.memory.ledger().await {
+                            ledger.evicted(&workload);
+                        }
                         tracing::info!(workload = workload.to_string(), pod, "evicted");
                     }
                     Ok(Taken::Changed) => {}
                     Ok(Taken::Refused(why)) => {
                         metrics.count(RestartResult::Refused);
-                        self.refused.insert(workload, why);
+                        self.refuse_eviction(workload, &pod, &why).await;
                     }
                     Err(error) => {
                         metrics.count(RestartResult::Failed);
-                        tracing::warn!(workload = workload.to_string(), pod, %error, "the pod cannot be evicted");
-                        self.refused.insert(workload, error.to_string());
+                        self.refuse_eviction(workload, &pod, &error.to_string()).await;
                     }
                 }
             }
         }
+    }
+
+    /// Notes that a pod was not evicted.
+    async fn refuse_eviction(&mut self, workload: Workload, pod: &str, why: &str) {
+        let message = format!("the API server does not evict pod {pod}: {why}");
+        if let Some(ledger) = self.memory.ledger().await
+            && ledger.eviction_refused(&workload, Timestamp::now())
+        {
+            tracing::warn!(
+                workload = workload.to_string(),
+                pod,
+                why,
+                "the pod cannot be evicted; it is tried again"
+            );
+            let note = format!("{message}; it is tried again, and other workloads go on");
+            self.news.push(News { workload: workload.clone(), reason: "RestartRefused", note });
+        }
+        self.refused.insert(workload, message);
     }
 }
 

@@ -29,12 +29,12 @@ impl Workloads {
         }
     }
 
-    /// Waits for an event.
-    pub async fn step(&mut self) {
+    /// Waits for an event. Returns whether something has changed.
+    pub async fn step(&mut self) -> bool {
         tokio::select! {
-            _ = self.deployments.step() => {}
-            _ = self.stateful_sets.step() => {}
-            _ = self.daemon_sets.step() => {}
+            is_changed = self.deployments.step() => is_changed,
+            is_changed = self.stateful_sets.step() => is_changed,
+            is_changed = self.daemon_sets.step() => is_changed,
         }
     }
 
