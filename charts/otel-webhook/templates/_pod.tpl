@@ -43,6 +43,9 @@
 {{- with .Values.controller.restarts }}
 {{- if .enabled }}
 - --restarts
+{{- if .withoutPolicy }}
+- --restarts-without-policy
+{{- end }}
 - --restarts-config-map={{ include "otel-webhook.restartsName" $ }}
 - --restart-settle={{ .settle }}
 - --restart-observe={{ .observe }}
