@@ -19,8 +19,8 @@ use arc_swap::ArcSwap;
 use serde_json::Value;
 
 use budget::{Age, Budget, Exceeding};
-pub use heads::Heads;
-use heads::{InstrumentationHead, NamespaceHead};
+use heads::NamespaceHead;
+pub use heads::{Heads, InstrumentationHead};
 use owners::OwnerBook;
 
 use crate::{manifest, telemetry::Metrics};

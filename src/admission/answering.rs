@@ -61,6 +61,19 @@ impl Admission {
         Self { only_annotated, ..self }
     }
 
+    /// Returns the hashes of Instrumentations, by `namespace/name`, in the pods of a namespace: what a review would write
+    /// into the stamp, without a review.
+    pub fn hashes<'n>(&self, namespace: &str, names: impl Iterator<Item = &'n str>) -> Vec<Box<str>> {
+        let snapshot = self.store.snapshot();
+        let catalogue = &snapshot.catalogue;
+        let stored = names.filter_map(|name| {
+            let (of, name) = name.split_once('/')?;
+            catalogue.namespace(of)?.instrumentations.get(name)
+        });
+        let languages = self.settings.languages;
+        stored.flat_map(|stored| stored.hashes_in(catalogue.namespace(namespace), languages)).collect()
+    }
+
     /// Adds a namespace that the watch has not received yet: the first pods are often created right after it.
     pub(super) async fn unknown_namespace(
         &self,

@@ -127,7 +127,7 @@ mod tests {
         is_entered.recv().expect("the only worker thread is busy");
         let listening = Listening::bind("admin", (Ipv4Addr::LOCALHOST, 0).into()).expect("a port");
         let (address, shutdown, mut parts) = (listening.address, Shutdown::new(), Parts::default());
-        let router = admin_router(Arc::new(Health::new()), Arc::new(Metrics::new()));
+        let router = admin_router(Arc::new(Health::new()), Arc::new(Metrics::new()), None);
         let served = listening.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO);
         parts.spawn_thread("the admin port", served).expect("a thread");
 

@@ -151,7 +151,7 @@ impl RbacArgs {
                 merged(controller::lease_rules().into_iter().chain(watch::lease_rules()))
             }
             Rules::ControllerRestarts => controller::restart_rules().into(),
-            Rules::ControllerRestartsNamespace => controller::ledger_rules().into(),
+            Rules::ControllerRestartsNamespace => controller::restart_namespace_rules().into(),
         };
         for rule in &mut list {
             match (rule["resourceNames"][0].as_str(), &self.tls_managed) {

@@ -1,9 +1,9 @@
 //! `otel-webhook serve`: the webhook server.
 
-use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+use std::{fmt::Display, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::Args;
-use kube::Client;
+use kube::{Client, Config};
 
 use super::{
     flags::{InjectionFlags, KUBERNETES},
@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     admission::Admission,
+    api_client::Connections,
     scope::Scope,
     server::{
         BodyLimits, Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router,
@@ -26,7 +27,7 @@ use crate::{
 use otel_webhook_inject::reason::ObjectName;
 
 /// The number of connections of the admin port. Its clients are the kubelet and Prometheus.
-const ADMIN_CONNECTIONS: usize = 256;
+pub const ADMIN_CONNECTIONS: usize = 256;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -192,9 +193,10 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
     let webhook = bind("webhook", flags.listen)?;
     let admin = bind("admin", flags.admin_listen)?.with_max_connections(ADMIN_CONNECTIONS);
     let grace = Duration::from_secs(flags.shutdown_grace);
-    let router = webhook_router_within(Arc::new(admission), Arc::clone(&running.metrics), bodies);
+    let admission = Arc::new(admission);
+    let router = webhook_router_within(Arc::clone(&admission), Arc::clone(&running.metrics), bodies);
     ports.spawn("the webhook port", webhook.serve(router, transport, running.shutdown.phases(), grace));
-    let router = admin_router(Arc::clone(&running.health), Arc::clone(&running.metrics));
+    let router = admin_router(Arc::clone(&running.health), Arc::clone(&running.metrics), Some(admission));
     let served = admin.serve(router, Transport::Plain, running.shutdown.phases(), grace);
     // The kubelet restarts the container if `/livez` does not answer, which must not depend on the load of reviews.
     ports.spawn_thread("the admin port", served).map_err(Failure::failed)?;
@@ -228,7 +230,9 @@ impl ServeFlags {
         if !is_needed {
             return Ok(None);
         }
-        Client::try_default().await.map(Some).map_err(|error| self.no_cluster(&error))
+        let config = Config::infer().await.map_err(|error| self.no_cluster(&error))?;
+        let connections = Connections::to(config).map_err(|error| self.no_cluster(&error))?;
+        Ok(Some(connections.client()))
     }
 
     /// Returns the namespace of the webhook, if it is known.
@@ -236,7 +240,7 @@ impl ServeFlags {
         self.namespace.clone().or_else(|| client.map(|client| client.default_namespace().to_owned()))
     }
 
-    fn no_cluster(&self, error: &kube::Error) -> Failure {
+    fn no_cluster(&self, error: &dyn Display) -> Failure {
         if self.source == KUBERNETES {
             return Failure::failed(format!(
                 "cannot connect to a cluster: {error}; to read Instrumentations from files, use --source DIR"

@@ -17,8 +17,8 @@ use kube::{
     api::{ApiResource, DynamicObject, PostParams},
 };
 
-use super::{backoff::RequestBackoff, restarts::News, status::MANAGER, workloads::resource};
-use crate::store::Snapshot;
+use super::{restarts::News, status::MANAGER, workloads::resource};
+use crate::{api_client::RequestBackoff, store::Snapshot};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::{
     report::{FailureRow, LanguageRow, Report, WorkloadRow},

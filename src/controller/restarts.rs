@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! watches of workloads + counted pods ──> seen ──> plan ──> ledger written ──> patches and evictions
+//!                                                   └─ replicas of the webhook asked
 //! ```
 //!
 //! A step is taken only after the ledger that contains it is stored. Whoever leads next finds in the ledger and in the
@@ -10,14 +11,20 @@
 mod health;
 mod memory;
 mod steps;
+mod webhook;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use kube::Client;
+use tokio::time::Instant;
 
-use super::{backoff::RequestBackoff, workloads::Workloads};
+use super::workloads::Workloads;
 use crate::{
+    api_client::RequestBackoff,
     scope::Scope,
     store::Heads,
     telemetry::{RestartMetrics, RestartResult},
@@ -36,28 +43,31 @@ use otel_webhook_fleet::{
 };
 use otel_webhook_inject::reason::ObjectName;
 use steps::Taken;
+use webhook::Replicas;
+
+/// How long nothing is planned as long as nothing changes.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// How workloads are restarted.
 #[derive(Clone)]
 pub struct RestartSettings {
     /// How fast.
     pub pace: Pace,
-    /// The client for evictions. It may not repeat a request by itself: an eviction that a `PodDisruptionBudget` refuses
-    /// has the same status as one that came too soon, and would be repeated for minutes.
-    pub evictions: Client,
     /// The namespace of the ConfigMap that remembers restarts.
     pub namespace: String,
     /// Its name.
     pub config_map: String,
+    /// The Service of the operations ports of the webhook, in the same namespace; none if it is not known.
+    pub webhook_service: Option<String>,
 }
 
 /// The restarts of a leader.
 pub struct Restarts {
     client: Client,
-    evictions: Client,
     pace: Pace,
     workloads: Workloads,
     memory: Memory,
+    replicas: Replicas,
     /// When a plan may be carried out again, after the API server did not answer.
     backoff: RequestBackoff,
     healths: Healths,
@@ -67,6 +77,8 @@ pub struct Restarts {
     verdicts: BTreeMap<Workload, Verdict>,
     /// How far the restarts of each Instrumentation are, by its UID; none before the first plan.
     progress: Option<HashMap<String, Progress>>,
+    /// When to plan again although no pod and no Instrumentation has changed.
+    due: Instant,
     news: Vec<News>,
 }
 
@@ -85,22 +97,30 @@ impl Restarts {
     pub fn new(client: &Client, scope: &Scope, settings: &RestartSettings) -> Self {
         Self {
             client: client.clone(),
-            evictions: settings.evictions.clone(),
             pace: settings.pace.clone(),
             workloads: Workloads::watch(client, scope),
             memory: Memory::new(client.clone(), &settings.namespace, &settings.config_map),
+            replicas: Replicas::of(client, &settings.namespace, settings.webhook_service.as_deref()),
             backoff: RequestBackoff::default(),
             healths: Healths::new(client.clone()),
             refused: HashMap::new(),
             verdicts: BTreeMap::new(),
             progress: None,
+            due: Instant::now(),
             news: Vec::new(),
         }
     }
 
     /// Waits for news of workloads.
     pub async fn watch(&mut self) {
-        self.workloads.step().await;
+        if self.workloads.step().await {
+            self.due = Instant::now();
+        }
+    }
+
+    /// Returns whether to plan again although no pod and no Instrumentation has changed.
+    pub fn is_due(&self) -> bool {
+        Instant::now() >= self.due
     }
 
     /// Writes what the last plan says into a report.
@@ -133,23 +153,37 @@ impl Restarts {
         if !self.workloads.are_listed() || !self.backoff.is_over() {
             return false;
         }
-        let Some(ledger) = self.memory.ledger().await.cloned() else { return false };
+        let Some(ledger) = self.memory.ledger().await.cloned() else {
+            return self.note_unrecorded(metrics);
+        };
         let now = Timestamp::now();
         let workloads = self.see(pods, &ledger, heads, now).await;
         let known = reduced(heads);
-        let planned =
-            plan(World { now, instrumentations: &known, workloads: &workloads }, &self.pace, &ledger);
+        let planned = loop {
+            let webhook = self.replicas.known();
+            let world = World { now, instrumentations: &known, workloads: &workloads, webhook };
+            let planned = plan(world, &self.pace, &ledger);
+            if self.replicas.agree(&planned, pods).await {
+                break planned;
+            }
+        };
         let is_changed = self.note(&planned, &workloads, &known);
-        metrics.set_stopped(planned.ledger.waves.values().filter(|wave| wave.stop.is_some()).count());
+        let are_stopped = planned.ledger.waves.values().filter(|wave| wave.stops().next().is_some());
+        metrics.set_stopped(are_stopped.count());
         let is_same = planned.ledger.flights == ledger.flights && planned.ledger.waves == ledger.waves;
         if is_same && planned.steps.is_empty() {
             return is_changed;
         }
         if self.memory.write(planned.ledger.clone()).await {
-            self.compare(&ledger, &planned.ledger, metrics);
+            self.compare(&ledger, &planned, metrics);
             for step in planned.steps {
                 self.take(step, metrics).await;
             }
+            return is_changed;
+        }
+        self.due = Instant::now();
+        if self.memory.problem().is_some() {
+            return self.note_unrecorded(metrics);
         }
         is_changed
     }
@@ -201,34 +235,50 @@ impl Restarts {
         });
         let progress: Option<HashMap<_, _>> = Some(progress.collect());
         let is_changed = verdicts != self.verdicts || progress != self.progress;
+        self.due = Instant::now() + if planned.may_change() { Duration::ZERO } else { IDLE };
         (self.verdicts, self.progress) = (verdicts, progress);
         let restarted: HashSet<_> = planned.ledger.flights.iter().map(|flight| &flight.workload).collect();
         self.refused.retain(|workload, _| restarted.contains(workload));
         is_changed
     }
 
-    /// Tells which restarts have begun, ended or stopped.
-    fn compare(&mut self, before: &Ledger, after: &Ledger, metrics: &RestartMetrics) {
-        for flight in &after.flights {
+    /// Notes that nothing is restarted, since it could not be remembered. Returns whether that is new.
+    fn note_unrecorded(&mut self, metrics: &RestartMetrics) -> bool {
+        if self.memory.has_failed() {
+            metrics.count(RestartResult::Unrecorded);
+        }
+        let Some(problem) = self.memory.problem() else { return false };
+        let obstacle = Some(("LedgerUnavailable", problem.to_owned()));
+        let mut is_new = false;
+        for progress in self.progress.iter_mut().flat_map(HashMap::values_mut) {
+            is_new |= progress.obstacle != obstacle;
+            progress.obstacle.clone_from(&obstacle);
+        }
+        is_new
+    }
+
+    /// Reports which restarts have begun, ended or stopped.
+    fn compare(&mut self, before: &Ledger, planned: &Plan, metrics: &RestartMetrics) {
+        for flight in &planned.ledger.flights {
             let is_new = !before.flights.iter().any(|known| known.workload == flight.workload);
             if is_new && flight.method == Consent::Evict {
                 metrics.count(RestartResult::Begun);
-                let note = format!("its pods are evicted one by one, for {}", flight.change.config);
-                self.news.push(News { workload: flight.workload.clone(), reason: "Restarted", note });
             }
         }
-        let is_over = |workload: &Workload| !after.flights.iter().any(|flight| flight.workload == *workload);
-        for flight in before.flights.iter().filter(|flight| is_over(&flight.workload)) {
-            let wave = after.waves.get(&flight.change.instrumentation);
-            if wave.is_some_and(|wave| !wave.failed.contains(&flight.workload)) {
-                metrics.count(RestartResult::Done);
-            }
+        for flight in &planned.done {
+            metrics.count(RestartResult::Done);
+            let note =
+                format!("its pods were replaced and have stayed healthy, for {}", flight.change.config);
+            self.news.push(News { workload: flight.workload.clone(), reason: "Restarted", note });
         }
-        for (uid, wave) in &after.waves {
-            let was_stopped = before.waves.get(uid).is_some_and(|wave| wave.stop.is_some());
-            if let Some(stop) = wave.stop.as_ref().filter(|_| !was_stopped) {
+        for (uid, wave) in &planned.ledger.waves {
+            let known = before.waves.get(uid);
+            for stop in
+                wave.stops().filter(|stop| !known.is_some_and(|known| known.stops().any(|one| one == *stop)))
+            {
                 metrics.count(RestartResult::Stopped);
-                let note = format!("{}; no other workload of its Instrumentation is restarted", stop.reason);
+                let scope = if wave.stop_of_all().is_some() { "Instrumentation" } else { "namespace" };
+                let note = format!("{}; no other workload of its {scope} is restarted", stop.reason);
                 self.news.push(News { workload: stop.workload.clone(), reason: "RestartStopped", note });
                 tracing::warn!(
                     workload = stop.workload.to_string(),
@@ -254,9 +304,7 @@ impl Restarts {
                         }
                         self.refused.remove(&workload);
                         metrics.count(RestartResult::Begun);
-                        tracing::info!(workload = workload.to_string(), config = change.config, "restarted");
-                        let note = format!("its template was annotated, for {}", change.config);
-                        self.news.push(News { workload, reason: "Restarted", note });
+                        tracing::info!(workload = workload.to_string(), config = change.value(), "restarts");
                     }
                     // The next plan tries again.
                     Ok(Taken::Changed | Taken::Refused(_)) => {}
@@ -278,32 +326,53 @@ impl Restarts {
                 }
             }
             Step::Evict { workload, pod, uid } => {
-                match steps::evict(&self.evictions, &workload.namespace, &pod, &uid).await {
+                match steps::evict(&self.client, &workload.namespace, &pod, &uid).await {
                     Ok(Taken::Done) => {
                         metrics.count(RestartResult::Evicted);
                         self.refused.remove(&workload);
+                        if let Some(ledger) = self.memory.ledger().await {
+                            ledger.evicted(&workload);
+                        }
                         tracing::info!(workload = workload.to_string(), pod, "evicted");
                     }
                     Ok(Taken::Changed) => {}
                     Ok(Taken::Refused(why)) => {
                         metrics.count(RestartResult::Refused);
-                        self.refused.insert(workload, why);
+                        self.refuse_eviction(workload, &pod, &why).await;
                     }
                     Err(error) => {
                         metrics.count(RestartResult::Failed);
-                        tracing::warn!(workload = workload.to_string(), pod, %error, "the pod cannot be evicted");
-                        self.refused.insert(workload, error.to_string());
+                        self.refuse_eviction(workload, &pod, &error.to_string()).await;
                     }
                 }
             }
         }
     }
+
+    /// Notes that a pod was not evicted.
+    async fn refuse_eviction(&mut self, workload: Workload, pod: &str, why: &str) {
+        let message = format!("the API server does not evict pod {pod}: {why}");
+        if let Some(ledger) = self.memory.ledger().await
+            && ledger.eviction_refused(&workload, Timestamp::now())
+        {
+            tracing::warn!(
+                workload = workload.to_string(),
+                pod,
+                why,
+                "the pod cannot be evicted; it is tried again"
+            );
+            let note = format!("{message}; it is tried again, and other workloads go on");
+            self.news.push(News { workload: workload.clone(), reason: "RestartRefused", note });
+        }
+        self.refused.insert(workload, message);
+    }
 }
 
 /// Returns the Instrumentations as plans need them.
 fn reduced(heads: &Heads) -> Vec<Instrumentation> {
-    let of = heads.instrumentations.values().map(|head| Instrumentation {
+    let of = heads.instrumentations.iter().map(|(name, head)| Instrumentation {
         uid: head.uid.clone(),
+        namespace: name.namespace.to_string(),
         generation: head.generation,
         resume: head.resume.clone(),
     });

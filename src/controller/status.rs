@@ -142,16 +142,30 @@ fn up_to_date(pods: Counts) -> Condition {
 }
 
 fn in_progress(progress: &Progress) -> Condition {
-    let Progress { done, total, refused, refusal, stop, .. } = progress;
-    let (status, reason) = match stop {
-        Some(_) => ("False", "RestartStopped"),
-        None if done + refused < *total => ("True", "WorkloadsOutdated"),
-        None if *refused > 0 => ("False", "WorkloadsRefused"),
-        None => ("False", "WorkloadsRestarted"),
+    let Progress { done, total, left, refused, refusal, obstacle, .. } = progress;
+    let (status, reason) = if progress.is_stopped_for_all {
+        ("False", "RestartStopped")
+    } else if let Some((reason, _)) = obstacle {
+        ("True", *reason)
+    } else if done + left + refused < *total {
+        ("True", "WorkloadsOutdated")
+    } else if *refused > 0 {
+        ("False", "WorkloadsRefused")
+    } else if *left > 0 {
+        ("False", "WorkloadsNotUpToDate")
+    } else {
+        ("False", "WorkloadsRestarted")
     };
+    let left = (*left > 0).then(|| format!("; {left} restarted, but not up to date and healthy"));
     let refusal = refusal.as_ref().map(|refusal| format!("; {refused} refused, such as {refusal}"));
-    let message = format!("{done} of {total} workloads restarted{}", refusal.unwrap_or_default());
-    Condition { kind: IN_PROGRESS, status, reason, message }
+    let obstacle = obstacle.as_ref().map(|(_, why)| format!("; waits: {why}"));
+    let more: String = left.into_iter().chain(refusal).chain(obstacle).collect();
+    Condition {
+        kind: IN_PROGRESS,
+        status,
+        reason,
+        message: format!("{done} of {total} workloads restarted{more}"),
+    }
 }
 
 fn stopped(progress: &Progress) -> Condition {
@@ -161,8 +175,9 @@ fn stopped(progress: &Progress) -> Condition {
             status: "True",
             reason: "PodsFail",
             message: format!(
-                "{stop}; restarts go on after the next change of the specification, or with another value of the \
+                "{}{stop}; restarts go on after the next change of the configuration, or with another value of the \
                  annotation {}",
+                if progress.is_stopped_for_all { "" } else { "in its namespace only: " },
                 annotations::RESUME
             ),
         },

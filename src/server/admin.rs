@@ -1,16 +1,19 @@
 //! Health and metrics, on a separate port without TLS.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use super::health::Health;
 use super::router::with_routes;
+use crate::admission::Admission;
 use crate::telemetry::Metrics;
+use otel_webhook_fleet::restart::HASHES;
 
 #[derive(Clone)]
 struct Admin {
@@ -18,21 +21,42 @@ struct Admin {
     metrics: Arc<Metrics>,
 }
 
-/// The routes of the admin port: `GET /livez` (or `/healthz`), `/readyz` and `/metrics`.
-pub fn admin_router(health: Arc<Health>, metrics: Arc<Metrics>) -> Router {
-    with_routes(vec![
+/// How many Instrumentations one request may name: a pod has one for each language at most.
+const MOST_NAMES: usize = 16;
+
+/// The routes of the admin port: `GET /livez` (or `/healthz`), `/readyz` and `/metrics`; and of the webhook `/hashes`,
+/// by which the controller compares what replicas would inject.
+pub fn admin_router(health: Arc<Health>, metrics: Arc<Metrics>, admission: Option<Arc<Admission>>) -> Router {
+    let hashes = admission.map(|admission| {
+        let answer = move |uri: Uri| ready(hashes(&admission, uri.query().unwrap_or_default()));
+        (HASHES, "GET", get(answer))
+    });
+    let mut routes = vec![
         ("/livez", "GET", get(alive)),
         // The older name, which is still common.
         ("/healthz", "GET", get(alive)),
         ("/readyz", "GET", get(readyz)),
         ("/metrics", "GET", get(show_metrics)),
-    ])
-    .with_state(Admin { health, metrics })
+    ];
+    routes.extend(hashes);
+    with_routes(routes).with_state(Admin { health, metrics })
 }
 
-/// Always succeeds: a restart would not help against, for example, an unavailable API server.
-async fn alive() -> &'static str {
-    "alive\n"
+/// Counts nothing, looks up nothing, and reads the store alone. Names have no characters that a query encodes.
+fn hashes(admission: &Admission, query: &str) -> String {
+    let fields = || query.split('&').filter_map(|field| field.split_once('='));
+    let namespace = fields().find(|(field, _)| *field == "namespace").map_or("", |(_, value)| value);
+    let names = fields().filter(|(field, _)| *field == "instrumentation").map(|(_, value)| value);
+    let hashes = admission.hashes(namespace, names.take(MOST_NAMES));
+    hashes.iter().flat_map(|hash| [&**hash, "\n"]).collect()
+}
+
+/// Fails only if a loop makes no progress: a restart would not help against, for example, an unavailable API server.
+async fn alive(State(admin): State<Admin>) -> Response {
+    if admin.health.is_alive() {
+        return "alive\n".into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, "a loop makes no progress\n").into_response()
 }
 
 async fn readyz(State(admin): State<Admin>) -> Response {
@@ -68,7 +92,7 @@ mod tests {
         let health = Arc::new(Health::new());
         let store = health.condition("store", "Instrumentations are not listed yet");
         let certificate = health.condition("certificate", "there is none yet");
-        let router = admin_router(Arc::clone(&health), Arc::new(Metrics::new()));
+        let router = admin_router(Arc::clone(&health), Arc::new(Metrics::new()), None);
 
         let (status, text) = get_text(&router, "/readyz").await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
@@ -88,7 +112,7 @@ mod tests {
     async fn liveness_does_not_depend_on_readiness() {
         let health = Arc::new(Health::new());
         health.condition("store", "never");
-        let router = admin_router(health, Arc::new(Metrics::new()));
+        let router = admin_router(health, Arc::new(Metrics::new()), None);
         for path in ["/livez", "/healthz"] {
             assert_eq!(get_text(&router, path).await, (StatusCode::OK, "alive\n".to_owned()));
         }

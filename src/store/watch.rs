@@ -9,7 +9,6 @@ mod lease;
 mod lists;
 mod nodes;
 mod pace;
-mod pages;
 mod sources;
 mod watched;
 

@@ -13,9 +13,9 @@ use prometheus_client::{
 pub enum RestartResult {
     /// A workload's template was annotated, or the eviction of its pods begins.
     Begun,
-    /// It has stayed healthy.
+    /// Its pods were replaced, and have stayed healthy.
     Done,
-    /// It has not, so that the restarts of its Instrumentation were stopped.
+    /// They have not, so that the restarts of its Instrumentation were stopped, in its namespace or in all.
     Stopped,
     /// A pod was evicted.
     Evicted,
@@ -23,6 +23,8 @@ pub enum RestartResult {
     Refused,
     /// A request failed.
     Failed,
+    /// The ConfigMap that remembers restarts could not be read or written, so that none began.
+    Unrecorded,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -41,7 +43,7 @@ impl RestartMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
         registry.register(
             "otel_webhook_restarts",
-            "Restarts of workloads by result: begun, done and stopped; and their steps: evicted, refused and failed",
+            "Restarts of workloads by result: begun, done and stopped; and their steps: evicted, refused, failed, and unrecorded for those that could not be remembered",
             self.results.clone(),
         );
         registry.register(
@@ -75,8 +77,15 @@ impl RestartMetrics {
 }
 
 impl RestartResult {
-    const ALL: [Self; 6] =
-        [Self::Begun, Self::Done, Self::Stopped, Self::Evicted, Self::Refused, Self::Failed];
+    const ALL: [Self; 7] = [
+        Self::Begun,
+        Self::Done,
+        Self::Stopped,
+        Self::Evicted,
+        Self::Refused,
+        Self::Failed,
+        Self::Unrecorded,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -86,6 +95,7 @@ impl RestartResult {
             Self::Evicted => "evicted",
             Self::Refused => "refused",
             Self::Failed => "failed",
+            Self::Unrecorded => "unrecorded",
         }
     }
 }

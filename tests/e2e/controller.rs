@@ -10,6 +10,7 @@ use std::{
 use otel_webhook_testkit::{
     admin,
     cluster::{ports::free_ports, program::Program},
+    load::process,
     until::{poll, until},
 };
 use serde_json::Value;
@@ -42,7 +43,7 @@ pub struct Controller<'c> {
     kubeconfig: PathBuf,
     admin: SocketAddr,
     page: SocketAddr,
-    flags: &'static [&'static str],
+    flags: Vec<&'static str>,
     process: RefCell<Option<Program>>,
 }
 
@@ -80,7 +81,13 @@ impl<'c> Controller<'c> {
 
     /// One that restarts workloads at a quick pace.
     pub fn with_restarts(cluster: &'c Cluster) -> Self {
-        Self::with(cluster, &roles_with_restarts(), &["--all-namespaces"], LAST_RULE_OF_RESTARTS, QUICKLY)
+        Self::with_restarts_and(cluster, &[])
+    }
+
+    /// The same with more flags.
+    pub fn with_restarts_and(cluster: &'c Cluster, more: &[&'static str]) -> Self {
+        let flags = [QUICKLY, more].concat();
+        Self::with(cluster, &roles_with_restarts(), &["--all-namespaces"], LAST_RULE_OF_RESTARTS, &flags)
     }
 
     fn with(
@@ -88,7 +95,7 @@ impl<'c> Controller<'c> {
         roles: &[Value],
         place: &[&str],
         last: [&str; 2],
-        flags: &'static [&'static str],
+        flags: &[&'static str],
     ) -> Self {
         for role in roles {
             cluster.apply(role);
@@ -99,7 +106,7 @@ impl<'c> Controller<'c> {
         });
         let kubeconfig = cluster.plane.kubeconfig_of(HOME, NAME);
         let [admin, page] = free_ports().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        Self { cluster, kubeconfig, admin, page, flags, process: RefCell::default() }
+        Self { cluster, kubeconfig, admin, page, flags: flags.to_vec(), process: RefCell::default() }
     }
 
     /// Its kubeconfig.
@@ -113,7 +120,7 @@ impl<'c> Controller<'c> {
         command.args(["controller", "--admin-listen", &self.admin.to_string()]);
         command.args(["--lease-namespace", HOME, "--log-format", "json", "--log", "info,otel_webhook=debug"]);
         command.args(["--page-listen", &self.page.to_string()]);
-        command.args(self.flags);
+        command.args(&self.flags);
         command.env("KUBECONFIG", &self.kubeconfig);
         let log = self.cluster.plane.dir().join("controller.log");
         self.process.replace(Some(Program::run(command, log)));
@@ -137,6 +144,11 @@ impl<'c> Controller<'c> {
         if let Some(mut process) = self.process.take() {
             process.kill();
         }
+    }
+
+    /// The most memory that it has used, in MB.
+    pub fn peak(&self) -> f64 {
+        process::memory(self.process.borrow().as_ref().expect("it runs").id()).peak
     }
 
     /// The value of a metric, if it is shown.

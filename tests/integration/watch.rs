@@ -16,9 +16,12 @@ use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Bytes, Frame};
 use hyper::{Request, Response};
 use kube::Client;
-use otel_webhook::store::{
-    Store, Writer,
-    watch::{self, Sources},
+use otel_webhook::{
+    api_client::paged,
+    store::{
+        Store, Writer,
+        watch::{self, Sources},
+    },
 };
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{limits::Limits, size::SizeLimits};
@@ -130,6 +133,7 @@ impl Server {
         let writer = writer.with_release(Some("release"));
         let server = self.clone();
         let client = Client::new(tower::service_fn(move |request| server.clone().answer(request)), "default");
+        let client = paged(&client);
         let (store, ready) = (writer.store(), Arc::new(Mutex::new(false)));
         let is_ready = Arc::clone(&ready);
         let on_ready = move || *is_ready.lock().expect("nobody panics with it") = true;

@@ -9,6 +9,30 @@
   {{- end }}
 {{- end -}}
 
+{{/* The ingress rule for the controller, which asks each replica before it restarts a workload. */}}
+{{- define "otel-webhook.controllerIngress" -}}
+- ports:
+    - protocol: TCP
+      port: admin
+  from:
+    - podSelector:
+        matchLabels:
+          {{- include "otel-webhook.controllerLabels" . | nindent 10 }}
+{{- end -}}
+
+{{/* The egress rule of the controller for the same. Pods of the host's network have no labels there. */}}
+{{- define "otel-webhook.controllerEgress" -}}
+- ports:
+    - protocol: TCP
+      port: {{ .Values.admin.port }}
+  {{- if not .Values.hostNetwork }}
+  to:
+    - podSelector:
+        matchLabels:
+          {{- include "otel-webhook.selectorLabels" . | nindent 10 }}
+  {{- end }}
+{{- end -}}
+
 {{/* The egress rules: DNS and the API server. */}}
 {{- define "otel-webhook.egress" -}}
 {{- with .Values.networkPolicy.egress -}}
@@ -32,7 +56,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* A NetworkPolicy `name` for the pods of a component, with the ingress rules `ingress`. */}}
+{{/* A NetworkPolicy `name` for the pods of a component, with the ingress rules `ingress` and more egress rules `egress`. */}}
 {{- define "otel-webhook.networkPolicy" -}}
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -55,6 +79,9 @@ spec:
   {{- if .root.Values.networkPolicy.egress.enabled }}
   egress:
     {{- include "otel-webhook.egress" .root | nindent 4 }}
+    {{- with .egress }}
+    {{- . | nindent 4 }}
+    {{- end }}
   {{- end }}
 {{- end -}}
 

@@ -47,6 +47,7 @@
 - --restarts-without-policy
 {{- end }}
 - --restarts-config-map={{ include "otel-webhook.restartsName" $ }}
+- --webhook-service={{ include "otel-webhook.metricsName" $ }}
 - --restart-settle={{ .settle }}
 - --restart-observe={{ .observe }}
 - --restart-progress={{ .progress }}

@@ -1,11 +1,13 @@
 //! Restarts, by consent: which workloads are restarted now, and why the others are not.
 //!
 //! ```text
-//! Instrumentation changed ─ settles ─> one canary ─ stays healthy ─> the others, paced
-//!                                        │ fails                       │ one fails
-//!                                        └────────> stopped <──────────┘ ── resumed by annotation,
-//!                                                                            or by the next change
+//! configuration changed ─ settles ─> one canary ─ stays healthy ─> the others, paced
+//!                                      │ fails                       │ one fails
+//!                                      └────────> stopped <──────────┘ ── resumed by annotation,
+//!                                       in its namespace, or in all       or by the next change
 //! ```
+//!
+//! Before each step, the caller asks the replicas of the webhook what they would inject ([`Webhook`]).
 //!
 //! [`plan`] is a function of what is seen in the cluster, the time and the [`Ledger`], which is kept in a
 //! ConfigMap. A step is in the ledger before it is taken, and a workload's own annotation says which change
@@ -16,6 +18,7 @@ mod flights;
 mod ledger;
 mod plan;
 mod planning;
+mod received;
 mod rollout;
 mod seen;
 #[cfg(test)]
@@ -25,9 +28,9 @@ mod tests;
 mod verdict;
 
 pub use change::{Change, Consent, InvalidConsent, Pace, Step, annotations};
-pub use ledger::{Flight, LEDGER_KEY, Ledger, Stop, Wave};
+pub use ledger::{Flight, LEDGER_KEY, Ledger, Stop, Trial, Wave};
 pub use plan::{Plan, Progress, plan};
-pub use planning::World;
+pub use planning::{HASHES, Webhook, World};
 pub use rollout::{Around, Progress as RolloutProgress, Rollout};
 pub use seen::{FailingPod, Fit, Health, Instrumentation, Seen, failing};
 pub use verdict::{Left, Verdict, Wait};

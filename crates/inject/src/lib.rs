@@ -55,7 +55,7 @@ mod json;
 pub mod language;
 pub mod limits;
 pub mod line;
-mod mark;
+pub mod mark;
 mod message;
 pub mod mistakes;
 pub mod note;

@@ -1,7 +1,13 @@
 //! The image of an agent in the pods of a namespace: that of the Instrumentation, or the namespace's default image in
 //! place of another default image (D39).
 
-use super::{catalogue::Namespace, compiled::Compiled, image, language::LANGUAGES, note::Note};
+use super::{
+    catalogue::{Namespace, Stored},
+    compiled::Compiled,
+    image,
+    language::{AGENT, LANGUAGES, LanguageSet},
+    note::Note,
+};
 
 /// The image of an agent in the pods of a namespace.
 #[derive(Debug)]
@@ -35,6 +41,19 @@ impl<'p> PodImage<'p> {
         }
         let note = Note::ImageOfNamespace { image: image.to_owned(), instead_of: prepared.image.clone() };
         Self { image, notes: vec![note] }
+    }
+}
+
+impl Stored {
+    /// The hashes of its configurations in the pods of a namespace, of the languages that it can be used for.
+    pub fn hashes_in(&self, namespace: Option<&Namespace>, languages: LanguageSet) -> Vec<Box<str>> {
+        let Self::Ready(compiled) = self else { return Vec::new() };
+        let is_usable = |part: &usize| {
+            let language = LANGUAGES.get(*part).copied().unwrap_or(&AGENT);
+            languages.has(language) && self.usable_for(language).is_ok()
+        };
+        let hash = |part| compiled.hash_with(part, PodImage::of(compiled, part, namespace).image);
+        (0..compiled.parts.len()).filter(is_usable).map(hash).collect()
     }
 }
 

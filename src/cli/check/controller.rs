@@ -26,7 +26,8 @@ pub fn needs(running: &RunningController) -> Vec<Need> {
     if let Ok(Some(restarts)) = &running.restarts {
         let rules = controller::restart_rules();
         needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, &[], None)));
-        let (rules, name) = (controller::ledger_rules(), std::slice::from_ref(&restarts.config_map));
+        let (rules, name) =
+            (controller::restart_namespace_rules(), std::slice::from_ref(&restarts.config_map));
         let namespace = Some(&*restarts.namespace);
         needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, name, namespace)));
     }
@@ -149,6 +150,7 @@ mod tests {
             "create pods/eviction",
             "create configmaps in namespace home",
             "get,update configmaps ledger in namespace home",
+            "list endpointslices.discovery.k8s.io in namespace home",
         ] {
             assert!(said.iter().any(|said| said == expected), "{expected}: {said:?}");
         }

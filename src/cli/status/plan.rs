@@ -22,7 +22,7 @@ use otel_webhook_fleet::{
     count::WorkloadPods,
     report::{Report, RestartRow},
     restart::{
-        Around, Health, Instrumentation, LEDGER_KEY, Ledger, Pace, Rollout, Seen, Verdict, World,
+        Around, Health, Instrumentation, LEDGER_KEY, Ledger, Pace, Rollout, Seen, Verdict, Webhook, World,
         annotations, plan,
     },
     workload::Workload,
@@ -50,7 +50,9 @@ pub async fn write(
     let one = |pods: WorkloadPods| seen(pods, &rollouts, known, &instrumentations, now);
     let workloads: Vec<Seen> = pods.into_iter().map(one).collect();
     let listed: Vec<_> = instrumentations.values().map(|(one, _)| one.clone()).collect();
-    let world = World { now, instrumentations: &listed, workloads: &workloads };
+    // A workstation does not reach the replicas.
+    let webhook = Webhook::default();
+    let world = World { now, instrumentations: &listed, workloads: &workloads, webhook: &webhook };
     let pace = flags.map_or_else(Pace::default, |flags| flags.pace.clone());
     let planned = plan(world, &pace, &ledger);
     let verdicts = workloads.iter().map(|seen| &seen.workload).zip(&planned.verdicts);
@@ -155,6 +157,7 @@ fn instrumentations(known: &Known) -> HashMap<String, (Instrumentation, Option<S
         let annotation = |key: &str| metadata["annotations"][key].as_str().map(str::to_owned);
         let one = Instrumentation {
             uid: metadata["uid"].as_str().unwrap_or_default().to_owned(),
+            namespace: namespace.clone(),
             generation: metadata["generation"].as_i64().unwrap_or_default(),
             resume: annotation(annotations::RESUME),
         };

@@ -21,18 +21,32 @@ pub struct Memory {
     /// When it may be read or written again.
     due: Instant,
     problem: Option<String>,
+    /// Whether a request has failed since this was asked.
+    has_failed: bool,
 }
 
 impl Memory {
     /// Returns the memory in a ConfigMap, which is not read yet.
     pub fn new(client: Client, namespace: &str, name: &str) -> Self {
         let api = Api::namespaced(client, namespace);
-        Self { api, name: name.to_owned(), known: None, due: Instant::now(), problem: None }
+        Self {
+            api,
+            name: name.to_owned(),
+            known: None,
+            due: Instant::now(),
+            problem: None,
+            has_failed: false,
+        }
     }
 
     /// Returns why there is no ledger, if there is none.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
+    }
+
+    /// Returns whether a request has failed since this was asked.
+    pub fn has_failed(&mut self) -> bool {
+        std::mem::take(&mut self.has_failed)
     }
 
     /// Returns the ledger, which is read if it is not known.
@@ -117,6 +131,7 @@ impl Memory {
             tracing::warn!("{problem}");
         }
         self.problem = Some(problem);
+        self.has_failed = true;
         self.due = Instant::now() + REST;
     }
 }

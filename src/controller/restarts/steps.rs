@@ -37,7 +37,7 @@ pub async fn roll_out(
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &workload.namespace, &kind);
     let patch = json!({
         "metadata": {"resourceVersion": resource_version, "annotations": {(annotations::RECORD): change.write()}},
-        "spec": {"template": {"metadata": {"annotations": {(annotations::CONFIG): change.config}}}},
+        "spec": {"template": {"metadata": {"annotations": {(annotations::CONFIG): change.value()}}}},
     });
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
     taken(api.patch(&workload.name, &params, &Patch::Merge(patch)).await.map(drop))

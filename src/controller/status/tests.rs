@@ -66,22 +66,29 @@ fn conditions_and_fields_of_others_stay() {
 #[test]
 fn restarts_are_told_while_there_are_any() {
     let valid = stored(&json!({}));
-    let progress = |done, stop| Progress {
+    let progress = |done, stop: Option<Stop>| Progress {
         config: Some("java=v1:0".to_owned()),
         done,
         total: 3,
+        is_stopped_for_all: stop.is_some(),
         stop,
         ..Progress::default()
     };
+    let obstacle = |reason| Some((reason, "10.0.0.1 does not answer".to_owned()));
+    let waits = |reason| Progress { obstacle: obstacle(reason), ..progress(1, None) };
+    let in_namespace = |stop| Progress { is_stopped_for_all: false, left: 1, ..progress(2, Some(stop)) };
     let stop = Stop {
         workload: Workload::new("Deployment", "shop", "order"),
         reason: "pod order-1 cannot start: CrashLoopBackOff".to_owned(),
         at: at(0),
+        is_for_all: false,
     };
     let mut before = Value::Null;
     for (progress, in_progress, stopped) in [
         (progress(1, None), ["True", "WorkloadsOutdated"], ["False", "NotStopped"]),
-        (progress(2, Some(stop)), ["False", "RestartStopped"], ["True", "PodsFail"]),
+        (waits("WebhookUnavailable"), ["True", "WebhookUnavailable"], ["False", "NotStopped"]),
+        (progress(2, Some(stop.clone())), ["False", "RestartStopped"], ["True", "PodsFail"]),
+        (in_namespace(stop), ["False", "WorkloadsNotUpToDate"], ["True", "PodsFail"]),
         (progress(3, None), ["False", "WorkloadsRestarted"], ["False", "NotStopped"]),
     ] {
         let row = row(3, 0);
@@ -94,8 +101,8 @@ fn restarts_are_told_while_there_are_any() {
         }
         assert_eq!(status["restart"]["done"], progress.done);
         let message = condition(&status, "RestartStopped")["message"].as_str().expect("text");
-        let begin = "Deployment shop/order: pod order-1 cannot start: CrashLoopBackOff; restarts go on after";
-        assert_eq!(message.starts_with(begin), progress.stop.is_some(), "{message}");
+        let part = "Deployment shop/order: pod order-1 cannot start: CrashLoopBackOff; restarts go on after";
+        assert_eq!(message.contains(part), progress.stop.is_some(), "{message}");
         let stored = as_stored(&status);
         assert_eq!(of(told, 1, &stored, at(9)), None);
         let unplanned = of(Told { restart: Restart::Unplanned, ..told }, 1, &stored, at(9));
@@ -133,6 +140,7 @@ fn those_who_wait_for_the_object_wait_for_a_usable_specification_only() {
         workload: Workload::new("Deployment", "shop", "order"),
         reason: "no progress".to_owned(),
         at: at(0),
+        is_for_all: false,
     };
     let restarting = Progress { done: 1, total: 2, ..Progress::default() };
     let stopped = Progress { stop: Some(stop), ..restarting.clone() };

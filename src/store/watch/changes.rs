@@ -10,13 +10,16 @@ use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAc
 use kube::{
     Client,
     api::ApiResource,
-    runtime::{watcher, watcher::Event},
+    runtime::{watcher, watcher::Config, watcher::Event},
 };
 
 use tokio::sync::Notify;
 
-use super::{lease, nodes, pages::events, sources::Sources, watched::Watched};
-use crate::{reduced::Whole, scope::Scope};
+use super::{lease, nodes, sources::Sources, watched::Watched};
+use crate::{
+    reduced::Whole,
+    scope::{Scope, follow, place},
+};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
 
@@ -73,7 +76,10 @@ fn begun_again(
 /// Watches objects of one kind.
 fn watch(client: &Client, scope: &Scope, kind: ApiResource, watched: Watched) -> BoxStream<'static, Change> {
     let client = client.clone();
-    let events = scope.watch(move |namespace| events(&client, &kind, namespace).boxed());
+    let events = scope.watch(move |namespace| {
+        let (api, config) = place::<Whole>(&client, &kind, namespace, Config::default());
+        follow(api, config)
+    });
     let changes = events.map(move |told| Change { watched, told });
     changes.filter(|change| future::ready(!change.is_irrelevant())).boxed()
 }

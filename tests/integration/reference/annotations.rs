@@ -57,12 +57,12 @@ const OWN: &[Row] = &[
     (
         "otel-webhook/resume-restart",
         "read from Instrumentations",
-        "another value than before resumes a stopped restart",
+        "another value than before resumes restarts, and begins another attempt",
     ),
     (
         "otel-webhook/config",
         "written to pod templates",
-        "the configuration for which the workload was restarted",
+        "for what the workload was restarted: configuration, generation and attempt, such as `java=v1:0123abcd/7-1`",
     ),
     (
         "otel-webhook/restarted",

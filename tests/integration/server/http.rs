@@ -111,7 +111,7 @@ async fn the_admin_port_speaks_plain_http() {
     let listening = Listening::bind("admin", any).expect("a port");
     let address = listening.address;
     let shutdown = Shutdown::new();
-    let router = admin_router(Arc::new(Health::new()), metrics);
+    let router = admin_router(Arc::new(Health::new()), metrics, None);
     let served = tokio::spawn(listening.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO));
 
     let request = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";

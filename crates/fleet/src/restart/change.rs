@@ -11,7 +11,7 @@ use crate::workload::Workload;
 pub mod annotations {
     /// On a workload, a namespace or an Instrumentation: `rollout`, `evict` or `never`.
     pub const RESTART: &str = "otel-webhook/restart";
-    /// On a pod template: the configuration for which it was restarted.
+    /// On a pod template: for what it was restarted; see [`Change::value`](super::Change::value).
     pub const CONFIG: &str = "otel-webhook/config";
     /// On a workload: the last change that it has received, as JSON.
     pub const RECORD: &str = "otel-webhook/restarted";
@@ -62,7 +62,7 @@ impl Consent {
     }
 }
 
-/// A change that a restart brings to a workload. The same change is never brought to it twice.
+/// A change that a restart brings to a workload. The same one is never brought to it twice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
@@ -72,9 +72,22 @@ pub struct Change {
     pub generation: i64,
     /// The configuration that new pods get: languages with their hashes.
     pub config: String,
+    /// Which attempt it is, from 1 on. Earlier versions made only one, and did not record it.
+    #[serde(default = "first")]
+    pub attempt: u8,
+}
+
+fn first() -> u8 {
+    1
 }
 
 impl Change {
+    /// Returns the value in the pod template, such as `java=v1:0123abcd/7-1`: configuration, generation and attempt.
+    /// It differs from the value of every other restart, so that the template changes and pods are replaced.
+    pub fn value(&self) -> String {
+        format!("{}/{}-{}", self.config, self.generation, self.attempt)
+    }
+
     /// Reads the record of a workload. One that cannot be read is none.
     pub fn read(annotation: &str) -> Option<Self> {
         serde_json::from_str(annotation).ok()

@@ -5,9 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     change::{Consent, LEAST_AVAILABLE, Pace, Step},
     ledger::{Flight, Ledger, Stop},
+    planning::Webhook,
     seen::{Fit, Health, Seen},
 };
-use crate::count::OldPod;
 
 /// How long the API server's own copy may take to show what was written.
 const VISIBLE: SignedDuration = SignedDuration::from_mins(1);
@@ -15,10 +15,10 @@ const VISIBLE: SignedDuration = SignedDuration::from_mins(1);
 /// The name and the UID of the next pod that a flight evicts, one that is older than the flight: an outdated one of a
 /// healthy workload, or one that cannot start. The latter is evicted from an ordered StatefulSet as well, which does not
 /// replace it after its template was mended (kubernetes#67250).
-pub fn next_eviction<'s>(seen: &'s Seen, flight: &Flight) -> Option<(&'s str, &'s str)> {
+pub fn next_eviction<'s>(seen: &'s Seen, flight: &Flight, webhook: &Webhook) -> Option<(&'s str, &'s str)> {
     match &seen.health {
         // A new pod would have no agent.
-        _ if flight.is_ending || seen.paused.is_some() => None,
+        _ if flight.is_ending || seen.paused.is_some() || webhook.doubt_of(flight).is_some() => None,
         Health::Healthy if flight.method == Consent::Evict => {
             let old = seen.outdated.iter().find(|pod| pod.created <= flight.before);
             old.map(|pod| (&*pod.name, &*pod.uid))
@@ -31,6 +31,9 @@ pub fn next_eviction<'s>(seen: &'s Seen, flight: &Flight) -> Option<(&'s str, &'
     }
 }
 
+/// A restart may take this many times as long as it may make no progress.
+const LONGEST: i32 = 6;
+
 /// One flight at one time.
 pub struct Follow<'f> {
     /// The present time.
@@ -41,14 +44,23 @@ pub struct Follow<'f> {
     pub ledger: &'f mut Ledger,
     /// The steps to take.
     pub steps: &'f mut Vec<Step>,
+    /// The flights that have ended as they should.
+    pub done: &'f mut Vec<Flight>,
     /// The workload.
     pub seen: &'f Seen,
+    /// The webhook.
+    pub webhook: &'f Webhook,
 }
 
 impl Follow<'_> {
     /// Returns the flight as it goes on; `None` if it has ended.
     pub fn follow(mut self, mut flight: Flight) -> Option<Flight> {
-        flight.is_interrupted |= self.seen.paused.is_some();
+        flight.is_interrupted |= self.seen.paused.is_some() || self.webhook.doubt_of(&flight).is_some();
+        let is_slow = self.age(&flight) > self.longest() + self.pace.progress;
+        if is_slow && self.seen.health != Health::Healthy && self.seen.refused.is_none() {
+            self.stop(&flight, format!("not complete, and its restart began at {:.0}", flight.at));
+            return None;
+        }
         if flight.method == Consent::Rollout && !flight.is_written {
             if self.seen.record.as_ref() != Some(&flight.change) {
                 return self.write_again(flight);
@@ -75,8 +87,9 @@ impl Follow<'_> {
         let wanted = self.seen.config.as_deref() == Some(&*flight.change.config)
             && self.seen.consent == Ok(Consent::Rollout)
             && self.seen.fit == Fit::Fits
-            && self.seen.paused.is_none();
-        if !wanted || !self.ledger.goes_on(&flight.change) {
+            && self.seen.paused.is_none()
+            && self.webhook.doubt_of(&flight).is_none();
+        if !wanted || !self.ledger.goes_on(&flight) {
             return None;
         }
         if self.take_start() {
@@ -94,8 +107,8 @@ impl Follow<'_> {
     ) -> Option<Flight> {
         flight.healthy = None;
         let since = since.max(flight.at);
-        let is_in_time = self.now.duration_since(since) <= self.pace.progress + min_ready;
-        let is_refused = self.seen.refused.is_some() && self.ledger.goes_on(&flight.change);
+        let is_in_time = self.now.duration_since(since) <= self.pace.progress + min_ready.min(self.longest());
+        let is_refused = self.seen.refused.is_some() && self.ledger.goes_on(&flight);
         if is_in_time || is_refused {
             return Some(flight);
         }
@@ -110,7 +123,7 @@ impl Follow<'_> {
         if !is_visible {
             return Some(flight);
         }
-        if next_eviction(self.seen, &flight).is_some() {
+        if next_eviction(self.seen, &flight, self.webhook).is_some() {
             if self.may_evict(&flight) {
                 flight.healthy = None;
                 return Some(flight);
@@ -121,40 +134,52 @@ impl Follow<'_> {
         if self.now.duration_since(healthy) < self.pace.observe {
             return Some(flight);
         }
-        self.end(&flight);
+        self.end(flight);
         None
     }
 
     /// The workload has stayed healthy: with the new configuration, it proves that; without it, no other one would get it.
-    fn end(&mut self, flight: &Flight) {
-        let is_new = |pod: &OldPod| pod.created > flight.before;
+    fn end(&mut self, flight: Flight) {
         let is_same = self.seen.config.as_deref() == Some(&*flight.change.config);
-        if is_same && !flight.is_interrupted && self.seen.outdated.iter().any(is_new) {
-            return self.stop(flight, "its new pods did not get the configuration".to_owned());
+        let lacks_it = is_same && self.seen.outdated.iter().any(|pod| pod.created > flight.before);
+        if lacks_it && !flight.is_interrupted {
+            return self.stop(&flight, "its new pods did not get the configuration".to_owned());
         }
         let is_whole = self.seen.outdated.is_empty() && self.seen.unconfirmed == 0;
         let is_proof = is_same && is_whole && !flight.is_interrupted;
+        if let Some(trial) = self.ledger.trial_of(&flight.change) {
+            trial.is_proven |= is_proof;
+        }
         if let Some(wave) = self.ledger.wave_of(&flight.change) {
-            wave.is_proven |= is_proof;
             wave.failed.remove(&flight.workload);
-            // The pods that are left are evicted after the pause. A template is not written again.
-            if flight.is_interrupted && flight.method == Consent::Evict {
-                wave.forget(&flight.workload, &flight.change.config);
-            }
+        }
+        // The pods that are left are evicted after the interruption. A template is not written by the same attempt again.
+        if flight.is_interrupted && flight.method == Consent::Evict {
+            self.forget(&flight);
+        }
+        if !lacks_it && self.seen.newest > Some(flight.before) {
+            self.done.push(flight);
+        }
+    }
+
+    /// Only a part of its pods was evicted.
+    fn forget(&mut self, flight: &Flight) {
+        if let Some(trial) = self.ledger.trial_of(&flight.change) {
+            trial.received.remove(&flight.workload);
         }
     }
 
     /// Whether a further pod may be evicted: not after a stop, a withdrawn consent, or with too few pods.
     fn may_evict(&mut self, flight: &Flight) -> bool {
-        let change = &flight.change;
         let has_consent = self.seen.consent == Ok(Consent::Evict);
-        if self.ledger.goes_on(change) && has_consent && self.seen.available >= LEAST_AVAILABLE {
-            return true;
+        // Others have their turn before those that are left.
+        let is_in_time = self.age(flight) <= self.longest();
+        let is_possible = has_consent && self.seen.available >= LEAST_AVAILABLE;
+        let may = self.ledger.goes_on(flight) && is_possible && is_in_time;
+        if !may {
+            self.forget(flight);
         }
-        if let Some(wave) = self.ledger.wave_of(change) {
-            wave.forget(&flight.workload, &change.config);
-        }
-        false
+        may
     }
 
     /// Whether one more restart or eviction may begin within this minute. Counts it.
@@ -166,13 +191,23 @@ impl Follow<'_> {
         is_free
     }
 
-    /// Ends the restarts of the Instrumentation, or lets those of its next generation begin here.
+    fn age(&self, flight: &Flight) -> SignedDuration {
+        self.now.duration_since(flight.at)
+    }
+
+    /// How long a restart may take in all, however often its workload makes progress: it would keep its place.
+    fn longest(&self) -> SignedDuration {
+        self.pace.progress * LONGEST
+    }
+
+    /// Ends the restarts in the namespace, or lets those of the next generation begin here.
     fn stop(&mut self, flight: &Flight, reason: String) {
         let workload = flight.workload.clone();
         let Some(wave) = self.ledger.waves.get_mut(&flight.change.instrumentation) else { return };
         wave.failed.insert(workload.clone());
-        if wave.generation == flight.change.generation {
-            wave.stop.get_or_insert(Stop { workload, reason, at: self.now });
-        }
+        let is_own = workload.namespace == wave.namespace;
+        let Some(trial) = self.ledger.trial_of(&flight.change) else { return };
+        let is_for_all = is_own && !trial.is_proven;
+        trial.stops.push(Stop { workload, reason, at: self.now, is_for_all });
     }
 }

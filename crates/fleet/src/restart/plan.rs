@@ -1,17 +1,18 @@
 //! The plan: which restarts begin now.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
 use super::{
     change::{Change, Consent, Pace, Step},
     flights::{Follow, next_eviction},
-    ledger::{Flight, Ledger, Stop, Wave},
+    ledger::{Filled, Flight, Ledger, Stop, Wave},
     planning::{Planning, Start, World},
     seen::Seen,
-    verdict::Verdict,
+    verdict::{Left, Verdict, Wait},
 };
+use crate::workload::Workload;
 
 /// What to do now.
 #[derive(Clone, Debug)]
@@ -22,23 +23,32 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What becomes of each workload, in the order in which they were given.
     pub verdicts: Vec<Verdict>,
+    /// The restarts that have ended well: pods were replaced, and have stayed healthy.
+    pub done: Vec<Flight>,
 }
 
-/// How far the restarts of an Instrumentation are.
+/// How far the restarts of an Instrumentation are. Numbers of workloads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// A configuration that workloads have received: the first in order, if several languages are injected.
+    /// A configuration that workloads receive: the first in order, if several languages are injected.
     pub config: Option<String>,
-    /// The number of workloads that were restarted and are no longer observed.
+    /// Those that were restarted, have stayed healthy and are up to date.
     pub done: usize,
-    /// The number of those, of all that are observed or still to be restarted, and of those that were refused.
+    /// Those, and all that are observed or still to be restarted, that failed, that were refused, or that are outdated
+    /// although they were restarted.
     pub total: usize,
-    /// The number of workloads that the API server did not let be restarted.
+    /// Those that were restarted, and failed or are outdated all the same.
+    pub left: usize,
+    /// Those that the API server did not let be restarted.
     pub refused: usize,
     /// The first of them.
     pub refusal: Option<Stop>,
-    /// Why nothing more is restarted.
+    /// Why none waits any more: in all namespaces, or in the one of this workload.
     pub stop: Option<Stop>,
+    /// Whether it is in all.
+    pub is_stopped_for_all: bool,
+    /// What is waited for and has to be mended: a reason of a condition, and a sentence.
+    pub obstacle: Option<(&'static str, String)>,
 }
 
 /// Plans what to do now.
@@ -48,46 +58,89 @@ pub fn plan(world: World<'_>, pace: &Pace, ledger: &Ledger) -> Plan {
     let mut planning = Planning {
         world,
         pace,
+        filled: Filled::default(),
         ledger,
         steps: Vec::new(),
+        done: Vec::new(),
         wanted: BTreeSet::new(),
         workloads: world.workloads.iter().map(|seen| (&seen.workload, seen)).collect(),
         instrumentations: world.instrumentations.iter().map(|one| (one.uid.as_str(), one)).collect(),
     };
     planning.follow_instrumentations();
+    planning.follow_configurations();
     planning.follow_flights();
     planning.evict();
+    planning.filled = planning.ledger.filled();
     let verdicts = planning.start();
     planning.evict_refused();
     planning.forget_waves();
-    Plan { ledger: planning.ledger, steps: planning.steps, verdicts }
+    Plan { ledger: planning.ledger, steps: planning.steps, verdicts, done: planning.done }
 }
 
 impl Plan {
+    /// Whether time alone may change it. If not, it stays the same until what is seen changes.
+    pub fn may_change(&self) -> bool {
+        let waits =
+            |verdict: &Verdict| matches!(verdict, Verdict::Waits(wait) if !wait.is_for_what_is_seen());
+        !self.steps.is_empty() || !self.ledger.flights.is_empty() || self.verdicts.iter().any(waits)
+    }
+
+    /// Returns the configurations that the webhook has to inject into new pods, each with its workload: for the steps,
+    /// and for restarts in progress.
+    pub fn expected(&self) -> impl Iterator<Item = (&Workload, &str)> {
+        self.ledger.flights.iter().map(|flight| (&flight.workload, &*flight.change.config))
+    }
+
     /// Returns how far the restarts of an Instrumentation are; `None` if there are none. `workloads` are those that
     /// were planned.
     pub fn progress(&self, workloads: &[Seen], instrumentation: &str) -> Option<Progress> {
-        let wave = self.ledger.waves.get(instrumentation)?;
+        let none = Wave::default();
+        let known = self.ledger.waves.get(instrumentation);
+        let wave = known.unwrap_or(&none);
         let flights = self.ledger.flights.iter();
-        let current = flights.filter(|flight| {
-            flight.change.instrumentation == instrumentation && flight.change.generation == wave.generation
-        });
-        let (received, other): (Vec<_>, Vec<_>) =
-            current.partition(|flight| wave.has_received(&flight.workload, &flight.change.config));
-        let waits = workloads.iter().zip(&self.verdicts).filter(|(seen, verdict)| {
-            seen.instrumentation.as_deref() == Some(instrumentation) && matches!(verdict, Verdict::Waits(_))
-        });
-        let all = wave.count();
-        let configs = wave.received.values().flat_map(BTreeMap::values).flatten();
-        let begun = other.iter().map(|flight| &flight.change.config);
-        Some(Progress {
-            config: configs.chain(begun).min().cloned(),
-            done: all.saturating_sub(received.len()),
-            total: all + other.len() + waits.count() + wave.refused.len(),
+        let flights: Vec<_> = flights
+            .filter(|flight| {
+                flight.change.instrumentation == instrumentation
+                    && flight.change.generation == wave.generation
+            })
+            .collect();
+        let has_received = |workload: &Workload| {
+            wave.trials.values().any(|trial| trial.received.attempt(workload).is_some())
+        };
+        let is_flying = |workload: &Workload| flights.iter().any(|flight| flight.workload == *workload);
+        let mut progress = Progress {
+            config: wave.trials.keys().next().cloned(),
+            total: wave.count() + wave.refused.len(),
             refused: wave.refused.len(),
             refusal: wave.refused.first().cloned(),
-            stop: wave.stop.clone(),
-        })
+            stop: wave.stop_of_all().or_else(|| wave.stops().next()).cloned(),
+            is_stopped_for_all: wave.stop_of_all().is_some(),
+            ..Progress::default()
+        };
+        let mut begun = flights.iter().filter(|flight| has_received(&flight.workload)).count();
+        progress.total += flights.len() - begun;
+        for (seen, verdict) in workloads.iter().zip(&self.verdicts) {
+            let is_own = seen.instrumentation.as_deref() == Some(instrumentation);
+            let is_left = wave.failed.contains(&seen.workload) || is_own && !seen.outdated.is_empty();
+            let received = has_received(&seen.workload) && !is_flying(&seen.workload);
+            match verdict {
+                // It receives another attempt.
+                Verdict::Waits(wait) if is_own => {
+                    begun += usize::from(received);
+                    progress.total += usize::from(!received);
+                    if let Wait::Webhook(why) = wait {
+                        progress.obstacle.get_or_insert_with(|| ("WebhookUnavailable", why.clone()));
+                    }
+                }
+                Verdict::Left(full @ Left::LedgerFull) if is_own => {
+                    progress.total += usize::from(!received);
+                    progress.obstacle = Some(("LedgerFull", full.to_string()));
+                }
+                _ => progress.left += usize::from(received && is_left),
+            }
+        }
+        progress.done = wave.count().saturating_sub(begun + progress.left);
+        (known.is_some() || progress.obstacle.is_some()).then_some(progress)
     }
 }
 
@@ -101,20 +154,42 @@ impl Planning<'_> {
             let present = known[uid.as_str()];
             if wave.generation != present.generation {
                 let failed = std::mem::take(&mut wave.failed);
-                *wave = Wave { failed, ..Wave::new(present.generation, now, present.resume.clone()) };
+                *wave = Wave { failed, ..present.wave() };
                 continue;
             }
-            let is_told = present.resume.is_some() && present.resume != wave.resume;
-            wave.resume.clone_from(&present.resume);
-            wave.refused.retain(|refused| !is_told && self.workloads.contains_key(&refused.workload));
-            if let Some(stop) = wave.stop.take_if(|_| is_told) {
-                wave.is_proven = false;
-                // It is observed again, as the canary; the others that failed are when it is healthy.
-                let seen = self.workloads.get(&stop.workload);
-                let again = seen.and_then(|seen| observed_again(seen, uid, wave, now));
-                self.ledger.flights.extend(again);
+            let is_resumed = wave.is_resumed(present.resume.as_deref());
+            wave.refused.retain(|refused| !is_resumed && self.workloads.contains_key(&refused.workload));
+            if !is_resumed {
+                continue;
+            }
+            // Those that failed are observed again, while another one is the canary.
+            for (config, trial) in &mut wave.trials {
+                for stop in trial.resume() {
+                    let seen = self.workloads.get(&stop.workload);
+                    let change = |attempt| Change {
+                        instrumentation: uid.clone(),
+                        generation: wave.generation,
+                        config: config.clone(),
+                        attempt,
+                    };
+                    let change = trial.received.attempt(&stop.workload).map(change);
+                    let again = seen.zip(change).and_then(|(seen, change)| observed_again(seen, change, now));
+                    self.ledger.flights.extend(again);
+                }
             }
         }
+    }
+
+    /// Forgets restarts for configurations that new pods do not get any more.
+    fn follow_configurations(&mut self) {
+        // What a new pod gets in place of one that was not read yet is not known.
+        if self.world.workloads.iter().any(|seen| seen.unconfirmed > 0) {
+            return;
+        }
+        let present = self.world.workloads.iter().filter_map(|seen| seen.config.as_deref());
+        let flying = self.ledger.flights.iter().map(|flight| &*flight.change.config);
+        let present: BTreeSet<String> = present.chain(flying).map(str::to_owned).collect();
+        self.ledger.waves.values_mut().for_each(|wave| wave.keep(|config| present.contains(config)));
     }
 
     fn follow_flights(&mut self) {
@@ -125,7 +200,9 @@ impl Planning<'_> {
                 pace: self.pace,
                 ledger: &mut self.ledger,
                 steps: &mut self.steps,
+                done: &mut self.done,
                 seen,
+                webhook: self.world.webhook,
             };
             let goes_on = follow.follow(flight);
             self.ledger.flights.extend(goes_on);
@@ -135,10 +212,11 @@ impl Planning<'_> {
     /// Evicts one pod of each workload that is ready for it.
     fn evict(&mut self) {
         let mut starts = self.ledger.starts.clone();
-        let goes_on = self.ledger.flights.iter().filter(|flight| self.ledger.goes_on(&flight.change));
+        let goes_on = self.ledger.flights.iter().filter(|flight| self.ledger.goes_on(flight));
         for flight in goes_on {
             let Some(seen) = self.workloads.get(&flight.workload) else { continue };
-            if let Some(pod) = next_eviction(seen, flight).filter(|_| !self.is_blocked(flight))
+            if let Some(pod) =
+                next_eviction(seen, flight, self.world.webhook).filter(|_| !self.is_blocked(flight))
                 && starts.len() < self.pace.per_minute
             {
                 starts.push(self.world.now);
@@ -148,13 +226,21 @@ impl Planning<'_> {
         self.ledger.starts = starts;
     }
 
-    /// Tries one eviction again that was refused. It needs room as a new restart does, which had its chance before.
+    /// Tries one eviction again that was refused, of the workload that has waited the longest. It needs room as a new
+    /// restart does, which had its chance before.
     fn evict_refused(&mut self) {
-        let next = self.ledger.flights.iter().find_map(|flight| {
-            let goes_on = self.ledger.goes_on(&flight.change);
+        let due = self.ledger.flights.iter().filter(|flight| {
+            self.is_blocked(flight)
+                && flight.refusals.is_none_or(|refusals| refusals.until() <= self.world.now)
+        });
+        let mut due: Vec<_> = due.collect();
+        due.sort_by_key(|flight| flight.refusals.map(|refusals| refusals.at));
+        let next = due.into_iter().find_map(|flight| {
+            let goes_on = self.ledger.goes_on(flight);
             let seen = self.workloads.get(&flight.workload).filter(|_| goes_on)?;
-            let pod = next_eviction(seen, flight).filter(|_| self.is_blocked(flight))?;
-            let is_proven = self.ledger.waves.get(&flight.change.instrumentation)?.is_proven;
+            let pod = next_eviction(seen, flight, self.world.webhook)?;
+            let wave = self.ledger.waves.get(&flight.change.instrumentation)?;
+            let is_proven = wave.trials.get(&flight.change.config)?.is_proven;
             self.has_room(seen, &flight.change, is_proven).ok().map(|()| eviction(flight, pod))
         });
         if let Some(step) = next {
@@ -185,31 +271,22 @@ impl Planning<'_> {
         verdicts
     }
 
-    fn begin(&mut self, seen: &Seen, Start { method, change, is_again }: Start) {
+    fn begin(&mut self, seen: &Seen, Start { method, change, is_repeat }: Start) {
         let now = self.world.now;
         let workload = seen.workload.clone();
-        let writes = method == Consent::Rollout && !is_again;
+        if let Some(trial) = self.ledger.trial_of(&change).filter(|_| is_repeat) {
+            trial.repeat(now);
+        }
         match method {
-            Consent::Rollout if is_again => {}
             Consent::Rollout => {
                 self.ledger.starts.push(now);
-                self.steps.push(Step::Rollout { workload: workload.clone(), change: change.clone() });
+                self.steps.push(Step::Rollout { workload, change: change.clone() });
             }
             // Each eviction is a start of its own; the first is planned by the next plan.
             Consent::Evict | Consent::Never => self.ledger.note(&workload, &change),
         }
-        let before = seen.newest.unwrap_or(now);
-        self.ledger.flights.push(Flight {
-            workload,
-            change,
-            method,
-            at: now,
-            before,
-            is_written: !writes,
-            is_ending: false,
-            is_interrupted: false,
-            healthy: None,
-        });
+        let is_written = method != Consent::Rollout;
+        self.ledger.flights.push(Flight { is_written, ..Flight::new(seen, method, change, now) });
     }
 
     /// Forgets Instrumentations for which nothing was restarted and nothing is to be.
@@ -217,7 +294,7 @@ impl Planning<'_> {
         let wanted = &self.wanted;
         self.ledger.waves.retain(|uid, wave| {
             wanted.contains(uid.as_str())
-                || wave.stop.is_some()
+                || wave.stops().next().is_some()
                 || !wave.failed.is_empty()
                 || wave.count() > 0
         });
@@ -229,18 +306,9 @@ fn eviction(flight: &Flight, (pod, uid): (&str, &str)) -> Step {
 }
 
 /// A workload whose restart failed, after restarts were resumed.
-fn observed_again(seen: &Seen, uid: &str, wave: &Wave, now: Timestamp) -> Option<Flight> {
+fn observed_again(seen: &Seen, change: Change, now: Timestamp) -> Option<Flight> {
     let method = *seen.consent.as_ref().ok().filter(|consent| **consent != Consent::Never)?;
-    let config = seen.config.clone()?;
-    wave.has_received(&seen.workload, &config).then(|| Flight {
-        workload: seen.workload.clone(),
-        change: Change { instrumentation: uid.to_owned(), generation: wave.generation, config },
-        method,
-        at: now,
-        before: seen.newest.unwrap_or(now),
-        is_written: true,
-        is_ending: false,
-        is_interrupted: false,
-        healthy: None,
-    })
+    let is_same = seen.config.as_ref() == Some(&change.config);
+    let flight = || Flight { is_written: true, is_again: true, ..Flight::new(seen, method, change, now) };
+    is_same.then(flight)
 }

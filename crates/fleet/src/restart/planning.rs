@@ -1,12 +1,12 @@
 //! A plan while it is made: whether a workload is restarted now, and if not, why.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 
 use super::{
     change::{Change, Consent, LEAST_AVAILABLE, Pace, Step},
-    ledger::{Flight, Ledger, Wave},
+    ledger::{Filled, Flight, Ledger},
     seen::{Fit, Health, Instrumentation, Seen},
     verdict::{Left, Verdict, Wait},
 };
@@ -21,6 +21,34 @@ pub struct World<'w> {
     pub instrumentations: &'w [Instrumentation],
     /// All workloads with pods that have an agent or opt in.
     pub workloads: &'w [Seen],
+    /// Whether the webhook would inject what the plan expects.
+    pub webhook: &'w Webhook,
+}
+
+/// The path at which a replica of the webhook answers the hashes of Instrumentations, one in a line: with the query
+/// `namespace`, that of the pods, and `instrumentation`, which may be repeated, as `namespace/name`.
+pub const HASHES: &str = "/hashes";
+
+/// What is known of the replicas of the webhook. As long as nothing is, all of them are trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Webhook {
+    /// Why some replica does not answer.
+    pub unavailable: Option<String>,
+    /// Which replica would inject something else, by the namespace of a new pod and the expected configuration.
+    pub differs: BTreeMap<(String, String), String>,
+}
+
+impl Webhook {
+    /// Returns why new pods of a namespace might not get a configuration.
+    pub fn doubt(&self, namespace: &str, config: &str) -> Option<&str> {
+        let differs = || self.differs.get(&(namespace.to_owned(), config.to_owned()));
+        self.unavailable.as_ref().or_else(differs).map(String::as_str)
+    }
+
+    /// Returns why the new pods of a flight might not get its configuration.
+    pub(super) fn doubt_of(&self, flight: &Flight) -> Option<&str> {
+        self.doubt(&flight.workload.namespace, &flight.change.config)
+    }
 }
 
 /// A plan as it is made.
@@ -31,8 +59,12 @@ pub(super) struct Planning<'w> {
     pub(super) pace: &'w Pace,
     /// The ledger as it will be.
     pub(super) ledger: Ledger,
+    /// How much of its ConfigMap is filled.
+    pub(super) filled: Filled,
     /// The steps to take.
     pub(super) steps: Vec<Step>,
+    /// The flights that have ended as they should.
+    pub(super) done: Vec<Flight>,
     /// The Instrumentations of outdated workloads with consent.
     pub(super) wanted: BTreeSet<&'w str>,
     /// The workloads by their names.
@@ -47,8 +79,8 @@ pub(super) struct Start {
     pub(super) method: Consent,
     /// For what.
     pub(super) change: Change,
-    /// Whether the workload has received the change already, and is only observed and relieved of failing pods.
-    pub(super) is_again: bool,
+    /// Whether it is another attempt, for pods that the webhook did not inject.
+    pub(super) is_repeat: bool,
 }
 
 impl<'w> Planning<'w> {
@@ -69,33 +101,57 @@ impl<'w> Planning<'w> {
             return Err(Verdict::Waits(Wait::Paused(by.clone())));
         }
         let now = self.world.now;
-        let waves = self.ledger.waves.entry(uid.to_owned());
-        let wave = waves.or_insert_with(|| Wave::new(present.generation, now, present.resume.clone()));
-        let change = Change {
-            instrumentation: uid.to_owned(),
-            generation: present.generation,
-            config: config.to_owned(),
-        };
-        if seen.record.as_ref() == Some(&change) {
-            wave.note(&seen.workload, config);
+        let has_room = self.filled.has_room(&present.namespace);
+        let is_known = self.ledger.waves.get(uid).is_some_and(|wave| wave.trials.contains_key(config));
+        if !is_known {
+            if !has_room {
+                return Err(Verdict::Left(Left::LedgerFull));
+            }
+            self.filled.add(&present.namespace, config.len());
         }
-        let is_again = wave.has_received(&seen.workload, config);
-        if is_again && !wave.failed.contains(&seen.workload) {
+        let wave = self.ledger.waves.entry(uid.to_owned()).or_insert_with(|| present.wave());
+        wave.trial(config, now);
+        let record = seen.record.as_ref().filter(|record| {
+            (&*record.instrumentation, record.generation, &*record.config)
+                == (uid, present.generation, config)
+        });
+        if let Some(record) = record {
+            wave.adopt(&seen.workload, config, record.attempt);
+        }
+        let trial = &*wave.trial(config, now);
+        let received = trial.received.attempt(&seen.workload);
+        let is_behind =
+            received.is_none_or(|last| last < trial.resumed || last < trial.attempt && seen.missed > 0);
+        let is_repeat = !is_behind && seen.missed > 0 && trial.may_repeat(now);
+        if !is_behind && !is_repeat {
             return Err(Verdict::Left(Left::AlreadyRestarted));
         }
+        let (settled, is_proven) = (trial.since + self.pace.settle, trial.is_proven && !is_repeat);
+        let attempt = trial.attempt + u8::from(is_repeat);
         if let Some(refused) = wave.refused.iter().find(|refused| refused.workload == seen.workload) {
             return Err(Verdict::Left(Left::Refused(refused.reason.clone())));
         }
-        if let Some(stop) = &wave.stop {
+        if let Some(stop) = wave.stop_in(&seen.workload.namespace) {
             return Err(Verdict::Left(Left::Stopped(stop.clone())));
         }
-        let (settled, is_proven) = (wave.since + self.pace.settle, wave.is_proven);
+        if !has_room {
+            return Err(Verdict::Left(Left::LedgerFull));
+        }
         self.is_ready(seen, method)?;
         if settled > now {
             return Err(Verdict::Waits(Wait::Settles(settled)));
         }
+        let change = Change {
+            instrumentation: uid.to_owned(),
+            generation: present.generation,
+            config: config.to_owned(),
+            attempt,
+        };
         self.has_room(seen, &change, is_proven).map_err(Verdict::Waits)?;
-        Ok(Start { method, change, is_again })
+        if let Some(why) = self.world.webhook.doubt(&seen.workload.namespace, config) {
+            return Err(Verdict::Waits(Wait::Webhook(why.to_owned())));
+        }
+        Ok(Start { method, change, is_repeat })
     }
 
     /// Checks that the workload is not busy or failing, unless a restart of ours or an agent has to be mended.
@@ -131,6 +187,8 @@ impl<'w> Planning<'w> {
         let is_same = |flight: &&Flight| {
             flight.change.instrumentation == change.instrumentation
                 && flight.change.generation == change.generation
+                && flight.change.config == change.config
+                && !flight.is_again
                 && !self.is_blocked(flight)
         };
         if let (false, Some(canary)) = (is_proven, self.ledger.flights.iter().find(is_same)) {

@@ -106,6 +106,7 @@ impl Seen {
             config: pods.config,
             is_failing: pods.failing > 0,
             outdated: pods.outdated,
+            missed: pods.missed,
             unconfirmed: pods.unconfirmed,
             paused: pods.paused,
             fit: rollout.map_or(Fit::Kind, |rollout| rollout.fit.clone()),
@@ -124,7 +125,9 @@ impl Seen {
             workload,
             instrumentation: None,
             config: None,
+            instrumentations: Vec::new(),
             outdated: Vec::new(),
+            missed: 0,
             failing: 0,
             unconfirmed: 0,
             paused: None,
@@ -321,8 +324,12 @@ mod tests {
 
     #[test]
     fn consent_and_record_are_those_of_the_annotations() {
-        let change =
-            Change { instrumentation: "uid".to_owned(), generation: 3, config: "java=v1:0".to_owned() };
+        let change = Change {
+            instrumentation: "uid".to_owned(),
+            generation: 3,
+            config: "java=v1:0".to_owned(),
+            attempt: 1,
+        };
         let object = json!({"metadata": {"annotations": {
             (annotations::RESTART): "evict", (annotations::RECORD): change.write(),
         }}});

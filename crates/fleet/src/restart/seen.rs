@@ -4,7 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 use otel_webhook_inject::pause::Pause;
 use serde_json::Value;
 
-use super::change::{Change, Consent, InvalidConsent};
+use super::{
+    change::{Change, Consent, InvalidConsent},
+    ledger::Wave,
+};
 use crate::{
     count::OldPod,
     failing::{is_given_up, waiting},
@@ -17,10 +20,22 @@ use crate::{
 pub struct Instrumentation {
     /// Its UID.
     pub uid: String,
+    /// Its namespace.
+    pub namespace: String,
     /// Its generation, which counts its changes.
     pub generation: i64,
     /// The value of its annotation that resumes a stopped restart.
     pub resume: Option<String>,
+}
+
+impl Instrumentation {
+    /// Begins its restarts.
+    pub(super) fn wave(&self) -> Wave {
+        let mut wave =
+            Wave { generation: self.generation, namespace: self.namespace.clone(), ..Wave::default() };
+        wave.is_resumed(self.resume.as_deref());
+        wave
+    }
 }
 
 /// A workload with pods that have an agent or opt in.
@@ -36,6 +51,8 @@ pub struct Seen {
     pub config: Option<String>,
     /// Its stale and missed pods, in the order in which they would be evicted.
     pub outdated: Vec<OldPod>,
+    /// How many of them are missed.
+    pub missed: usize,
     /// Whether one of them fails because of what injection added: the new configuration may mend it.
     pub is_failing: bool,
     /// The number of its unconfirmed pods.

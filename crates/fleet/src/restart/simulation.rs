@@ -1,12 +1,13 @@
 //! Leaders in one cluster in simulated time: they end between any two steps, two of them overlap, their views are
-//! late, and Instrumentations, GitOps tools, `PodDisruptionBudget`s and the webhook change at random.
+//! late, and Instrumentations, default images, GitOps tools, policies, `PodDisruptionBudget`s and the replicas of the
+//! webhook change at random.
 //!
 //! The world simulates only the rules of the API server and of rollouts: versions, preconditions, pods that
 //! become ready or fail. The decisions are made by the real code.
 
 mod world;
 
-use crate::restart::{Ledger, Pace, Step, Verdict, World as Seen, plan};
+use crate::restart::{Ledger, Pace, Step, Verdict, Webhook, World as Seen, plan};
 use otel_webhook_testkit::generated::choices::Choices;
 use world::World;
 
@@ -108,8 +109,24 @@ impl Leader {
         let (ledger, version) = self.ledger.take().unwrap_or_else(|| world.ledger());
         let workloads: Vec<_> = view.iter().map(|(seen, _)| seen.clone()).collect();
         let instrumentations = world.instrumentations();
-        let seen = Seen { now: world.now(), instrumentations: &instrumentations, workloads: &workloads };
-        let planned = plan(seen, &Pace::default(), &ledger);
+        let mut webhook = Webhook::default();
+        let planned = loop {
+            let seen = Seen {
+                now: world.now(),
+                instrumentations: &instrumentations,
+                workloads: &workloads,
+                webhook: &webhook,
+            };
+            let planned = plan(seen, &Pace::default(), &ledger);
+            let mut answered = webhook.clone();
+            for (workload, config) in planned.expected() {
+                world.ask(workload, config, &mut answered);
+            }
+            if answered == webhook {
+                break planned;
+            }
+            webhook = answered;
+        };
         alive()?;
         self.verdicts = planned.verdicts;
         let mut ledger = planned.ledger;
@@ -121,7 +138,7 @@ impl Leader {
             let resource_version = at.map(|(_, version)| *version).expect("planned from it");
             match step {
                 Step::Rollout { workload, change } => {
-                    if world.is_refused(&workload) {
+                    if world.is_refused(&workload, &change) {
                         alive()?;
                         ledger.refused(&workload, "denied", world.now());
                     } else if world.roll_out(&workload, &change, resource_version) {
@@ -129,7 +146,12 @@ impl Leader {
                         ledger.written(&workload);
                     }
                 }
-                Step::Evict { workload, pod, uid } => world.evict(&workload, &pod, &uid),
+                Step::Evict { workload, pod, uid } if world.evict(&workload, &pod, &uid) => {
+                    ledger.evicted(&workload);
+                }
+                Step::Evict { workload, .. } => {
+                    ledger.eviction_refused(&workload, world.now());
+                }
             }
         }
         self.ledger = Some((ledger, version));

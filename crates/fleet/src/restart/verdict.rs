@@ -41,6 +41,8 @@ pub enum Wait {
     Canary(Workload),
     /// A rollout of its own.
     Rollout,
+    /// The webhook, which would not inject the configuration into new pods.
+    Webhook(String),
     /// Restarts of other workloads, of which there are as many as allowed.
     AtOnce,
     /// A restart in its namespace.
@@ -80,6 +82,8 @@ pub enum Left {
     Refused(String),
     /// The restarts of its Instrumentation were stopped.
     Stopped(Stop),
+    /// The ConfigMap has no room for more restarts of Instrumentations of this namespace.
+    LedgerFull,
 }
 
 impl Verdict {
@@ -102,6 +106,11 @@ impl From<&Verdict> for RestartRow {
 }
 
 impl Wait {
+    /// Whether it ends by a change of what is seen, and not by time.
+    pub fn is_for_what_is_seen(&self) -> bool {
+        matches!(self, Self::Paused(_) | Self::Unconfirmed(_) | Self::Rollout)
+    }
+
     fn code(&self) -> &'static str {
         match self {
             Self::Paused(_) => "InjectionPaused",
@@ -109,6 +118,7 @@ impl Wait {
             Self::Settles(_) => "WaitsForInstrumentation",
             Self::Canary(_) => "WaitsForCanary",
             Self::Rollout => "WaitsForRollout",
+            Self::Webhook(_) => "WaitsForWebhook",
             Self::AtOnce | Self::Namespace | Self::Rate => "WaitsForOthers",
         }
     }
@@ -131,6 +141,7 @@ impl Left {
             Self::TooFewAvailable => "TooFewAvailable",
             Self::Refused(_) => "RestartRefused",
             Self::Stopped(_) => "RestartStopped",
+            Self::LedgerFull => "LedgerFull",
         }
     }
 }
@@ -140,7 +151,9 @@ impl fmt::Display for Verdict {
         match self {
             Self::UpToDate => write!(f, "up to date"),
             Self::Starts => write!(f, "is restarted now"),
-            Self::Restarting { refused: Some(refused), .. } => write!(f, "not possible now: {refused}"),
+            Self::Restarting { refused: Some(refused), .. } => {
+                write!(f, "its pods are evicted one by one, which is not possible now: {refused}")
+            }
             Self::Restarting { since, .. } => write!(f, "restarted at {since:.0}, and observed"),
             Self::Waits(wait) => write!(f, "waits: {wait}"),
             Self::Left(left) => write!(f, "not restarted: {left}"),
@@ -158,6 +171,7 @@ impl fmt::Display for Wait {
             Self::Rollout => {
                 write!(f, "its last rollout is in progress, or not all of its pods are available")
             }
+            Self::Webhook(why) => write!(f, "new pods might not get the configuration: {why}"),
             Self::AtOnce => write!(f, "as many workloads as allowed are being restarted"),
             Self::Namespace => write!(f, "as many workloads of the namespace as allowed are being restarted"),
             Self::Rate => write!(f, "as many restarts as allowed began within a minute"),
@@ -193,6 +207,11 @@ impl fmt::Display for Left {
                  or with another value of the annotation otel-webhook/resume-restart"
             ),
             Self::Stopped(stop) => write!(f, "stopped by {stop}"),
+            Self::LedgerFull => write!(
+                f,
+                "the ConfigMap of restarts has no room for more of the Instrumentations of this namespace; delete \
+                 Instrumentations that are not used"
+            ),
         }
     }
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use otel_webhook_testkit::generated::choices::Choices;
 
 use crate::{
-    restart::{Change, Consent, Fit, Instrumentation, Ledger, Seen, Verdict},
+    restart::{Change, Consent, Fit, Instrumentation, Ledger, Seen, Verdict, Webhook},
     workload::Workload,
 };
 use checks::Log;
@@ -22,23 +22,56 @@ const LAG: usize = 3;
 /// The first second.
 const EPOCH: i64 = 1_700_000_000;
 
-/// An Instrumentation, and which of its configurations pods do not start with.
+/// An Instrumentation.
 struct Configured {
     present: Instrumentation,
-    config: String,
+    /// Its specification. With the default image, it is the configuration of pods.
+    spec: String,
     /// Since when injection by it is paused.
     paused: Option<i64>,
+}
+
+impl Configured {
+    /// What a pod gets by a program with this default image.
+    fn config(&self, image: usize) -> String {
+        format!("{}.{image}", self.spec)
+    }
+}
+
+/// The programs of the installation. Each has the default image of its version.
+struct Installation {
+    controller: usize,
+    /// The replicas of the webhook, and whether each can be reached.
+    replicas: [(usize, bool); 2],
+    /// The newest image.
+    newest: usize,
+    /// When which program is upgraded: the controller, or a replica.
+    upgrades: Vec<(i64, Option<usize>)>,
+    /// Whether the controller can list the replicas.
+    is_listed: bool,
+}
+
+impl Installation {
+    fn upgrade(&mut self, second: i64) {
+        for (_, program) in self.upgrades.extract_if(.., |(at, _)| *at <= second) {
+            match program {
+                None => self.controller = self.newest,
+                Some(replica) => self.replicas[replica].0 = self.newest,
+            }
+        }
+    }
 }
 
 pub struct World {
     seed: u64,
     second: i64,
     configured: Vec<Configured>,
+    /// The specifications and default images that pods do not start with.
     bad: BTreeSet<String>,
     /// The workloads that a policy protects from changes.
     refused: BTreeSet<Workload>,
     workloads: Vec<Replicas>,
-    is_webhook_up: bool,
+    installation: Installation,
     ledger: (String, u64),
     views: VecDeque<(i64, Vec<(Seen, u64)>)>,
     log: Log,
@@ -49,8 +82,13 @@ impl World {
     /// A cluster of 12 workloads in 4 namespaces, with 2 Instrumentations.
     pub fn new(choices: &mut Choices, seed: u64) -> Self {
         let instrumentation = |number: usize| Configured {
-            present: Instrumentation { uid: format!("uid-{number}"), generation: 1, resume: None },
-            config: "v1:0".to_owned(),
+            present: Instrumentation {
+                uid: format!("uid-{number}"),
+                namespace: format!("ns-{number}"),
+                generation: 1,
+                resume: None,
+            },
+            spec: "v1:0".to_owned(),
             paused: None,
         };
         let mut world = Self {
@@ -60,7 +98,13 @@ impl World {
             bad: BTreeSet::new(),
             refused: BTreeSet::new(),
             workloads: Vec::new(),
-            is_webhook_up: true,
+            installation: Installation {
+                controller: 0,
+                replicas: [(0, true); 2],
+                newest: 0,
+                upgrades: Vec::new(),
+                is_listed: seed % 4 != 3,
+            },
             ledger: (Ledger::default().write(), 0),
             views: VecDeque::new(),
             log: Log::default(),
@@ -76,7 +120,7 @@ impl World {
             made.is_git = number % 3 == 1;
             for _ in 0..replicas {
                 let uid = world.uid();
-                made.pods.push(Pod::ready(uid, EPOCH, "v1:0"));
+                made.pods.push(Pod::ready(uid, EPOCH, "v1:0.0"));
             }
             world.workloads.push(made);
         }
@@ -106,10 +150,12 @@ impl World {
     }
 
     fn work(&mut self) {
+        self.installation.upgrade(self.second);
         for index in 0..self.workloads.len() {
             let configured = &self.configured[self.workloads[index].instrumentation];
-            let is_injected = self.is_webhook_up && configured.paused.is_none();
-            let injected = is_injected.then(|| configured.config.clone());
+            // The API server sends the review to any replica.
+            let (image, is_up) = self.installation.replicas[(self.next_uid % 2) as usize];
+            let injected = (is_up && configured.paused.is_none()).then(|| configured.config(image));
             let uid = self.uid();
             let workload = &mut self.workloads[index];
             workload.work(self.second, uid, injected, &self.bad);
@@ -126,13 +172,27 @@ impl World {
         let of = |workload: &Replicas| {
             let configured = &self.configured[workload.instrumentation];
             let is_paused = configured.paused.is_some();
-            (workload.seen(&configured.present.uid, &configured.config, is_paused), workload.version)
+            let config = configured.config(self.installation.controller);
+            (workload.seen(&configured.present.uid, &config, is_paused), workload.version)
         };
         self.workloads.iter().map(of).collect()
     }
 
     pub fn instrumentations(&self) -> Vec<Instrumentation> {
         self.configured.iter().map(|one| one.present.clone()).collect()
+    }
+
+    /// What the replicas answer about the configuration of a workload's new pods: none if they agree, or are unknown.
+    pub fn ask(&self, workload: &Workload, config: &str, webhook: &mut Webhook) {
+        let configured = &self.configured[self.workloads[self.index(workload)].instrumentation];
+        for (image, is_up) in self.installation.replicas.iter().filter(|_| self.installation.is_listed) {
+            if !is_up {
+                webhook.unavailable = Some("a replica does not answer".to_owned());
+            } else if configured.config(*image) != config {
+                let key = (workload.namespace.clone(), config.to_owned());
+                webhook.differs.insert(key, "a replica has another one".to_owned());
+            }
+        }
     }
 
     pub fn ledger(&self) -> (Ledger, u64) {
@@ -158,26 +218,32 @@ impl World {
         let workload = &mut self.workloads[index];
         self.log.rollout(self.seed, &workload.workload, change);
         workload.record = Some(change.clone());
-        workload.is_annotated = true;
+        let value = Some(change.value());
+        assert_ne!(workload.annotation, value, "seed {}: {} is as it was", self.seed, workload.workload);
+        workload.annotation = value;
         workload.change_template(self.second);
         true
     }
 
     /// Whether a policy denies that the template of a workload is changed.
-    pub fn is_refused(&self, workload: &Workload) -> bool {
-        self.refused.contains(workload)
+    pub fn is_refused(&mut self, workload: &Workload, change: &Change) -> bool {
+        let is_refused = self.refused.contains(workload);
+        if is_refused {
+            self.log.refused(self.seed, workload, change);
+        }
+        is_refused
     }
 
-    /// Evicts a pod with this UID, unless the `PodDisruptionBudget` has no room.
-    pub fn evict(&mut self, workload: &Workload, _pod: &str, uid: &str) {
+    /// Evicts a pod with this UID. Returns whether it is not refused, since the `PodDisruptionBudget` has no room.
+    pub fn evict(&mut self, workload: &Workload, _pod: &str, uid: &str) -> bool {
         let index = self.index(workload);
         let evicted = &mut self.workloads[index];
         if evicted.budget_is_used_up {
             evicted.refused = Some("no disruption is allowed".to_owned());
-            return;
+            return false;
         }
         evicted.refused = None;
-        let Some(at) = evicted.pods.iter().position(|pod| pod.uid == uid) else { return };
+        let Some(at) = evicted.pods.iter().position(|pod| pod.uid == uid) else { return true };
         let is_failing = evicted.pods[at].is_failing;
         assert!(
             is_failing || evicted.available() >= 2,
@@ -190,6 +256,7 @@ impl World {
         if let Some(flight) = change {
             self.begins(index, &flight.change);
         }
+        true
     }
 
     fn index(&self, workload: &Workload) -> usize {
@@ -204,13 +271,15 @@ impl World {
 
     /// Makes everything well: then each workload can be brought up to date.
     pub fn calm(&mut self) {
-        self.is_webhook_up = true;
         self.bad.clear();
+        let Installation { newest, .. } = self.installation;
+        self.installation.upgrades.clear();
+        (self.installation.controller, self.installation.replicas) = (newest, [(newest, true); 2]);
         self.refused.clear();
         for configured in &mut self.configured {
             configured.paused = None;
             configured.present.generation += 1;
-            configured.config = format!("v1:{}-calm", configured.present.generation);
+            configured.spec = format!("v1:{}-calm", configured.present.generation);
         }
         let mine: BTreeMap<_, _> = self.ledger().0.waves;
         for workload in &mut self.workloads {
@@ -221,8 +290,8 @@ impl World {
 
     pub fn check_all_are_up_to_date(&self, verdicts: &[Verdict]) {
         for (workload, verdict) in self.workloads.iter().zip(verdicts) {
-            let config = &self.configured[workload.instrumentation].config;
-            let outdated = workload.pods.iter().filter(|pod| pod.config.as_ref() != Some(config)).count();
+            let config = self.configured[workload.instrumentation].config(self.installation.controller);
+            let outdated = workload.pods.iter().filter(|pod| pod.config.as_ref() != Some(&config)).count();
             assert!(
                 outdated == 0,
                 "seed {}: {outdated} of {} pods of {} are outdated: {verdict:?}",
@@ -242,10 +311,10 @@ impl World {
     /// Lets one thing happen.
     pub fn disturb(&mut self, choices: &mut Choices) {
         let number = choices.below(12);
-        match choices.below(15) {
+        match choices.below(18) {
             0..=1 => self.configure(number % 2, choices),
-            2..=3 => self.is_webhook_up = true,
-            4 => self.is_webhook_up = false,
+            2..=3 => self.installation.replicas.iter_mut().for_each(|(_, is_up)| *is_up = true),
+            4 => self.installation.replicas[number % 2].1 = false,
             5..=6 => self.take_back(number),
             7 => self.change(number, |workload| workload.budget_is_used_up = !workload.budget_is_used_up),
             8 => self.change(number, |workload| {
@@ -260,7 +329,10 @@ impl World {
             }),
             11 => self.pause(number % 2),
             12 => self.configured[number % 2].paused = None,
-            13 => {
+            14 => self.release(choices),
+            // It has minReadySeconds of years.
+            15 => self.change(number, |workload| workload.is_never_available = !workload.is_never_available),
+            16 => {
                 let workload = self.workloads[number].workload.clone();
                 if !self.refused.remove(&workload) {
                     self.refused.insert(workload);
@@ -275,23 +347,35 @@ impl World {
         let configured = &mut self.configured[number];
         configured.present.generation += 1;
         let generation = configured.present.generation;
-        configured.config = match choices.below(4) {
+        configured.spec = match choices.below(4) {
             0 => {
-                let config = format!("v1:{generation}-bad");
-                self.bad.insert(config.clone());
-                config
+                let spec = format!("v1:{generation}-bad");
+                self.bad.insert(spec.clone());
+                spec
             }
             1 => format!("v1:{}", choices.below(usize::try_from(generation).expect("few"))),
             _ => format!("v1:{generation}"),
         };
     }
 
+    /// A version with another default image is installed: the controller first, last, or in between.
+    fn release(&mut self, choices: &mut Choices) {
+        let Installation { newest, upgrades, .. } = &mut self.installation;
+        *newest = if choices.below(4) == 0 { newest.saturating_sub(1) } else { *newest + 1 };
+        if choices.below(4) == 0 {
+            self.bad.insert(newest.to_string());
+        }
+        let mut programs = [None, Some(0), Some(1)];
+        programs.rotate_left(choices.below(3));
+        let at = |index: i64| self.second + index * 20;
+        upgrades.extend((0..).map(at).zip(programs));
+    }
+
     /// A GitOps tool writes a workload as it is in its repository.
     fn take_back(&mut self, number: usize) {
         let second = self.second;
         let workload = &mut self.workloads[number];
-        if workload.is_git && workload.is_annotated {
-            workload.is_annotated = false;
+        if workload.is_git && workload.annotation.take().is_some() {
             workload.record = None;
             workload.change_template(second);
             self.log.taken_back(&self.workloads[number].workload);
@@ -314,9 +398,10 @@ impl World {
         let configured = &mut self.configured[number];
         configured.present.resume = Some(format!("at {second}"));
         let uid = configured.present.uid.clone();
-        let wave = self.ledger().0.waves.remove(&uid);
-        if let Some(wave) = wave.filter(|wave| wave.stop.is_some()) {
-            self.log.resumed((uid, wave.generation), wave.failed.into_iter(), second);
+        let Some(wave) = self.ledger().0.waves.remove(&uid) else { return };
+        for (config, trial) in wave.trials.into_iter().filter(|(_, trial)| !trial.stops.is_empty()) {
+            let failed = trial.stops.into_iter().map(|stop| stop.workload);
+            self.log.resumed((uid.clone(), wave.generation, config), failed, second);
         }
     }
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{LAG, World, pods::Replicas};
 use crate::{
-    restart::{Change, Ledger, Pace},
+    restart::{Change, Ledger, Pace, Webhook},
     workload::Workload,
 };
 
-/// A generation of an Instrumentation.
-pub type Key = (String, i64);
+/// A configuration of a generation of an Instrumentation.
+pub type Key = (String, i64, String);
 
 /// What happened.
 #[derive(Default)]
@@ -19,11 +19,13 @@ pub struct Log {
     /// How often a workload has received a change, and how often one was taken back.
     received: BTreeMap<(Workload, String), u32>,
     taken_back: BTreeMap<Workload, u32>,
+    /// How often the API server has refused a change.
+    refused: BTreeMap<(Workload, String), u32>,
     /// Since when each workload is healthy.
     healthy: BTreeMap<Workload, i64>,
-    /// The workloads that were restarted for a generation of an Instrumentation, and when.
+    /// The workloads that were restarted for a configuration, and when.
     waves: BTreeMap<Key, BTreeMap<Workload, i64>>,
-    /// The generations of which a workload stayed healthy.
+    /// The configurations with which a workload stayed healthy.
     proven: BTreeSet<Key>,
     /// The workloads that were restarted, and that were not healthy since.
     busy: BTreeSet<Workload>,
@@ -45,7 +47,14 @@ impl Log {
         *self.taken_back.entry(workload.clone()).or_default() += 1;
     }
 
-    /// Another canary is allowed then, or those that had failed prove the change.
+    /// It may be repeated by a leader that could not write it down.
+    pub fn refused(&mut self, seed: u64, workload: &Workload, change: &Change) {
+        let count = self.refused.entry((workload.clone(), change.write())).or_default();
+        *count += 1;
+        assert!(*count < 8, "seed {seed}: {workload} was refused {change:?} {count} times");
+    }
+
+    /// Another canary is needed then, or those that failed prove the change.
     pub fn resumed(&mut self, key: Key, failed: impl Iterator<Item = Workload>, second: i64) {
         self.proven.remove(&key);
         self.waves.insert(key, failed.map(|failed| (failed, second)).collect());
@@ -83,8 +92,12 @@ impl World {
         let ledger = self.ledger().0;
         let wave = ledger.waves.get(&change.instrumentation);
         if let Some(wave) = wave.filter(|wave| wave.generation == change.generation) {
-            assert_eq!(wave.stop, None, "seed {seed}: {workload} is restarted after a stop");
+            let stop = wave.stop_in(&workload.namespace);
+            assert_eq!(stop, None, "seed {seed}: {workload} is restarted after a stop");
         }
+        let mut webhook = Webhook::default();
+        self.ask(&workload, &change.config, &mut webhook);
+        assert_eq!(webhook, Webhook::default(), "seed {seed}: {workload} is restarted for {change:?}");
         let paused = self.configured[self.workloads[index].instrumentation].paused;
         let is_seen = paused.is_some_and(|since| second - since > i64::try_from(LAG).expect("few"));
         assert!(!is_seen, "seed {seed}: {workload} is restarted while injection is paused");
@@ -92,7 +105,7 @@ impl World {
         let last_minute = self.log.begun.iter().rev().take_while(|at| second - **at < 60).count();
         assert!(last_minute <= pace.per_minute, "seed {seed}: {last_minute} restarts in a minute");
 
-        let key = (change.instrumentation.clone(), change.generation);
+        let key = (change.instrumentation.clone(), change.generation, change.config.clone());
         // By a restart, or by a rollout of the application itself.
         let has_it = |one: &Replicas| one.pods.iter().all(|pod| pod.config.as_ref() == Some(&change.config));
         let is_well = |one: &Replicas| {
@@ -109,7 +122,12 @@ impl World {
         let others = self.log.waves.entry(key).or_default();
         let is_flying = |other: &Workload| {
             let mut flights = ledger.flights.iter();
-            flights.any(|flight| flight.workload == *other && flight.change == *change)
+            flights.any(|flight| {
+                let is_same = flight.change.config == change.config
+                    && flight.change.generation == change.generation
+                    && flight.change.instrumentation == change.instrumentation;
+                flight.workload == *other && is_same && !flight.is_again
+            })
         };
         let is_canary =
             |other: &&Workload| **other != workload && !blocked.contains(*other) && is_flying(other);
@@ -130,6 +148,11 @@ impl World {
     pub fn check(&self) {
         let pace = Pace::default();
         let ledger = self.ledger().0;
+        let longest = pace.progress * 7 + pace.observe;
+        for flight in ledger.flights.iter().filter(|flight| !self.is_blocked(&flight.workload)) {
+            let age = self.now().duration_since(flight.at);
+            assert!(age <= longest, "seed {}: {flight:?} keeps its place", self.seed);
+        }
         let is_busy = |workload: &&Workload| is_flying(&ledger, workload) && !self.is_blocked(workload);
         let busy: Vec<_> = self.log.busy.iter().filter(is_busy).collect();
         assert!(busy.len() <= pace.at_once, "seed {}: {busy:?} at once", self.seed);

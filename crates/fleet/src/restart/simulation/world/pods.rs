@@ -47,7 +47,10 @@ pub struct Replicas {
     pub pods: Vec<Pod>,
     pub version: u64,
     pub record: Option<Change>,
-    pub is_annotated: bool,
+    /// The value in its template.
+    pub annotation: Option<String>,
+    /// Its pods have to be ready for years before they are available.
+    pub is_never_available: bool,
     /// When pods or template changed last.
     pub progress: i64,
     template: u64,
@@ -74,7 +77,8 @@ impl Replicas {
             pods: Vec::new(),
             version: 0,
             record: None,
-            is_annotated: false,
+            annotation: None,
+            is_never_available: false,
             progress: 0,
             template: 0,
             wanted,
@@ -94,7 +98,7 @@ impl Replicas {
 
     pub fn is_healthy(&self) -> bool {
         let is_current = |pod: &Pod| pod.is_ready && pod.template == self.template;
-        self.pods.len() == self.wanted && self.pods.iter().all(is_current)
+        !self.is_never_available && self.pods.len() == self.wanted && self.pods.iter().all(is_current)
     }
 
     /// A second of kubelet and controller.
@@ -102,7 +106,8 @@ impl Replicas {
         for pod in &mut self.pods {
             let starts = !pod.is_ready && !pod.is_failing && second - pod.created >= START;
             if starts {
-                pod.is_failing = pod.config.as_ref().is_some_and(|config| bad.contains(config));
+                let mut parts = pod.config.iter().flat_map(|config| config.split('.'));
+                pod.is_failing = parts.any(|part| bad.contains(part));
                 pod.is_ready = !pod.is_failing;
                 self.progress = second;
             }
@@ -146,6 +151,7 @@ impl Replicas {
             instrumentation: Some(instrumentation.to_owned()),
             config: Some(config.to_owned()),
             is_failing: outdated.clone().any(|pod| pod.is_failing),
+            missed: outdated.clone().filter(|pod| pod.config.is_none()).count(),
             outdated: outdated.map(old).collect(),
             unconfirmed: 0,
             paused: is_paused.then(|| Pause::Namespace(self.workload.namespace.as_str().into())),
@@ -163,21 +169,23 @@ impl Replicas {
         if self.is_healthy() {
             return Health::Healthy;
         }
-        match self.pods.iter().filter(|pod| pod.is_failing).max_by_key(|pod| pod.created) {
-            Some(pod) => Health::Failing(FailingPod {
-                name: pod.uid.clone(),
-                uid: pod.uid.clone(),
-                created: time(pod.created),
-                reason: "CrashLoopBackOff".to_owned(),
-            }),
-            None => Health::Progressing { since: time(self.progress), min_ready: SignedDuration::ZERO },
-        }
+        let failing = self.pods.iter().filter(|pod| pod.is_failing).max_by_key(|pod| pod.created);
+        let failing = failing.map(|pod| FailingPod {
+            name: pod.uid.clone(),
+            uid: pod.uid.clone(),
+            created: time(pod.created),
+            reason: "CrashLoopBackOff".to_owned(),
+        });
+        let days = if self.is_never_available { 365 * 50 } else { 0 };
+        let min_ready = SignedDuration::from_hours(24 * days);
+        failing.map_or(Health::Progressing { since: time(self.progress), min_ready }, Health::Failing)
     }
 
     /// Makes it well; where a restart has failed, its pods go on failing until another restart.
     pub fn calm(&mut self, has_failed: bool) {
         self.is_git = false;
         self.budget_is_used_up = false;
+        self.is_never_available = false;
         self.fit = Fit::Fits;
         if !has_failed {
             self.pods.iter_mut().for_each(|pod| pod.is_failing = false);
