@@ -27,7 +27,7 @@ use crate::{
     telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics},
 };
 use otel_webhook_fleet::report::ClusterReport;
-use otel_webhook_inject::reason::ObjectName;
+use otel_webhook_inject::{cluster::Version, reason::ObjectName};
 
 /// The maximum number of connections to the page's port, each of which may have a page in memory.
 const PAGE_CONNECTIONS: usize = 16;
@@ -107,6 +107,16 @@ pub struct ControllerFlags {
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS", help_heading = "Controller")]
     restarts: bool,
 
+    /// Restart workloads also if the API server has no ValidatingAdmissionPolicies (Kubernetes 1.29): with the token of
+    /// the controller, all fields of workloads can be changed. Otherwise the controller does not start there
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_RESTARTS_WITHOUT_POLICY",
+        requires = "restarts",
+        help_heading = "Controller"
+    )]
+    restarts_without_policy: bool,
+
     /// ConfigMap that remembers restarts, in the namespace of the Lease
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS_CONFIG_MAP", value_name = "NAME",
         default_value = "otel-webhook-restarts", value_parser = dns_name, help_heading = "Controller")]
@@ -174,6 +184,10 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     let config = Config::infer().await.map_err(|error| unreachable(&error))?;
     let connections = Connections::to(config).map_err(|error| unreachable(&error))?;
     let client = connections.client();
+    if flags.restarts && !flags.restarts_without_policy {
+        let version = client.apiserver_version().await.map_err(|error| unreachable(&error))?.git_version;
+        restricted_by_policies(&version).map_err(Failure::failed)?;
+    }
     let metrics = Arc::new(Metrics::new().with_log(logging.dropped.clone()));
     let (health, shutdown) = (Arc::new(Health::new()), Shutdown::new());
     let listed = health.condition("store", "Instrumentations and namespaces are not listed yet");
@@ -268,6 +282,20 @@ fn read_report(report: Arc<ArcSwapOption<ClusterReport>>, lease: &ObjectName, po
     Arc::new(move || report.load_full().ok_or_else(|| why.clone()))
 }
 
+/// Checks whether an API server of this version can restrict what the controller changes of workloads.
+///
+/// # Errors
+/// Why it cannot, and what to do.
+fn restricted_by_policies(version: &str) -> Result<(), String> {
+    if Version::parse(version).is_some_and(|version| version >= Version::new(1, 30)) {
+        return Ok(());
+    }
+    Err(format!(
+        "--restarts: Kubernetes {version} has no ValidatingAdmissionPolicies, which restrict the controller to two annotations \
+         of workloads; upgrade to 1.30, or set --restarts-without-policy"
+    ))
+}
+
 fn note_ready(listed: &Condition, ready: &watch::Sender<bool>) {
     listed.set(true);
     ready.send_replace(true);
@@ -341,6 +369,18 @@ async fn lead(controller: &Controller, lease: &str, mut holds: watch::Receiver<b
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn restarts_need_a_server_with_policies() {
+        assert_eq!(restricted_by_policies("v1.30.0-gke.1"), Ok(()));
+        for version in ["v1.29.15", "unknown"] {
+            let problem = restricted_by_policies(version).expect_err(version);
+            assert!(
+                problem.contains(version) && problem.ends_with("set --restarts-without-policy"),
+                "{problem}"
+            );
+        }
+    }
 
     #[test]
     fn the_page_has_an_address_or_is_off() {

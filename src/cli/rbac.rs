@@ -55,9 +55,15 @@ pub struct RbacArgs {
         requires = "controller", value_parser = dns_name)]
     lease: String,
 
-    /// Let the controller restart workloads that consent, as `controller --restarts` does
+    /// Let the controller restart workloads that consent, as `controller --restarts` does. Prints the
+    /// ValidatingAdmissionPolicy, too, by which it changes nothing but two annotations of workloads
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS", requires = "controller")]
     restarts: bool,
+
+    /// Print no ValidatingAdmissionPolicy, for an API server that has none (Kubernetes 1.29): with the token of the
+    /// controller, all fields of workloads can be changed
+    #[arg(long, env = "OTEL_WEBHOOK_RESTARTS_WITHOUT_POLICY", requires = "restarts")]
+    restarts_without_policy: bool,
 
     /// ConfigMap of `controller --restarts-config-map`
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS_CONFIG_MAP", value_name = "NAME", requires = "restarts",
@@ -113,6 +119,9 @@ Examples:
     otel-webhook rbac --controller --namespaces shop,billing | kubectl apply --server-side -f -
   Print the rules only, for your own role:
     otel-webhook rbac --rules cluster";
+
+/// The specification of the policy of restarts, which the chart has, too.
+const RESTARTS_POLICY: &str = include_str!("../../charts/otel-webhook/files/restarts-policy.yaml");
 
 /// The order of verbs.
 const VERBS: [&str; 6] = ["get", "list", "watch", "create", "patch", "update"];
@@ -183,6 +192,9 @@ impl RbacArgs {
                 documents.extend(self.scoped(account, name, Rules::ControllerRestarts));
                 let rules = self.list(Rules::ControllerRestartsNamespace);
                 documents.extend(self.role(account, name, Some(namespace), &rules));
+                if !self.restarts_without_policy {
+                    documents.extend(self.policy(account, name));
+                }
             }
         }
         documents
@@ -213,6 +225,21 @@ impl RbacArgs {
             documents.extend(self.role(account, name, None, &cluster.into()));
         }
         documents
+    }
+
+    /// Returns the policy of restarts, and its binding.
+    fn policy(&self, account: &str, name: &str) -> [Value; 2] {
+        let text = RESTARTS_POLICY.replace("NAMESPACE:ACCOUNT", &format!("{}:{account}", self.namespace));
+        let spec: Value = serde_saphyr::from_str(&text).expect("the policy is YAML");
+        let (api_version, metadata) = ("admissionregistration.k8s.io/v1", json!({"name": name}));
+        let kind = "ValidatingAdmissionPolicy";
+        [
+            json!({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}),
+            json!({
+                "apiVersion": api_version, "kind": format!("{kind}Binding"), "metadata": metadata,
+                "spec": {"policyName": name, "validationActions": ["Deny"]},
+            }),
+        ]
     }
 
     fn account(&self, name: &str) -> Value {
@@ -279,6 +306,7 @@ mod tests {
             controller: managed,
             lease: "leader".to_owned(),
             restarts: managed,
+            restarts_without_policy: false,
             restarts_config_map: "ledger".to_owned(),
             namespaces: Vec::new(),
             rules: None,
@@ -405,9 +433,19 @@ mod tests {
         assert_eq!(kinds(&args(false)), files);
         let managed = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
         let lease = ["Role", "RoleBinding"];
-        let controller = [&["ServiceAccount"], &managed[..], &managed].concat();
+        let policy = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
+        let controller = [&["ServiceAccount"], &managed[..], &managed, &policy].concat();
         assert_eq!(kinds(&args(true)), [&files[..], &managed, &lease, &controller].concat());
+        let without_policy = RbacArgs { restarts_without_policy: true, ..args(true) };
+        assert_eq!(kinds(&without_policy), kinds(&args(true))[..kinds(&args(true)).len() - policy.len()]);
         let documents = args(true).documents();
+        let [.., policy, binding] = &documents[..] else { panic!("{documents:?}") };
+        let condition = policy["spec"]["matchConditions"][0]["expression"].as_str().expect("a condition");
+        assert!(
+            condition.ends_with("'system:serviceaccount:monitoring:otel-webhook-controller'"),
+            "{condition}"
+        );
+        assert_eq!(binding["spec"]["policyName"], policy["metadata"]["name"]);
         let (webhook, controller) = documents.split_at(files.len() + managed.len() + lease.len());
         for (documents, account) in [(webhook, "otel-webhook"), (controller, "otel-webhook-controller")] {
             let subjects = documents.iter().filter_map(|document| document["subjects"][0]["name"].as_str());

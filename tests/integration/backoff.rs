@@ -308,9 +308,9 @@ async fn controller(server: Server) {
         cluster: "here".to_owned(),
         restarts: Some(RestartSettings {
             pace: Pace::default(),
+            webhook_service: Some("otel-webhook".to_owned()),
             namespace: "release".to_owned(),
             config_map: "restarts".to_owned(),
-            webhook_service: Some("otel-webhook".to_owned()),
         }),
         scope: Scope::Cluster,
     };

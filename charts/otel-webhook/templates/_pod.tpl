@@ -43,6 +43,9 @@
 {{- with .Values.controller.restarts }}
 {{- if .enabled }}
 - --restarts
+{{- if .withoutPolicy }}
+- --restarts-without-policy
+{{- end }}
 - --restarts-config-map={{ include "otel-webhook.restartsName" $ }}
 - --webhook-service={{ include "otel-webhook.metricsName" $ }}
 - --restart-settle={{ .settle }}

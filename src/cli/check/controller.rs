@@ -7,7 +7,7 @@ use super::{
 use crate::{
     cli::cluster::{
         reader::{Asked, NotTold},
-        running::RunningController,
+        running::{RestartFlags, RunningController},
     },
     controller,
     store::watch,
@@ -51,6 +51,13 @@ pub fn results(running: &RunningController, answers: &Asked<Vec<NeedReview>>) ->
         let advice = "check its pods and their logs: kubectl get pods, kubectl logs";
         CheckResult::new(Code::ControllerNotReady, message).advise(advice)
     }];
+    if let Ok(Some(RestartFlags { is_without_policy: true, .. })) = running.restarts {
+        let message = "it restarts workloads, and no ValidatingAdmissionPolicy restricts which of their fields its token can \
+                       change (--restarts-without-policy)";
+        let advice = "upgrade to Kubernetes 1.30, install the policy that otel-webhook rbac --controller --restarts prints, \
+                      and remove the flag";
+        results.push(CheckResult::new(Code::RestartsUnrestricted, message).advise(advice));
+    }
     match answers {
         Ok(answers) => {
             let advice = match running.restarts {
@@ -133,6 +140,7 @@ mod tests {
             pace: Pace::default(),
             namespace: "home".to_owned(),
             config_map: "ledger".to_owned(),
+            is_without_policy: true,
         };
         let restarting = RunningController { restarts: Ok(Some(restarts)), ..running(1) };
         let needs = needs(&restarting);
@@ -149,7 +157,8 @@ mod tests {
         let missing = needs.into_iter().map(|need| NeedReview { missing: need.verbs.clone(), need });
         let missing: Vec<_> = missing.filter(|review| review.need.resource == "pods/eviction").collect();
         let lines: Vec<_> = results(&restarting, &Ok(missing)).iter().map(CheckResult::line).collect();
-        assert!(lines[1].contains("rbac --controller --restarts prints"), "{lines:?}");
+        assert!(lines[1].contains("--restarts-without-policy"), "{lines:?}");
+        assert!(lines[2].contains("rbac --controller --restarts prints"), "{lines:?}");
     }
 
     #[test]

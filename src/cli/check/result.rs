@@ -115,6 +115,8 @@ codes! {
     ControllerNotReady: "controller" Warning;
     /// The service account of the controller lacks a permission.
     ControllerPermissionMissing: "controller" Warning;
+    /// The controller restarts workloads, and no policy restricts what it changes of them.
+    RestartsUnrestricted: "controller" Warning;
     /// No other webhook injects.
     NoOtherInjector: "injectors" Ok;
     /// Another webhook injects, in other namespaces.

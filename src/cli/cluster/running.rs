@@ -302,6 +302,8 @@ pub struct RestartFlags {
     pub namespace: String,
     /// Its name.
     pub config_map: String,
+    /// Whether it restarts without a policy that restricts it.
+    pub is_without_policy: bool,
 }
 
 /// Reads the pods of the controller, if there are any. Other programs have components of the same name.
@@ -357,6 +359,7 @@ fn restarts(container: &Container, own_namespace: &str) -> Result<Option<Restart
         pace: flags.pace(),
         namespace: one("lease_namespace").unwrap_or_else(|| own_namespace.to_owned()),
         config_map: one("restarts_config_map").unwrap_or_default(),
+        is_without_policy: matches.get_flag("restarts_without_policy"),
     }))
 }
 

@@ -1,7 +1,5 @@
 //! The policy of restarts: with the token of the controller, only two annotations of a workload can be changed.
 
-use std::fs;
-
 use otel_webhook_testkit::{
     cluster::control_plane::{ControlPlane, Ran},
     objects::items,
@@ -15,8 +13,6 @@ use crate::{
     program::printed,
     registration::HOME,
 };
-
-const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/manifests/restarts/restarts.yaml");
 
 /// The name of the policy and of the roles that it restricts.
 const NAME: &str = "otel-webhook-controller-restarts";
@@ -77,6 +73,7 @@ pub fn two_annotations_alone(_: &Cluster) {
             let ran = patch(OTHER, &change);
             assert!(ran.ok, "{kind} {change} by another account: {}", ran.stderr);
         }
+        field_managers_remain(plane, resource, &workload(kind, "applied", &Value::Null));
         // The policy is about updates, so nothing else may be granted.
         let made = workload(kind, "made", &Value::Null).to_string();
         let ran = plane.kubectl_in(&["apply", "--server-side", "--as", ACCOUNT, "--filename", "-"], &made);
@@ -88,18 +85,10 @@ pub fn two_annotations_alone(_: &Cluster) {
     type_checked(plane);
 }
 
-/// The roles that the program prints, and the policy of the manifests.
+/// The roles and the policy that the program prints.
 fn install(plane: &ControlPlane) {
     plane.namespace(HOME, json!({}));
     plane.apply(&printed(&["rbac", "--controller", "--restarts"]));
-    let manifest = fs::read_to_string(MANIFEST).expect("the manifest");
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&manifest).expect("YAML");
-    let of_policy = |object: &&Value| {
-        object["kind"].as_str().is_some_and(|kind| kind.starts_with("ValidatingAdmissionPolicy"))
-    };
-    let policy: Vec<_> = objects.iter().filter(of_policy).collect();
-    assert_eq!(policy.len(), 2);
-    plane.apply(&json!({"apiVersion": "v1", "kind": "List", "items": policy}).to_string());
     let role = format!("--clusterrole={NAME}");
     plane.run_kubectl(&["create", "clusterrolebinding", "other", &role, "--user", OTHER]);
     for account in [ACCOUNT, OTHER] {
@@ -107,6 +96,44 @@ fn install(plane: &ControlPlane) {
             plane.kubectl(&["auth", "can-i", "patch", "daemonsets.apps", "--as", account]).ok.then_some(())
         });
     }
+}
+
+/// Field managers that apply, such as GitOps tools, are not removed, together or one by one.
+fn field_managers_remain(plane: &ControlPlane, resource: &str, workload: &Value) {
+    plane.apply_server_side(&workload.to_string());
+    let name = workload["metadata"]["name"].as_str().expect("a name");
+    let patch = |patch: &Value| {
+        plane.kubectl(&[
+            "patch",
+            resource,
+            name,
+            "--type=merge",
+            "--as",
+            ACCOUNT,
+            "--patch",
+            &patch.to_string(),
+        ])
+    };
+    let managers = || {
+        let args = [resource, name, "--show-managed-fields"];
+        items(&plane.get("default", &args)["metadata"]["managedFields"]).cloned().collect::<Vec<_>>()
+    };
+    let ran = patch(&restart(&json!("one")));
+    assert!(ran.ok, "{resource}: {}", ran.stderr);
+    let before = managers();
+    let is_applying = |manager: &Value| manager["operation"] == "Apply";
+    let others: Vec<_> = before.iter().filter(|manager| !is_applying(manager)).cloned().collect();
+    assert!(!others.is_empty() && others.len() < before.len(), "{resource}: {before:?}");
+    for removed in [json!([{}]), json!([]), json!(others)] {
+        let ran = patch(&json!({"metadata": {"managedFields": removed}}));
+        let is_denied = !ran.ok && ran.stderr.contains("may not remove field managers");
+        // An empty list is no change for some API servers.
+        assert!(is_denied || managers().iter().any(is_applying), "{resource} {removed}: {}", ran.stderr);
+        assert!(is_denied || removed == json!([]), "{resource} {removed}: {}", ran.stderr);
+    }
+    let applying =
+        |managers: &[Value]| managers.iter().filter(|one| is_applying(one)).cloned().collect::<Vec<_>>();
+    assert_eq!(applying(&managers()), applying(&before), "{resource}");
 }
 
 /// Each field of the policy exists, in all of the three kinds.
