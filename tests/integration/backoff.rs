@@ -308,7 +308,6 @@ async fn controller(server: Server) {
         cluster: "here".to_owned(),
         restarts: Some(RestartSettings {
             pace: Pace::default(),
-            webhook_service: None,
             namespace: "release".to_owned(),
             config_map: "restarts".to_owned(),
             webhook_service: Some("otel-webhook".to_owned()),

@@ -9,7 +9,7 @@ use otel_webhook_fleet::{
     count::{self, Counted},
     next::Around,
     pod::RunningPod,
-    restart::{Change, Ledger, Pace, Rollout, World, plan},
+    restart::{Change, Ledger, Pace, Rollout, Webhook, World, plan},
 };
 use otel_webhook_inject::Settings;
 use serde_json::{Value, json};
@@ -74,7 +74,8 @@ pub fn ledger(data: &[u8]) {
     let Ok(ledger) = Ledger::read(text) else { return };
     assert_eq!(Ledger::read(&ledger.write()).expect("its own text"), ledger, "{text}");
     let now: Timestamp = "2026-11-01T00:00:00Z".parse().expect("a time");
-    let world = World { now, instrumentations: &[], workloads: &[] };
+    let webhook = Webhook::default();
+    let world = World { now, instrumentations: &[], workloads: &[], webhook: &webhook };
     let planned = plan(world, &Pace::default(), &ledger);
     assert!(planned.steps.is_empty(), "nothing is seen, so nothing is restarted: {text}");
     assert!(planned.ledger.starts.iter().all(|start| *start <= now), "{text}");
