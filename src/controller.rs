@@ -241,6 +241,7 @@ impl Leading {
             let restarts = self.restarts.as_ref().map_or(Some(&none), Restarts::progress);
             self.statuses.take(&report, snapshot, restarts);
             self.events.take(&report);
+            self.events.take_unused(snapshot);
             controller.report.store(Some(Arc::new(self.clustered(controller, report))));
         }
         // Restarts are planned by the present counts only.

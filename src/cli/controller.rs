@@ -199,8 +199,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         ports.spawn_thread("the page's port", served).map_err(Failure::failed)?;
     }
 
-    let writer = flags.injection.writer().with_heads();
-    let writer = writer.with_release(Some(&namespace)).counted(Arc::clone(&metrics));
+    let writer = flags.injection.writer(Some(&namespace)).with_heads().counted(Arc::clone(&metrics));
     let controller = Controller {
         client: client.clone(),
         settings: flags.injection.settings(),

@@ -294,7 +294,7 @@ impl Running {
         background: &mut Parts,
     ) -> Result<(Store, Option<ClusterLookup>), Failure> {
         let namespace = flags.namespace(client.as_ref());
-        let writer = flags.injection.writer().with_release(namespace.as_deref());
+        let writer = flags.injection.writer(namespace.as_deref());
         let writer = writer.counted(Arc::clone(&self.metrics));
         let store = writer.store();
         let listed = self.health.condition(

@@ -311,6 +311,7 @@ async fn controller(server: Server) {
             evictions: client.clone(),
             namespace: "release".to_owned(),
             config_map: "restarts".to_owned(),
+            webhook_service: Some("otel-webhook".to_owned()),
         }),
         scope: Scope::Cluster,
     };
