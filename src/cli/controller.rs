@@ -277,7 +277,6 @@ impl ControllerFlags {
     fn restarts(&self, client: &Client) -> Option<RestartSettings> {
         self.restarts.then(|| RestartSettings {
             pace: self.pace.pace(),
-            evictions: client.clone(),
             namespace: self.namespace(client),
             config_map: self.restarts_config_map.clone(),
             webhook_service: self.webhook_service.clone(),

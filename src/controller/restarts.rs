@@ -53,9 +53,6 @@ const IDLE: Duration = Duration::from_secs(60);
 pub struct RestartSettings {
     /// How fast.
     pub pace: Pace,
-    /// The client for evictions. It may not repeat a request by itself: an eviction that a `PodDisruptionBudget` refuses
-    /// has the same status as one that came too soon, and would be repeated for minutes.
-    pub evictions: Client,
     /// The namespace of the ConfigMap that remembers restarts.
     pub namespace: String,
     /// Its name.
@@ -67,7 +64,6 @@ pub struct RestartSettings {
 /// The restarts of a leader.
 pub struct Restarts {
     client: Client,
-    evictions: Client,
     pace: Pace,
     workloads: Workloads,
     memory: Memory,
@@ -101,7 +97,6 @@ impl Restarts {
     pub fn new(client: &Client, scope: &Scope, settings: &RestartSettings) -> Self {
         Self {
             client: client.clone(),
-            evictions: settings.evictions.clone(),
             pace: settings.pace.clone(),
             workloads: Workloads::watch(client, scope),
             memory: Memory::new(client.clone(), &settings.namespace, &settings.config_map),
@@ -331,7 +326,7 @@ impl Restarts {
                 }
             }
             Step::Evict { workload, pod, uid } => {
-                match steps::evict(&self.evictions, &workload.namespace, &pod, &uid).await {
+                match steps::evict(&self.client, &workload.namespace, &pod, &uid).await {
                     Ok(Taken::Done) => {
                         metrics.count(RestartResult::Evicted);
                         self.refused.remove(&workload);

@@ -52,3 +52,39 @@ fn only_their_roles_let_the_controller_change_workloads() {
     let expected = ["configmaps", "daemonsets", "deployments", "pods/eviction", "statefulsets"];
     assert_eq!(restarts, BTreeSet::from(expected));
 }
+
+/// Policies that restrict the operations port and all traffic of the controller let it ask the replicas of the webhook, at
+/// the port that its Service of metrics has.
+#[test]
+fn network_policies_let_the_controller_ask_the_replicas_of_the_webhook() {
+    let restricted = [
+        SWITCHED_ON,
+        "networkPolicy.enabled=true",
+        "networkPolicy.egress.enabled=true",
+        "networkPolicy.adminFrom[0].podSelector.matchLabels.app=prometheus",
+    ];
+    let objects = objects_with(&restricted);
+    let service = args_of(&objects, "controller");
+    let service = service.iter().find_map(|flag| flag.strip_prefix("--webhook-service=")).expect("the flag");
+    let is_service = |object: &&Value| object["kind"] == "Service" && object["metadata"]["name"] == service;
+    let labels = &objects.iter().find(is_service).expect("the Service")["spec"]["selector"];
+    let policy = |component: &str| {
+        let is_of = |object: &&Value| {
+            let labels = &object["spec"]["podSelector"]["matchLabels"];
+            object["kind"] == "NetworkPolicy" && labels["app.kubernetes.io/component"] == component
+        };
+        objects.iter().find(is_of).unwrap_or_else(|| panic!("no NetworkPolicy of the {component}"))
+    };
+    let (webhook, controller) = (policy("webhook"), policy("controller"));
+    let has = |rules: &Value, peers: &str, labels: &Value| {
+        let rules = rules.as_array().into_iter().flatten();
+        { rules }.any(|rule| rule[peers][0]["podSelector"]["matchLabels"] == *labels)
+    };
+    assert!(has(&controller["spec"]["egress"], "to", labels), "{controller}");
+    let own = &controller["spec"]["podSelector"]["matchLabels"];
+    assert!(has(&webhook["spec"]["ingress"], "from", own), "{webhook}");
+    let without = objects_with(&restricted[1..]);
+    let without = without.iter().filter(|object| object["kind"] == "NetworkPolicy");
+    let without: Vec<_> = without.filter(|policy| policy["spec"].to_string().contains("\"to\"")).collect();
+    assert!(without.is_empty(), "only restarts need it: {without:?}");
+}

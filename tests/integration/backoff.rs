@@ -278,10 +278,10 @@ async fn webhook(server: Server) {
         if server.failing.iter().any(|kind| !of_lookups.contains(&&**kind)) {
             return;
         }
-        let mut pace = interval(Duration::from_millis(50));
+        let mut ticks = interval(Duration::from_millis(50));
         let mut number = 0;
         loop {
-            pace.tick().await;
+            ticks.tick().await;
             number += 1;
             let name = format!("order-{number}");
             let query = |kind| OwnerQuery { kind, namespace: "shop", name: &name, uid: "u" };
@@ -308,7 +308,6 @@ async fn controller(server: Server) {
         cluster: "here".to_owned(),
         restarts: Some(RestartSettings {
             pace: Pace::default(),
-            evictions: client.clone(),
             namespace: "release".to_owned(),
             config_map: "restarts".to_owned(),
             webhook_service: Some("otel-webhook".to_owned()),

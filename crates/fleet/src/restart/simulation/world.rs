@@ -399,8 +399,9 @@ impl World {
         configured.present.resume = Some(format!("at {second}"));
         let uid = configured.present.uid.clone();
         let Some(wave) = self.ledger().0.waves.remove(&uid) else { return };
-        for (config, _) in wave.trials.into_iter().filter(|(_, trial)| !trial.stops.is_empty()) {
-            self.log.resumed(&(uid.clone(), wave.generation, config));
+        for (config, trial) in wave.trials.into_iter().filter(|(_, trial)| !trial.stops.is_empty()) {
+            let failed = trial.stops.into_iter().map(|stop| stop.workload);
+            self.log.resumed((uid.clone(), wave.generation, config), failed, second);
         }
     }
 

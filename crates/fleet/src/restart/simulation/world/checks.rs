@@ -54,10 +54,10 @@ impl Log {
         assert!(*count < 8, "seed {seed}: {workload} was refused {change:?} {count} times");
     }
 
-    /// Another canary is needed then.
-    pub fn resumed(&mut self, key: &Key) {
-        self.proven.remove(key);
-        self.waves.remove(key);
+    /// Another canary is needed then, or those that failed prove the change.
+    pub fn resumed(&mut self, key: Key, failed: impl Iterator<Item = Workload>, second: i64) {
+        self.proven.remove(&key);
+        self.waves.insert(key, failed.map(|failed| (failed, second)).collect());
     }
 
     /// Notes which workloads are healthy, and which have been so for long enough to prove a change.
