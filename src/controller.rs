@@ -284,11 +284,13 @@ impl Leading {
         let around = controller.around(snapshot);
         let known = Known { around, created: &created, is_selected: &is_selected };
         let unwatched = Unwatched::of(&controller.scope, &controller.settings);
-        let last = self.counted_with.replace(Arc::clone(snapshot));
-        let changed = last.as_ref().map_or(Changed::Everything, |last| changed(last, snapshot, controller));
+        let told = controller.report.load_full();
+        let last = self.counted_with.replace(Arc::clone(snapshot)).zip(told);
+        let changed =
+            last.as_ref().map_or(Changed::Everything, |(last, _)| changed(last, snapshot, controller));
         let mut counted = std::mem::take(&mut self.counted);
         let census = self.pods.census();
-        if let (Changed::Namespaces(_), Some(told)) = (&changed, &*controller.report.load()) {
+        if let (Changed::Namespaces(_), Some((_, told))) = (&changed, &last) {
             counted.report = told.report.clone();
             // Restarts have taken their commands back.
             let stopped = counted.report.workloads.iter().filter(|row| row.is_stopped());

@@ -134,7 +134,8 @@ impl Counter {
         };
         let (count, unpulled) = (groups.len(), self.unpulled.clone());
         let counted = self.update(groups, known, doubts, last);
-        if self.unpulled == unpulled || matches!(changed, Changed::Everything) {
+        let is_same = self.unpulled.keys().eq(unpulled.keys());
+        if is_same || matches!(changed, Changed::Everything) {
             return (counted, count);
         }
         self.count(census, known, doubts, &Changed::Everything, Counted::default())

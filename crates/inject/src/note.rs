@@ -101,7 +101,8 @@ codes! {
     /// The annotation `otel-webhook/default-image-…` of the namespace is not an image reference; it is
     /// ignored.
     DefaultImageInvalid: Warning, "correct the value";
-    /// An extended variable may also be set by `envFrom`; the injected value overrides it.
+    /// Added variables, such as `OTEL_SERVICE_NAME`, may also be set by `envFrom`; the injected values override
+    /// them.
     MayBeSetByEnvFrom: Note, "set the variable in `env` to keep its value";
     /// The Secret or ConfigMap of `spec.exporter.tls` is mounted as optional, and was not checked.
     CertificateNotChecked: Note,
@@ -149,10 +150,10 @@ codes! {
 /// A note about an injected container.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Note {
-    /// An extended variable may also be set by `envFrom`; the injected value overrides it.
+    /// Added variables may also be set by `envFrom`; the injected values override them.
     MayBeSetByEnvFrom {
-        /// The variable.
-        variable: Box<str>,
+        /// The variables.
+        variables: Names,
         /// The sources of `envFrom`.
         sources: Names,
     },

@@ -2,6 +2,8 @@
 
 mod merged;
 
+use std::collections::HashSet;
+
 use super::{
     compiled::Compiled,
     edit::{ContainerEdit, Mounts, Place, container_at},
@@ -80,7 +82,7 @@ impl Own<'_, '_> {
     pub const NOTHING: Self = Self { search_path: None, last: &|_| (), node_name: false };
 }
 
-/// Adds all variables, and the mounts of certificates, to a target.
+/// Adds all variables, and the mounts of certificates, to a target. Returns the notes about them.
 ///
 /// # Errors
 /// The reason for an unreadable container; then nothing was changed.
@@ -88,7 +90,7 @@ pub fn instrument<'p>(
     injection: &mut Injection<'_, 'p>,
     place: Place,
     own: &Own<'_, 'p>,
-) -> Result<(), Reason> {
+) -> Result<Vec<Note>, Reason> {
     let instrumentation = injection.instrumentation();
     let prepared = injection.prepared();
     let (facts, plan) = (injection.facts, injection.plan);
@@ -97,6 +99,8 @@ pub fn instrument<'p>(
     let at = injection.edit.open(place)?;
     let edit = &mut *injection.edit;
     let ContainerEdit { env, mounts, attribute_keys, .. } = &mut edit.containers[at];
+    let sources = container_at(facts.pod, place).sources().unwrap_or_default();
+    let before = if sources.is_empty() { HashSet::new() } else { added_values(env).collect() };
     let ignored = merged::ignored(prepared, instrumentation, env);
     env.set_defaults(&prepared.env, SetBy::Language);
     if let (Some(ignored), Some(keys)) = (ignored, attribute_keys.as_mut()) {
@@ -109,7 +113,25 @@ pub fn instrument<'p>(
     configure(instrumentation, env, &mut attributes, &present, own.node_name);
     attribute_keys.get_or_insert(present);
     instrumentation.exporter.mount(facts.pod, &mut edit.volumes, mounts);
-    Ok(())
+    let added = added_values(env).filter(|name| !before.contains(name));
+    Ok(overridden(added, &sources).into_iter().chain(certificates(injection)).collect())
+}
+
+/// The variables that injection has added with a value.
+fn added_values(env: &Env<'_>) -> impl Iterator<Item = String> {
+    let added = env.entries().iter().filter(|entry| entry.origin.is_none() && entry.from.is_none());
+    added.map(|entry| entry.name.to_string())
+}
+
+/// The note about added variables that `envFrom` may set, too. An entry of the container's own list overrides it with and
+/// without the webhook.
+fn overridden(added: impl Iterator<Item = String>, sources: &[EnvFrom<'_>]) -> Option<Note> {
+    let can_set = |source: &EnvFrom<'_>, variable: &str| variable.starts_with(&*source.prefix);
+    let added = added.filter(|variable| sources.iter().any(|source| can_set(source, variable)));
+    let variables: Vec<String> = added.collect();
+    let able = sources.iter().filter(|source| variables.iter().any(|variable| can_set(source, variable)));
+    let sources = Names::of(able.map(name));
+    (!variables.is_empty()).then(|| Note::MayBeSetByEnvFrom { variables: Names::of(variables), sources })
 }
 
 /// Extends a search path that only the common variables set at its
@@ -222,25 +244,6 @@ pub fn check_path(mounts: &Mounts<'_>, path: &str) -> Result<(), Reason> {
         return Err(Reason::taken(super::reason::Taken::MountPath, path));
     }
     Ok(())
-}
-
-/// The notes about extended variables of a target.
-pub fn of_target(injection: &mut Injection<'_, '_>, place: Place, extended: &[&str]) -> Vec<Note> {
-    let mut notes = Vec::new();
-    let sources = container_at(injection.facts.pod, place).sources().unwrap_or_default();
-    if let Ok(target) = injection.target(place) {
-        for variable in extended {
-            let able = sources.iter().filter(|source| variable.starts_with(&*source.prefix));
-            let able = Names::of(able.map(name));
-            // An entry of the container's own list overrides envFrom,
-            // with and without the webhook.
-            if !target.env.has(variable) && !able.is_empty() {
-                notes.push(Note::MayBeSetByEnvFrom { variable: (*variable).into(), sources: able });
-            }
-        }
-    }
-    notes.extend(certificates(injection));
-    notes
 }
 
 /// The notes about the exporter's certificates.

@@ -193,7 +193,6 @@ fn inject_target<'p>(
     if !is_mounted && !not_first {
         check_user(injection, place, &injection.prepared().volume)?;
     }
-    let notes = target::of_target(injection, place, &extended);
     let extensions = extensions(injection, &mounts, is_mounted);
     injection.edit.containers[at].mounts.added.extend(mounts);
     let prepared = injection.prepared();
@@ -207,8 +206,7 @@ fn inject_target<'p>(
     let last = |env: &mut Env<'p>| (agent.last)(&call, env);
     // The operator does not recognise image volumes, but this variable (D29).
     let own = Own { search_path: agent.search_path.as_ref(), last: &last, node_name: is_mounted };
-    target::instrument(injection, place, &own)?;
-    Ok(notes)
+    target::instrument(injection, place, &own)
 }
 
 /// The extended variables: the language's own, and those of the Instrumentation.

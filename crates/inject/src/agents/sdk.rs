@@ -34,12 +34,12 @@ fn inject_target(injection: &mut Injection<'_, '_>, place: Place) -> Result<(Rea
     let before = injection.target(place)?.edits();
     target::check(injection, place, &[])?;
     // The operator recognises SDK-only pods by this variable in regular containers (D29).
-    target::instrument(injection, place, &Own { node_name: !place.init, ..Own::NOTHING })?;
+    let notes = target::instrument(injection, place, &Own { node_name: !place.init, ..Own::NOTHING })?;
     // Another language has added all variables.
     if injection.target(place)?.edits() == before {
         return Ok((Reason::NothingToAdd, Vec::new()));
     }
-    Ok((Reason::Injected, target::certificates(injection).collect()))
+    Ok((Reason::Injected, notes))
 }
 
 /// Another language was skipped in the container because its attributes cannot

@@ -178,9 +178,7 @@ fn inject_target(
         check_lists(container_at(injection.facts.pod, place))?;
         mount(injection, server, location, room, place)?;
     }
-    let notes = target::of_target(injection, place, &extended);
-    target::instrument(injection, place, &Own { search_path, ..Own::NOTHING })?;
-    Ok(notes)
+    target::instrument(injection, place, &Own { search_path, ..Own::NOTHING })
 }
 
 /// Whether the lists that the clone copies can be read.

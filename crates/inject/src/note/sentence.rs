@@ -17,10 +17,10 @@ fn text(text: &str) -> Short<&str> {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MayBeSetByEnvFrom { variable, sources } => {
+            Self::MayBeSetByEnvFrom { variables, sources } => {
                 write!(
                     f,
-                    "{variable} may also be set by envFrom ({sources}); the injected value overrides it"
+                    "{variables} may also be set by envFrom ({sources}); the injected values override them"
                 )
             }
             Self::CertificateNotChecked { object } => {
