@@ -140,7 +140,7 @@ impl Election {
         };
         if self.problem.as_ref() != Some(&problem) {
             let lease = self.place.to_string();
-            tracing::warn!(lease, problem, "the Lease cannot be renewed or read; it is tried again");
+            tracing::warn!(lease, %problem, "the Lease cannot be renewed or read; it is tried again");
             self.problem = Some(problem);
         }
         let now = Instant::now();
@@ -239,7 +239,7 @@ impl Election {
             Ok(Err(error)) => error.to_string(),
             Err(elapsed) => elapsed.to_string(),
         };
-        tracing::warn!(lease = self.place.to_string(), problem, "the Lease cannot be given up");
+        tracing::warn!(lease = self.place.to_string(), %problem, "the Lease cannot be given up");
     }
 }
 
