@@ -75,9 +75,13 @@ async fn show_metrics(State(admin): State<Admin>) -> Response {
 mod tests {
     use axum::body::{Body, to_bytes};
     use axum::http::Request;
+    use otel_webhook_api::defaults::DefaultImages;
+    use otel_webhook_inject::Settings;
+    use serde_json::json;
     use tower::ServiceExt;
 
     use super::*;
+    use crate::store::Writer;
 
     async fn get_text(router: &Router, path: &str) -> (StatusCode, String) {
         let request = Request::get(path).body(Body::empty()).expect("a request");
@@ -116,5 +120,37 @@ mod tests {
         for path in ["/livez", "/healthz"] {
             assert_eq!(get_text(&router, path).await, (StatusCode::OK, "alive\n".to_owned()));
         }
+    }
+
+    /// The hashes are those that the namespace of the pods gives, and only metrics of the process change by a request.
+    #[tokio::test]
+    async fn hashes_of_instrumentations_are_answered_and_not_counted() {
+        let mut writer = Writer::new(DefaultImages::default());
+        let metadata = |name: &str| json!({"name": name, "namespace": "shop"});
+        for (name, image) in [("one", "registry.example.com/java:1"), ("two", "registry.example.com/java:2")]
+        {
+            writer.put(&json!({
+                "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation", "metadata": metadata(name),
+                "spec": {"java": {"image": image}},
+            }));
+        }
+        writer.publish();
+        let metrics = Arc::new(Metrics::new());
+        let admission = Admission::new(writer.store(), Settings::default(), None, Arc::clone(&metrics));
+        let router = admin_router(Arc::new(Health::new()), Arc::clone(&metrics), Some(Arc::new(admission)));
+        let before = metrics.encode();
+        let of = async |names: &str| get_text(&router, &format!("{HASHES}?namespace=shop{names}")).await.1;
+        let (one, two) = (of("&instrumentation=shop/one").await, of("&instrumentation=shop/two").await);
+        assert!(one.lines().next().is_some_and(|hash| hash.starts_with("v1:")), "{one}");
+        assert_ne!(one, two);
+        assert_eq!(of("&instrumentation=shop/one&instrumentation=shop/two").await, [&*one, &two].concat());
+        for none in ["", "&instrumentation=shop", "&instrumentation=other/one"] {
+            assert_eq!(of(none).await, "", "{none}");
+        }
+        let counted = |text: &str| {
+            let lines = text.lines().filter(|line| line.contains("reviews") || line.contains("injections"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(counted(&metrics.encode()), counted(&before));
     }
 }

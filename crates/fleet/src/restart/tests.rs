@@ -699,3 +699,16 @@ fn an_eviction_that_is_never_allowed_takes_no_pace_and_starves_no_other() {
         "{steps:?}"
     );
 }
+
+#[test]
+fn records_and_ledgers_of_earlier_versions_are_read() {
+    let record = r#"{"instrumentation": "uid", "generation": 2, "config": "v1:00000002"}"#;
+    assert_eq!(Change::read(record), Some(attempt(1)));
+    let wave = r#"{"generation": 2, "since": "2026-01-01T00:00:00Z", "is_proven": true,
+        "received": {"a": {"Deployment/a": ["v1:00000002"]}}}"#;
+    let mut ledger = Ledger::read(&format!(r#"{{"waves": {{"uid": {wave}}}}}"#)).expect("a ledger");
+    let workloads = [Seen { record: Some(attempt(1)), ..seen("a", "a") }, seen("b", "b")];
+    planned(0, 2, &workloads, &mut ledger);
+    let canary = planned(61, 2, &workloads, &mut ledger);
+    assert_eq!(code(&canary), ["AlreadyRestarted", "Starts"], "the record says what was received");
+}
