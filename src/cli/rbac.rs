@@ -21,6 +21,7 @@ use crate::{
 
 /// Flags of `rbac`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, each of which may be given or not")]
 pub struct RbacArgs {
     /// Name of the service account and the roles
     #[arg(long, env = "OTEL_WEBHOOK_SERVICE_ACCOUNT", default_value = "otel-webhook", value_name = "NAME",
@@ -56,11 +57,11 @@ pub struct RbacArgs {
     lease: String,
 
     /// Let the controller restart workloads that consent, as `controller --restarts` does. Prints the
-    /// ValidatingAdmissionPolicy, too, by which it changes nothing but two annotations of workloads
+    /// validating admission policy, too, by which it changes nothing but two annotations of workloads
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS", requires = "controller")]
     restarts: bool,
 
-    /// Print no ValidatingAdmissionPolicy, for an API server that has none (Kubernetes 1.29): with the token of the
+    /// Print no validating admission policy, for an API server that has none (Kubernetes 1.29): with the token of the
     /// controller, all fields of workloads can be changed
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS_WITHOUT_POLICY", requires = "restarts")]
     restarts_without_policy: bool,

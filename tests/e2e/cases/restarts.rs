@@ -313,7 +313,7 @@ pub fn refused(_: &Cluster) {
 /// The default image of a later version.
 const LATER: &str = "--default-image=java=registry.example.com/java:2";
 
-/// An address of this machine that EndpointSlices may have.
+/// An address of this machine that an `EndpointSlice` may have.
 fn own_address() -> String {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
     // No datagram is sent.
