@@ -21,6 +21,7 @@ use crate::{
 
 /// Flags of `rbac`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct RbacArgs {
     /// Name of the service account and the roles
     #[arg(long, env = "OTEL_WEBHOOK_SERVICE_ACCOUNT", default_value = "otel-webhook", value_name = "NAME",
