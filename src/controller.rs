@@ -12,7 +12,7 @@
 //! One replica leads, by a Lease; the others keep the store and wait. All state is in the cluster or found again by
 //! the next leader. What is counted, and why, is in the crate `fleet`. See docs/adr/0012-controller.md.
 
-mod backoff;
+mod election;
 mod events;
 mod interest;
 mod pods;
@@ -28,7 +28,7 @@ mod watches;
 mod workloads;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -46,7 +46,7 @@ use crate::{
 };
 use events::Events;
 use otel_webhook_fleet::{
-    count::{self, Counted, Known, WorkloadPods},
+    count::{Changed, Counted, Counter, Known},
     next::Around,
     report::{ClusterReport, Report},
 };
@@ -57,6 +57,7 @@ use selection::Selection;
 use statuses::Statuses;
 use unwatched::Unwatched;
 
+pub use election::Election;
 pub use restarts::RestartSettings;
 
 /// How long changes are collected before pods are counted again. Counting 50,000 takes a tenth of it.
@@ -134,12 +135,14 @@ pub fn restart_namespace_rules() -> [Value; 3] {
 }
 
 impl Controller {
-    /// Counts and tells, until it is dropped. To be called when this replica leads, and the store is listed.
-    pub async fn lead(&self) {
+    /// Counts and tells, until it is dropped. To be called when this replica leads, and the store is listed. Calls
+    /// `beat` again and again while it makes progress.
+    pub async fn lead(&self, beat: impl Fn()) {
         let mut leading = Leading::of(self);
         let mut tick = interval(PERIOD);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
+            beat();
             let snapshot = self.store.snapshot();
             let around = self.around(&snapshot);
             tokio::select! {
@@ -170,10 +173,15 @@ struct Leading {
     statuses: Statuses,
     events: Events,
     restarts: Option<Restarts>,
-    /// The pods of workloads, as they were counted last.
-    counted: Vec<WorkloadPods>,
+    counter: Counter,
+    /// What was counted last, but for the report, which others read.
+    counted: Counted,
+    /// What it was counted with; none if all pods have to be counted anew.
+    counted_with: Option<Arc<Snapshot>>,
     snapshot: Arc<Snapshot>,
     is_dirty: bool,
+    /// Whether pods were counted since restarts were planned.
+    is_replanned: bool,
     last_count: Instant,
     /// Until when the first pass may take; none once it is over.
     first_pass: Option<Instant>,
@@ -188,9 +196,12 @@ impl Leading {
             statuses: Statuses::new(client.clone()),
             events: Events::new(client.clone()),
             restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, scope, settings)),
-            counted: Vec::new(),
+            counter: Counter::new(controller.restarts.is_some()),
+            counted: Counted::default(),
+            counted_with: None,
             snapshot: Arc::default(),
             is_dirty: true,
+            is_replanned: true,
             last_count: Instant::now(),
             first_pass: Some(Instant::now() + FIRST_PASS),
         }
@@ -203,7 +214,9 @@ impl Leading {
             self.snapshot = Arc::clone(snapshot);
             self.is_dirty = true;
         }
-        self.is_dirty |= self.selection.refresh().await;
+        if self.selection.refresh().await {
+            (self.is_dirty, self.counted_with) = (true, None);
+        }
         // A list in progress would show pods as gone that are on one of its later pages.
         if !self.pods.is_listed() {
             return;
@@ -216,11 +229,10 @@ impl Leading {
         let has_found_failing = self.pods.has_found_failing();
         let is_due = are_all_read || has_found_failing || self.last_count.elapsed() >= PERIOD_OF_UNREAD;
         if self.is_dirty && is_due {
-            (self.is_dirty, self.last_count) = (false, Instant::now());
-            let counted = self.count(controller, snapshot);
-            self.pods.follow_suspects(&counted);
-            let Counted { mut report, pods, .. } = counted;
-            self.counted = if self.restarts.is_some() { pods } else { Vec::new() };
+            (self.is_dirty, self.last_count, self.is_replanned) = (false, Instant::now(), true);
+            self.count(controller, snapshot);
+            self.pods.follow_suspects(&self.counted);
+            let mut report = std::mem::take(&mut self.counted.report);
             controller.metrics.fleet.set(&report);
             if let Some(restarts) = &self.restarts {
                 restarts.tell(&mut report);
@@ -229,10 +241,13 @@ impl Leading {
             let restarts = self.restarts.as_ref().map_or(Some(&none), Restarts::progress);
             self.statuses.take(&report, snapshot, restarts);
             self.events.take(&report);
+            self.events.take_unused(snapshot);
             controller.report.store(Some(Arc::new(self.clustered(controller, report))));
         }
         // Restarts are planned by the present counts only.
-        if !self.is_dirty {
+        let is_due = self.restarts.as_ref().is_some_and(|restarts| self.is_replanned || restarts.is_due());
+        if !self.is_dirty && is_due {
+            self.is_replanned = false;
             self.restart(controller, snapshot).await;
         }
         self.statuses.write().await;
@@ -243,7 +258,7 @@ impl Leading {
     async fn restart(&mut self, controller: &Controller, snapshot: &Snapshot) {
         let Some(restarts) = &mut self.restarts else { return };
         let metrics = &controller.metrics.restarts;
-        self.is_dirty |= restarts.step(&self.counted, &snapshot.heads, metrics).await;
+        self.is_dirty |= restarts.step(&self.counted.pods, &snapshot.heads, metrics).await;
         self.events.tell(restarts.news());
     }
 
@@ -258,7 +273,8 @@ impl Leading {
         }
     }
 
-    fn count(&self, controller: &Controller, snapshot: &Snapshot) -> Counted {
+    /// Counts the pods of workloads that have changed, and of those in namespaces that have.
+    fn count(&mut self, controller: &Controller, snapshot: &Arc<Snapshot>) {
         let created = snapshot.heads.instrumentations.iter();
         let created: HashMap<String, Timestamp> =
             created.filter_map(|(name, head)| Some((name.to_string(), head.created?))).collect();
@@ -268,6 +284,37 @@ impl Leading {
         let around = controller.around(snapshot);
         let known = Known { around, created: &created, is_selected: &is_selected };
         let unwatched = Unwatched::of(&controller.scope, &controller.settings);
-        count::count_with(self.pods.census(), &known, &unwatched)
+        let last = self.counted_with.replace(Arc::clone(snapshot));
+        let changed = last.as_ref().map_or(Changed::Everything, |last| changed(last, snapshot, controller));
+        let mut counted = std::mem::take(&mut self.counted);
+        let census = self.pods.census();
+        if let (Changed::Namespaces(_), Some(told)) = (&changed, &*controller.report.load()) {
+            counted.report = told.report.clone();
+            // Restarts have taken their commands back.
+            let stopped = counted.report.workloads.iter().filter(|row| row.is_stopped());
+            stopped.for_each(|row| census.touch(&row.workload));
+        }
+        let (counted, workloads) = self.counter.count(census, &known, &unwatched, &changed, counted);
+        tracing::debug!(workloads, "counted the pods of workloads that may have changed");
+        self.counted = counted;
     }
+}
+
+/// Returns what has changed since a snapshot.
+fn changed<'s>(before: &'s Snapshot, now: &'s Snapshot, controller: &Controller) -> Changed<'s> {
+    let (was, is) = (&before.catalogue, &now.catalogue);
+    let has_changed = |name: &str| {
+        let [(own, head), (known, known_head)] =
+            [before, now].map(|one| (one.catalogue.namespaces.get(name), one.heads.namespaces.get(name)));
+        own.map(Arc::as_ptr) != known.map(Arc::as_ptr) || head.map(Arc::as_ptr) != known_head.map(Arc::as_ptr)
+    };
+    let names = [before, now].into_iter();
+    let names = names.flat_map(|one| one.catalogue.namespaces.keys().chain(one.heads.namespaces.keys()));
+    let changed: HashSet<&str> = names.map(|name| &**name).filter(|name| has_changed(name)).collect();
+    let default = controller.settings.default_instrumentation.as_ref().map(|default| &*default.namespace);
+    let of_all = [default, is.release.as_deref()];
+    let is_of_all = of_all.into_iter().flatten().any(|name| changed.contains(name))
+        || (&was.release, &was.paused_lease) != (&is.release, &is.paused_lease)
+        || was.cluster.as_ref().map(Arc::as_ptr) != is.cluster.as_ref().map(Arc::as_ptr);
+    if is_of_all { Changed::Everything } else { Changed::Namespaces(changed) }
 }

@@ -8,6 +8,7 @@
 //!
 //! - [`manifest`]: streams of YAML and JSON documents, read and written
 //! - [`telemetry`]: log lines and metrics
+//! - [`api_client`]: clients of the API server, with deadlines and bounded pages
 //! - [`reduced`]: objects as lists and watches read them
 //! - [`store`]: a snapshot of Instrumentations, namespaces and owners, fed by a watch or a directory
 //! - [`admission`]: the response to an AdmissionReview, for each webhook
@@ -22,6 +23,7 @@
 //! table.
 
 pub mod admission;
+pub mod api_client;
 pub mod cli;
 pub mod controller;
 pub mod manifest;

@@ -1,6 +1,6 @@
 //! Watches of the whole cluster, or of some namespaces as one.
 
-use std::time::Duration;
+use std::{fmt::Debug, time::Duration};
 
 use futures::{
     StreamExt,
@@ -11,11 +11,25 @@ use kube::{
     Api, Client, Resource,
     api::ApiResource,
     core::DynamicResourceScope,
-    runtime::{utils::Backoff, watcher, watcher::Config, watcher::Event},
+    runtime::{WatchStreamExt, utils::Backoff, watcher, watcher::Config, watcher::Event},
 };
+use serde::de::DeserializeOwned;
+use tokio::time::sleep;
 
 /// The events of a watch.
 pub type Events<K> = BoxStream<'static, watcher::Result<Event<K>>>;
+
+/// After how many seconds the API server ends a watch. Five seconds later, one that has told nothing is taken for one
+/// that is no longer answered.
+const LENGTH: u32 = 60;
+
+/// Lists and watches, again and again.
+pub fn follow<K>(api: Api<K>, config: Config) -> Events<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    watcher(api, config.timeout(LENGTH)).backoff(Patient::default()).boxed()
+}
 
 /// Where objects are watched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +97,7 @@ where
 /// Waits longer after each failed list. Each attempt begins with an event, which would reset the usual backoff; this
 /// one is reset after two minutes without an error.
 #[derive(Default)]
-pub struct Patient(watcher::DefaultBackoff);
+struct Patient(watcher::DefaultBackoff);
 
 impl Iterator for Patient {
     type Item = Duration;
@@ -110,6 +124,7 @@ struct Merged<K> {
     /// How far the list of each namespace is.
     lists: Vec<List>,
     is_begun: bool,
+    backoff: Patient,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,13 +137,26 @@ enum List {
 
 impl<K: Send + 'static> Merged<K> {
     fn new(namespaces: Vec<String>, begin: Begin<K>) -> Self {
-        let mut merged =
-            Self { namespaces, begin, events: SelectAll::new(), lists: Vec::new(), is_begun: false };
-        merged.begin_again();
+        let mut merged = Self {
+            namespaces,
+            begin,
+            events: SelectAll::new(),
+            lists: Vec::new(),
+            is_begun: false,
+            backoff: Patient::default(),
+        };
+        merged.begin();
         merged
     }
 
-    fn begin_again(&mut self) {
+    /// Lists all again after a while: each list may be the answer to a failure that lasts.
+    async fn begin_again(&mut self) {
+        self.events = SelectAll::new();
+        sleep(self.backoff.next().unwrap_or_default()).await;
+        self.begin();
+    }
+
+    fn begin(&mut self) {
         self.lists = vec![List::Empty; self.namespaces.len()];
         self.is_begun = false;
         let one = |(index, namespace): (usize, &String)| {
@@ -141,7 +169,7 @@ impl<K: Send + 'static> Merged<K> {
         loop {
             let (index, event) = self.events.next().await?;
             let told = match event {
-                Ok(event) => self.take(index, event).map(Ok),
+                Ok(event) => self.take(index, event).await.map(Ok),
                 Err(error) => Some(Err(error)),
             };
             if told.is_some() {
@@ -150,11 +178,11 @@ impl<K: Send + 'static> Merged<K> {
         }
     }
 
-    fn take(&mut self, index: usize, event: Event<K>) -> Option<Event<K>> {
+    async fn take(&mut self, index: usize, event: Event<K>) -> Option<Event<K>> {
         let are_complete = self.lists.iter().all(|list| *list == List::Complete);
         match event {
             Event::Init if self.lists[index] != List::Empty => {
-                self.begin_again();
+                self.begin_again().await;
                 None
             }
             Event::Init => (!std::mem::replace(&mut self.is_begun, true)).then_some(Event::Init),
@@ -171,7 +199,7 @@ impl<K: Send + 'static> Merged<K> {
             Event::Apply(object) => Some(Event::InitApply(object)),
             Event::Delete(object) if are_complete => Some(Event::Delete(object)),
             Event::Delete(_) => {
-                self.begin_again();
+                self.begin_again().await;
                 None
             }
         }

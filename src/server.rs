@@ -33,7 +33,7 @@ pub use body_memory::BodyLimits;
 pub use connection::Transport;
 pub use endpoint::Endpoint;
 pub use files::raise_file_limit;
-pub use health::{Condition, Health};
+pub use health::{Condition, Health, Pulse};
 pub use listen::{ListenError, Listening};
 pub use router::{webhook_router, webhook_router_within};
 pub use shutdown::{Phases, Shutdown};

@@ -18,13 +18,13 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde_json::Value;
 
-use budget::Budget;
-pub use heads::Heads;
-use heads::{InstrumentationHead, NamespaceHead};
+use budget::{Age, Budget, Exceeding};
+use heads::NamespaceHead;
+pub use heads::{Heads, InstrumentationHead};
 use owners::OwnerBook;
 
 use crate::{manifest, telemetry::Metrics};
-use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_api::{AllowedNamespaces, defaults::DefaultImages};
 use otel_webhook_inject::{
     catalogue::{Catalogue, Namespace, NamespaceLabels, Stored},
     compiled::Shared,
@@ -65,6 +65,8 @@ pub struct Writer {
     shared_items: SharedItems,
     working: Snapshot,
     budget: Budget,
+    /// Why what exceeds the share of its namespace is not used.
+    exceeded: Arc<str>,
     /// Whether labels of namespaces can be selected.
     with_labels: bool,
     /// Whether heads are stored.
@@ -77,21 +79,28 @@ impl Writer {
     pub fn new(images: DefaultImages) -> Self {
         Self {
             store: Store::default(),
+            shared: Shared::with_defaults(&images),
             images,
-            shared: Shared::default(),
             shared_items: SharedItems::default(),
             working: Snapshot::default(),
             budget: Budget::default(),
+            exceeded: SizeLimits::default().exceeded().into(),
             with_labels: true,
             with_heads: false,
             metrics: None,
         }
     }
 
-    /// Sets how large Instrumentations may be.
+    /// Sets how large Instrumentations may be, and the namespaces that come first.
     #[must_use]
-    pub fn with_size_limits(self, limits: SizeLimits) -> Self {
-        Self { budget: Budget::new(limits), ..self }
+    pub fn with_size_limits(
+        self,
+        limits: SizeLimits,
+        reserved: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Self {
+        let mut budget = Budget::new(limits);
+        reserved.into_iter().for_each(|namespace| budget.reserve(namespace.as_ref()));
+        Self { budget, exceeded: limits.exceeded().into(), ..self }
     }
 
     /// Sets whether the labels of namespaces are stored. Only the Instrumentations in the namespace of the default one
@@ -158,21 +167,58 @@ impl Writer {
     /// large to be used.
     pub fn put_instrumentation(&mut self, object: &Value, size: u64) {
         let name = object::name_of(object);
-        let stored = match self.budget.take(&name, size) {
-            Ok(()) => object::instrumentation(object, &self.images, &mut self.shared),
-            Err(problem) => object::unusable_instrumentation(object, &format!("spec: {problem}")),
+        let too_large = self.budget.limits().check_one(size).err();
+        let stored = match &too_large {
+            None => object::instrumentation(object, &self.images, &mut self.shared),
+            Some(problem) => object::unusable_instrumentation(object, &format!("spec: {problem}")),
         };
-        self.complain(&stored);
-        self.edit(&name.namespace, |known| known.instrumentations.store(stored));
         if self.with_heads {
             let head = Arc::new(InstrumentationHead::of(object));
-            self.heads().instrumentations.insert(name, head);
+            self.heads().instrumentations.insert(name.clone(), head);
         }
+        let charge = stored.charge(&self.shared);
+        let exceeding = self.budget.put(&name.namespace, Age::of(object), charge, too_large.is_some());
+        if exceeding.iter().all(|one| one.name != name) {
+            self.complain(&stored);
+        }
+        self.edit(&name.namespace, |known| known.instrumentations.store(stored));
+        for Exceeding { name, is_remembered } in exceeding {
+            if is_remembered {
+                self.exceed(&name);
+            } else {
+                self.heads().instrumentations.remove(&name);
+                self.edit(&name.namespace, |known| known.instrumentations.forget(&name.name));
+            }
+        }
+    }
+
+    /// Replaces an Instrumentation that exceeds the share of its namespace by the reason.
+    fn exceed(&mut self, name: &ObjectName) {
+        let known = self.working.catalogue.namespace(&name.namespace);
+        let known = known.and_then(|known| known.instrumentations.get(&name.name));
+        let is_paused = known.is_some_and(Stored::is_paused);
+        let problem = Arc::clone(&self.exceeded);
+        // The namespaces that it allows may take as much memory as the rest of it.
+        let allowed = AllowedNamespaces::default();
+        let stored = Stored::Invalid { name: name.clone(), problem, allowed, is_paused };
+        self.complain(&stored);
+        self.edit(&name.namespace, |known| known.instrumentations.store(stored));
     }
 
     /// Returns whether an Instrumentation of this size can be used.
     pub fn fits(&self, size: u64) -> bool {
-        self.budget.fits_one(size)
+        self.budget.limits().check_one(size).is_ok()
+    }
+
+    /// Returns whether Instrumentations that are not used, since there was no memory for them, have to be read again,
+    /// since there is now.
+    pub fn has_room_for_unused(&mut self) -> bool {
+        self.budget.has_room_for_unused()
+    }
+
+    /// Returns the bytes that each Instrumentation of a namespace is charged, the largest first.
+    pub fn charges(&self, namespace: &str) -> Vec<(&str, u64)> {
+        self.budget.charges(namespace)
     }
 
     /// Removes an Instrumentation.
@@ -193,7 +239,7 @@ impl Writer {
 
     /// Removes every Instrumentation that `is_kept` does not select, by namespace and name.
     pub fn keep_instrumentations(&mut self, keep: impl Fn(&str, &str) -> bool) {
-        self.budget.retain(|name| keep(&name.namespace, &name.name));
+        self.budget.retain(&keep);
         self.heads().instrumentations.retain(|name, _| keep(&name.namespace, &name.name));
         self.edit_all(|namespace, known| {
             known.instrumentations.retain(|stored| keep(namespace, &stored.name().name));

@@ -19,6 +19,16 @@ use otel_webhook_inject as inject;
 use otel_webhook_inject::{Settings, catalogue::Catalogue, size::size_of, text::Text};
 use otel_webhook_review::{AdmissionResponse, MalformedReview, envelope::Envelope, refusal::Status};
 
+/// What is asked about an Instrumentation.
+enum Request<'a> {
+    /// It is created or updated.
+    Change(Change<'a>),
+    /// It is deleted; as it is stored.
+    Deletion(Option<Value>),
+    /// Something that is always allowed.
+    Other,
+}
+
 /// An Instrumentation that is created or updated.
 struct Change<'a> {
     namespace: Text<'a>,
@@ -33,8 +43,10 @@ impl Admission {
     /// # Errors
     /// If `body` is not a review of an Instrumentation.
     pub fn mutate_instrumentation(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
-        let (uid, change) = read(body)?;
-        let Some(change) = change else { return Ok(AdmissionResponse::allowed(&uid, None).write()) };
+        let (uid, request) = read(body)?;
+        let Request::Change(change) = request else {
+            return Ok(AdmissionResponse::allowed(&uid, None).write());
+        };
         let patch = api::defaulting(&change.new, &self.images);
         let verdict = validation::validate(&change.new, change.old.as_ref());
         let errors = verdict.errors.iter().map(ToString::to_string);
@@ -48,9 +60,16 @@ impl Admission {
     /// # Errors
     /// If `body` is not a review of an Instrumentation.
     pub fn validate_instrumentation(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
-        let (uid, change) = read(body)?;
+        let (uid, request) = read(body)?;
         // Deletions are always allowed.
-        let Some(change) = change else { return Ok(AdmissionResponse::allowed(&uid, None).write()) };
+        let change = match request {
+            Request::Change(change) => change,
+            Request::Deletion(old) => {
+                let warning = old.as_ref().and_then(in_use);
+                return Ok(AdmissionResponse::allowed(&uid, warning.as_deref()).write());
+            }
+            Request::Other => return Ok(AdmissionResponse::allowed(&uid, None).write()),
+        };
         let Change { namespace, name, new, old } = change;
         let catalogue = &self.store.snapshot().catalogue;
         let mut verdict = validate(&new, old.as_ref(), &namespace, catalogue, &self.images, &self.settings);
@@ -76,15 +95,40 @@ impl Admission {
     }
 }
 
-/// Returns the uid, and the object that is created or updated, if there is one.
-fn read(body: &[u8]) -> Result<(Text<'_>, Option<Change<'_>>), MalformedReview> {
+/// Returns a warning about an Instrumentation that is deleted, by what the controller counted; `None` if no pod uses it.
+fn in_use(old: &Value) -> Option<String> {
+    let metadata = &old["metadata"];
+    // A controller removes a finalizer later.
+    if !metadata["deletionTimestamp"].is_null() {
+        return None;
+    }
+    let counts = &old["status"]["pods"];
+    let of = |state: &str| counts[state].as_u64().unwrap_or_default();
+    let agents = of("injected") + of("stale") + of("unconfirmed");
+    let who = match (counts.is_object(), agents) {
+        (false, _) => "running pods may have".to_owned(),
+        (true, 0) => return None,
+        (true, 1) => "1 running pod has".to_owned(),
+        (true, count) => format!("{count} running pods have"),
+    };
+    let (namespace, name) = (metadata["namespace"].as_str()?, metadata["name"].as_str()?);
+    Some(format!(
+        "{who} agents of Instrumentation {namespace}/{name}: without it, new pods start without agents, and a restart \
+         removes them; otel-webhook status lists the pods"
+    ))
+}
+
+/// Returns the uid, and what is asked.
+fn read(body: &[u8]) -> Result<(Text<'_>, Request<'_>), MalformedReview> {
     let envelope = Envelope::<Value>::parse(body)?;
     let Envelope { uid, name, namespace, operation, sub_resource, resource, object, old_object } = envelope;
     if (&*resource.group, &*resource.resource) != ("opentelemetry.io", "instrumentations") {
         return Err(MalformedReview::Resource(format!("{}.{}", resource.resource, resource.group)));
     }
-    if !["CREATE", "UPDATE"].contains(&&*operation) || !sub_resource.is_empty() {
-        return Ok((uid, None));
+    match (&*operation, sub_resource.is_empty()) {
+        ("CREATE" | "UPDATE", true) => {}
+        ("DELETE", true) => return Ok((uid, Request::Deletion(old_object))),
+        _ => return Ok((uid, Request::Other)),
     }
     let Some(mut new) = object else { return Err(MalformedReview::NoObject(operation.to_string())) };
     // The API server ignores changes of the status.
@@ -92,7 +136,7 @@ fn read(body: &[u8]) -> Result<(Text<'_>, Option<Change<'_>>), MalformedReview> 
     if let Some(members) = new.as_object_mut() {
         members.insert("status".to_owned(), status.unwrap_or_default());
     }
-    Ok((uid, Some(Change { namespace, name, new, old: old_object })))
+    Ok((uid, Request::Change(Change { namespace, name, new, old: old_object })))
 }
 
 /// Validates an Instrumentation: its fields, its default images, the sizes of agents, and ties with the others of

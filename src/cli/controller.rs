@@ -5,7 +5,6 @@ use std::{fmt::Display, net::SocketAddr, process::ExitCode, sync::Arc, time::Dur
 use arc_swap::ArcSwapOption;
 use clap::Args;
 use kube::{Client, Config};
-use kube_lease_manager::{LeaseManager, LeaseManagerBuilder};
 use tokio::sync::watch;
 
 use super::{
@@ -14,9 +13,11 @@ use super::{
     output::Failure,
     pace::PaceFlags,
     parts::Parts,
+    serve::ADMIN_CONNECTIONS,
 };
 use crate::{
-    controller::{Controller, RestartSettings},
+    api_client::Connections,
+    controller::{Controller, Election, RestartSettings},
     scope::Scope,
     server::{
         Condition, Health, Listening, ReadReport, Shutdown, TerminationSignals, Transport, admin_router,
@@ -28,8 +29,8 @@ use crate::{
 use otel_webhook_fleet::report::ClusterReport;
 use otel_webhook_inject::reason::ObjectName;
 
-/// How long a Lease is valid without being renewed, and how long before its end it is renewed, in seconds.
-const LEASE: (u64, u64) = (15, 5);
+/// The maximum number of connections to the page's port, each of which may have a page in memory.
+const PAGE_CONNECTIONS: usize = 16;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -170,14 +171,17 @@ pub fn run(flags: &ControllerFlags) -> Result<ExitCode, Failure> {
 async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode, Failure> {
     let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
     let unreachable = |error: &dyn Display| Failure::failed(format!("cannot connect to a cluster: {error}"));
-    let mut config = Config::infer().await.map_err(|error| unreachable(&error))?;
-    let client = Client::try_from(config.clone()).map_err(|error| unreachable(&error))?;
-    config.default_retry = false;
-    let evictions = Client::try_from(config).map_err(|error| unreachable(&error))?;
+    let config = Config::infer().await.map_err(|error| unreachable(&error))?;
+    let connections = Connections::to(config).map_err(|error| unreachable(&error))?;
+    let client = connections.client();
     let metrics = Arc::new(Metrics::new().with_log(logging.dropped.clone()));
     let (health, shutdown) = (Arc::new(Health::new()), Shutdown::new());
     let listed = health.condition("store", "Instrumentations and namespaces are not listed yet");
-    let admin = Listening::bind("admin", flags.admin_listen).map_err(Failure::failed)?;
+    let bind = |name, address, connections| {
+        let listening = Listening::bind(name, address).map_err(Failure::failed)?;
+        Ok::<_, Failure>(listening.with_metrics(Arc::clone(&metrics)).with_max_connections(connections))
+    };
+    let admin = bind("admin", flags.admin_listen, ADMIN_CONNECTIONS)?;
     let (mut background, mut ports) = (Parts::default(), Parts::default());
     let router = admin_router(Arc::clone(&health), Arc::clone(&metrics), None);
     let served = admin.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO);
@@ -188,16 +192,14 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     let namespace = flags.namespace(&client);
     let leadership = ObjectName { namespace: namespace.as_str().into(), name: flags.lease.as_str().into() };
     if let PageAddress(Some(address)) = flags.page_listen {
-        let page = Listening::bind("page", address).map_err(Failure::failed)?;
+        let page = bind("page", address, PAGE_CONNECTIONS)?;
         let router = page_router(read_report(Arc::clone(&report), &leadership, address.port()), address);
-        ports.spawn(
-            "the page's port",
-            page.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO),
-        );
+        let served = page.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO);
+        // A page of many workloads takes a while.
+        ports.spawn_thread("the page's port", served).map_err(Failure::failed)?;
     }
 
-    let writer = flags.injection.writer().with_heads();
-    let writer = writer.with_release(Some(&namespace)).counted(Arc::clone(&metrics));
+    let writer = flags.injection.writer(Some(&namespace)).with_heads().counted(Arc::clone(&metrics));
     let controller = Controller {
         client: client.clone(),
         settings: flags.injection.settings(),
@@ -206,7 +208,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         metrics: Arc::clone(&metrics),
         report: Arc::clone(&report),
         cluster: flags.cluster.clone(),
-        restarts: flags.restarts(&client, evictions),
+        restarts: flags.restarts(&client),
         scope: Scope::of(&flags.namespaces),
     };
     if controller.restarts.is_some() {
@@ -215,12 +217,18 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
     let (ready, is_ready) = watch::channel(false);
     let on_ready = move || note_ready(&listed, &ready);
     // What it counts does not depend on the delivery.
-    let sources =
-        store::watch::Sources { scope: controller.scope.clone(), nodes: false, lease: Some(leadership) };
-    background.spawn("the store", store::watch::follow(client.clone(), sources, writer, on_ready));
-    let lease = flags.lease(client).await?;
-    background
-        .spawn("the controller", lead(controller, lease, flags.lease.clone(), is_ready, shutdown.stopping()));
+    let sources = store::watch::Sources {
+        scope: controller.scope.clone(),
+        nodes: false,
+        lease: Some(leadership.clone()),
+    };
+    background.spawn("the store", store::watch::follow(client, sources, writer, on_ready));
+    let identity = std::env::var("HOSTNAME").unwrap_or_else(|_| "otel-webhook".to_owned());
+    let identity = format!("{identity}-{}", std::process::id());
+    let election = Election::new(&connections, leadership, identity).map_err(|error| unreachable(&error))?;
+    let candidate =
+        Candidate { controller, election, lease: flags.lease.clone(), health: Arc::clone(&health) };
+    background.spawn("the controller", candidate.run(is_ready, shutdown.stopping()));
 
     let lost = tokio::select! {
         name = signals.recv() => {
@@ -266,10 +274,9 @@ fn note_ready(listed: &Condition, ready: &watch::Sender<bool>) {
 }
 
 impl ControllerFlags {
-    fn restarts(&self, client: &Client, evictions: Client) -> Option<RestartSettings> {
+    fn restarts(&self, client: &Client) -> Option<RestartSettings> {
         self.restarts.then(|| RestartSettings {
             pace: self.pace.pace(),
-            evictions,
             namespace: self.namespace(client),
             config_map: self.restarts_config_map.clone(),
             webhook_service: self.webhook_service.clone(),
@@ -280,62 +287,54 @@ impl ControllerFlags {
     fn namespace(&self, client: &Client) -> String {
         self.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned())
     }
+}
 
-    async fn lease(&self, client: Client) -> Result<LeaseManager, Failure> {
-        let namespace = self.namespace(&client);
-        let identity = std::env::var("HOSTNAME").unwrap_or_else(|_| "otel-webhook".to_owned());
-        let identity = format!("{identity}-{}", std::process::id());
-        let lease = LeaseManagerBuilder::new(client, &self.lease)
-            .with_namespace(&namespace)
-            .with_identity(identity)
-            .with_duration(LEASE.0)
-            .with_grace(LEASE.1)
-            .build();
-        lease.await.map_err(|error| {
-            Failure::failed(format!(
-                "the Lease {} in namespace {namespace} cannot be read or made: {error}",
-                self.lease
-            ))
-        })
+/// A replica that leads whenever it holds the Lease.
+struct Candidate {
+    controller: Controller,
+    election: Election,
+    lease: String,
+    health: Arc<Health>,
+}
+
+impl Candidate {
+    /// Leads again and again, until the process is to stop. Then it gives the Lease up.
+    async fn run(mut self, mut is_ready: watch::Receiver<bool>, mut stopping: watch::Receiver<bool>) {
+        // An error means that the store has ended, and the process with it.
+        if is_ready.wait_for(|ready| *ready).await.is_err() {
+            return;
+        }
+        let (holding, holds) = watch::channel(false);
+        let (lease, pulse) = (&self.lease, self.health.pulse());
+        tokio::select! {
+            // The election is first: after a pause of the process, it may be over before anything is written.
+            biased;
+            never = self.election.run(&holding, || pulse.beat()) => match never {},
+            _ = stopping.wait_for(|stop| *stop) => {}
+            () = lead(&self.controller, lease, holds, &self.health) => {}
+        }
+        self.election.release().await;
     }
 }
 
-/// Leads whenever this replica holds the Lease, until the process is to stop.
-async fn lead(
-    controller: Controller,
-    lease: LeaseManager,
-    name: String,
-    mut is_ready: watch::Receiver<bool>,
-    mut stopping: watch::Receiver<bool>,
-) {
-    // An error means that the store has ended, and the process with it.
-    if is_ready.wait_for(|ready| *ready).await.is_err() {
-        return;
-    }
-    let (mut holds, upkeep) = lease.watch().await;
+/// Leads whenever this replica holds the Lease.
+async fn lead(controller: &Controller, lease: &str, mut holds: watch::Receiver<bool>, health: &Health) {
     let fleet = &controller.metrics.fleet;
-    fleet.set_leader(&name, false);
-    loop {
+    fleet.set_leader(lease, false);
+    while holds.wait_for(|holds| *holds).await.is_ok() {
+        tracing::info!(lease, "leading");
+        fleet.set_leader(lease, true);
+        let pulse = health.pulse();
         tokio::select! {
-            held = holds.wait_for(|holds| *holds) => if held.is_err() { break },
-            _ = stopping.wait_for(|stop| *stop) => break,
-        }
-        tracing::info!(lease = name, "leading");
-        fleet.set_leader(&name, true);
-        tokio::select! {
-            () = controller.lead() => {}
+            biased;
             _ = holds.wait_for(|holds| !*holds) => {}
-            _ = stopping.wait_for(|stop| *stop) => break,
+            () = controller.lead(|| pulse.beat()) => {}
         }
-        tracing::info!(lease = name, "another replica leads");
-        fleet.set_leader(&name, false);
+        tracing::info!(lease, "not leading any longer");
+        fleet.set_leader(lease, false);
         fleet.clear();
         controller.metrics.restarts.clear();
         controller.report.store(None);
-    }
-    drop(holds);
-    if let Ok(Err(error)) = upkeep.await {
-        tracing::warn!(lease = name, %error, "the Lease cannot be given up");
     }
 }
 

@@ -103,10 +103,17 @@ pub struct InjectionFlags {
         value_parser = SizeLimits::parse)]
     max_instrumentation_size: u64,
 
-    /// Maximum size of the JSON of the specs of all Instrumentations together; those that arrive later are not used
+    /// Maximum memory of all Instrumentations in their compiled form. Namespaces share it equally, except that those
+    /// that need less leave the rest to others; in a namespace that exceeds its share, the oldest are used
     #[arg(long, env = "OTEL_WEBHOOK_MAX_INSTRUMENTATIONS_TOTAL", value_name = "SIZE", default_value = "16Mi",
         value_parser = SizeLimits::parse)]
     max_instrumentations_total: u64,
+
+    /// Namespaces with Instrumentations that are used before those of others, with up to half of
+    /// --max-instrumentations-total: a comma-separated list; by default, the namespace of --default-instrumentation and
+    /// that of the webhook
+    #[arg(long, env = "OTEL_WEBHOOK_RESERVED_NAMESPACES", value_name = "NAMESPACES", value_delimiter = ',')]
+    reserved_namespaces: Vec<String>,
 
     #[command(flatten)]
     images: ImageFlags,
@@ -202,12 +209,18 @@ impl InjectionFlags {
         self.images.images()
     }
 
-    /// Returns an empty store with these flags.
-    pub fn writer(&self) -> Writer {
+    /// Returns an empty store with these flags. `release` is the namespace of the release, if there is one.
+    pub fn writer(&self, release: Option<&str>) -> Writer {
         let settings = self.settings();
+        let default = settings.default_instrumentation.as_ref().map(|default| &*default.namespace);
+        let reserved = match &self.reserved_namespaces[..] {
+            [] => default.into_iter().chain(release).collect(),
+            set => set.iter().map(String::as_str).collect::<Vec<_>>(),
+        };
         Writer::new(self.images())
-            .with_size_limits(settings.size_limits)
-            .with_labels(settings.default_instrumentation.is_some())
+            .with_size_limits(settings.size_limits, reserved)
+            .with_labels(default.is_some())
+            .with_release(release)
     }
 }
 

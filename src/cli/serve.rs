@@ -1,9 +1,9 @@
 //! `otel-webhook serve`: the webhook server.
 
-use std::{net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
+use std::{fmt::Display, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::Args;
-use kube::Client;
+use kube::{Client, Config};
 
 use super::{
     flags::{InjectionFlags, KUBERNETES},
@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     admission::Admission,
+    api_client::Connections,
     scope::Scope,
     server::{
         BodyLimits, Condition, Health, Listening, Shutdown, TerminationSignals, Transport, admin_router,
@@ -26,7 +27,7 @@ use crate::{
 use otel_webhook_inject::reason::ObjectName;
 
 /// The number of connections of the admin port. Its clients are the kubelet and Prometheus.
-const ADMIN_CONNECTIONS: usize = 256;
+pub const ADMIN_CONNECTIONS: usize = 256;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -229,7 +230,9 @@ impl ServeFlags {
         if !is_needed {
             return Ok(None);
         }
-        Client::try_default().await.map(Some).map_err(|error| self.no_cluster(&error))
+        let config = Config::infer().await.map_err(|error| self.no_cluster(&error))?;
+        let connections = Connections::to(config).map_err(|error| self.no_cluster(&error))?;
+        Ok(Some(connections.client()))
     }
 
     /// Returns the namespace of the webhook, if it is known.
@@ -237,7 +240,7 @@ impl ServeFlags {
         self.namespace.clone().or_else(|| client.map(|client| client.default_namespace().to_owned()))
     }
 
-    fn no_cluster(&self, error: &kube::Error) -> Failure {
+    fn no_cluster(&self, error: &dyn Display) -> Failure {
         if self.source == KUBERNETES {
             return Failure::failed(format!(
                 "cannot connect to a cluster: {error}; to read Instrumentations from files, use --source DIR"
@@ -291,7 +294,7 @@ impl Running {
         background: &mut Parts,
     ) -> Result<(Store, Option<ClusterLookup>), Failure> {
         let namespace = flags.namespace(client.as_ref());
-        let writer = flags.injection.writer().with_release(namespace.as_deref());
+        let writer = flags.injection.writer(namespace.as_deref());
         let writer = writer.counted(Arc::clone(&self.metrics));
         let store = writer.store();
         let listed = self.health.condition(

@@ -140,7 +140,7 @@ impl World {
         injection: &InjectionFlags,
         documents: impl IntoIterator<Item = &'d Document<'t>>,
     ) -> Result<Self, Failure> {
-        let mut writer = injection.writer();
+        let mut writer = injection.writer(None);
         if let Some(source) = &flags.source {
             dir::read(source, flags.namespace(), &mut writer).map_err(Failure::unreadable)?;
         }

@@ -17,12 +17,15 @@ use kube::{
     api::{ApiResource, DynamicObject, PostParams},
 };
 
-use super::{backoff::RequestBackoff, restarts::News, status::MANAGER, workloads::resource};
+use super::{restarts::News, status::MANAGER, workloads::resource};
+use crate::{api_client::RequestBackoff, store::Snapshot};
+use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::{
     report::{FailureRow, LanguageRow, Report, WorkloadRow},
     state::State,
     workload::Workload,
 };
+use otel_webhook_inject::{catalogue::Stored, reason::ObjectName};
 
 /// How many Events are made each second at most.
 const EACH_SECOND: usize = 2;
@@ -33,6 +36,9 @@ const FAILING_EACH_SECOND: usize = 10;
 /// The reason of an Event about pods that fail because of what injection added.
 const FAILING: &str = "Failing";
 
+/// The reason of an Event about an Instrumentation that cannot be used.
+const NOT_USED: &str = "NotUsed";
+
 /// How many wait, apart from those about failing pods. The rest wait for a later count.
 const MOST: usize = 500;
 
@@ -40,6 +46,8 @@ const MOST: usize = 500;
 pub struct Events {
     client: Client,
     known: HashSet<(Workload, &'static str)>,
+    /// The Instrumentations of which is known that they are not used.
+    unused: HashSet<ObjectName>,
     waiting: VecDeque<Told>,
     backoff: RequestBackoff,
 }
@@ -48,12 +56,20 @@ struct Told {
     workload: Workload,
     reason: &'static str,
     note: String,
+    /// Its UID, if it is known; else it is read.
+    uid: Option<String>,
 }
 
 impl Events {
     /// Returns Events that are made with this client.
     pub fn new(client: Client) -> Self {
-        Self { client, known: HashSet::new(), waiting: VecDeque::new(), backoff: RequestBackoff::default() }
+        Self {
+            client,
+            known: HashSet::new(),
+            unused: HashSet::new(),
+            waiting: VecDeque::new(),
+            backoff: RequestBackoff::default(),
+        }
     }
 
     /// Notes the workloads of which something is to be told that was not before.
@@ -63,7 +79,7 @@ impl Events {
         for row in report.workloads.iter().filter(|row| resource(&row.workload.kind).is_some()) {
             for (reason, note) in told(row) {
                 let key = (row.workload.clone(), reason);
-                let told = Told { workload: row.workload.clone(), reason, note };
+                let told = Told { workload: row.workload.clone(), reason, note, uid: None };
                 let is_known = self.known.contains(&key);
                 let has_room = self.waiting.len() < MOST;
                 if !is_known && reason == FAILING {
@@ -80,9 +96,39 @@ impl Events {
         self.known = known;
     }
 
+    /// Notes the Instrumentations that cannot be used, and could before.
+    pub fn take_unused(&mut self, snapshot: &Snapshot) {
+        let mut unused = HashSet::new();
+        for (name, head) in &snapshot.heads.instrumentations {
+            let known = snapshot.catalogue.namespace(&name.namespace);
+            let stored = known.and_then(|known| known.instrumentations.get(&name.name));
+            let Some(Stored::Invalid { problem, .. }) = stored else { continue };
+            let is_known = self.unused.contains(name);
+            if !is_known && self.waiting.len() < MOST {
+                let workload = Workload::new("Instrumentation", &name.namespace, &name.name);
+                let note = format!("cannot be used: {problem}");
+                self.waiting.push_back(Told {
+                    workload,
+                    reason: NOT_USED,
+                    note,
+                    uid: Some(head.uid.clone()),
+                });
+            } else if !is_known {
+                continue;
+            }
+            unused.insert(name.clone());
+        }
+        self.unused = unused;
+    }
+
     /// Notes what restarts tell.
     pub fn tell(&mut self, news: Vec<News>) {
-        let told = news.into_iter().map(|News { workload, reason, note }| Told { workload, reason, note });
+        let told = news.into_iter().map(|News { workload, reason, note }| Told {
+            workload,
+            reason,
+            note,
+            uid: None,
+        });
         self.waiting.extend(told);
     }
 
@@ -112,10 +158,17 @@ impl Events {
 
     async fn make(&self, told: &Told) -> Result<(), kube::Error> {
         let workload = &told.workload;
-        let Some(kind) = resource(&workload.kind) else { return Ok(()) };
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &workload.namespace, &kind);
-        let Some(uid) = api.get_opt(&workload.name).await?.and_then(|object| object.metadata.uid) else {
-            return Ok(());
+        let (kind, uid) = match (&told.uid, resource(&workload.kind)) {
+            (Some(uid), _) => (ApiResource::erase::<Instrumentation>(&()), uid.clone()),
+            (None, None) => return Ok(()),
+            (None, Some(kind)) => {
+                let api: Api<DynamicObject> =
+                    Api::namespaced_with(self.client.clone(), &workload.namespace, &kind);
+                match api.get_opt(&workload.name).await?.and_then(|object| object.metadata.uid) {
+                    Some(uid) => (kind, uid),
+                    None => return Ok(()),
+                }
+            }
         };
         let events: Api<Event> = Api::namespaced(self.client.clone(), &workload.namespace);
         let event = event(told, &kind, uid, Timestamp::now());
@@ -214,9 +267,13 @@ fn event(told: &Told, kind: &ApiResource, uid: String, now: Timestamp) -> Event 
 mod tests {
     use hyper::{Request, Response};
     use kube::client::Body;
+    use otel_webhook_api::defaults::DefaultImages;
+    use otel_webhook_inject::size::SizeLimits;
     use otel_webhook_testkit::reports::{language, workload};
+    use serde_json::json;
 
     use super::*;
+    use crate::store::Writer;
 
     fn events() -> Events {
         let silent = |_: Request<Body>| std::future::pending::<Result<Response<Body>, std::io::Error>>();
@@ -243,6 +300,25 @@ mod tests {
         events.waiting.clear();
         events.take(&report);
         assert!(events.waiting.is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_instrumentation_that_is_not_used_is_told_of_once() {
+        let (mut events, limits) = (events(), SizeLimits { all: 1, ..SizeLimits::default() });
+        let mut writer = Writer::new(DefaultImages::default()).with_size_limits(limits, [""; 0]).with_heads();
+        let metadata = json!({"namespace": "shop", "name": "order", "uid": "u-1"});
+        writer.put_instrumentation(&json!({"metadata": metadata, "spec": {}}), 2);
+        writer.publish();
+        let snapshot = writer.store().snapshot();
+        events.take_unused(&snapshot);
+        events.take_unused(&snapshot);
+        assert_eq!(events.waiting.len(), 1);
+        let told = &events.waiting[0];
+        assert_eq!(
+            (told.workload.to_string().as_str(), told.uid.as_deref()),
+            ("Instrumentation shop/order", Some("u-1"))
+        );
+        assert!(told.note.contains("--max-instrumentations-total"), "{}", told.note);
     }
 
     #[tokio::test]

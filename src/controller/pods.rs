@@ -21,13 +21,13 @@ use kube::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    backoff::RequestBackoff,
     interest::{Asking, is_of_interest, opt_ins},
     raw,
     reads::{Read, Reads, kind},
     watches,
 };
 use crate::{
+    api_client::RequestBackoff,
     reduced::Metadata,
     scope::{Events, Scope},
 };
@@ -103,9 +103,9 @@ impl Pods {
         }
     }
 
-    /// Returns the pods that have an agent or opt in.
-    pub fn census(&self) -> &Census {
-        &self.census
+    /// Returns the pods that have an agent or opt in, to count them.
+    pub fn census(&mut self) -> &mut Census {
+        &mut self.census
     }
 
     /// Returns whether all pods are known, if only by their metadata.
@@ -214,7 +214,13 @@ impl Pods {
                 self.census.keep(&seen);
                 self.unread.retain(|uid| seen.contains(uid));
                 self.is_listed = true;
-                self.wait_for_unread();
+                // A list that began before this one may show pods on its later pages that are gone by now.
+                if self.listing.is_some() && !self.is_list_begun {
+                    self.namespaces.extend(self.listed_namespace.take());
+                    self.end_list();
+                } else {
+                    self.wait_for_unread();
+                }
                 true
             }
             Ok(Event::Apply(pod)) => self.put_metadata(pod, around),
@@ -432,5 +438,29 @@ mod tests {
         pods.census.put(RunningPod::of_metadata(&pod["metadata"]).expect("a running pod"));
         assert!(pods.take_read(read()), "it is there");
         assert!(pods.census().is_read("order-1"));
+    }
+
+    #[tokio::test]
+    async fn a_list_that_began_before_pods_were_listed_again_puts_none_back() {
+        let (catalogue, settings) = (Catalogue::default(), Settings::default());
+        let around = Around { catalogue: &catalogue, settings: &settings };
+        let metadata = json!({
+            "name": "order-1", "namespace": "shop", "uid": "order-1", "resourceVersion": "1",
+            "creationTimestamp": "2026-11-24T12:00:00Z", "annotations": {STATUS: "[]"},
+        });
+        let known: Metadata = serde_json::from_value(json!({"metadata": metadata})).expect("metadata");
+        for is_begun_since in [false, true] {
+            let mut pods = Pods::watch(&failing(500, &Arc::default()), &Scope::Cluster);
+            for event in [Event::Init, Event::InitApply(known.clone()), Event::InitDone] {
+                pods.take(Ok(event), &around);
+            }
+            pods.listing = Some(futures::stream::pending().boxed());
+            // The API server has forgotten the version of the watch, and the pod was deleted meanwhile.
+            pods.take(Ok(Event::Init), &around);
+            pods.is_list_begun = is_begun_since;
+            pods.take(Ok(Event::InitDone), &around);
+            assert_eq!(pods.census().uid("order-1"), None);
+            assert_eq!(pods.listing.is_some(), is_begun_since, "its next page may have the pod");
+        }
     }
 }

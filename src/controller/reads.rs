@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::turns::Turns;
-use otel_webhook_fleet::census::Census;
+use otel_webhook_fleet::census::{Census, Template};
 
 /// The interval of requests: 20 each second.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_secs(10);
 /// The pods that are to be read, and those that are being read.
 pub struct Reads {
     client: Client,
-    waiting: Turns,
+    waiting: Turns<Template>,
     in_progress: FuturesUnordered<BoxFuture<'static, Read>>,
     pace: Interval,
 }

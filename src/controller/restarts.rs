@@ -13,13 +13,18 @@ mod memory;
 mod steps;
 mod webhook;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use kube::Client;
+use tokio::time::Instant;
 
-use super::{backoff::RequestBackoff, workloads::Workloads};
+use super::workloads::Workloads;
 use crate::{
+    api_client::RequestBackoff,
     scope::Scope,
     store::Heads,
     telemetry::{RestartMetrics, RestartResult},
@@ -40,14 +45,14 @@ use otel_webhook_inject::reason::ObjectName;
 use steps::Taken;
 use webhook::Replicas;
 
+/// How long nothing is planned as long as nothing changes.
+const IDLE: Duration = Duration::from_secs(60);
+
 /// How workloads are restarted.
 #[derive(Clone)]
 pub struct RestartSettings {
     /// How fast.
     pub pace: Pace,
-    /// The client for evictions. It may not repeat a request by itself: an eviction that a `PodDisruptionBudget` refuses
-    /// has the same status as one that came too soon, and would be repeated for minutes.
-    pub evictions: Client,
     /// The namespace of the ConfigMap that remembers restarts.
     pub namespace: String,
     /// Its name.
@@ -59,7 +64,6 @@ pub struct RestartSettings {
 /// The restarts of a leader.
 pub struct Restarts {
     client: Client,
-    evictions: Client,
     pace: Pace,
     workloads: Workloads,
     memory: Memory,
@@ -73,6 +77,8 @@ pub struct Restarts {
     verdicts: BTreeMap<Workload, Verdict>,
     /// How far the restarts of each Instrumentation are, by its UID; none before the first plan.
     progress: Option<HashMap<String, Progress>>,
+    /// When to plan again although no pod and no Instrumentation has changed.
+    due: Instant,
     news: Vec<News>,
 }
 
@@ -91,7 +97,6 @@ impl Restarts {
     pub fn new(client: &Client, scope: &Scope, settings: &RestartSettings) -> Self {
         Self {
             client: client.clone(),
-            evictions: settings.evictions.clone(),
             pace: settings.pace.clone(),
             workloads: Workloads::watch(client, scope),
             memory: Memory::new(client.clone(), &settings.namespace, &settings.config_map),
@@ -101,13 +106,21 @@ impl Restarts {
             refused: HashMap::new(),
             verdicts: BTreeMap::new(),
             progress: None,
+            due: Instant::now(),
             news: Vec::new(),
         }
     }
 
     /// Waits for news of workloads.
     pub async fn watch(&mut self) {
-        self.workloads.step().await;
+        if self.workloads.step().await {
+            self.due = Instant::now();
+        }
+    }
+
+    /// Returns whether to plan again although no pod and no Instrumentation has changed.
+    pub fn is_due(&self) -> bool {
+        Instant::now() >= self.due
     }
 
     /// Writes what the last plan says into a report.
@@ -166,7 +179,10 @@ impl Restarts {
             for step in planned.steps {
                 self.take(step, metrics).await;
             }
-        } else if self.memory.problem().is_some() {
+            return is_changed;
+        }
+        self.due = Instant::now();
+        if self.memory.problem().is_some() {
             return self.note_unrecorded(metrics);
         }
         is_changed
@@ -219,6 +235,7 @@ impl Restarts {
         });
         let progress: Option<HashMap<_, _>> = Some(progress.collect());
         let is_changed = verdicts != self.verdicts || progress != self.progress;
+        self.due = Instant::now() + if planned.may_change() { Duration::ZERO } else { IDLE };
         (self.verdicts, self.progress) = (verdicts, progress);
         let restarted: HashSet<_> = planned.ledger.flights.iter().map(|flight| &flight.workload).collect();
         self.refused.retain(|workload, _| restarted.contains(workload));
@@ -309,25 +326,45 @@ impl Restarts {
                 }
             }
             Step::Evict { workload, pod, uid } => {
-                match steps::evict(&self.evictions, &workload.namespace, &pod, &uid).await {
+                match steps::evict(&self.client, &workload.namespace, &pod, &uid).await {
                     Ok(Taken::Done) => {
                         metrics.count(RestartResult::Evicted);
                         self.refused.remove(&workload);
+                        if let Some(ledger) = self.memory.ledger().await {
+                            ledger.evicted(&workload);
+                        }
                         tracing::info!(workload = workload.to_string(), pod, "evicted");
                     }
                     Ok(Taken::Changed) => {}
                     Ok(Taken::Refused(why)) => {
                         metrics.count(RestartResult::Refused);
-                        self.refused.insert(workload, why);
+                        self.refuse_eviction(workload, &pod, &why).await;
                     }
                     Err(error) => {
                         metrics.count(RestartResult::Failed);
-                        tracing::warn!(workload = workload.to_string(), pod, %error, "the pod cannot be evicted");
-                        self.refused.insert(workload, error.to_string());
+                        self.refuse_eviction(workload, &pod, &error.to_string()).await;
                     }
                 }
             }
         }
+    }
+
+    /// Notes that a pod was not evicted.
+    async fn refuse_eviction(&mut self, workload: Workload, pod: &str, why: &str) {
+        let message = format!("the API server does not evict pod {pod}: {why}");
+        if let Some(ledger) = self.memory.ledger().await
+            && ledger.eviction_refused(&workload, Timestamp::now())
+        {
+            tracing::warn!(
+                workload = workload.to_string(),
+                pod,
+                why,
+                "the pod cannot be evicted; it is tried again"
+            );
+            let note = format!("{message}; it is tried again, and other workloads go on");
+            self.news.push(News { workload: workload.clone(), reason: "RestartRefused", note });
+        }
+        self.refused.insert(workload, message);
     }
 }
 

@@ -5,23 +5,30 @@
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
+    hash::Hash,
     sync::Arc,
 };
 
 /// The pods to read, by their templates.
-#[derive(Debug, Default)]
-pub struct Turns {
+#[derive(Debug)]
+pub struct Turns<T> {
     /// The pods of each template by their UIDs, with the versions that the watch has shown.
-    waiting: HashMap<Arc<str>, BTreeMap<Arc<str>, Box<str>>>,
+    waiting: HashMap<T, BTreeMap<Arc<str>, Box<str>>>,
     /// The templates in the order of their turns.
-    order: VecDeque<Arc<str>>,
+    order: VecDeque<T>,
 }
 
-impl Turns {
+impl<T> Default for Turns<T> {
+    fn default() -> Self {
+        Self { waiting: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Turns<T> {
     /// Adds a pod, or replaces the version with which it waits.
-    pub fn push(&mut self, template: Arc<str>, uid: Arc<str>, version: &str) {
+    pub fn push(&mut self, template: T, uid: Arc<str>, version: &str) {
         let pods = self.waiting.entry(template).or_insert_with_key(|template| {
-            self.order.push_back(Arc::clone(template));
+            self.order.push_back(template.clone());
             BTreeMap::new()
         });
         pods.insert(uid, version.into());
@@ -33,7 +40,7 @@ impl Turns {
     }
 
     /// Removes the next pod, with its version. `is_proven` says whether a template has a ready pod.
-    pub fn pop(&mut self, is_proven: impl Fn(&str) -> bool) -> Option<(Arc<str>, Box<str>)> {
+    pub fn pop(&mut self, is_proven: impl Fn(&T) -> bool) -> Option<(Arc<str>, Box<str>)> {
         let next = self.order.iter().position(|template| !is_proven(template)).unwrap_or(0);
         let template = self.order.remove(next)?;
         let pods = self.waiting.get_mut(&template)?;
@@ -51,7 +58,7 @@ impl Turns {
 mod tests {
     use super::*;
 
-    fn order(turns: &mut Turns, proven: &str) -> Vec<String> {
+    fn order(turns: &mut Turns<String>, proven: &str) -> Vec<String> {
         let next =
             || turns.pop(|template| template == proven).map(|(uid, version)| format!("{uid}@{version}"));
         std::iter::from_fn(next).collect()

@@ -8,13 +8,13 @@ use kube::{
     api::ApiResource,
     core::DynamicResourceScope,
     runtime::{
-        WatchStreamExt, watcher,
+        watcher,
         watcher::{Config, Event},
     },
 };
 use serde::de::DeserializeOwned;
 
-use crate::scope::{Events, Patient, Scope, place};
+use crate::scope::{Events, Scope, follow, place};
 
 /// Watches objects of a kind. Of [`Metadata`](crate::reduced::Metadata), the API server sends
 /// nothing else.
@@ -26,7 +26,7 @@ where
     let client = client.clone();
     scope.watch(move |namespace| {
         let (api, config) = place::<K>(&client, &kind, namespace, config.clone());
-        watcher(api, config).backoff(Patient::default()).boxed()
+        follow(api, config)
     })
 }
 

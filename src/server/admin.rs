@@ -51,9 +51,12 @@ fn hashes(admission: &Admission, query: &str) -> String {
     hashes.iter().flat_map(|hash| [&**hash, "\n"]).collect()
 }
 
-/// Always succeeds: a restart would not help against, for example, an unavailable API server.
-async fn alive() -> &'static str {
-    "alive\n"
+/// Fails only if a loop makes no progress: a restart would not help against, for example, an unavailable API server.
+async fn alive(State(admin): State<Admin>) -> Response {
+    if admin.health.is_alive() {
+        return "alive\n".into_response();
+    }
+    (StatusCode::SERVICE_UNAVAILABLE, "a loop makes no progress\n").into_response()
 }
 
 async fn readyz(State(admin): State<Admin>) -> Response {

@@ -1,13 +1,29 @@
-//! The readiness of the process.
+//! The readiness and the liveness of the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-/// The conditions of readiness. Shared by `Arc`.
+/// How long a loop may make no progress. Each request to the API server ends after a fraction of it.
+const STANDSTILL: Duration = Duration::from_mins(5);
+
+/// The conditions of readiness, and the loops that have to make progress. Shared by `Arc`.
 #[derive(Debug, Default)]
 pub struct Health {
     conditions: Mutex<Vec<Condition>>,
+    pulses: Mutex<Vec<Weak<Mutex<Instant>>>>,
     shutting_down: AtomicBool,
+}
+
+/// The pulse of a loop, which counts until this is dropped.
+#[derive(Debug)]
+pub struct Pulse(Arc<Mutex<Instant>>);
+
+impl Pulse {
+    /// Notes that the loop makes progress.
+    pub fn beat(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
 }
 
 /// One condition of readiness; unmet until it is set. Clones share the state.
@@ -42,6 +58,23 @@ impl Health {
         let condition = Condition { name, unmet, met: Arc::new(AtomicBool::new(false)) };
         self.conditions.lock().unwrap_or_else(PoisonError::into_inner).push(condition.clone());
         condition
+    }
+
+    /// Adds a loop that has to make progress.
+    pub fn pulse(&self) -> Pulse {
+        let last = Arc::new(Mutex::new(Instant::now()));
+        self.pulses.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&last));
+        Pulse(last)
+    }
+
+    /// Returns whether all loops make progress.
+    pub fn is_alive(&self) -> bool {
+        let mut pulses = self.pulses.lock().unwrap_or_else(PoisonError::into_inner);
+        pulses.retain(|pulse| pulse.strong_count() > 0);
+        let beats = |last: Arc<Mutex<Instant>>| {
+            last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < STANDSTILL
+        };
+        pulses.iter().filter_map(Weak::upgrade).all(beats)
     }
 
     /// Makes the process not ready, for shutdown.
@@ -82,6 +115,23 @@ mod tests {
         assert!(health.unmet().is_empty());
         store.set(false);
         assert_eq!(health.unmet(), ["store: Instrumentations are not listed yet"]);
+    }
+
+    #[test]
+    fn each_loop_has_to_make_progress() {
+        let health = Health::new();
+        assert!(health.is_alive(), "without any");
+        let (one, other) = (health.pulse(), health.pulse());
+        assert!(health.is_alive());
+        *one.0.lock().expect("not poisoned") =
+            Instant::now().checked_sub(STANDSTILL).expect("a longer uptime");
+        assert!(!health.is_alive());
+        one.beat();
+        assert!(health.is_alive());
+        *other.0.lock().expect("not poisoned") =
+            Instant::now().checked_sub(STANDSTILL).expect("a longer uptime");
+        drop(other);
+        assert!(health.is_alive(), "one that has ended does not count");
     }
 
     #[test]

@@ -27,6 +27,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{sync::Semaphore, time::Instant};
 
+use crate::api_client::RequestBackoff;
 use otel_webhook_inject::{
     catalogue, object,
     workload::{self, Lookup, Owner, OwnerKind, OwnerQuery, Owners},
@@ -37,6 +38,9 @@ const PATIENCE: Duration = Duration::from_millis(300);
 
 /// The timeout of a lookup. Each review waits less; it prevents later ones from joining a lookup that never ends.
 const LONGEST_ANSWER: Duration = Duration::from_secs(10);
+
+/// How long lookups of a kind wait at most for the next one after one failed. Reviews go on without them meanwhile.
+const LONGEST_REST: Duration = Duration::from_secs(2);
 
 /// How many lookups request something at the same time. The metadata of an object may have 1.5 MiB, so that more
 /// would need more memory than the chart allows; with a usual API server, these suffice for thousands each second.
@@ -64,7 +68,12 @@ struct Inner {
     owners: Mutex<Memory<OwnerKey, Vec<Owner>>>,
     asking: Mutex<Asking>,
     places: Semaphore,
+    /// When lookups of a kind may be made again.
+    backoffs: Mutex<HashMap<Kind, RequestBackoff>>,
 }
+
+/// What is looked up; none for namespaces.
+type Kind = Option<OwnerKind>;
 
 /// The lookups in progress, each with its number. They end with the last review that waits for them.
 #[derive(Default)]
@@ -124,6 +133,7 @@ impl ClusterLookup {
             owners: Mutex::default(),
             asking: Mutex::default(),
             places: Semaphore::new(AT_ONCE),
+            backoffs: Mutex::default(),
         }))
     }
 
@@ -162,8 +172,12 @@ impl ClusterLookup {
         let known = asking.lookups.get(question).and_then(|(_, asked)| asked.upgrade());
         known.unwrap_or_else(|| {
             asking.last += 1;
-            let leaving =
-                Leaving { inner: Arc::clone(&self.0), question: question.clone(), number: asking.last };
+            let leaving = Leaving {
+                inner: Arc::clone(&self.0),
+                question: question.clone(),
+                number: asking.last,
+                begun: None,
+            };
             let asked = leaving.answered().boxed().shared();
             let number = asking.last;
             asking.lookups.extend(asked.downgrade().map(|weak| (question.clone(), (number, weak))));
@@ -193,16 +207,26 @@ struct Leaving {
     inner: Arc<Inner>,
     question: Question,
     number: u64,
+    /// When the request was made that is not answered yet.
+    begun: Option<Instant>,
 }
 
 impl Leaving {
-    async fn answered(self) -> Told {
-        let Self { inner, question, .. } = &self;
+    async fn answered(mut self) -> Told {
+        let Self { inner, question, begun, .. } = &mut self;
         let answer = async {
-            match inner.places.acquire().await {
-                Ok(_place) => inner.answer(question).await,
-                Err(closed) => Told::Nothing(closed.to_string().into()),
+            let place = inner.places.acquire().await;
+            if place.is_err() || !inner.backoff(question, RequestBackoff::claim) {
+                return Told::Nothing("the last ones failed, so none is made now".into());
             }
+            *begun = Some(Instant::now());
+            let answered = inner.answer(question).await;
+            *begun = None;
+            inner.backoff(question, |backoff| match &answered {
+                Err(error) => backoff.fail(error),
+                Ok(_) => backoff.succeed(),
+            });
+            answered.unwrap_or_else(|error| Told::Nothing(error.to_string().into()))
         };
         let told = tokio::time::timeout(LONGEST_ANSWER, answer).await;
         let told = told.unwrap_or_else(|elapsed| Told::Nothing(elapsed.to_string().into()));
@@ -215,6 +239,10 @@ impl Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
+        // Reviews that had all their time for it: the API server is slow.
+        if self.begun.is_some_and(|begun| begun.elapsed() >= PATIENCE) {
+            self.inner.backoff(&self.question, RequestBackoff::rest);
+        }
         let lookups = &mut locked(&self.inner.asking).lookups;
         // Another one may have begun since the last review left.
         if lookups.get(&self.question).is_some_and(|(number, _)| *number == self.number) {
@@ -224,16 +252,24 @@ impl Drop for Leaving {
 }
 
 impl Inner {
-    async fn answer(&self, question: &Question) -> Told {
-        let told = match question {
+    async fn answer(&self, question: &Question) -> kube::Result<Told> {
+        match question {
             Question::Owner(key) => match key.kind {
                 OwnerKind::ReplicaSet => self.owners::<ReplicaSet>(key).await,
                 OwnerKind::Job => self.owners::<Job>(key).await,
             }
             .map(Told::Owners),
             Question::Namespace(name) => self.namespace(name).await.map(Told::Namespace),
+        }
+    }
+
+    fn backoff<T>(&self, question: &Question, change: impl FnOnce(&mut RequestBackoff) -> T) -> T {
+        let kind = match question {
+            Question::Owner(key) => Some(key.kind),
+            Question::Namespace(_) => None,
         };
-        told.unwrap_or_else(|error| Told::Nothing(error.to_string().into()))
+        let mut all = locked(&self.backoffs);
+        change(all.entry(kind).or_insert_with(|| RequestBackoff::up_to(LONGEST_REST)))
     }
 
     /// Requests only metadata, and reads only the used part of it: the rest may be large.

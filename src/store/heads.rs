@@ -27,6 +27,8 @@ pub struct InstrumentationHead {
     pub created: Option<Timestamp>,
     /// Its generation.
     pub generation: i64,
+    /// Its version.
+    pub version: String,
     /// Its UID.
     pub uid: String,
     /// Its annotation about restarts.
@@ -54,6 +56,7 @@ impl InstrumentationHead {
         Self {
             created: metadata["creationTimestamp"].as_str().and_then(|time| time.parse().ok()),
             generation: metadata["generation"].as_i64().unwrap_or_default(),
+            version: text(&metadata["resourceVersion"]).unwrap_or_default(),
             uid: text(&metadata["uid"]).unwrap_or_default(),
             consent: text(&metadata["annotations"][annotations::RESTART]),
             resume: text(&metadata["annotations"][annotations::RESUME]),

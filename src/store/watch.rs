@@ -9,14 +9,15 @@ mod lease;
 mod lists;
 mod nodes;
 mod pace;
-mod pages;
 mod sources;
 mod watched;
+
+use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 use super::Writer;
 use changes::{Change, changes};
@@ -28,6 +29,9 @@ pub use sources::Sources;
 /// How many events are processed before a snapshot: a burst is published once, a single event immediately. Until
 /// then, the text of the objects is in memory.
 const BATCH: usize = 64;
+
+/// How often Instrumentations are listed again if there is memory for some that were not used, and are not kept.
+const LIST_AGAIN: Duration = Duration::from_mins(2);
 
 /// Returns the rules of a role for the watches.
 pub fn rules() -> [Value; 3] {
@@ -57,6 +61,8 @@ pub fn lease_rules() -> [Value; 1] {
 enum Update {
     Change(Change),
     Server(Option<String>),
+    /// [`LIST_AGAIN`] has passed.
+    Elapsed,
 }
 
 /// Watches and publishes, forever, in the namespaces of the sources. Calls `on_ready` once everything is listed: a pod that is injected before its
@@ -64,8 +70,12 @@ enum Update {
 /// See docs/adr/0010-limits-are-watched.md.
 pub async fn follow(client: Client, sources: Sources, mut writer: Writer, on_ready: impl FnOnce()) {
     let versions = if sources.nodes { nodes::versions(&client).boxed() } else { stream::pending().boxed() };
-    let changes = changes(&client, &sources).map(Update::Change);
-    let mut changes = stream::select(changes, versions.map(Update::Server)).ready_chunks(BATCH);
+    let again = Arc::new(Notify::new());
+    let changes = changes(&client, &sources, &again).map(Update::Change);
+    let elapsed =
+        stream::repeat(()).then(|()| tokio::time::sleep(LIST_AGAIN)).map(|()| Update::Elapsed).boxed();
+    let others = stream::select(versions.map(Update::Server), elapsed);
+    let mut changes = stream::select(changes, others).ready_chunks(BATCH);
     let (mut lists, mut pace) = (Lists::of(&sources), Pace::default());
     let mut on_ready = Some(on_ready);
     loop {
@@ -80,6 +90,12 @@ pub async fn follow(client: Client, sources: Sources, mut writer: Writer, on_rea
         let take = |update| match update {
             Update::Change(change) => lists.take(&mut writer, change),
             Update::Server(version) => lists.take_server(&mut writer, version.as_deref()),
+            Update::Elapsed => {
+                if lists.are_instrumentations_complete() && writer.has_room_for_unused() {
+                    again.notify_one();
+                }
+                News::Nothing
+            }
         };
         let news = batch.into_iter().map(take).max();
         if pace.is_due(news.unwrap_or(News::Nothing), Instant::now()) {

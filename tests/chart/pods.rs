@@ -186,6 +186,10 @@ fn sizes_are_given_to_the_program() {
     let serve = command.find_subcommand("serve").expect("a subcommand");
     let (default, everything) =
         (args(objects_of(&values("default"))), args(objects_of(&values("everything"))));
+    assert!(
+        everything.contains(&"--reserved-namespaces=platform,observability".to_owned()),
+        "{everything:?}"
+    );
     for (flag, given) in [
         ("max-pod-size", "3Mi"),
         ("max-instrumentation-size", "1.5Mi"),

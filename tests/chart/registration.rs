@@ -89,7 +89,7 @@ fn reviews_go_to_the_service_or_to_the_url() {
     let by_url = paths(objects_of(&values("outside")), "/clientConfig/url");
     let expected: Vec<_> = by_service.iter().map(|path| format!("https://192.0.2.7:9443{path}")).collect();
     assert_eq!(by_url, expected);
-    assert_eq!(by_service.len(), 4);
+    assert_eq!(by_service.len(), 5);
 }
 
 /// The server gets the CA and no key; what sends reviews in its place gets the key and no more of the CA.

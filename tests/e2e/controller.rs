@@ -10,6 +10,7 @@ use std::{
 use otel_webhook_testkit::{
     admin,
     cluster::{ports::free_ports, program::Program},
+    load::process,
     until::{poll, until},
 };
 use serde_json::Value;
@@ -143,6 +144,11 @@ impl<'c> Controller<'c> {
         if let Some(mut process) = self.process.take() {
             process.kill();
         }
+    }
+
+    /// The most memory that it has used, in MB.
+    pub fn peak(&self) -> f64 {
+        process::memory(self.process.borrow().as_ref().expect("it runs").id()).peak
     }
 
     /// The value of a metric, if it is shown.

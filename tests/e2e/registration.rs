@@ -29,6 +29,9 @@ pub const ELSEWHERE: &str = "reviewed-elsewhere";
 /// What the registrations of Instrumentations are called here.
 const OF_A_NAMESPACE: &str = "otel-webhook-of-a-namespace";
 
+/// The webhook that warns of workloads.
+const WORKLOADS: &str = "workloads.otel-webhook.io";
+
 /// The webhook's own account.
 pub const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -73,7 +76,8 @@ pub fn register_instrumentations<'p>(
 ) -> Registered<'p> {
     let [mut defaults, mut validation] = registrations();
     defaults["webhooks"].as_array_mut().expect("webhooks").remove(0);
-    validation["webhooks"].as_array_mut().expect("webhooks").truncate(1);
+    let hooks = validation["webhooks"].as_array_mut().expect("webhooks");
+    hooks.retain(|hook| hook["name"] != WORKLOADS);
     let guard = Registered(plane);
     for registration in [defaults, validation] {
         register_one(plane, webhook, registration, namespace);
@@ -91,22 +95,24 @@ pub fn register_instrumentations<'p>(
 /// Sends the workloads of one namespace to `webhook`, until the guard is dropped.
 pub fn register_workloads<'p>(plane: &'p ControlPlane, webhook: &Webhook, namespace: &str) -> Registered<'p> {
     let [_, mut validation] = registrations();
-    validation["webhooks"].as_array_mut().expect("webhooks").remove(0);
+    let hooks = validation["webhooks"].as_array_mut().expect("webhooks");
+    hooks.retain(|hook| hook["name"] == WORKLOADS);
     let guard = Registered(plane);
     register_one(plane, webhook, validation, namespace);
     guard
 }
 
-/// Registers the only webhook of a configuration for one namespace.
+/// Registers the webhooks of a configuration for one namespace.
 fn register_one(plane: &ControlPlane, webhook: &Webhook, mut registration: Value, namespace: &str) {
     registration["metadata"]["name"] = OF_A_NAMESPACE.into();
-    let configuration = &mut registration["webhooks"][0];
-    let path = configuration["clientConfig"]["service"]["path"].take();
-    configuration["clientConfig"] = json!({
-        "url": webhook.url_of(path.as_str().expect("a path")),
-        "caBundle": BASE64_STANDARD.encode(webhook.authority()),
-    });
-    configuration["namespaceSelector"] = json!({"matchLabels": {"case": namespace}});
+    for hook in registration["webhooks"].as_array_mut().expect("webhooks") {
+        let path = hook["clientConfig"]["service"]["path"].take();
+        hook["clientConfig"] = json!({
+            "url": webhook.url_of(path.as_str().expect("a path")),
+            "caBundle": BASE64_STANDARD.encode(webhook.authority()),
+        });
+        hook["namespaceSelector"] = json!({"matchLabels": {"case": namespace}});
+    }
     plane.apply_server_side(&registration.to_string());
 }
 

@@ -14,13 +14,14 @@ use std::{
 use otel_webhook_testkit::{
     load::{
         good::{Pace, Servers, Tally, Traffic},
-        hostile,
+        hostile, material,
     },
     until::poll,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
+    api_server::{ApiServer, Objects},
     connections,
     process::{LIMIT, Memory, Process, Start},
 };
@@ -141,6 +142,7 @@ pub const CASES: &[Case] = &[
     ("idle connections to the admin port, one address", |scale| flooded(scale, 1)),
     ("idle connections to the admin port, 200 addresses", |scale| flooded(scale, 200)),
     ("a log that nobody reads", unread_log),
+    ("200 namespaces of 50 hostile Instrumentations, 200 of an honest one", hostile_instrumentations),
     ("another certificate every 100 ms", certificates),
     ("rolling restarts of two servers, 500 reviews/s", restarts),
 ];
@@ -236,7 +238,7 @@ fn idle(scale: &Scale, port: impl Fn(&Process) -> std::net::SocketAddr, sources:
     let mut row = beside(scale, &Start::default(), |server| {
         let kept = connections::idle(port(server), scale.idle, sources);
         let started = Instant::now();
-        let fresh = hostile::send(server.webhook, &otel_webhook_testkit::load::material::usual());
+        let fresh = hostile::send(server.webhook, &material::usual());
         if !fresh.is_ok_and(|answer| answer.contains("JSONPatch")) {
             wrong.push("a fresh review was not answered".to_owned());
         }
@@ -275,11 +277,86 @@ fn unread_log(scale: &Scale) -> Row {
     // A server of its own, since traffic ends before.
     let mut server = Process::start(&start);
     for _ in 0..200 {
-        check_allowed(&server, "usual", &otel_webhook_testkit::load::material::usual());
+        check_allowed(&server, "usual", &material::usual());
     }
     match server.terminate() {
         Some(took) => println!("with an unread log SIGTERM ended it after {:.1} s", took.as_secs_f64()),
         None => wrong.push("SIGTERM did not end it".to_owned()),
+    }
+    row.wrong.extend(wrong);
+    row
+}
+
+const HOSTILE: usize = 200;
+const HOSTILE_EACH: usize = 50;
+const HONEST: usize = 200;
+
+/// The namespace of an honest Instrumentation; the first is that of the usual pod.
+fn honest(number: usize) -> String {
+    if number == 0 { material::NAMESPACE.to_owned() } else { format!("honest-{number}") }
+}
+
+fn namespace(number: usize) -> Value {
+    let name = if number < HOSTILE { format!("a-{number}") } else { honest(number - HOSTILE) };
+    json!({"metadata": {"name": name, "resourceVersion": "1"}})
+}
+
+/// Those that hold the most memory for their length, listed before the honest ones and created before them.
+fn stored_instrumentation(number: usize) -> Value {
+    let variables = |count: usize| -> Value {
+        (0..count).map(|number| json!({"name": format!("V{number}"), "value": "a"})).collect()
+    };
+    let Some(honest_number) = number.checked_sub(HOSTILE * HOSTILE_EACH) else {
+        let agent = |number: usize| json!({"name": format!("a{number}"), "image": "own:1", "directory": "/a", "env": variables(64)});
+        let spec = match number % 3 {
+            0 => json!({"agents": (0..16).map(agent).collect::<Vec<_>>()}),
+            1 => {
+                json!({"java": {"env": variables(600)}, "nodejs": {"env": variables(600)}, "python": {"env": variables(600)}})
+            }
+            _ => json!({}),
+        };
+        let metadata = json!({
+            "namespace": format!("a-{}", number / HOSTILE_EACH), "name": format!("i-{number}"), "resourceVersion": "1",
+            "uid": format!("{number}"), "creationTimestamp": "2025-01-01T00:00:00Z",
+        });
+        return json!({"metadata": metadata, "spec": spec});
+    };
+    let mut object = material::instrumentation();
+    let metadata = &mut object["metadata"];
+    metadata["namespace"] = honest(honest_number).into();
+    metadata["resourceVersion"] = "1".into();
+    metadata["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
+    object
+}
+
+/// Each honest one is used, and what all hold is bounded.
+fn hostile_instrumentations(scale: &Scale) -> Row {
+    /// Of the limit, what is left is for bodies.
+    const MOST: u64 = 110 << 20;
+    let api_server = ApiServer::start(
+        Objects { count: HOSTILE + HONEST, make: namespace },
+        Objects { count: HOSTILE * HOSTILE_EACH + HONEST, make: stored_instrumentation },
+    );
+    let start = Start { kubeconfig: Some(&api_server.kubeconfig), ..Start::default() };
+    let mut wrong = Vec::new();
+    let mut row = beside(scale, &start, |server| {
+        for namespace in (0..HONEST).map(honest) {
+            let mut review = material::usual();
+            review["request"]["namespace"] = namespace.as_str().into();
+            review["request"]["object"]["metadata"]["namespace"] = namespace.as_str().into();
+            let answer = hostile::send(server.webhook, &review);
+            if !answer.is_ok_and(|answer| answer.contains("JSONPatch")) {
+                wrong.push(format!("the Instrumentation of {namespace} is not used"));
+            }
+        }
+        let not_used = server.metric("otel_webhook_instrumentations_too_large");
+        println!("{not_used} of {} hostile Instrumentations are not used", HOSTILE * HOSTILE_EACH);
+        if not_used == 0.0 {
+            wrong.push("all hostile Instrumentations are used".to_owned());
+        }
+    });
+    if row.peak.peak > MOST {
+        wrong.push(format!("{} bytes were resident, of {MOST}", row.peak.peak));
     }
     row.wrong.extend(wrong);
     row

@@ -5,6 +5,7 @@
 //! asserted are outcomes and counts: no good review is lost or left without its agent, no probe
 //! fails, but for two while the probed port itself is flooded, and the memory limit of the chart holds. Times are printed only.
 
+mod api_server;
 mod cases;
 mod connections;
 mod process;

@@ -11,18 +11,17 @@ use std::{
 };
 
 use otel_webhook_testkit::{admin, load::material, until::poll};
-use serde_json::{Value, json};
 
 /// The memory limit of the chart, in bytes.
 pub const LIMIT: u64 = 128 << 20;
 
 /// Longer than a start or an orderly end takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// What a server is started with.
 pub struct Start<'s> {
-    /// Instrumentations.
-    pub objects: &'s [Value],
+    /// The kubeconfig of a cluster; without one, the source is a directory with the usual Instrumentation.
+    pub kubeconfig: Option<&'s str>,
     /// Further arguments; without a certificate among them it signs its own.
     pub arguments: &'s [&'s str],
     /// Whether its log is read.
@@ -31,7 +30,7 @@ pub struct Start<'s> {
 
 impl Default for Start<'_> {
     fn default() -> Self {
-        Self { objects: &[], arguments: &[], is_read: true }
+        Self { kubeconfig: None, arguments: &[], is_read: true }
     }
 }
 
@@ -61,13 +60,15 @@ impl Process {
     /// Starts a server, and waits until it is ready.
     pub fn start(start: &Start<'_>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let usual = [material::instrumentation()];
-        let objects = if start.objects.is_empty() { &usual[..] } else { start.objects };
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
-        fs::write(folder.path().join("objects.json"), list.to_string()).expect("a file");
+        let path = folder.path().join("objects.json");
+        let usual = material::instrumentation().to_string();
+        fs::write(&path, start.kubeconfig.unwrap_or(&usual)).expect("a file");
         let cgroup = new_cgroup();
         let mut command = within(cgroup.as_deref());
-        command.arg("serve").arg("--source").arg(folder.path());
+        match start.kubeconfig {
+            Some(_) => command.env("KUBECONFIG", &path).args(["serve", "--source", "kubernetes"]),
+            None => command.args(["serve", "--source"]).arg(folder.path()),
+        };
         command.args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--languages"]);
         command.arg("java,nodejs,python,dotnet,sdk,apache-httpd").args(start.arguments);
         if !start.arguments.contains(&"--tls-cert") {

@@ -9,7 +9,7 @@ use std::{
 
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use rustls::ClientConfig;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::server::harness::{Client, send_plain, soon, trusting, until};
@@ -50,6 +50,28 @@ impl Binary {
         let mut binary = Self { child, folder, ca_pem: pair.ca_pem, webhook: nowhere };
         binary.webhook = binary.address("webhook").await;
         binary
+    }
+
+    /// Starts `otel-webhook controller` with a cluster that cannot be reached.
+    pub fn controller() -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "a",
+            "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}],
+            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+            "users": [{"name": "a", "user": {}}],
+        });
+        fs::write(path("config"), config.to_string()).expect("a file");
+        let child = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
+            .args(["controller", "--admin-listen", "127.0.0.1:0", "--page-listen", "127.0.0.1:0"])
+            .args(["--log-format", "json"])
+            .env("KUBECONFIG", path("config"))
+            .stdin(Stdio::null())
+            .stderr(File::create(path("log")).expect("a file"))
+            .spawn()
+            .expect("the program starts");
+        Self { child, folder, ca_pem: String::new(), webhook: SocketAddr::from(([127, 0, 0, 1], 0)) }
     }
 
     /// A client on a new connection.

@@ -129,10 +129,36 @@ async fn what_was_bad_before_may_be_annotated_and_what_goes_may_go() {
     let verdict = answer(&router, VALIDATE, &review("UPDATE", &new, &old)).await;
     assert_eq!(verdict["allowed"], true);
 
-    for path in [MUTATE, VALIDATE] {
-        let verdict = answer(&router, path, &review("DELETE", &Value::Null, &old)).await;
-        assert_eq!(verdict, json!({"uid": "u-1", "allowed": true}));
+    let verdict = answer(&router, MUTATE, &review("DELETE", &Value::Null, &old)).await;
+    assert_eq!(verdict, json!({"uid": "u-1", "allowed": true}));
+}
+
+#[tokio::test]
+async fn the_deletion_of_what_pods_use_is_allowed_with_a_warning() {
+    let router = router(&[]);
+    let warning = |who: &str| {
+        json!([format!(
+            "{who} agents of Instrumentation shop/order: without it, new pods start without agents, and a restart \
+             removes them; otel-webhook status lists the pods"
+        )])
+    };
+    let counts = |counts: Value| json!({"pods": counts});
+    for (status, expected) in [
+        (Value::Null, warning("running pods may have")),
+        (counts(json!({"matched": 3, "injected": 1, "missed": 2})), warning("1 running pod has")),
+        (counts(json!({"injected": 4, "stale": 2, "unconfirmed": 1})), warning("7 running pods have")),
+        (counts(json!({"matched": 2, "missed": 2})), Value::Null),
+        (counts(json!({})), Value::Null),
+    ] {
+        let mut old = object("order", json!({}));
+        old["status"] = status.clone();
+        let verdict = answer(&router, VALIDATE, &review("DELETE", &Value::Null, &old)).await;
+        assert_eq!((&verdict["allowed"], &verdict["warnings"]), (&json!(true), &expected), "{status}");
     }
+    let mut going = object("order", json!({}));
+    going["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let verdict = answer(&router, VALIDATE, &review("DELETE", &Value::Null, &going)).await;
+    assert_eq!(verdict, json!({"uid": "u-1", "allowed": true}), "a finalizer is removed");
 }
 
 #[tokio::test]

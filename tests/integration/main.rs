@@ -6,6 +6,7 @@
 )]
 
 mod agents;
+mod backoff;
 mod benches;
 mod binary;
 mod captured;

@@ -5,24 +5,26 @@ use std::{collections::BTreeSet, fs};
 use crate::reference::source::{files, repository};
 
 /// Each module of the program and those of its others that it may use.
-const TABLE: [(&str, &[&str]); 14] = [
+const TABLE: [(&str, &[&str]); 15] = [
     ("manifest", &[]),
     ("telemetry", &[]),
+    ("api_client", &[]),
     ("scope", &[]),
     ("reduced", &[]),
     ("unread", &[]),
-    ("store", &["manifest", "reduced", "scope", "telemetry"]),
+    ("store", &["api_client", "manifest", "reduced", "scope", "telemetry"]),
     ("admission", &["store", "telemetry"]),
-    ("tls", &["telemetry"]),
+    ("tls", &["scope", "telemetry"]),
     ("server", &["admission", "page", "telemetry"]),
     ("subject", &[]),
     ("registration", &["server", "subject"]),
     ("page", &[]),
-    ("controller", &["reduced", "registration", "scope", "store", "telemetry", "unread"]),
+    ("controller", &["api_client", "reduced", "registration", "scope", "store", "telemetry", "unread"]),
     (
         "cli",
         &[
             "admission",
+            "api_client",
             "controller",
             "manifest",
             "page",

@@ -16,9 +16,12 @@ use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Bytes, Frame};
 use hyper::{Request, Response};
 use kube::Client;
-use otel_webhook::store::{
-    Store, Writer,
-    watch::{self, Sources},
+use otel_webhook::{
+    api_client::paged,
+    store::{
+        Store, Writer,
+        watch::{self, Sources},
+    },
 };
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{limits::Limits, size::SizeLimits};
@@ -125,10 +128,12 @@ impl Server {
     }
 
     fn follow_with(&self, limits: SizeLimits, sources: Sources) -> Following {
-        let writer = Writer::new(DefaultImages::default()).with_size_limits(limits).with_labels(false);
+        let writer =
+            Writer::new(DefaultImages::default()).with_size_limits(limits, ["release"]).with_labels(false);
         let writer = writer.with_release(Some("release"));
         let server = self.clone();
         let client = Client::new(tower::service_fn(move |request| server.clone().answer(request)), "default");
+        let client = paged(&client);
         let (store, ready) = (writer.store(), Arc::new(Mutex::new(false)));
         let is_ready = Arc::clone(&ready);
         let on_ready = move || *is_ready.lock().expect("nobody panics with it") = true;
@@ -171,16 +176,22 @@ impl Drop for Following {
 }
 
 /// Waits for something, and panics where it does not come.
-async fn until<T>(mut probe: impl FnMut() -> Option<T>) -> T {
-    let wait = async {
-        loop {
-            match probe() {
-                Some(found) => return found,
-                None => tokio::time::sleep(Duration::from_millis(5)).await,
-            }
+async fn until<T>(probe: impl FnMut() -> Option<T>) -> T {
+    tokio::time::timeout(LIMIT, wait(probe)).await.expect("it comes")
+}
+
+/// The same, where it takes minutes of a paused clock.
+async fn until_later<T>(probe: impl FnMut() -> Option<T>) -> T {
+    tokio::time::timeout(20 * LIMIT, wait(probe)).await.expect("it comes")
+}
+
+async fn wait<T>(mut probe: impl FnMut() -> Option<T>) -> T {
+    loop {
+        match probe() {
+            Some(found) => return found,
+            None => tokio::time::sleep(Duration::from_millis(5)).await,
         }
-    };
-    tokio::time::timeout(LIMIT, wait).await.expect("it comes")
+    }
 }
 
 fn metadata(name: &str) -> Value {

@@ -90,6 +90,9 @@
 - {{ printf "--image-registry=%s" . | quote }}
 {{- end }}
 - --max-pod-size={{ $injection.maxPodSize }}
+{{- with .Values.instrumentations.reservedNamespaces }}
+- --reserved-namespaces={{ join "," . }}
+{{- end }}
 - --max-instrumentation-size={{ $injection.maxInstrumentationSize }}
 - --max-instrumentations-total={{ $injection.maxInstrumentationsTotal }}
 {{- end -}}

@@ -51,15 +51,20 @@ namespaceSelector:
 {{- end -}}
 
 {{/*
-matchConditions of workloads: requests whose warnings somebody sees. With
+The matchCondition of requests whose warnings somebody sees. With
 --use-service-account-credentials, each controller of kube-controller-manager has
 a service account in kube-system. By the user's name, which every request has;
 it may have no groups.
 */}}
+{{- define "otel-webhook.byAUser" -}}
+name: by-a-user
+expression: "request.userInfo.username != 'system:kube-controller-manager' && !request.userInfo.username.startsWith('system:serviceaccount:kube-system:')"
+{{- end -}}
+
+{{/* matchConditions of workloads. */}}
 {{- define "otel-webhook.workloadConditions" -}}
 {{- $conditions := list
-      (dict "name" "by-a-user"
-        "expression" "request.userInfo.username != 'system:kube-controller-manager' && !request.userInfo.username.startsWith('system:serviceaccount:kube-system:')")
+      (fromYaml (include "otel-webhook.byAUser" .))
       (dict "name" "without-controller"
         "expression" "!has(object.metadata.ownerReferences) || !object.metadata.ownerReferences.exists(owner, has(owner.controller) && owner.controller)") }}
 matchConditions:

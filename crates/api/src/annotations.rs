@@ -28,6 +28,11 @@ impl AllowedNamespaces {
         Self(entries(annotation.unwrap_or_default()).map(Into::into).collect())
     }
 
+    /// The names, and `*` for all.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|name| &**name)
+    }
+
     /// Whether a namespace is among the allowed ones.
     pub fn has(&self, namespace: &str) -> bool {
         self.0.iter().any(|entry| **entry == *ALL || **entry == *namespace)

@@ -11,6 +11,9 @@ use crate::{
     workload::Workload,
 };
 
+/// The code of a workload of which restarts are stopped.
+const STOPPED: &str = "RestartStopped";
+
 /// Why no restart of a workload is advised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotAdvised {
@@ -72,6 +75,11 @@ impl Report {
 }
 
 impl WorkloadRow {
+    /// Whether its command was taken back since restarts are stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.not_advised.as_ref().is_some_and(|not_advised| not_advised.code == STOPPED)
+    }
+
     /// Takes back the command, if there is a reason.
     pub(crate) fn withhold(&mut self, not_advised: Option<NotAdvised>) {
         let Some(not_advised) = not_advised else { return };
@@ -86,8 +94,8 @@ impl WorkloadRow {
 
 impl Outside {
     fn not_advised(&self, row: &WorkloadRow) -> Option<NotAdvised> {
-        if let Some(restart) = row.restart.as_ref().filter(|restart| restart.code == "RestartStopped") {
-            return Some(NotAdvised { code: "RestartStopped", message: restart.message.clone() });
+        if let Some(restart) = row.restart.as_ref().filter(|restart| restart.code == STOPPED) {
+            return Some(NotAdvised { code: STOPPED, message: restart.message.clone() });
         }
         if let Some(outage) = &self.outage {
             let message = format!("first let reviews reach the webhook: {outage}");
@@ -97,7 +105,7 @@ impl Outside {
         let mut stopped = names.filter_map(|name| Some((name, self.stopped.get(name)?)));
         if let Some((name, why)) = stopped.next() {
             let message = format!("restarts for Instrumentation {name} are stopped: {why}");
-            return Some(NotAdvised { code: "RestartStopped", message });
+            return Some(NotAdvised { code: STOPPED, message });
         }
         let is_never = self.never.contains(&row.workload) || self.never_in.contains(&row.workload.namespace);
         is_never.then(|| NotAdvised {

@@ -5,15 +5,13 @@ use std::borrow::Cow;
 use otel_webhook_inject::compiled::Freshness;
 
 use crate::{
+    injected::PAUSED,
     next::NextAgent,
     state::{Circumstances, Has, Missed, Next, State},
 };
 
 /// The code for a language that is no longer opted in to.
 pub const NOT_ASKED: &str = "NotOptedIn";
-
-/// The code of the reason for what is paused.
-const PAUSED: &str = "Paused";
 
 /// A reason: a code, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]

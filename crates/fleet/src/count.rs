@@ -5,7 +5,7 @@ mod tally;
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt::Write,
 };
 
@@ -15,9 +15,9 @@ use otel_webhook_inject::language::LANGUAGES;
 use crate::{
     advice::NotAdvised,
     cause::{self, Cause},
-    census::{Census, Group, Member},
-    injected::{Agent, By},
-    next::{Around, Doubts, NextAgent, NextPod, NoDoubts},
+    census::{Census, Group, Member, ShapeKey},
+    injected::{Agent, By, Decided},
+    next::{Around, Decision, Doubts, NextAgent, NextPod, NoDoubts},
     report::{Counts, InstrumentationRow, PauseRow, Report, WorkloadRow, WorstWorkload},
     state::{Circumstances, Has, Next, Origin, State},
     workload::Workload,
@@ -61,37 +61,143 @@ pub fn count(census: &Census, known: &Known<'_>) -> Counted {
 
 /// Counts all pods where not everything is readable: the states that depend on the rest are unconfirmed.
 pub fn count_with(census: &Census, known: &Known<'_>, doubts: &dyn Doubts) -> Counted {
-    let mut counting = Counting {
-        known,
-        doubts,
-        instrumentations: BTreeMap::new(),
-        suspects: Vec::new(),
-        unpulled: BTreeMap::new(),
-    };
-    // One workload after the other: what is noted while one is counted is several times as large as its row.
-    let mut groups: Vec<_> = census.groups().collect();
-    groups.sort_by(|a, b| a.workload.cmp(&b.workload));
-    let workloads = groups.chunk_by(|a, b| a.workload == b.workload);
-    let (mut workloads, pods): (Vec<_>, Vec<_>) =
-        workloads.filter_map(|groups| counting.count(groups)).unzip();
-    counting.unpulled.iter().for_each(|(agent, fails)| withhold(&mut workloads, agent, fails));
-    let instrumentations = counting.instrumentations.into_iter().map(|(name, own)| own.row(&name));
-    let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
-    let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
-    Counted { report, pods, suspects: counting.suspects }
+    let groups = census.groups().collect();
+    Counter::new(true).update(groups, known, doubts, Counted::default())
+}
+
+/// Counts pods again and again, and of their workloads only those that may have changed.
+#[derive(Debug, Default)]
+pub struct Counter {
+    /// Whether what restarts need is kept.
+    keeps_pods: bool,
+    /// What is known of workloads in addition to their rows, by their keys.
+    workloads: HashMap<Box<str>, Share>,
+    /// The agents whose image is on no node, for which the commands of other workloads are taken back.
+    unpulled: BTreeMap<Unpulled, NotAdvised>,
+}
+
+/// An agent whose image cannot be pulled: `namespace/name` of the Instrumentation, and the language.
+type Unpulled = (String, &'static str);
+
+/// What has changed since pods were counted last, in addition to themselves.
+#[derive(Debug)]
+pub enum Changed<'c> {
+    /// Anything.
+    Everything,
+    /// Some namespaces with what is in them.
+    Namespaces(HashSet<&'c str>),
+}
+
+/// What a workload contributes to the whole.
+#[derive(Debug, Default)]
+struct Share {
+    instrumentations: BTreeMap<String, OfInstrumentation>,
+    /// Whether its decision reads Instrumentations of other namespaces.
+    reads_elsewhere: bool,
+    is_suspect: bool,
+    unpulled: BTreeMap<Unpulled, NotAdvised>,
+}
+
+impl Counter {
+    /// Returns one that has counted nothing yet. `keeps_pods` is whether what restarts need is counted, too.
+    pub fn new(keeps_pods: bool) -> Self {
+        Self { keeps_pods, ..Self::default() }
+    }
+
+    /// Counts the pods of those workloads that may have changed. Returns how many these are, too.
+    pub fn count(
+        &mut self,
+        census: &mut Census,
+        known: &Known<'_>,
+        doubts: &dyn Doubts,
+        changed: &Changed<'_>,
+        last: Counted,
+    ) -> (Counted, usize) {
+        let pods = census.take_changed();
+        let (groups, last): (Vec<_>, _) = match changed {
+            Changed::Everything => {
+                self.workloads.clear();
+                (census.groups().collect(), Counted::default())
+            }
+            Changed::Namespaces(namespaces) => {
+                let elsewhere = |group: &Group<'_>| {
+                    let share = self.workloads.get(group.key());
+                    !namespaces.is_empty() && share.is_some_and(|share| share.reads_elsewhere)
+                };
+                let is_due = |group: &Group<'_>| {
+                    !pods.contains(group.key())
+                        && (namespaces.contains(group.namespace()) || elsewhere(group))
+                };
+                let own = pods.iter().map(|key| census.group(key).unwrap_or(Group::without_pods(key)));
+                (own.chain(census.groups().filter(is_due)).collect(), last)
+            }
+        };
+        let (count, unpulled) = (groups.len(), self.unpulled.clone());
+        let counted = self.update(groups, known, doubts, last);
+        if self.unpulled == unpulled || matches!(changed, Changed::Everything) {
+            return (counted, count);
+        }
+        self.count(census, known, doubts, &Changed::Everything, Counted::default())
+    }
+
+    fn update(
+        &mut self,
+        mut groups: Vec<Group<'_>>,
+        known: &Known<'_>,
+        doubts: &dyn Doubts,
+        last: Counted,
+    ) -> Counted {
+        let counting = Counting { known, doubts };
+        let Counted { report: Report { mut workloads, .. }, mut pods, .. } = last;
+        // In the order of the rows: if there are none yet, each is added at the end.
+        groups.sort_by_cached_key(|group| group.workload());
+        for group in groups {
+            // What is noted while one is counted is several times as large as its row.
+            let (share, counted) = counting.count(group);
+            let workload = group.workload();
+            let found = workloads.binary_search_by(|row| row.workload.cmp(&workload));
+            if let Ok(at) = found {
+                workloads.remove(at);
+                self.keeps_pods.then(|| pods.remove(at));
+            }
+            self.workloads.remove(group.key());
+            if let Some((row, own)) = counted {
+                let (Ok(at) | Err(at)) = found;
+                workloads.insert(at, row);
+                self.keeps_pods.then(|| pods.insert(at, own));
+            }
+            if !group.members.is_empty() {
+                self.workloads.insert(group.key().into(), share);
+            }
+        }
+        let mut instrumentations: BTreeMap<&str, (Counts, Bad<'_>)> = BTreeMap::new();
+        let mut suspects = Vec::new();
+        self.unpulled.clear();
+        for (key, share) in &self.workloads {
+            self.unpulled.extend(share.unpulled.clone());
+            suspects.extend(share.is_suspect.then(|| Group::without_pods(key).workload()));
+            for (name, own) in &share.instrumentations {
+                let (counts, worst) = instrumentations.entry(name).or_default();
+                counts.add_all(own.pods);
+                worst.extend(own.worst.map(|_| (Group::without_pods(key).workload(), own)));
+            }
+        }
+        let instrumentations =
+            instrumentations.into_iter().map(|(name, (counts, worst))| row(name, counts, worst));
+        self.unpulled.iter().for_each(|(agent, fails)| withhold(&mut workloads, agent, fails));
+        let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
+        let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
+        Counted { report, pods, suspects }
+    }
 }
 
 struct Counting<'k> {
     known: &'k Known<'k>,
     doubts: &'k dyn Doubts,
-    instrumentations: BTreeMap<String, OfInstrumentation>,
-    suspects: Vec<Workload>,
-    /// Why the image of an agent is on no node, by `namespace/name` of the Instrumentation and the language.
-    unpulled: BTreeMap<(String, &'static str), NotAdvised>,
 }
 
 /// Takes back the commands of workloads whose new pods would have an image that cannot be pulled.
-fn withhold(workloads: &mut [WorkloadRow], (name, language): &(String, &'static str), fails: &NotAdvised) {
+fn withhold(workloads: &mut [WorkloadRow], (name, language): &Unpulled, fails: &NotAdvised) {
     let would_get = |row: &&mut WorkloadRow| {
         let mut outdated = row.languages.iter().filter(|one| one.state.is_outdated());
         outdated.any(|one| one.language == *language && one.instrumentation.as_ref() == Some(name))
@@ -101,64 +207,87 @@ fn withhold(workloads: &mut [WorkloadRow], (name, language): &(String, &'static 
     }
 }
 
-#[derive(Default)]
+/// A pod of a workload.
+#[derive(Clone, Copy)]
+struct PodOf<'g> {
+    workload: &'g Workload,
+    name: &'g str,
+    member: &'g Member,
+}
+
+/// The pods of a workload that use or would use an Instrumentation.
+#[derive(Debug, Default)]
 struct OfInstrumentation {
     pods: Counts,
-    /// The failing, stale and missed pods of each workload, with the worst of them.
-    worst: BTreeMap<Workload, (Counts, Worst)>,
+    /// The failing, stale and missed ones.
+    bad: Counts,
+    /// The worst of those.
+    worst: Option<Worst>,
 }
+
+/// The workloads of an Instrumentation with failing, stale or missed pods.
+type Bad<'w> = Vec<(Workload, &'w OfInstrumentation)>;
 
 /// The code of why a pod fails, its state, and the code of the reason for it; see [`order`].
 type Worst = (Option<Reverse<&'static str>>, State, Reverse<&'static str>);
 
 impl Counting<'_> {
-    /// Counts the groups of a workload. `None` if no pod has an agent or opts in.
-    fn count(&mut self, groups: &[&Group]) -> Option<(WorkloadRow, WorkloadPods)> {
+    /// Counts the pods of a workload. No row if none has an agent or opts in.
+    fn count(&self, group: Group<'_>) -> (Share, Option<(WorkloadRow, WorkloadPods)>) {
+        let workload = group.workload();
         let mut tally = Tally::default();
-        let suspects = Suspects::of(groups);
-        if suspects.are_any() {
-            self.suspects.push(groups[0].workload.clone());
+        let shapes = group.shapes();
+        let suspects = Suspects::of(group.members, &shapes);
+        let mut share = Share { is_suspect: suspects.are_any(), ..Share::default() };
+        let mut nexts: HashMap<(Option<ShapeKey>, &[Decided]), _> = HashMap::new();
+        let mut by_shape: HashMap<Option<ShapeKey>, Decision> = HashMap::new();
+        for member in group.members {
+            let key = member.shape();
+            let first = || match key.and_then(|key| shapes.get(&key)) {
+                None => Decision::unknown("there are too many different pods to keep all of them in memory"),
+                // What is stored by the API server can be read; if not, there is nothing to compare with.
+                Some(pod) => Decision::of(pod, &workload.namespace, &self.known.around, self.doubts)
+                    .unwrap_or_default(),
+            };
+            let decision = by_shape.entry(key).or_insert_with(first);
+            let found = || (decision.next(member.decided()), tally::agents(&decision.next(&[])));
+            let (next, agents) = nexts.entry((key, member.decided())).or_insert_with(found);
+            share.reads_elsewhere |= decision.reads_elsewhere(&workload.namespace);
+            let pod = PodOf { workload: &workload, name: group.name_of(member), member };
+            self.count_pod(pod, &suspects, next, agents, &mut tally, &mut share);
         }
-        for group in groups {
-            let Group { shape, workload, .. } = group;
-            let next = NextPod::with_doubts(shape, &workload.namespace, &self.known.around, self.doubts);
-            // What is stored by the API server can be read; if not, there is nothing to compare with.
-            let next = next.unwrap_or_default();
-            let new = tally::agents(&next);
-            for member in &group.members {
-                self.count_member((group, member), &suspects, &next, &new, &mut tally);
-            }
-        }
-        (!tally.is_empty()).then(|| tally.rows(groups[0].workload.clone()))
+        let counted = (!tally.is_empty()).then(|| tally.rows(workload));
+        (share, counted)
     }
 
-    fn count_member(
-        &mut self,
-        (group, member): (&Group, &Member),
+    fn count_pod(
+        &self,
+        pod: PodOf<'_>,
         suspects: &Suspects<'_>,
         next: &NextPod,
         new: &NewAgents,
         tally: &mut Tally,
+        share: &mut Share,
     ) {
-        let agents = group.agents_of(member);
+        let agents = pod.member.agents();
         let has = agents.unwrap_or_default().iter().map(|agent| agent.language);
         let languages: BTreeSet<&str> = has.chain(next.languages.keys().copied()).collect();
         if languages.is_empty() {
             return;
         }
-        let failures = suspects.failures(group, member);
+        let failures = suspects.failures(pod.member);
         let mut of_instrumentations: BTreeMap<String, Worst> = BTreeMap::new();
         let mut found = Vec::new();
         for language in LANGUAGES.iter().map(|row| row.name).filter(|name| languages.contains(name)) {
-            let mut one = self.look(group, member, next, language);
+            let mut one = self.look(pod, next, language);
             let mut own =
                 failures.iter().filter(|failure| failure.language == language && failure.is_counted());
             let own = own.next();
             one.failing = own.map(failures::Found::code);
             if let Some(name) = &one.instrumentation {
                 if let Some(failure) = own.filter(|own| own.is_of_image() && one.state == State::Injected) {
-                    let fails = || NotAdvised::agent_fails(&member.name, failure.code());
-                    self.unpulled.entry((name.clone(), language)).or_insert_with(fails);
+                    let fails = || NotAdvised::agent_fails(pod.name, failure.code());
+                    share.unpulled.entry((name.clone(), language)).or_insert_with(fails);
                 }
                 let own = (one.failing.map(Reverse), one.state, Reverse(one.cause.code));
                 let worst = of_instrumentations.entry(name.clone()).or_insert(own);
@@ -167,13 +296,13 @@ impl Counting<'_> {
             found.push((language, one));
         }
         for (name, worst) in of_instrumentations {
-            self.instrumentations.entry(name).or_default().add(&group.workload, worst);
+            share.instrumentations.entry(name).or_default().add(worst);
         }
-        tally.add(&group.workload, member, found, &failures, new, next.paused());
+        tally.add(pod, found, &failures, new, next.paused());
     }
 
-    fn look(&self, group: &Group, member: &Member, next: &NextPod, language: &'static str) -> Found {
-        let agents = group.agents_of(member);
+    fn look(&self, pod: PodOf<'_>, next: &NextPod, language: &'static str) -> Found {
+        let agents = pod.member.agents();
         let agent = agents.unwrap_or_default().iter().find(|agent| agent.language == language);
         let next_agent = next.languages.get(language);
         let next_name = next_agent.and_then(name_of);
@@ -199,11 +328,11 @@ impl Counting<'_> {
         let asks_itself = next.own.contains(&language);
         let circumstances = || Circumstances {
             is_selected: (self.known.is_selected)(
-                &group.workload.namespace,
+                &pod.workload.namespace,
                 &next.labels,
                 !next.own.is_empty(),
             ),
-            created: member.created,
+            created: pod.member.created,
             instrumentation: next_name.as_ref().and_then(|name| self.known.created.get(name)).copied(),
             opts_in_itself: asks_itself,
         };
@@ -248,42 +377,43 @@ fn name_of(next: &NextAgent) -> Option<String> {
 }
 
 impl OfInstrumentation {
-    fn add(&mut self, workload: &Workload, pod: Worst) {
+    fn add(&mut self, pod: Worst) {
         let (failing, state, _) = pod;
         let is_failing = usize::from(failing.is_some());
         self.pods.add(state);
         self.pods.failing += is_failing;
         if is_failing > 0 || state.is_outdated() {
-            let first = || (Counts::default(), pod);
-            let (counts, worst) = self.worst.entry(workload.clone()).or_insert_with(first);
-            counts.add(state);
-            counts.failing += is_failing;
-            *worst = (*worst).max(pod);
+            self.bad.add(state);
+            self.bad.failing += is_failing;
+            self.worst = self.worst.max(Some(pod));
         }
     }
+}
 
-    fn row(self, name: &str) -> InstrumentationRow {
-        let mut worst: Vec<_> = self.worst.into_iter().collect();
-        // The sort keeps the order of names where numbers are equal.
-        worst.sort_by_key(|(_, (counts, _))| Reverse((counts.failing, counts.matched)));
-        let more = worst.len().saturating_sub(WORST);
-        worst.truncate(WORST);
-        let row =
-            |(workload, (counts, (failing, _, Reverse(code)))): (Workload, (Counts, Worst))| WorstWorkload {
-                workload,
-                stale: counts.stale,
-                missed: counts.missed,
-                failing: counts.failing,
-                reason: failing.map_or(code, |Reverse(failing)| failing).to_owned(),
-            };
-        let (namespace, name) = name.split_once('/').unwrap_or(("", name));
-        InstrumentationRow {
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            pods: self.pods,
-            workloads: worst.into_iter().map(row).collect(),
-            more,
+fn row(name: &str, pods: Counts, mut worst: Bad<'_>) -> InstrumentationRow {
+    worst.sort_by(|(a, own), (b, other)| {
+        let most = |own: &OfInstrumentation| Reverse((own.bad.failing, own.bad.matched));
+        (most(own), a).cmp(&(most(other), b))
+    });
+    let more = worst.len().saturating_sub(WORST);
+    worst.truncate(WORST);
+    let one = |(workload, OfInstrumentation { bad, worst, .. }): (Workload, &OfInstrumentation)| {
+        let (failing, code) = worst.map_or((None, ""), |(failing, _, Reverse(code))| (failing, code));
+        WorstWorkload {
+            workload,
+            stale: bad.stale,
+            missed: bad.missed,
+            failing: bad.failing,
+            reason: failing.map_or(code, |Reverse(failing)| failing).to_owned(),
         }
+    };
+    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
+    InstrumentationRow {
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        pods,
+        workloads: worst.into_iter().map(one).collect(),
+        more,
     }
 }
 

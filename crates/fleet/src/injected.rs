@@ -8,6 +8,7 @@ use otel_webhook_inject::{
     compiled::joined,
     image,
     language::{LANGUAGES, Language},
+    mark,
     pod::ALWAYS,
     reason::Reason,
     stamp::{self, Entry},
@@ -16,7 +17,7 @@ use otel_webhook_inject::{
 use crate::state::{Has, Next, Origin, State};
 
 /// The agent of a language in a running pod, or in the pod that would be created now.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Agent {
     /// The language.
     pub language: &'static str,
@@ -64,7 +65,7 @@ impl Agent {
 }
 
 /// The webhook that injected a language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum By {
     /// This webhook, according to the annotation `otel-webhook/status` of the pod.
     Webhook,
@@ -80,6 +81,9 @@ const AGENTS: &str = "opentelemetry-auto-instrumentation";
 
 /// The prefixes of the names of the web servers' volumes.
 const WEB_SERVERS: [&str; 2] = ["otel-apache-", "otel-nginx-"];
+
+/// The code of what is skipped while injection is paused.
+pub const PAUSED: &str = "Paused";
 
 /// The name of the operator's collector sidecar.
 const COLLECTOR: &str = "otc-container";
@@ -160,6 +164,63 @@ pub fn of_findings<'f>(findings: impl IntoIterator<Item = &'f Finding>, language
     found
 }
 
+/// What was decided on an agent when a pod was created.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Decided {
+    /// The language.
+    language: &'static str,
+    /// The agent of `spec.agents`, if the language stands for those.
+    agent: Option<Box<str>>,
+    /// The hash of the configuration that was decided on.
+    hash: Box<str>,
+    /// The code of why it was skipped; `None` if it was injected, into one container at least.
+    skipped: Option<&'static str>,
+}
+
+impl Decided {
+    /// Reads what the stamp of a pod with these agents says. Nothing if none of them was injected by this webhook:
+    /// then the stamp may be a copy, and the pod is as it was reviewed, so that the decision can be repeated.
+    pub fn of(stamp: &[Entry<'_>], agents: &[Agent]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        if agents.iter().all(|agent| agent.by != By::Webhook) {
+            return all;
+        }
+        for entry in stamp {
+            let language = LANGUAGES.iter().find(|row| *row.name == *entry.language);
+            let reason = Reason::ALL.iter().find(|reason| *reason.code == *entry.outcome);
+            let Some(((language, reason), hash)) = language.zip(reason).zip(entry.hash.as_deref()) else {
+                continue;
+            };
+            // The end of a pause does not change the hash.
+            if reason.code == PAUSED {
+                continue;
+            }
+            let skipped = (!entry.is_injected()).then_some(reason.code);
+            let agent = entry.agent.as_deref().map(Box::from);
+            let one = Self { language: language.name, agent, hash: hash.into(), skipped };
+            match all.iter_mut().find(|known| known.is_of_same(&one)) {
+                Some(known) => known.skipped = known.skipped.filter(|_| one.skipped.is_some()),
+                None => all.push(one),
+            }
+        }
+        all
+    }
+
+    fn is_of_same(&self, other: &Self) -> bool {
+        (self.language, &self.agent, &self.hash) == (other.language, &other.agent, &other.hash)
+    }
+
+    /// Returns what was decided on what a finding about a new pod is about, with the same configuration: why it was
+    /// skipped, or `None` if it was injected.
+    pub fn find(decided: &[Self], finding: &Finding) -> Option<Option<&'static str>> {
+        let used = finding.instrumentation.as_ref()?;
+        let is_same = |one: &&Self| {
+            (one.language, &one.agent, &one.hash) == (finding.language, &finding.agent, &used.hash)
+        };
+        decided.iter().find(is_same).map(|one| one.skipped)
+    }
+}
+
 /// Returns what the stamp of a pod says.
 pub fn stamp(pod: &Value) -> Vec<Entry<'static>> {
     stamp::parse(text(&pod["metadata"]["annotations"][STATUS]))
@@ -222,10 +283,10 @@ pub fn is_mark(init: bool, name: &str) -> bool {
 
 /// Returns whether a target has the variables, but nothing of an agent.
 fn has_variables_alone(pod: &Value, stamp: &[Entry<'static>], language: &str) -> bool {
-    let has_variable =
-        |container: &&Value| items(&container["env"]).any(|variable| variable["name"] == OF_EVERY_TARGET);
+    let names =
+        |container: &Value, variable: &str| items(&container["env"]).any(|one| one["name"] == *variable);
     let mut targets = ["initContainers", "containers"].into_iter().flat_map(|list| {
-        let own = items(&pod["spec"][list]).filter(has_variable);
+        let own = items(&pod["spec"][list]).filter(|container| names(container, OF_EVERY_TARGET));
         own.filter(move |one| !is_mark(is_init(list, one), text(&one["name"])))
     });
     if stamp.iter().any(Entry::is_injected) {
@@ -237,7 +298,12 @@ fn has_variables_alone(pod: &Value, stamp: &[Entry<'static>], language: &str) ->
         return false;
     }
     let is_agent = |mount: &Value| text(&mount["name"]).starts_with(AGENTS);
-    targets.any(|container| !items(&container["volumeMounts"]).any(is_agent))
+    // One variable is no sign (D4), as for the decision.
+    let is_target = |container: &Value| {
+        let text = container.to_string();
+        serde_json::from_str(&text).is_ok_and(|container| mark::is_target(&container))
+    };
+    targets.any(|container| is_target(container) && !items(&container["volumeMounts"]).any(is_agent))
 }
 
 fn items(list: &Value) -> impl Iterator<Item = &Value> {

@@ -10,11 +10,14 @@ use otel_webhook_inject::{
     language::LANGUAGES,
     pause::Pause,
     pod::Pod,
-    reason::{ObjectName, Reason},
+    reason::{DependsOn, ObjectName, Reason},
     workload::{Lookup, OwnerQuery, Owners},
 };
 
-use crate::{injected, pod::Shape};
+use crate::{
+    injected::{self, Decided},
+    pod::Shape,
+};
 
 /// What decisions depend on beside the pod.
 #[derive(Clone, Copy, Debug)]
@@ -65,33 +68,72 @@ pub struct NextPod {
     pub labels: BTreeMap<String, String>,
 }
 
-impl NextPod {
-    /// Decides on a new pod.
-    ///
-    /// # Errors
-    /// If the pod cannot be read.
-    pub fn of(shape: &Shape, namespace: &str, around: &Around<'_>) -> Result<Self, serde_json::Error> {
-        Self::with_doubts(shape, namespace, around, &NoDoubts)
-    }
+/// What was decided on a new pod.
+#[derive(Debug, Default)]
+pub struct Decision {
+    own: Vec<&'static str>,
+    labels: BTreeMap<String, String>,
+    findings: Separated,
+}
 
+impl Decision {
     /// Decides on a new pod where not everything is readable.
     ///
     /// # Errors
     /// If the pod cannot be read.
-    pub fn with_doubts(
+    pub fn of(
         shape: &Shape,
         namespace: &str,
         around: &Around<'_>,
         doubts: &dyn Doubts,
     ) -> Result<Self, serde_json::Error> {
-        let pod = shape.pod()?;
+        let text = shape.text();
+        let pod = Pod::parse(&text)?;
         let input = Input { pod: &pod, namespace, catalogue: around.catalogue, settings: around.settings };
-        let findings = build(decide(input), &NoOwners).findings;
-        let Separated { certain, unknown, others } = doubts.separate(namespace, findings);
-        let mut next = Self { own: own(&pod), labels: labels(&pod), others, ..Self::default() };
+        let findings = doubts.separate(namespace, build(decide(input), &NoOwners).findings);
+        Ok(Self { own: own(&pod), labels: labels(&pod), findings })
+    }
+
+    /// Nothing is known of the pod, for this reason.
+    pub fn unknown(why: &str) -> Self {
+        let findings = Separated { others: Some(why.to_owned()), ..Separated::default() };
+        Self { findings, ..Self::default() }
+    }
+
+    /// Returns whether it depends on Instrumentations of other namespaces than the pod's.
+    pub fn reads_elsewhere(&self, namespace: &str) -> bool {
+        let is_elsewhere = |finding: &Finding| {
+            let used = finding.instrumentation.as_ref().map(|used| &used.name);
+            let on = finding.reason.depends_on();
+            let is_unknown = matches!(on, DependsOn::Named | DependsOn::Chosen | DependsOn::Used);
+            let name = used.or(finding.reason.instrumentation());
+            name.map_or(is_unknown, |name| *name.namespace != *namespace)
+        };
+        !self.findings.unknown.is_empty() || self.findings.certain.iter().any(is_elsewhere)
+    }
+
+    /// Returns the new pod in place of one on which this was decided when it was created.
+    ///
+    /// What was decided with the same configuration stands. The shape of an injected pod lacks what the decision depended
+    /// on, such as its variables, and quotas count the running pod itself.
+    pub fn next(&self, decided: &[Decided]) -> NextPod {
+        let Separated { certain, unknown, others } = &self.findings;
+        let (own, labels) = (self.own.clone(), self.labels.clone());
+        let mut next = NextPod { own, labels, others: others.clone(), ..NextPod::default() };
+        let mut findings = Vec::with_capacity(certain.len());
+        for finding in certain {
+            let was = Decided::find(decided, finding);
+            match (was, &finding.reason) {
+                (Some(Some(code)), Reason::Injected) => next.add_kept(finding, code),
+                (Some(None), reason) if !matches!(reason, Reason::Paused { .. }) => {
+                    findings.push(Finding { reason: Reason::Injected, ..finding.clone() });
+                }
+                _ => findings.push(finding.clone()),
+            }
+        }
         for row in LANGUAGES {
-            if let Some(used) = injected::of_findings(&certain, row.name) {
-                let paused = certain.iter().filter(|finding| finding.language == row.name).find_map(paused);
+            if let Some(used) = injected::of_findings(&findings, row.name) {
+                let paused = findings.iter().filter(|finding| finding.language == row.name).find_map(paused);
                 let agent = match paused {
                     Some((by, message)) => NextAgent::Paused { used, by, message },
                     None => NextAgent::Agent(used),
@@ -99,12 +141,22 @@ impl NextPod {
                 next.languages.insert(row.name, agent);
             }
         }
-        for finding in certain {
+        for finding in findings {
             next.add_skipped(finding);
         }
-        let unknown = unknown.into_iter().map(|(language, why)| (language, NextAgent::Unknown(why)));
+        let unknown = unknown.iter().map(|(language, why)| (*language, NextAgent::Unknown(why.clone())));
         next.languages.extend(unknown);
-        Ok(next)
+        next
+    }
+}
+
+impl NextPod {
+    /// Decides on a new pod.
+    ///
+    /// # Errors
+    /// If the pod cannot be read.
+    pub fn of(shape: &Shape, namespace: &str, around: &Around<'_>) -> Result<Self, serde_json::Error> {
+        Ok(Decision::of(shape, namespace, around, &NoDoubts)?.next(&[]))
     }
 
     /// Returns why it is unknown what a new pod would get of a language; none if it is known.
@@ -133,6 +185,17 @@ impl NextPod {
             code: finding.reason.code(),
             message: finding.reason.to_string(),
             instrumentation: finding.instrumentation.map(|used| used.name),
+        };
+        self.languages.entry(finding.language).or_insert(skipped);
+    }
+
+    /// Adds what was skipped when the running pod was created, and would be again.
+    fn add_kept(&mut self, finding: &Finding, code: &'static str) {
+        let skipped = NextAgent::Skipped {
+            code,
+            message: "it was skipped when the pod was created; the annotation otel-webhook/message of the pod says why"
+                .to_owned(),
+            instrumentation: finding.instrumentation.as_ref().map(|used| used.name.clone()),
         };
         self.languages.entry(finding.language).or_insert(skipped);
     }

@@ -3,7 +3,11 @@
 //! The state of a language is found by comparing what the pod has with what a new pod in its place would get. So
 //! two things are kept of it: its agents, by its containers and its stamp, and the pod as it was before injection.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use otel_webhook_inject::{
@@ -15,12 +19,15 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     failing::{self, PodStatus},
-    injected::{self, Agent, is_init, is_mark},
+    injected::{self, Agent, Decided, is_init, is_mark},
     workload::Workload,
 };
 
 /// What the keys of the annotations contain that decisions depend on.
 const PREFIXES: [&str; 2] = ["opentelemetry.io/", "otel-webhook/"];
+
+/// Fields of the metadata that the workload of a pod follows from.
+const NAMING: [&str; 5] = ["name", "namespace", "labels", "annotations", "ownerReferences"];
 
 /// Labels that tell the pods of one template from those of another: of Deployments, and of `StatefulSets` and
 /// `DaemonSets`.
@@ -31,8 +38,8 @@ const TEMPLATE_LABELS: [&str; 2] = ["pod-template-hash", "controller-revision-ha
 pub struct RunningPod {
     /// Its workload.
     pub workload: Workload,
-    /// What all pods of the same template share.
-    pub template: String,
+    /// What the pods of its workload with the same template share, as far as metadata shows it.
+    pub template: u64,
     /// Its name.
     pub name: String,
     /// Its UID.
@@ -45,6 +52,8 @@ pub struct RunningPod {
     pub resource_version: String,
     /// Its agents; `None` if only its metadata was read.
     pub agents: Option<Vec<Agent>>,
+    /// What was decided on its agents when it was created.
+    pub decided: Vec<Decided>,
     /// The languages that were skipped when it was created, by its stamp, with the code of the reason.
     pub skipped: Vec<(String, String)>,
     /// The sentences about what was skipped and about probable mistakes, as of its creation.
@@ -66,11 +75,14 @@ impl RunningPod {
         let shape = Shape::of(pod, !agents.is_empty());
         let languages: Vec<_> = agents.iter().map(|agent| agent.language).collect();
         let status = failing::of(pod, &languages);
-        let skipped = injected::stamp(pod).into_iter().filter(|entry| !entry.is_injected());
+        let stamp = injected::stamp(pod);
+        let decided = Decided::of(&stamp, &agents);
+        let skipped = stamp.into_iter().filter(|entry| !entry.is_injected());
         let skipped = skipped.map(|entry| (entry.language.into_owned(), entry.outcome.into_owned()));
         let message = pod["metadata"]["annotations"][MESSAGE].as_str().map(str::to_owned);
         Some(Self {
             agents: Some(agents),
+            decided,
             skipped: skipped.collect(),
             message,
             status,
@@ -91,14 +103,13 @@ impl RunningPod {
         }
         let (namespace, name, uid) = (text("namespace"), text("name"), text("uid"));
         let (workload, owner) = {
+            let text = json!({"metadata": kept(metadata, &NAMING)}).to_string();
             // Mirror pods are not created through the API server, so no webhook reviews them.
-            let pod = shape.pod().ok().filter(|pod| !pod.is_mirror())?;
+            let pod = Pod::parse(&text).ok().filter(|pod| !pod.is_mirror())?;
             workload_of(&pod, &namespace, &name)
         };
-        let labels = TEMPLATE_LABELS.iter().filter_map(|label| metadata["labels"][label].as_str());
-        // A pod states its owner, whether that is one or not: it joins no pods of another namespace or workload.
-        let owner = format!("{workload} {}", owner.as_deref().unwrap_or(&uid));
-        let template = [owner.as_str()].into_iter().chain(labels).collect::<Vec<_>>().join("/");
+        let labels = TEMPLATE_LABELS.map(|label| metadata["labels"][label].as_str());
+        let template = hash(&(owner.as_ref().unwrap_or(&uid), labels));
         Some(Self {
             workload,
             template,
@@ -108,6 +119,7 @@ impl RunningPod {
             digest: digest(metadata),
             resource_version: text("resourceVersion"),
             agents: None,
+            decided: Vec::new(),
             skipped: Vec::new(),
             message: None,
             status: PodStatus::default(),
@@ -116,15 +128,16 @@ impl RunningPod {
     }
 }
 
-/// Only compared with others of the same process.
 fn digest(metadata: &Value) -> u64 {
     let entries = |field: &str| metadata[field].as_object().into_iter().flatten();
-    let annotations =
-        entries("annotations").filter(|(key, _)| PREFIXES.iter().any(|prefix| key.contains(prefix)));
+    let annotations = entries("annotations").filter(|(key, _)| is_read(key));
+    hash(&entries("labels").chain(annotations).map(|(key, value)| (key, value.as_str())).collect::<Vec<_>>())
+}
+
+/// Only compared with others of the same process.
+pub(crate) fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for (key, value) in entries("labels").chain(annotations) {
-        (key, value.as_str()).hash(&mut hasher);
-    }
+    value.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -161,140 +174,227 @@ impl Owners for NotLookedUp {
 /// A pod that was injected is decided on without them: what they decide was decided then.
 const CHANGED: [&str; 2] = ["env", "volumeMounts"];
 
-/// Fields of a container that no decision reads.
-const UNREAD: [&str; 14] = [
-    "args",
-    "command",
-    "imagePullPolicy",
-    "lifecycle",
-    "livenessProbe",
-    "ports",
-    "readinessProbe",
-    "startupProbe",
-    "stdin",
-    "stdinOnce",
-    "terminationMessagePath",
-    "terminationMessagePolicy",
-    "tty",
-    "workingDir",
+/// Fields of a container that decisions read.
+const READ: [&str; 8] =
+    ["name", "image", "restartPolicy", "env", "envFrom", "volumeMounts", "securityContext", "resources"];
+
+/// Fields of a volume that decisions read.
+const READ_OF_VOLUME: [&str; 5] = ["name", "secret", "configMap", "image", "ephemeral"];
+
+/// Fields of a pod's specification that decisions read, but for `nodeName`: a new pod has no node yet.
+const READ_OF_POD: [&str; 17] = [
+    "activeDeadlineSeconds",
+    "affinity",
+    "automountServiceAccountToken",
+    "containers",
+    "hostPID",
+    "initContainers",
+    "nodeSelector",
+    "os",
+    "overhead",
+    "priorityClassName",
+    "resourceClaims",
+    "resources",
+    "restartPolicy",
+    "securityContext",
+    "serviceAccountName",
+    "shareProcessNamespace",
+    "volumes",
 ];
 
-/// Fields of a pod's specification that no decision reads.
-const UNREAD_OF_POD: [&str; 15] = [
-    "dnsConfig",
-    "dnsPolicy",
-    "enableServiceLinks",
-    "hostAliases",
-    "hostname",
-    "imagePullSecrets",
-    "preemptionPolicy",
-    "priority",
-    "readinessGates",
-    "schedulerName",
-    "schedulingGates",
-    "subdomain",
-    "terminationGracePeriodSeconds",
-    "tolerations",
-    "topologySpreadConstraints",
+/// Labels that number the pods of a workload. Decisions treat them as alike.
+const NUMBERS: [&str; 4] = [
+    "apps.kubernetes.io/pod-index",
+    "batch.kubernetes.io/job-completion-index",
+    "spark-exec-id",
+    "statefulset.kubernetes.io/pod-name",
 ];
 
-/// The JSON of a pod without its agents, its stamp and its status.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
-    text: Box<str>,
-    detail: Detail,
+/// The variable that decisions read the value of; of the others, they read the name and the source.
+const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
+
+/// What the name of the volume with the token of the ServiceAccount begins with. The rest is random.
+const TOKEN: &str = "kube-api-access-";
+
+/// What most texts consist of. Each is kept as one byte, a control character, which JSON does not have.
+const FRAGMENTS: [&str; 31] = [
+    "\"annotations\":{\"instrumentation.opentelemetry.io/",
+    "\"securityContext\":{\"allowPrivilegeEscalation\":false,\"capabilities\":{\"drop\":[\"ALL\"]}",
+    "\"mountPath\":\"/var/run/secrets/kubernetes.io/serviceaccount\",\"name\":\"kube-api-access-\",\"readOnly\":true}",
+    "\"valueFrom\":{\"secretKeyRef\":{\"key\":\"",
+    "\"valueFrom\":{\"configMapKeyRef\":{\"key\":\"",
+    "\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":\"",
+    "\"restartPolicy\":\"Always\",\"securityContext\":{",
+    "\"resources\":{\"limits\":{\"cpu\":\"",
+    "},\"requests\":{\"cpu\":\"",
+    "\",\"memory\":\"",
+    "\"resources\":{}",
+    "\"readOnlyRootFilesystem\":",
+    "\"runAsNonRoot\":true",
+    "\"runAsUser\":",
+    "\"initContainers\":[",
+    "\"containers\":[{",
+    "\"volumeMounts\":[{\"",
+    "\"volumes\":[{\"",
+    "\"secret\":{\"defaultMode\":420,\"secretName\":\"",
+    "\"configMap\":{\"defaultMode\":420,\"name\":\"",
+    "\"serviceAccountName\":\"",
+    "mountPath\":\"/",
+    "app.kubernetes.io/",
+    "\"env\":[{",
+    "\"envFrom\":[{",
+    "\"image\":\"",
+    "\"},{\"name\":\"",
+    "\",\"name\":\"",
+    "\"name\":\"",
+    "},\"spec\":{",
+    "\":\"",
+];
+
+/// Replaces fragments by the bytes that stand for them.
+fn packed(text: &str) -> Arc<str> {
+    let codes = (1..).map(|code: u8| char::from(code).to_string());
+    let replace = |text: String, (fragment, code): (&&str, String)| text.replace(fragment, &code);
+    FRAGMENTS.iter().zip(codes).fold(text.to_owned(), replace).into()
 }
 
-/// How much of the pod is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Detail {
-    /// Its metadata.
-    Metadata,
-    /// What injection has not changed.
-    Unchanged,
-    /// All.
-    Whole,
+/// Reverses [`packed`].
+fn unpacked(packed: &str) -> String {
+    let mut text = String::with_capacity(3 * packed.len());
+    for letter in packed.chars() {
+        match (letter as usize).checked_sub(1).and_then(|code| FRAGMENTS.get(code)) {
+            Some(fragment) => text.push_str(fragment),
+            None => text.push(letter),
+        }
+    }
+    text
+}
+
+/// What decisions read of a pod, without its agents: as packed texts, each of which many pods have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The labels.
+    pub(crate) labels: Arc<str>,
+    /// The annotations and the specification, as the members of an object.
+    pub(crate) rest: Arc<str>,
+    /// Whether the images of the containers are known.
+    pub(crate) has_images: bool,
 }
 
 impl Shape {
     /// Returns the shape of a pod.
-    pub fn of(pod: &Value, is_injected: bool) -> Self {
-        let mut spec = without(&pod["spec"], &UNREAD_OF_POD);
-        for list in ["initContainers", "containers"] {
-            let containers = spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
-            for container in containers {
-                *container = without(container, &UNREAD);
-            }
-        }
+    fn of(pod: &Value, is_injected: bool) -> Self {
+        let mut spec = reduced(&pod["spec"]);
         if is_injected {
             undo(&mut spec);
         }
-        let detail = if is_injected { Detail::Unchanged } else { Detail::Whole };
-        Self { text: text(&pod["metadata"], &spec), detail }
+        Self::with(&pod["metadata"], &spec, true)
     }
 
     /// Returns the shape of a pod of which only the metadata is known.
     pub fn of_metadata(metadata: &Value) -> Self {
         let spec = json!({"containers": [{"name": "unknown", "image": "unknown"}]});
-        Self { text: text(metadata, &spec), detail: Detail::Metadata }
+        Self::with(metadata, &spec, false)
     }
 
-    /// Returns whether more is known of it than of another one of the same template.
-    pub fn is_better_than(&self, other: &Self) -> bool {
-        self.detail > other.detail
+    fn with(metadata: &Value, spec: &Value, has_images: bool) -> Self {
+        let entries = |field: &str, is_read: fn(&str) -> bool| -> BTreeMap<&String, &Value> {
+            let all = metadata[field].as_object().into_iter().flatten();
+            all.filter(|(key, _)| ![LABEL, STATUS, MESSAGE].contains(&key.as_str()) && is_read(key)).collect()
+        };
+        let labels = entries("labels", |key| ![&NUMBERS[..], &TEMPLATE_LABELS].concat().contains(&key));
+        let annotations = entries("annotations", is_read);
+        let rest = format!("\"annotations\":{}}},\"spec\":{spec}", json!(annotations));
+        Self { labels: packed(&json!(labels).to_string()), rest: packed(&rest), has_images }
     }
 
-    /// Parses the pod.
-    ///
-    /// # Errors
-    /// If it is not a pod.
-    pub fn pod(&self) -> Result<Pod<'_>, serde_json::Error> {
-        Pod::parse(&self.text)
+    /// Returns the pod as JSON.
+    pub fn text(&self) -> String {
+        format!("{{\"metadata\":{{\"labels\":{},{}}}", unpacked(&self.labels), unpacked(&self.rest))
+    }
+
+    /// Returns it with no more of the specification than the names of containers.
+    pub(crate) fn shortened(&self) -> Self {
+        let pod: Value = serde_json::from_str(&self.text()).unwrap_or_default();
+        let mut spec = kept(&pod["spec"], &["initContainers", "containers"]);
+        for list in ["initContainers", "containers"] {
+            let all = items_of(&mut spec, list).iter_mut();
+            all.for_each(|container| *container = kept(container, &["name", "restartPolicy"]));
+        }
+        Self::with(&pod["metadata"], &spec, false)
+    }
+
+    /// Returns the image of a container; `None` if it is not known.
+    pub fn image(&self, container: &str) -> Option<String> {
+        let text = self.text();
+        let pod = Pod::parse(&text).ok().filter(|_| self.has_images)?;
+        let mut all = pod.spec.init_containers.iter().chain(pod.spec.containers.iter());
+        all.find(|one| *one.name == *container).map(|one| one.image.to_string())
     }
 }
 
-/// Returns a copy of an object without these fields.
-fn without(object: &Value, fields: &[&str]) -> Value {
-    let kept =
-        object.as_object().into_iter().flatten().filter(|(field, _)| !fields.contains(&field.as_str()));
-    kept.map(|(field, value)| (field.clone(), value.clone())).collect::<Map<_, _>>().into()
+/// Whether decisions depend on an annotation.
+fn is_read(annotation: &str) -> bool {
+    PREFIXES.iter().any(|prefix| annotation.contains(prefix))
 }
 
-fn text(metadata: &Value, spec: &Value) -> Box<str> {
-    let text = json!({"metadata": unstamped(metadata), "spec": spec}).to_string();
-    // A copy of the exact length: made smaller in place, it might keep the room that it had for growing.
-    text.as_str().into()
+/// Returns what decisions read of a specification.
+fn reduced(spec: &Value) -> Value {
+    let mut spec = kept(spec, &READ_OF_POD);
+    for list in ["initContainers", "containers"] {
+        for container in items_of(&mut spec, list) {
+            *container = kept(container, &READ);
+            for variable in items_of(container, "env").iter_mut().filter(|one| one["name"] != ATTRIBUTES) {
+                *variable = kept(variable, &["name", "valueFrom"]);
+            }
+            items_of(container, "volumeMounts").iter_mut().for_each(rename_token);
+        }
+    }
+    for volume in items_of(&mut spec, "volumes") {
+        *volume = kept(volume, &READ_OF_VOLUME);
+        rename_token(volume);
+    }
+    if let Some(affinity) = spec.get_mut("affinity") {
+        *affinity = kept(affinity, &["nodeAffinity"]);
+        let required = "/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+        for term in affinity.pointer_mut(required).and_then(Value::as_array_mut).into_iter().flatten() {
+            // Each pod of a DaemonSet names its node, by `matchFields`.
+            *term = kept(term, &["matchExpressions"]);
+        }
+    }
+    spec
+}
+
+fn rename_token(named: &mut Value) {
+    if named["name"].as_str().is_some_and(|name| name.starts_with(TOKEN)) {
+        named["name"] = TOKEN.into();
+    }
+}
+
+/// Returns a copy of an object with these fields alone, in their order.
+fn kept(object: &Value, fields: &[&str]) -> Value {
+    let kept = fields.iter().filter_map(|field| Some(((*field).to_owned(), object.get(field)?.clone())));
+    kept.collect::<Map<_, _>>().into()
+}
+
+fn items_of<'v>(object: &'v mut Value, list: &str) -> &'v mut [Value] {
+    object.get_mut(list).and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
 }
 
 /// Removes what was injected, and what cannot be told from it.
 fn undo(spec: &mut Value) {
     for list in ["initContainers", "containers"] {
-        let Some(containers) = spec[list].as_array_mut() else { continue };
         let is_agent = |container: &Value| {
             is_mark(is_init(list, container), container["name"].as_str().unwrap_or_default())
         };
-        containers.retain(|container| !is_agent(container));
-        for fields in containers.iter_mut().filter_map(Value::as_object_mut) {
-            fields.retain(|field, _| !CHANGED.contains(&field.as_str()));
+        if let Some(containers) = spec.get_mut(list).and_then(Value::as_array_mut) {
+            containers.retain(|container| !is_agent(container));
+            for fields in containers.iter_mut().filter_map(Value::as_object_mut) {
+                fields.retain(|field, _| !CHANGED.contains(&field.as_str()));
+            }
         }
     }
     if let Some(fields) = spec.as_object_mut() {
-        fields.remove("volumes");
+        fields.retain(|field, _| field != "volumes");
     }
-}
-
-/// Returns metadata without the stamp.
-fn unstamped(metadata: &Value) -> Value {
-    let mut kept = json!({});
-    for field in ["name", "namespace", "labels", "annotations", "ownerReferences"] {
-        if let Some(value) = metadata.get(field) {
-            kept[field] = value.clone();
-        }
-    }
-    for (field, key) in [("labels", LABEL), ("annotations", STATUS), ("annotations", MESSAGE)] {
-        if let Some(entries) = kept[field].as_object_mut() {
-            entries.remove(key);
-        }
-    }
-    kept
 }

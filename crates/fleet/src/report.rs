@@ -223,6 +223,15 @@ impl Counts {
         *self.field(state) += 1;
     }
 
+    /// Adds the counts of other pods.
+    pub(crate) fn add_all(&mut self, other: Self) {
+        self.matched += other.matched;
+        self.failing += other.failing;
+        for state in State::ALL {
+            *self.field(state) += other.of(state);
+        }
+    }
+
     fn field(&mut self, state: State) -> &mut usize {
         match state {
             State::Injected => &mut self.injected,

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::{
     env::Setting,
     exporter::Exporter,
+    held::{Held, held},
     language::{AGENT, LANGUAGES, Language},
     reason::ObjectName,
     resource::Policy,
@@ -122,6 +123,22 @@ impl Compiled {
             hashes: Vec::new(),
         };
         Ok(compiled.with_hashes())
+    }
+}
+
+held!(Compiled: name, allowed, selector, opt_in, env, exporter, resource, propagators, sampler, image_pull_policy,
+    security_context, parts, problems, hashes; generation, is_paused, priority);
+
+impl Compiled {
+    /// The bytes that are charged for what its selectors cost reviews: all selectors of a namespace are compared with
+    /// each of its pods, so that their memory counts eight times.
+    pub fn compared(&self) -> usize {
+        7 * (self.selector.held() + self.opt_in.held())
+    }
+
+    /// The bytes of the parts that it has by default, which are held once for all.
+    pub fn held_by_defaults(&self, shared: &Shared) -> usize {
+        self.parts.iter().filter(|part| shared.is_default(part)).map(Held::held).sum()
     }
 }
 

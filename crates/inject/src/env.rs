@@ -11,6 +11,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::Value;
 
 use crate::{
+    held::held,
     json,
     pod::Variable,
     reason::{Reason, Taken},
@@ -317,8 +318,10 @@ pub struct Setting {
     /// Its value; empty if `from` is set.
     pub value: String,
     /// Its `valueFrom`.
-    pub from: Option<Value>,
+    pub from: Option<Box<Value>>,
 }
+
+held!(Setting: name, value, from;);
 
 impl<'p> Entry<'p> {
     /// A derived variable.
@@ -357,7 +360,7 @@ impl<'p> Entry<'p> {
 
     /// Whether its value comes from the same source as that of a setting.
     pub fn has_source_of(&self, setting: &Setting) -> bool {
-        matches!((&self.from, &setting.from), (Some(Source::Json(one)), Some(other)) if **one == *other)
+        matches!((&self.from, &setting.from), (Some(Source::Json(one)), Some(other)) if **one == **other)
     }
 
     /// A variable that refers to a field of the pod, such as `metadata.name`.

@@ -8,6 +8,7 @@ use super::{
     added::NewMount,
     edit::{Mounts, NewVolume, Volumes},
     env::{Entry, Env, Setting},
+    held::held,
     pod::{Pod, Volume},
     reason::{Reason, Taken},
 };
@@ -29,6 +30,9 @@ struct CertificateVolume {
     object: String,
     is_secret: bool,
 }
+
+held!(Exporter: settings, volumes;);
+held!(CertificateVolume: name, path, object; is_secret);
 
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 

@@ -16,7 +16,7 @@
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], [`image`], `pod_security`, [`selector`], [`cluster`]
 //! - results: `object_name`, [`pause`], [`reason`], `kept`, [`note`], `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
-//! - settings and Instrumentations: `settings`, [`helpers`], `exporter`, `resource`,
+//! - settings and Instrumentations: `held`, `settings`, [`helpers`], `exporter`, `resource`,
 //!   [`compiled`], [`catalogue`], [`size`], `input`
 //! - the choice: `mark`, `containers`, `select`, `decide`
 //! - edits: [`env`], `token_mount`, `edit`, `container`, [`stamp`], `patch`
@@ -46,6 +46,7 @@ mod exporter;
 mod finding;
 mod fitting;
 pub mod growth;
+mod held;
 pub mod helpers;
 pub mod image;
 mod injection;
@@ -54,7 +55,7 @@ mod json;
 pub mod language;
 pub mod limits;
 pub mod line;
-mod mark;
+pub mod mark;
 mod message;
 pub mod mistakes;
 pub mod note;

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, rc::Rc};
 
-use super::{attribute_value, image, pod::Pod, settings::InitResources, workload::Workload};
+use super::{attribute_value, held::held, image, pod::Pod, settings::InitResources, workload::Workload};
 use otel_webhook_api::{RESOURCE_PREFIX, sizes::AgentSizes};
 
 /// The variable with the resource attributes.
@@ -39,6 +39,8 @@ pub struct Policy {
     /// Whether labels set the service's name and version.
     pub use_labels: bool,
 }
+
+held!(Policy: attributes; with_uids, use_labels);
 
 /// The attributes that are the same for all containers of a pod; later sources override earlier ones.
 ///

@@ -22,7 +22,7 @@ pub fn check(injection: &Injection<'_, '_>) -> Result<(), Reason> {
     }
     let instrumentation = injection.instrumentation();
     let settings = injection.prepared().env.iter().chain(&instrumentation.env);
-    let of_settings = settings.filter_map(|setting| secret_of(setting.from.as_ref()?));
+    let of_settings = settings.filter_map(|setting| secret_of(setting.from.as_deref()?));
     let added = of_settings.chain(instrumentation.exporter.secrets().map(str::to_owned));
     let own = own_secrets(pod);
     match added.into_iter().find(|secret| !own.contains(secret)) {

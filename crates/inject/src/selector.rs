@@ -4,7 +4,10 @@ use std::fmt;
 
 use otel_webhook_api::LabelSelector;
 
-use super::text::Map;
+use super::{
+    held::{Held, held},
+    text::Map,
+};
 
 /// Labels of an object.
 pub trait Labels {
@@ -34,6 +37,23 @@ enum Operator {
     NotIn(Vec<String>),
     Exists,
     DoesNotExist,
+}
+
+held!(Requirement: key, operator;);
+
+impl Held for Selector {
+    fn held(&self) -> usize {
+        self.0.held()
+    }
+}
+
+impl Held for Operator {
+    fn held(&self) -> usize {
+        match self {
+            Self::In(values) | Self::NotIn(values) => values.held(),
+            Self::Exists | Self::DoesNotExist => 0,
+        }
+    }
 }
 
 impl Selector {

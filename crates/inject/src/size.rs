@@ -7,13 +7,12 @@ use otel_webhook_api::quantity::Quantity;
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
-/// How large Instrumentations may be, in bytes of the JSON of their specifications. What is compiled of one is
-/// some times as large, and copied into every container.
+/// How large Instrumentations may be, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeLimits {
-    /// One.
+    /// The JSON of the specification of one, which is copied into every container.
     pub one: u64,
-    /// All together.
+    /// The memory for all, in their compiled form.
     pub all: u64,
 }
 
@@ -46,20 +45,13 @@ impl SizeLimits {
         Err(format!("its JSON has {size}, and the maximum is {most} (--max-instrumentation-size)"))
     }
 
-    /// Checks the size of an Instrumentation beside others.
-    ///
-    /// # Errors
-    /// Why its specification cannot be used.
-    pub fn check(self, size: u64, others: u64) -> Result<(), String> {
-        self.check_one(size)?;
-        if size <= self.all.saturating_sub(others) {
-            return Ok(());
-        }
-        let (size, others, most) = (shown(size), shown(others), shown(self.all));
-        Err(format!(
-            "its JSON has {size}, that of the other Instrumentations has {others}, and the maximum of all is {most} \
-             (--max-instrumentations-total); remove what is not needed, then change this Instrumentation"
-        ))
+    /// Why an Instrumentation that exceeds the share of its namespace is not used.
+    pub fn exceeded(self) -> String {
+        format!(
+            "spec: the Instrumentations of its namespace need more memory than their share of {} (--max-instrumentations-total), \
+             and the oldest are used first; remove or shorten some of them",
+            shown(self.all)
+        )
     }
 }
 
@@ -69,7 +61,7 @@ pub fn size_of(object: &Value) -> u64 {
 }
 
 /// A size as a quantity: exactly if it is a whole number of a unit, else with one digit, rounded up.
-fn shown(size: u64) -> String {
+pub fn shown(size: u64) -> String {
     let (unit, suffix) = if size >= MIB { (MIB, "Mi") } else { (KIB, "Ki") };
     if size < KIB {
         return size.to_string();
@@ -97,15 +89,13 @@ mod tests {
     #[test]
     fn a_problem_has_the_size_and_the_maximum() {
         let limits = SizeLimits::default();
-        assert_eq!(limits.check(128 * KIB, 16 * MIB - 128 * KIB), Ok(()));
+        assert_eq!(limits.check_one(128 * KIB), Ok(()));
         assert_eq!(
-            limits.check(128 * KIB + 1, 0),
+            limits.check_one(128 * KIB + 1),
             Err("its JSON has 128.1Ki, and the maximum is 128Ki (--max-instrumentation-size)".to_owned())
         );
-        let problem = limits.check(2 * KIB, 16 * MIB - 2 * KIB + 1).expect_err("too much");
-        let expected = "its JSON has 2Ki, that of the other Instrumentations has 16Mi, and the maximum of all is \
-                        16Mi (--max-instrumentations-total); remove ";
-        assert!(problem.starts_with(expected), "{problem}");
+        let problem = limits.exceeded();
+        assert!(problem.contains(" share of 16Mi (--max-instrumentations-total)"), "{problem}");
         assert_eq!([shown(1_363_148), shown(1_000)], ["1.3Mi", "1000"]);
     }
 

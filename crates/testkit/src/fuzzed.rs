@@ -21,13 +21,14 @@ use crate::{
     surroundings::{self, Surroundings},
 };
 
+mod fleet;
 mod stamp;
 
 /// A target: its name, which is that of the folder of its seeds, and what it checks.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// The targets that need nothing of the program.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 11] = [
     ("review", review),
     ("pod", pod),
     ("instrumentation", instrumentation_of),
@@ -35,6 +36,10 @@ pub const TARGETS: [Target; 7] = [
     ("selector", selector),
     ("image", image),
     ("stamp", stamp::stamp),
+    ("running-pod", fleet::running_pod),
+    ("workload", fleet::workload),
+    ("ledger", fleet::ledger),
+    ("record", fleet::record),
 ];
 
 /// A body that may be an AdmissionReview of a pod: the response is one, and allows it.

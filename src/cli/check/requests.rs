@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{
     result::{CheckResult, Code},
-    survey::{Next, Replaced, Survey, Surveyed},
+    survey::{Next, Replaced, Survey, Surveyed, Unusable},
 };
 use crate::{
     registration::{Backend, Exclusion, Hook, Labels, Registration},
@@ -90,9 +90,9 @@ pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult>
     results
 }
 
-fn unusable((subject, problem): &(Subject, String)) -> CheckResult {
+fn unusable(Unusable { subject, problem, advice }: &Unusable) -> CheckResult {
     let result = CheckResult::new(Code::InstrumentationUnusable, format!("cannot be used: {problem}"));
-    result.about(subject.clone()).advise("fix it; otel-webhook validate lists all errors")
+    result.about(subject.clone()).advise(advice.as_str())
 }
 
 fn without_effect(subject: &Subject, mistake: &Mistake) -> CheckResult {

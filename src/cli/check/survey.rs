@@ -277,7 +277,15 @@ fn note(survey: &mut Survey, known: &Known, scope: Option<&str>) {
         for stored in &namespace.instrumentations {
             if let Stored::Invalid { name, problem, .. } = stored {
                 let subject = Subject::new("Instrumentation", &name.namespace, &name.name);
-                survey.unusable.push((subject, problem.to_string()));
+                let advice = if **problem == *known.settings.size_limits.exceeded() {
+                    format!(
+                        "remove or shorten some; the largest of the namespace: {}",
+                        known.largest(&name.namespace)
+                    )
+                } else {
+                    "fix it; otel-webhook validate lists all errors".to_owned()
+                };
+                survey.unusable.push(Unusable { subject, problem: problem.to_string(), advice });
             }
         }
     }
@@ -294,8 +302,8 @@ pub struct Survey {
     pub asking: Vec<(String, Vec<Finding>)>,
     /// Annotations and labels of namespaces that have no effect.
     pub mistakes: Vec<(Subject, Mistake)>,
-    /// Instrumentations that cannot be used, with their problems.
-    pub unusable: Vec<(Subject, String)>,
+    /// Instrumentations that cannot be used.
+    pub unusable: Vec<Unusable>,
     /// Namespaces that opt in to the operator's collector sidecar.
     pub collectors: BTreeSet<String>,
     /// The workloads, by namespace, kind and name.
@@ -306,6 +314,17 @@ pub struct Survey {
     pub is_registration_unread: bool,
     /// The requests that failed.
     pub not_told: Vec<NotTold>,
+}
+
+/// An Instrumentation that cannot be used.
+#[derive(Debug)]
+pub struct Unusable {
+    /// The Instrumentation.
+    pub subject: Subject,
+    /// Why.
+    pub problem: String,
+    /// What to do.
+    pub advice: String,
 }
 
 /// One workload.

@@ -31,6 +31,7 @@ use otel_webhook_inject::{
     limits::LimitKind,
     mistakes::{self, Mistake},
     object,
+    size::shown,
     template::{Around, Workload},
 };
 
@@ -88,7 +89,7 @@ impl Known {
     /// Lists the objects for all namespaces, or for one.
     pub async fn list(cluster: &ClusterReader, scope: Option<&str>, flags: Flags<'_>) -> Self {
         let namespace = flags.release.as_ref().map(|release| &*release.namespace);
-        let writer = flags.injection.writer().with_release(namespace);
+        let writer = flags.injection.writer(namespace);
         let settings = flags.injection.settings();
         let default = settings.default_instrumentation.clone();
         let mut known = Self {
@@ -241,6 +242,12 @@ impl Known {
     fn publish(&mut self) {
         self.writer.publish();
         self.snapshot = self.writer.store().snapshot();
+    }
+
+    /// Returns the largest Instrumentations of a namespace, with the memory that each is charged.
+    pub fn largest(&self, namespace: &str) -> String {
+        let charges = self.writer.charges(namespace).into_iter().take(3);
+        charges.map(|(name, charge)| format!("{name} ({})", shown(charge))).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns what the webhook would decide about a new pod of a workload.

@@ -1,5 +1,7 @@
 //! All watches as one stream of changes.
 
+use std::sync::Arc;
+
 use futures::{
     Stream, StreamExt, future,
     stream::{self, BoxStream},
@@ -8,11 +10,16 @@ use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAc
 use kube::{
     Client,
     api::ApiResource,
-    runtime::{watcher, watcher::Event},
+    runtime::{watcher, watcher::Config, watcher::Event},
 };
 
-use super::{lease, nodes, pages::events, sources::Sources, watched::Watched};
-use crate::{reduced::Whole, scope::Scope};
+use tokio::sync::Notify;
+
+use super::{lease, nodes, sources::Sources, watched::Watched};
+use crate::{
+    reduced::Whole,
+    scope::{Scope, follow, place},
+};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
 
@@ -24,8 +31,12 @@ pub struct Change {
     pub told: Result<Event<Whole>, watcher::Error>,
 }
 
-/// Returns all watches.
-pub fn changes(client: &Client, sources: &Sources) -> impl Stream<Item = Change> + use<> {
+/// Returns all watches. That of Instrumentations begins again, with a list, whenever `again` is notified.
+pub fn changes(
+    client: &Client,
+    sources: &Sources,
+    again: &Arc<Notify>,
+) -> impl Stream<Item = Change> + use<> {
     let watches = [
         (ApiResource::erase::<Instrumentation>(&()), Watched::Instrumentation),
         (ApiResource::erase::<Namespace>(&()), Watched::Namespace),
@@ -33,7 +44,11 @@ pub fn changes(client: &Client, sources: &Sources) -> impl Stream<Item = Change>
         (ApiResource::erase::<ResourceQuota>(&()), Watched::Limit(LimitKind::Quota)),
         (ApiResource::erase::<ServiceAccount>(&()), Watched::Limit(LimitKind::ServiceAccount)),
     ];
-    let watches = watches.map(|(kind, watched)| watch(client, &sources.scope, kind, watched));
+    let watches = watches.map(|(kind, watched)| {
+        let (client, scope) = (client.clone(), sources.scope.clone());
+        let begin = move || watch(&client, &scope, kind.clone(), watched);
+        if watched == Watched::Instrumentation { begun_again(begin, again) } else { begin() }
+    });
     let nodes = sources.nodes.then(|| {
         let change = |told| Change { watched: Watched::Node, told };
         nodes::events(client).map(change).boxed()
@@ -45,10 +60,26 @@ pub fn changes(client: &Client, sources: &Sources) -> impl Stream<Item = Change>
     stream::select_all(watches.into_iter().chain(nodes).chain(lease))
 }
 
+/// Begins a watch again whenever `again` is notified.
+fn begun_again(
+    begin: impl Fn() -> BoxStream<'static, Change> + Send + 'static,
+    again: &Arc<Notify>,
+) -> BoxStream<'static, Change> {
+    let again = Arc::clone(again);
+    let until_notified = move || {
+        let again = Arc::clone(&again);
+        begin().take_until(async move { again.notified().await })
+    };
+    stream::repeat_with(until_notified).flatten().boxed()
+}
+
 /// Watches objects of one kind.
 fn watch(client: &Client, scope: &Scope, kind: ApiResource, watched: Watched) -> BoxStream<'static, Change> {
     let client = client.clone();
-    let events = scope.watch(move |namespace| events(&client, &kind, namespace).boxed());
+    let events = scope.watch(move |namespace| {
+        let (api, config) = place::<Whole>(&client, &kind, namespace, Config::default());
+        follow(api, config)
+    });
     let changes = events.map(move |told| Change { watched, told });
     changes.filter(|change| future::ready(!change.is_irrelevant())).boxed()
 }

@@ -51,6 +51,11 @@ impl Lists {
         needed.iter().all(|list| list.is_complete) && optional.all(known) && self.server_is_asked
     }
 
+    /// Returns whether Instrumentations are listed, and no list is in progress.
+    pub fn are_instrumentations_complete(&self) -> bool {
+        self.instrumentations.is_complete && self.instrumentations.seen.is_none()
+    }
+
     /// Applies a change. Returns how much it affects.
     pub fn take(&mut self, writer: &mut Writer, change: Change) -> News {
         let Change { watched, told } = change;

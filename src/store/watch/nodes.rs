@@ -7,14 +7,14 @@ use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::Object
 use kube::{
     Client,
     api::{ApiResource, NotUsed, Object},
-    runtime::{WatchStreamExt, watcher, watcher::Event},
+    runtime::{watcher, watcher::Event},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 
 use crate::{
     reduced::Whole,
-    scope::{Patient, place},
+    scope::{follow, place},
 };
 
 /// How many nodes a page has. Each has the list of its images, which is not kept.
@@ -44,7 +44,7 @@ pub fn events(client: &Client) -> impl Stream<Item = watcher::Result<Event<Whole
     let kind = ApiResource::erase::<Node>(&());
     let config = watcher::Config::default().page_size(PAGE);
     let (api, config) = place::<Reduced>(client, &kind, None, config);
-    watcher(api, config).backoff(Patient::default()).map(|event| event.map(reduced))
+    follow(api, config).map(|event| event.map(reduced))
 }
 
 /// Returns the version of the API server, again and again; none while it cannot be read.

@@ -1,7 +1,7 @@
 //! The Kubernetes objects of managed certificates: one Secret and the webhook configurations.
 
 use futures::stream::{BoxStream, select_all};
-use futures::{Stream, StreamExt};
+use futures::{Stream, StreamExt, future};
 use http_body_util::BodyExt;
 use hyper::header::DATE;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -11,11 +11,12 @@ use k8s_openapi::api::core::v1;
 use kube::api::{ApiResource, DynamicObject, GetParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::core::{Request, Status};
-use kube::runtime::{WatchStreamExt, watcher, watcher::watch_object};
+use kube::runtime::{watcher, watcher::Config, watcher::Event};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use crate::scope::follow;
 use otel_webhook_managed_certs::configuration::Configuration;
 use otel_webhook_managed_certs::content::Content;
 use otel_webhook_managed_certs::program::PROGRAM;
@@ -219,13 +220,24 @@ fn news(
     what: String,
     read: impl Fn(Option<DynamicObject>) -> News + Send + 'static,
 ) -> BoxStream<'static, News> {
-    let watch = watch_object(api.clone(), name).default_backoff();
-    watch
-        .map(move |told| match told {
-            Ok(object) => read(object),
-            Err(error) => News::Failed(what.clone(), error),
-        })
-        .boxed()
+    let events = follow(api.clone(), Config::default().fields(&format!("metadata.name={name}")));
+    let news = events.scan(false, move |is_listed, event| {
+        let news = match event {
+            Ok(Event::Init) => {
+                *is_listed = false;
+                None
+            }
+            Ok(Event::InitApply(object) | Event::Apply(object)) => {
+                *is_listed = true;
+                Some(read(Some(object)))
+            }
+            Ok(Event::InitDone) if *is_listed => None,
+            Ok(Event::InitDone | Event::Delete(_)) => Some(read(None)),
+            Err(error) => Some(News::Failed(what.clone(), error)),
+        };
+        future::ready(Some(news))
+    });
+    news.filter_map(future::ready).boxed()
 }
 
 /// Parses the Secret here and not in the client, which would log a Secret, with its keys, that it cannot parse.

@@ -1,9 +1,17 @@
 //! The controller while something fails, or a permission is missing: it goes on, or says what is missing, and never
 //! writes a wrong status.
 
-use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+    time::Duration,
+};
 
 use otel_webhook_testkit::{
+    admin,
     cluster::{ports::free_ports, program::Program, proxy::Proxy},
     objects::items,
     until::{poll, until},
@@ -22,6 +30,12 @@ const SHOP: &str = "faults-shop";
 
 /// How long a failure lasts that has no end by itself.
 const LENGTH: Duration = Duration::from_secs(3);
+
+/// How long the replica that leads may be unanswered until another one leads: that of the Lease, and of one reading.
+const TAKEN_OVER: Duration = Duration::from_secs(20);
+
+/// How long a replica that is alone may take until it leads again.
+const RECOVERED: Duration = Duration::from_secs(60);
 
 /// A namespace with an injected pod, and a Deployment with `missed` others.
 fn shop(cluster: &Cluster, missed: usize) {
@@ -77,6 +91,75 @@ pub fn failures(_: &Cluster) {
     });
     assert!(!process.has_ended(), "{}", process.report());
     process.stop();
+}
+
+/// A leader whose connections stay open and are not answered: another replica leads, and a replica that is alone leads
+/// again on new connections. None of them ends.
+pub fn frozen(_: &Cluster) {
+    let cluster = Cluster::start();
+    shop(&cluster, 1);
+    let controller = Controller::new(&cluster);
+    let (proxy, proxied) = Proxy::before(controller.kubeconfig());
+    let mut first = Replica::start(&cluster, &proxied, "first");
+    until("the first one leads", LIMIT, || first.leads(1));
+    expect(&cluster, "before", &json!({"matched": 2, "injected": 1, "missed": 1}));
+    let mut second = Replica::start(&cluster, controller.kubeconfig(), "second");
+    until("the second one waits", LIMIT, || second.leads(0));
+    let miss = |name: &str| {
+        let _stopped = cluster.webhook.stop();
+        cluster.create(SHOP, &java(name));
+    };
+
+    proxy.freeze();
+    until("the second one leads", TAKEN_OVER, || second.leads(1));
+    until("the first one has stopped leading", TAKEN_OVER, || first.leads(0));
+    assert!(first.is_alive(), "{}", first.process.report());
+    miss("while-frozen");
+    expect(&cluster, "the second one goes on", &json!({"matched": 3, "injected": 1, "missed": 2}));
+
+    proxy.open();
+    assert!(second.is_alive(), "{}", second.process.report());
+    second.process.stop();
+    until("the first one leads again", RECOVERED, || first.leads(1));
+    miss("after-it");
+    expect(&cluster, "the first one goes on", &json!({"matched": 4, "injected": 1, "missed": 3}));
+
+    // It is alone, and what it opens is answered.
+    proxy.freeze();
+    proxy.open();
+    miss("alone");
+    until("it knows the last pod", RECOVERED, || {
+        let name = "otel_webhook_pods{state=\"missed\",language=\"java\"}";
+        (admin::metric(first.admin, name) == Some(4)).then_some(())
+    });
+    expect(&cluster, "it writes on new connections", &json!({"matched": 5, "injected": 1, "missed": 4}));
+    assert!(first.is_alive(), "{}", first.process.report());
+}
+
+/// One of several replicas.
+struct Replica {
+    process: Program,
+    admin: SocketAddr,
+}
+
+impl Replica {
+    fn start(cluster: &Cluster, kubeconfig: &Path, name: &str) -> Self {
+        let [port] = free_ports();
+        let admin = SocketAddr::from(([127, 0, 0, 1], port));
+        let mut command = Command::new(PROGRAM);
+        command.args(["controller", "--admin-listen", &admin.to_string(), "--page-listen", "off"]);
+        command.args(["--lease-namespace", HOME]).env("KUBECONFIG", kubeconfig);
+        Self { process: Program::run(command, cluster.plane.dir().join(format!("{name}.log"))), admin }
+    }
+
+    fn leads(&self, expected: u64) -> Option<()> {
+        let name = "otel_webhook_controller_leader{lease=\"otel-webhook-controller\"}";
+        (admin::metric(self.admin, name) == Some(expected)).then_some(())
+    }
+
+    fn is_alive(&mut self) -> bool {
+        !self.process.has_ended() && admin::body(self.admin, "/livez").is_some()
+    }
 }
 
 /// Without one of its permissions each, controllers say which it is, and none of them writes a wrong status.

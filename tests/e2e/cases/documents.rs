@@ -47,11 +47,11 @@ pub fn services(cluster: &Cluster) {
     }
 }
 
-/// The API server accepts the objects of the other guides, and knows all of their fields.
+/// The API server accepts the objects of the other guides and of their examples, and knows all of their fields.
 pub fn objects(cluster: &Cluster) {
     let mut applied = 0;
-    for page in OTHERS {
-        for mut object in manifests(page) {
+    for (page, objects) in OTHERS.map(|page| (page, manifests(page))).into_iter().chain([examples()]) {
+        for mut object in objects {
             let Some(kind) = object["kind"].as_str().map(str::to_owned) else { continue };
             if FOREIGN.contains(&kind.as_str()) {
                 continue;
@@ -73,6 +73,15 @@ fn expect_injected(cluster: &Cluster, namespace: &str, pod: &Value) {
         let created = cluster.dry_run(namespace, pod);
         (created.pod["metadata"]["labels"]["otel-webhook/injected"] == json!("true")).then_some(())
     });
+}
+
+/// What the first guide applies.
+fn examples() -> (&'static str, Vec<Value>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/first-service");
+    let files = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a readable folder").path());
+    let texts = files.map(|file| fs::read_to_string(file).expect("a manifest"));
+    let objects = texts.flat_map(|text| serde_saphyr::from_multiple::<Value>(&text).expect("YAML")).collect();
+    ("examples", objects)
 }
 
 /// The YAML blocks of a guide.

@@ -10,7 +10,7 @@ use otel_webhook_testkit::{
         client::{Objects, block_on},
         control_plane::ControlPlane,
         created::Created,
-        manifests::instrumentation,
+        manifests::{deployment, instrumentation},
     },
     load::process,
     runner::note,
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use crate::audit;
 use crate::cluster::{Cluster, LIMIT, asking, java};
+use crate::controller::Controller;
 use crate::registration;
 use crate::webhook::Webhook;
 
@@ -204,6 +205,54 @@ pub fn start_up(_: &Cluster) {
         "{COUNT} large Instrumentations, none of them used, and as many large ServiceAccounts: at most {peak:.1} MB of memory"
     ));
     assert!(peak < MEMORY, "at most {peak} MB of memory were used, and the limit is {MEMORY} MB");
+}
+
+/// What the controller may use at most, in MB: the chart's limit is 256 MiB.
+const MEMORY_OF_CONTROLLER: f64 = 100.0 * 1024.0 * 1024.0 / 1e6;
+
+const LARGE_PODS: u64 = 150;
+const LARGE_DEPLOYMENTS: u64 = 100;
+
+/// Pods of 1.1 MB, each of its own template, and Deployments without replicas that are as large.
+pub fn controller(_: &Cluster) {
+    let cluster = &Cluster::without_controllers();
+    let namespace = "large";
+    cluster.instrumented_namespace(namespace);
+    let stopped = cluster.webhook.stop();
+    let variables = |number: u64| -> Value {
+        let value = |index: u64| format!("{number}-{index}-{}", "a".repeat(330));
+        (0..3_000).map(|index| json!({"name": format!("A{index}"), "value": value(index)})).collect()
+    };
+    let pods = |number: u64| {
+        let mut pod = java(&format!("large-{number}"));
+        pod["metadata"]["namespace"] = namespace.into();
+        pod["spec"]["containers"][0]["env"] = variables(number);
+        pod
+    };
+    let deployments = |number: u64| {
+        let mut deployment = deployment(namespace, &format!("large-{number}"), 0);
+        deployment["spec"]["template"]["spec"]["containers"][0]["env"] = variables(number);
+        deployment
+    };
+    let create = |objects: &mut dyn Iterator<Item = Value>| {
+        block_on(async { Objects::connect(cluster.plane.kubeconfig()).await.create_all(objects).await });
+    };
+    let controller = Controller::with_restarts(cluster);
+    let peak = |what: String, pods: u64| {
+        controller.start();
+        until("all pods are counted", LIMIT, || {
+            (controller.java_pods(["missed"]) == [Some(pods)]).then_some(())
+        });
+        let peak = controller.peak();
+        controller.stop();
+        note(&format!("{what}: at most {peak:.1} MB of memory"));
+        assert!(peak < MEMORY_OF_CONTROLLER, "{what}: at most {peak} MB of memory were used");
+    };
+    create(&mut (0..LARGE_DEPLOYMENTS).map(deployments));
+    peak(format!("{LARGE_DEPLOYMENTS} Deployments of 1.1 MB"), 0);
+    create(&mut (0..LARGE_PODS).map(pods));
+    drop(stopped);
+    peak(format!("and {LARGE_PODS} pods of 1.1 MB"), LARGE_PODS);
 }
 
 const OWNERS: usize = 10_000;

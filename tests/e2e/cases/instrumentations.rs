@@ -121,6 +121,45 @@ pub fn unjudged(cluster: &Cluster) {
     drop(registered);
 }
 
+/// A deletion says how many pods have the agents, by what the controller counted, and is never rejected.
+pub fn deleted(cluster: &Cluster) {
+    let namespace = "deleted";
+    cluster.namespace(namespace, &[]);
+    let _registered = register_instrumentations(&cluster.plane, &cluster.webhook, namespace);
+    let delete = |name: &str| {
+        let ran = cluster.plane.kubectl(&["delete", "otelinst", name, "--namespace", namespace]);
+        assert!(ran.ok, "{}", ran.stderr);
+        ran.stderr
+    };
+    let named = |name: &str| {
+        let object = instrumentation(namespace, name, &json!({}));
+        let ran = cluster.plane.kubectl_in(&["create", "--filename", "-"], &object.to_string());
+        assert!(ran.ok, "{}", ran.stderr);
+    };
+    for (name, injected, expected) in [
+        ("used", 225, "Warning: 225 running pods have agents of Instrumentation deleted/used"),
+        ("unused", 0, ""),
+    ] {
+        named(name);
+        let status = json!({"status": {"pods": {"matched": injected, "injected": injected}}}).to_string();
+        let patch = ["patch", "otelinst", name, "--subresource=status", "--type=merge", "--patch", &status];
+        let ran = cluster.plane.kubectl(&[&patch[..], &["--namespace", namespace]].concat());
+        assert!(ran.ok, "{}", ran.stderr);
+        let warned = delete(name);
+        assert!(warned.starts_with(expected) && warned.is_empty() == expected.is_empty(), "{warned}");
+    }
+    named("not-counted");
+    let warned = delete("not-counted");
+    assert!(
+        warned.contains("running pods may have agents of Instrumentation deleted/not-counted"),
+        "{warned}"
+    );
+    named("during-an-outage");
+    let stopped = cluster.webhook.stop();
+    delete("during-an-outage");
+    drop(stopped);
+}
+
 /// What would come of a creation. Fields that nobody knows are dropped, as controllers' are.
 fn try_out(cluster: &Cluster, object: &Value) -> Ran {
     let args = ["create", "--dry-run=server", "--validate=false", "--filename", "-"];

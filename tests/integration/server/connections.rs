@@ -11,7 +11,7 @@ use hyper::StatusCode;
 use otel_webhook::server::Listening;
 use tokio::net::{TcpSocket, TcpStream};
 
-use super::harness::{Hold, Server, count, send_plain, soon};
+use super::harness::{Hold, Server, count, send_plain, soon, until};
 use crate::binary::Binary;
 
 const REVIEW: &[u8] = include_bytes!("review.json");
@@ -96,4 +96,28 @@ async fn ten_thousand_idle_connections_on_either_port_hold_up_nobody() {
         assert!(closed + most >= u64::try_from(number).expect("a number"), "{closed} of {number} closed");
         drop(idle);
     }
+}
+
+#[tokio::test]
+async fn the_ports_of_the_controller_limit_and_count_connections() {
+    let mut controller = Binary::controller();
+    let page = controller.address("page").await;
+    let mut kept = Vec::new();
+    for _ in 0..40 {
+        kept.push(TcpStream::connect(page).await.expect("a connection"));
+    }
+    let counts = [
+        "otel_webhook_connections{port=\"page\"} 8",
+        "otel_webhook_connections_closed_total{port=\"page\",reason=\"Idle\"} 32",
+        "otel_webhook_connections{port=\"admin\"} 1",
+    ];
+    let mut metrics = String::new();
+    until(async || {
+        metrics = controller.metrics().await;
+        counts.iter().all(|count| metrics.lines().any(|line| line == *count))
+    })
+    .await;
+    let admin = controller.address("admin").await;
+    let alive = send_plain(admin, b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
+    assert!(alive.starts_with("HTTP/1.1 200 "), "without an API server: {alive}");
 }

@@ -7,7 +7,7 @@ use otel_webhook_inject::{
 use otel_webhook_testkit::objects::{NAMESPACE, asking};
 use serde_json::{Value, json};
 
-use super::{Following, Listing, Server, Sources, account, until};
+use super::{Following, Listing, Server, Sources, account, until, until_later};
 use crate::logs::Log;
 
 const KIB: usize = 1024;
@@ -81,24 +81,46 @@ async fn an_instrumentation_that_is_too_large_is_not_used_and_logged_once() {
     assert!(large.contains("WARN") && large.contains(&problem("1.3Mi")), "{large}");
 }
 
-#[tokio::test]
-async fn instrumentations_beyond_what_all_may_have_are_not_used() {
+/// The same, of a namespace and created in a year.
+fn aged(namespace: &str, name: &str, year: u16) -> Value {
+    let mut object = sized(name, 6 * KIB);
+    object["metadata"]["namespace"] = namespace.into();
+    object["metadata"]["creationTimestamp"] = format!("{year}-01-01T00:00:00Z").into();
+    object
+}
+
+/// Two of them fit into the memory of all.
+#[tokio::test(start_paused = true)]
+async fn namespaces_share_the_memory_and_the_oldest_are_used() {
+    let log = Log::default();
+    let _logging = log.keep();
     let server = Server::empty();
-    server.list(
-        "instrumentations",
-        Listing::Items(vec![sized("a", 6 * KIB), sized("b", 6 * KIB), sized("c", 4 * KIB)]),
-    );
-    let limits = SizeLimits { all: 10 * KIB as u64, ..SizeLimits::default() };
+    let of_shop = [aged(NAMESPACE, "a", 2026), aged(NAMESPACE, "b", 2024), aged(NAMESPACE, "c", 2025)];
+    server.list("instrumentations", Listing::Items(of_shop.to_vec()));
+    let limits = SizeLimits { all: 20 * KIB as u64, ..SizeLimits::default() };
     let following = server.follow_with(limits, Sources::default());
     following.ready().await;
-    let reason = "Instrumentation \"shop/b\" cannot be used: spec: its JSON has 6Ki, that of the other Instrumentations has \
-                  6Ki, and the maximum of all is 10Ki (--max-instrumentations-total); remove what is not needed, then change \
-                  this Instrumentation";
-    assert_eq!(["a", "b", "c"].map(|name| named(&following, name)), ["injected", reason, "injected"]);
+    let reason = |name: &str| {
+        format!(
+            "Instrumentation \"shop/{name}\" cannot be used: spec: the Instrumentations of its namespace need more memory \
+             than their share of 20Ki (--max-instrumentations-total), and the oldest are used first; remove or shorten \
+             some of them"
+        )
+    };
+    let injected = || "injected".to_owned();
+    let outcomes = || ["a", "b", "c"].map(|name| named(&following, name));
+    assert_eq!(outcomes(), [reason("a"), injected(), injected()]);
 
-    server.tell("instrumentations", "DELETED", &sized("a", 6 * KIB)).await;
-    server.tell("instrumentations", "MODIFIED", &sized("b", 6 * KIB)).await;
-    until(|| (named(&following, "b") == "injected").then_some(())).await;
+    server.tell("instrumentations", "ADDED", &aged("other", "d", 2026)).await;
+    until(|| (outcomes() == [reason("a"), injected(), reason("c")]).then_some(())).await;
+    assert_eq!(server.listed("instrumentations"), 1);
+
+    server.tell("instrumentations", "DELETED", &aged("other", "d", 2026)).await;
+    until_later(|| (outcomes() == [reason("a"), injected(), injected()]).then_some(())).await;
+    assert_eq!(server.listed("instrumentations"), 2, "only the list has those that are not used");
+    let text = log.text();
+    let lines: Vec<_> = text.lines().filter(|line| line.contains("unusable Instrumentation")).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
 }
 
 #[tokio::test]
@@ -112,8 +134,8 @@ async fn only_large_objects_are_listed_in_small_pages() {
     let following = server.follow();
     following.ready().await;
     let pages = |plural: &str| server.state().pages[plural].clone();
-    // The first page has 9 MB, and is not read to its end.
-    assert_eq!(pages("instrumentations"), [45, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 1]);
+    // The first page has 9 MB, and is not read to its end. Nor is the one of 31.
+    assert_eq!(pages("instrumentations"), [45, 45, 31, 7, 14, 14, 10]);
     assert_eq!(pages("serviceaccounts"), [500, 500, 201]);
     let snapshot = following.store.snapshot();
     let known = snapshot.catalogue.namespace(NAMESPACE).expect("known");

@@ -13,9 +13,16 @@ const README: &str = include_str!("../../../README.md");
 const SHOP: &str = "shop";
 const ORDER: &str = "order";
 
-/// Commands that need the Internet: a clone, another cluster, and Jaeger, for which no image stands in.
-const ELSEWHERE: [&str; 4] =
-    ["git clone ", "kind create ", "helm install ", "kubectl --namespace observability "];
+/// Commands that were run before or need the Internet: a clone, a cluster, the image, the installation, and Jaeger, for
+/// which no image stands in.
+const ELSEWHERE: [&str; 6] = [
+    "git clone ",
+    "kind create ",
+    "docker build ",
+    "kind load ",
+    "helm install ",
+    "kubectl --namespace observability ",
+];
 
 /// The guide's commands inject a Java service that runs without an agent, and a span of it arrives at the Collector.
 /// The cluster was installed by the README's command, which is the guide's.

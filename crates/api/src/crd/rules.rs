@@ -22,6 +22,7 @@ use crate::defaults::LANGUAGES;
 /// Adds everything to the schema of the whole resource.
 pub fn add(schema: &mut Value) {
     opt_in(&mut schema["properties"]["spec"]);
+    conditions(&mut schema["properties"]["status"]["properties"]["conditions"]);
     let spec = &mut schema["properties"]["spec"]["properties"];
     // Typed clients write a policy that is not set as "".
     set(spec, "imagePullPolicy", json!({"enum": ["Always", "IfNotPresent", "Never", ""]}));
@@ -61,6 +62,18 @@ pub fn add(schema: &mut Value) {
             set(extension, "dir", json!({"minLength": 1}));
         }
     }
+}
+
+/// Clients that apply a condition of another type keep ours, and we theirs.
+fn conditions(list: &mut Value) {
+    let node = list.as_object_mut().expect("a list of the schema");
+    node.insert("x-kubernetes-list-type".into(), json!("map"));
+    node.insert("x-kubernetes-list-map-keys".into(), json!(["type"]));
+    list["items"]["required"] = json!(["type"]);
+    list["items"]["properties"]["type"]
+        .as_object_mut()
+        .expect("a member of the schema")
+        .shift_remove("nullable");
 }
 
 /// What opts pods in has to say which pods.

@@ -1,13 +1,18 @@
 //! Which pods of a workload fail because of what injection added, and why.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap, HashSet},
+};
 
 use jiff::Timestamp;
 use otel_webhook_inject::language::{Language, named};
 
+use super::PodOf;
 use crate::{
-    census::{Group, Member},
+    census::{Member, ShapeKey},
     failing::{Evidence, Failure, Kind, Part, Verdict},
+    pod::Shape,
     report::FailureRow,
     state::State,
     workload::Workload,
@@ -17,7 +22,10 @@ use crate::{
 type Target<'g> = (&'static str, &'g str, Option<&'g str>, Option<String>);
 
 /// The evidence about the containers of the application that cannot start or stay in pods of a workload.
-pub(super) struct Suspects<'g>(BTreeMap<Target<'g>, Evidence>);
+pub(super) struct Suspects<'g> {
+    shapes: &'g HashMap<ShapeKey, &'g Shape>,
+    evidence: BTreeMap<Target<'g>, Evidence>,
+}
 
 /// A failure of a pod, in one language.
 pub(super) struct Found<'g> {
@@ -28,90 +36,77 @@ pub(super) struct Found<'g> {
 }
 
 impl<'g> Suspects<'g> {
-    /// Compares the pods of a workload.
-    pub(super) fn of(groups: &[&'g Group]) -> Self {
-        let mut suspects = BTreeMap::new();
-        for (group, member) in members(groups) {
-            for failure in application(group, member) {
+    /// Compares the pods of a workload. `shapes` are all of theirs.
+    pub(super) fn of(members: &'g [Member], shapes: &'g HashMap<ShapeKey, &'g Shape>) -> Self {
+        let mut suspects = Self { shapes, evidence: BTreeMap::new() };
+        for member in members {
+            for failure in application(member) {
                 for language in &failure.languages {
-                    suspects.entry(target(group, member, language, &failure.container)).or_default();
+                    let target = suspects.target(member, language, &failure.container);
+                    suspects.evidence.entry(target).or_default();
                 }
             }
         }
-        for ((language, container, hash, image), evidence) in &mut suspects {
+        let mut evidence = std::mem::take(&mut suspects.evidence);
+        for ((language, container, hash, image), evidence) in &mut evidence {
             // Another image is another application.
-            for group in groups.iter().filter(|group| image_of(group, container) == *image) {
-                group
-                    .members
-                    .iter()
-                    .for_each(|member| add(evidence, (language, container, *hash), group, member));
-            }
+            let own = shapes.iter().filter(|(_, shape)| shape.image(container) == *image);
+            let own: HashSet<ShapeKey> = own.map(|(key, _)| *key).collect();
+            let alike = members.iter().filter(|member| member.shape().is_some_and(|key| own.contains(&key)));
+            alike.for_each(|member| add(evidence, (language, container, *hash), member));
         }
-        Self(suspects)
+        Self { shapes, evidence }
     }
 
     /// Returns whether there are any.
     pub(super) fn are_any(&self) -> bool {
-        !self.0.is_empty()
+        !self.evidence.is_empty()
     }
 
     /// Returns what fails in a pod.
-    pub(super) fn failures(&self, group: &'g Group, member: &Member) -> Vec<Found<'g>> {
-        let failures = group.status_of(member).into_iter().flat_map(|status| &status.failures);
+    pub(super) fn failures(&self, member: &'g Member) -> Vec<Found<'g>> {
+        let failures = member.status().into_iter().flat_map(|status| &status.failures);
         let of = |failure: &'g Failure| {
             failure.languages.iter().map(move |language| {
-                let target = || target(group, member, language, &failure.container);
+                let target = || self.target(member, language, &failure.container);
                 let is_own = failure.part == Part::Application;
-                let evidence = is_own.then(|| self.0.get(&target()).copied().unwrap_or_default());
+                let evidence = is_own.then(|| self.evidence.get(&target()).copied().unwrap_or_default());
                 Found { language, failure, evidence }
             })
         };
         failures.flat_map(of).collect()
     }
-}
 
-fn members<'g>(groups: &[&'g Group]) -> impl Iterator<Item = (&'g Group, &'g Member)> {
-    groups.iter().flat_map(|group| group.members.iter().map(|member| (*group, member)))
+    fn target(&self, member: &'g Member, language: &'static str, container: &'g str) -> Target<'g> {
+        let agents = member.agents().unwrap_or_default();
+        let hash =
+            agents.iter().find(|agent| agent.language == language).and_then(|agent| agent.hash.as_deref());
+        let shape = member.shape().and_then(|key| self.shapes.get(&key));
+        let image = shape.and_then(|shape| shape.image(container));
+        (language, container, hash, image)
+    }
 }
 
 /// Returns the containers of the application that cannot start or stay.
-fn application<'g>(group: &'g Group, member: &Member) -> impl Iterator<Item = &'g Failure> {
-    let failures = group.status_of(member).into_iter().flat_map(|status| &status.failures);
+fn application(member: &Member) -> impl Iterator<Item = &Failure> {
+    let failures = member.status().into_iter().flat_map(|status| &status.failures);
     failures.filter(|failure| failure.part == Part::Application)
 }
 
-fn target<'g>(group: &'g Group, member: &Member, language: &'static str, container: &'g str) -> Target<'g> {
-    let agents = group.agents_of(member).unwrap_or_default();
-    let hash = agents.iter().find(|agent| agent.language == language).and_then(|agent| agent.hash.as_deref());
-    (language, container, hash, image_of(group, container))
-}
-
 /// Adds a pod to the evidence about a container with a language and the hash of its configuration.
-fn add(
-    evidence: &mut Evidence,
-    (language, container, hash): (&str, &str, Option<&str>),
-    group: &Group,
-    member: &Member,
-) {
-    let Some((status, agents)) = group.status_of(member).zip(group.agents_of(member)) else { return };
+fn add(evidence: &mut Evidence, (language, container, hash): (&str, &str, Option<&str>), member: &Member) {
+    let Some((status, agents)) = member.status().zip(member.agents()) else { return };
     let agent = agents.iter().find(|agent| agent.language == language);
     let pods = match agent {
         None => &mut evidence.without,
         Some(agent) if agent.hash.as_deref() == hash => &mut evidence.same,
         Some(_) => &mut evidence.other,
     };
-    if application(group, member).any(|failure| *failure.container == *container) {
+    if application(member).any(|failure| *failure.container == *container) {
         pods.failing += 1;
     } else if status.is_ready {
         pods.ready += 1;
     }
-}
-
-/// Returns the image of a container; `None` if only the metadata of the pods is known.
-fn image_of(group: &Group, container: &str) -> Option<String> {
-    let pod = group.shape.pod().ok()?;
-    let all = pod.spec.init_containers.iter().chain(pod.spec.containers.iter());
-    { all }.find(|one| *one.name == *container).map(|one| one.image.to_string())
 }
 
 impl Found<'_> {
@@ -176,8 +171,7 @@ impl Failures {
     /// Adds what fails in a pod. `state` and `instrumentation` are those of the language.
     pub(super) fn add(
         &mut self,
-        workload: &Workload,
-        member: &Member,
+        PodOf { workload, name, member }: PodOf<'_>,
         found: &Found<'_>,
         state: State,
         instrumentation: Option<&str>,
@@ -188,8 +182,8 @@ impl Failures {
         let first = || (found.row(workload, state, instrumentation), member.created);
         let (row, newest) = self.0.entry(key).or_insert_with(first);
         row.pods += 1;
-        if (*newest, &*row.pod) <= (member.created, &*member.name) {
-            (*newest, row.pod) = (member.created, member.name.to_string());
+        if (*newest, &*row.pod) <= (member.created, name) {
+            (*newest, row.pod) = (member.created, name.to_owned());
         }
     }
 

@@ -10,11 +10,13 @@ use std::{
 use jiff::Timestamp;
 use otel_webhook_inject::{language::LANGUAGES, pause::Pause};
 
-use super::failures::{self, Failures};
+use super::{
+    PodOf,
+    failures::{self, Failures},
+};
 use crate::{
     advice::NotAdvised,
     cause::Cause,
-    census::Member,
     next::{NextAgent, NextPod},
     report::{Counts, LanguageRow, PausedRow, WorkloadRow},
     state::{Missed, State},
@@ -116,8 +118,7 @@ impl Tally {
     /// nothing were paused.
     pub(super) fn add(
         &mut self,
-        workload: &Workload,
-        member: &Member,
+        pod: PodOf<'_>,
         found: Vec<(&'static str, Found)>,
         failures: &[failures::Found<'_>],
         agents: &NewAgents,
@@ -131,23 +132,23 @@ impl Tally {
                 continue;
             };
             if failure.is_counted() && one.state == State::Injected {
-                self.not_advised.get_or_insert_with(|| NotAdvised::agent_fails(&member.name, failure.code()));
+                self.not_advised.get_or_insert_with(|| NotAdvised::agent_fails(pod.name, failure.code()));
             }
-            self.failures.add(workload, member, failure, one.state, one.instrumentation.as_deref());
+            self.failures.add(pod, failure, one.state, one.instrumentation.as_deref());
         }
         let outdated = found.iter().filter(|(_, one)| one.is_replaceable());
         let outdated: Vec<_> = outdated.map(|(language, _)| *language).collect();
         let is_unconfirmed = found.iter().any(|(_, one)| one.state == State::Unconfirmed);
         let is_missed = found.iter().any(|(_, one)| one.is_replaceable() && one.state == State::Missed);
         self.replaceable.missed += usize::from(is_missed);
-        self.replaceable.add(member, &outdated, is_unconfirmed, is_failing, agents, paused);
+        self.replaceable.add(pod, &outdated, is_unconfirmed, is_failing, agents, paused);
         self.loses_agents |= found.iter().any(|(_, one)| one.is_paused_agent);
         for (language, one) in found {
             if one.is_lost {
                 self.not_advised
                     .get_or_insert_with(|| NotAdvised::removes_agent(language, &one.cause.message));
             }
-            self.languages.entry(language).or_default().add(one, member.created);
+            self.languages.entry(language).or_default().add(one, pod.member.created);
         }
     }
 
@@ -267,7 +268,7 @@ impl Replaceable {
     /// Counts a pod. `outdated` are the languages that a restart would bring up to date.
     pub(super) fn add(
         &mut self,
-        member: &Member,
+        PodOf { name, member, .. }: PodOf<'_>,
         outdated: &[&'static str],
         is_unconfirmed: bool,
         is_failing: bool,
@@ -279,7 +280,7 @@ impl Replaceable {
         }
         if !outdated.is_empty() {
             self.failing += usize::from(is_failing);
-            let (name, uid) = (member.name.to_string(), member.uid.to_string());
+            let (name, uid) = (name.to_owned(), member.uid.to_string());
             self.outdated.push(OldPod { name, uid, created: member.created });
             self.languages.extend(outdated);
         }

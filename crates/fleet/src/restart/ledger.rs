@@ -172,6 +172,25 @@ pub struct Flight {
     /// Since when it is up to date and healthy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub healthy: Option<Timestamp>,
+    /// The evictions that were refused, since the last one that was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusals: Option<Refusals>,
+}
+
+/// Evictions that the API server has refused, such as for a `PodDisruptionBudget`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusals {
+    /// How many.
+    pub count: u32,
+    /// When the last one was.
+    pub at: Timestamp,
+}
+
+impl Refusals {
+    /// When the next eviction may be tried: later after each refusal, up to ten minutes.
+    pub fn until(&self) -> Timestamp {
+        self.at + SignedDuration::from_secs(10 << self.count.min(6)).min(SignedDuration::from_mins(10))
+    }
 }
 
 impl Flight {
@@ -188,6 +207,7 @@ impl Flight {
             is_interrupted: false,
             is_again: false,
             healthy: None,
+            refusals: None,
         }
     }
 }
@@ -363,6 +383,26 @@ impl Ledger {
         }
     }
 
+    /// Notes that an eviction was refused: it is none of the restarts of the last minute. Returns whether it is the
+    /// first of its workload.
+    pub fn eviction_refused(&mut self, workload: &Workload, at: Timestamp) -> bool {
+        self.starts.pop();
+        let flight = self.flights.iter_mut().find(|flight| flight.workload == *workload);
+        let count = flight.map(|flight| {
+            let count = flight.refusals.map_or(0, |refusals| refusals.count) + 1;
+            flight.refusals = Some(Refusals { count, at });
+            count
+        });
+        count == Some(1)
+    }
+
+    /// Notes that a pod was evicted.
+    pub fn evicted(&mut self, workload: &Workload) {
+        if let Some(flight) = self.flights.iter_mut().find(|flight| flight.workload == *workload) {
+            flight.refusals = None;
+        }
+    }
+
     /// Notes that a workload has received a change, if its Instrumentation is still the same.
     pub fn note(&mut self, workload: &Workload, change: &Change) {
         if let Some(wave) = self.wave_of(change) {
@@ -400,6 +440,7 @@ impl Ledger {
         for flight in &mut self.flights {
             flight.at = flight.at.min(now);
             flight.healthy = flight.healthy.map(|at| at.min(now));
+            flight.refusals = flight.refusals.map(|known| Refusals { at: known.at.min(now), ..known });
         }
         self.starts.iter_mut().for_each(|start| *start = (*start).min(now));
         self.starts.retain(|start| now.duration_since(*start) < MINUTE);

@@ -78,6 +78,13 @@ pub fn plan(world: World<'_>, pace: &Pace, ledger: &Ledger) -> Plan {
 }
 
 impl Plan {
+    /// Whether time alone may change it. If not, it stays the same until what is seen changes.
+    pub fn may_change(&self) -> bool {
+        let waits =
+            |verdict: &Verdict| matches!(verdict, Verdict::Waits(wait) if !wait.is_for_what_is_seen());
+        !self.steps.is_empty() || !self.ledger.flights.is_empty() || self.verdicts.iter().any(waits)
+    }
+
     /// Returns the configurations that the webhook has to inject into new pods, each with its workload: for the steps,
     /// and for restarts in progress.
     pub fn expected(&self) -> impl Iterator<Item = (&Workload, &str)> {
@@ -219,12 +226,19 @@ impl Planning<'_> {
         self.ledger.starts = starts;
     }
 
-    /// Tries one eviction again that was refused. It needs room as a new restart does, which had its chance before.
+    /// Tries one eviction again that was refused, of the workload that has waited the longest. It needs room as a new
+    /// restart does, which had its chance before.
     fn evict_refused(&mut self) {
-        let next = self.ledger.flights.iter().find_map(|flight| {
+        let due = self.ledger.flights.iter().filter(|flight| {
+            self.is_blocked(flight)
+                && flight.refusals.is_none_or(|refusals| refusals.until() <= self.world.now)
+        });
+        let mut due: Vec<_> = due.collect();
+        due.sort_by_key(|flight| flight.refusals.map(|refusals| refusals.at));
+        let next = due.into_iter().find_map(|flight| {
             let goes_on = self.ledger.goes_on(flight);
             let seen = self.workloads.get(&flight.workload).filter(|_| goes_on)?;
-            let pod = next_eviction(seen, flight, self.world.webhook).filter(|_| self.is_blocked(flight))?;
+            let pod = next_eviction(seen, flight, self.world.webhook)?;
             let wave = self.ledger.waves.get(&flight.change.instrumentation)?;
             let is_proven = wave.trials.get(&flight.change.config)?.is_proven;
             self.has_room(seen, &flight.change, is_proven).ok().map(|()| eviction(flight, pod))

@@ -146,7 +146,12 @@ impl Leader {
                         ledger.written(&workload);
                     }
                 }
-                Step::Evict { workload, pod, uid } => world.evict(&workload, &pod, &uid),
+                Step::Evict { workload, pod, uid } if world.evict(&workload, &pod, &uid) => {
+                    ledger.evicted(&workload);
+                }
+                Step::Evict { workload, .. } => {
+                    ledger.eviction_refused(&workload, world.now());
+                }
             }
         }
         self.ledger = Some((ledger, version));

@@ -114,6 +114,35 @@ fn an_instrumentation_settles_then_a_canary_is_observed_then_the_others_follow()
     assert_eq!(progress, Progress { config: Some(NEW.to_owned()), done: 1, total: 5, ..Progress::default() });
 }
 
+/// So that nothing has to be planned as long as nothing changes.
+#[test]
+fn a_plan_that_time_cannot_change_stays_the_same() {
+    let (mut idle, mut moving) = (0, 0);
+    for (change, generation) in [
+        ((|_: &mut Seen| ()) as fn(&mut Seen), 2),
+        (|seen| seen.consent = Ok(Consent::Never), 2),
+        (|seen| seen.unconfirmed = 1, 2),
+        (|seen| seen.outdated.clear(), 2),
+        (|seen| seen.fit = Fit::Paused, 2),
+    ] {
+        let mut workloads = [seen("a", "a"), seen("b", "b")];
+        workloads.iter_mut().for_each(change);
+        let mut ledger = Ledger::default();
+        for second in [0, 61, 62] {
+            let plan = planned(second, generation, &workloads, &mut ledger);
+            if plan.may_change() {
+                moving += 1;
+                continue;
+            }
+            idle += 1;
+            let later = planned(second + 86_400, generation, &workloads, &mut ledger.clone());
+            assert_eq!((later.verdicts, later.steps), (plan.verdicts, Vec::new()));
+            assert_eq!((later.ledger.waves, later.ledger.flights), (plan.ledger.waves, Vec::new()));
+        }
+    }
+    assert_eq!((idle, moving), (12, 3), "only the first is restarted");
+}
+
 /// The code of a verdict, what leads to it, and a part of its sentence.
 type Case<'c> = (&'c str, &'c dyn Fn(&mut Seen), &'c str);
 
@@ -637,4 +666,49 @@ fn records_and_ledgers_of_earlier_versions_are_read() {
     planned(0, 2, &workloads, &mut ledger);
     let canary = planned(61, 2, &workloads, &mut ledger);
     assert_eq!(code(&canary), ["AlreadyRestarted", "Starts"], "the record says what was received");
+}
+
+#[test]
+fn an_eviction_that_is_never_allowed_takes_no_pace_and_starves_no_other() {
+    let mut workloads: Vec<_> = ["a", "b", "c"].map(|name| seen(name, name)).into();
+    for seen in &mut workloads {
+        seen.consent = Ok(Consent::Evict);
+    }
+    let mut ledger = Ledger::default();
+    planned(0, 2, &workloads, &mut ledger);
+    ledger.waves.get_mut("uid").expect("restarts").trial(NEW, at(0)).is_proven = true;
+    planned(61, 2, &workloads, &mut ledger);
+    assert_eq!(ledger.flights.len(), 3);
+    let mut tried = [0; 3];
+    let refuse = |second: i64, step: &Step, workloads: &mut [Seen], ledger: &mut Ledger| {
+        let Step::Evict { workload, .. } = step else { panic!("{step:?}") };
+        let index = workloads.iter().position(|seen| seen.workload == *workload).expect("it was planned");
+        workloads[index].refused = Some("no disruption is allowed".to_owned());
+        ledger.eviction_refused(workload, at(second));
+        index
+    };
+    for second in 62..662 {
+        let plan = planned(second, 2, &workloads, &mut ledger);
+        for step in &plan.steps {
+            tried[refuse(second, step, &mut workloads, &mut ledger)] += 1;
+        }
+        assert_eq!(ledger.starts, [], "a refusal takes nothing of the pace");
+    }
+    assert!(
+        tried.iter().all(|count| (5..=7).contains(count)),
+        "in turns, and less and less often: {tried:?}"
+    );
+    let sentence = planned(662, 2, &workloads, &mut ledger).verdicts[0].to_string();
+    assert!(
+        sentence.contains("one by one, which is not possible now: no disruption is allowed"),
+        "{sentence}"
+    );
+
+    // One that is allowed begins at once.
+    workloads.push(Seen { refused: None, ..seen("d", "d") });
+    let steps = planned(663, 2, &workloads, &mut ledger).steps;
+    assert!(
+        steps.iter().any(|step| matches!(step, Step::Rollout { workload, .. } if workload.name == "d")),
+        "{steps:?}"
+    );
 }

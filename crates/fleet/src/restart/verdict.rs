@@ -106,6 +106,11 @@ impl From<&Verdict> for RestartRow {
 }
 
 impl Wait {
+    /// Whether it ends by a change of what is seen, and not by time.
+    pub fn is_for_what_is_seen(&self) -> bool {
+        matches!(self, Self::Paused(_) | Self::Unconfirmed(_) | Self::Rollout)
+    }
+
     fn code(&self) -> &'static str {
         match self {
             Self::Paused(_) => "InjectionPaused",
@@ -146,7 +151,9 @@ impl fmt::Display for Verdict {
         match self {
             Self::UpToDate => write!(f, "up to date"),
             Self::Starts => write!(f, "is restarted now"),
-            Self::Restarting { refused: Some(refused), .. } => write!(f, "not possible now: {refused}"),
+            Self::Restarting { refused: Some(refused), .. } => {
+                write!(f, "its pods are evicted one by one, which is not possible now: {refused}")
+            }
             Self::Restarting { since, .. } => write!(f, "restarted at {since:.0}, and observed"),
             Self::Waits(wait) => write!(f, "waits: {wait}"),
             Self::Left(left) => write!(f, "not restarted: {left}"),

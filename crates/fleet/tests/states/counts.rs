@@ -1,8 +1,11 @@
 //! How pods are counted, also for a user who may not read everything.
 
+use std::collections::HashMap;
+
 use otel_webhook_fleet::{
-    count,
-    next::{Doubts, NoDoubts, Separated},
+    census::Census,
+    count::{self, Changed, Counted, Counter, Known},
+    next::{self, Doubts, NoDoubts, Separated},
     pod::RunningPod,
     state::State,
 };
@@ -196,4 +199,62 @@ fn a_pod_that_states_the_uid_of_anothers_owner_joins_no_other_workload() {
             assert_eq!(found.workloads.len(), 2, "{hostile:?}");
         }
     }
+}
+
+/// Pods of 20 workloads in each of three namespaces. Those of the last use the Instrumentation of the first.
+#[test]
+fn only_what_has_changed_is_counted_anew() {
+    let namespaces = ["shop", "store", "elsewhere"];
+    let of = |namespace: &str, number: usize, made: usize| {
+        let mut pod = pod(&["java"]);
+        let name = format!("order-{number}");
+        pod["metadata"]["namespace"] = json!(namespace);
+        pod["metadata"]["name"] = json!(format!("{name}-{made}"));
+        pod["metadata"]["uid"] = json!(format!("{namespace}-{name}-{made}"));
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet",
+            "name": name, "uid": name, "controller": true}]);
+        if namespace == "elsewhere" {
+            pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] =
+                json!("shop/inst");
+        }
+        RunningPod::read(&pod).expect("a running pod")
+    };
+    let mut cluster = Cluster::new(ENDPOINT);
+    let mut other = cluster.objects[0].clone();
+    other["metadata"]["namespace"] = json!("store");
+    cluster.objects.push(other);
+    let mut census = Census::default();
+    for namespace in namespaces {
+        (0..20).for_each(|number| assert!(census.put(of(namespace, number, 0))));
+    }
+    let mut own = Counter::new(true);
+    let mut count = |cluster: &Cluster, census: &mut Census, changed: Changed<'_>, last: Counted| {
+        let catalogue = cluster.catalogue();
+        let around = next::Around { catalogue: &catalogue, settings: &cluster.settings };
+        let known = Known { around, created: &HashMap::new(), is_selected: &|_, _, _| true };
+        let (found, workloads) = own.count(census, &known, &NoDoubts, &changed, last);
+        let all = count::count(census, &known);
+        assert_eq!((&found.report, &found.pods), (&all.report, &all.pods), "as when all are counted");
+        (found, workloads)
+    };
+    let only = |namespaces: &[&'static str]| Changed::Namespaces(namespaces.iter().copied().collect());
+    let (found, workloads) = count(&cluster, &mut census, Changed::Everything, Counted::default());
+    assert_eq!((workloads, found.report.instrumentations[0].pods.missed), (60, 40));
+    let (found, workloads) = count(&cluster, &mut census, only(&[]), found);
+    assert_eq!(workloads, 0, "nothing has changed");
+
+    census.put(of("shop", 3, 1));
+    census.put(of("shop", 20, 0));
+    let (found, workloads) = count(&cluster, &mut census, only(&[]), found);
+    assert_eq!((workloads, found.report.workloads.len()), (2, 61));
+    assert!(census.forget("shop-order-3-1") && census.forget("shop-order-20-0"));
+    let (found, workloads) = count(&cluster, &mut census, only(&[]), found);
+    assert_eq!((workloads, found.report.workloads.len()), (2, 60));
+
+    cluster.objects[1]["spec"]["exporter"]["endpoint"] = json!("http://other:4317");
+    let (found, workloads) = count(&cluster, &mut census, only(&["store"]), found);
+    assert_eq!(workloads, 40, "those of the namespace, and those that read another one");
+    cluster.objects[0]["metadata"]["annotations"] = json!({"otel-webhook/paused": "true"});
+    let (found, workloads) = count(&cluster, &mut census, only(&["shop"]), found);
+    assert_eq!((workloads, found.report.instrumentations[0].pods.skipped), (40, 40));
 }

@@ -3,6 +3,8 @@
 mod advice;
 mod counts;
 mod failing;
+mod generated;
+mod memory;
 mod paused;
 mod pods;
 mod support;

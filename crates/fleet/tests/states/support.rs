@@ -129,10 +129,28 @@ pub fn report_with(
     for pod in pods {
         census.put(pod);
     }
+    count_census((cluster, &cluster.catalogue()), &census, is_selected, doubts)
+}
+
+/// Counts the pods of a census.
+pub fn report_of(cluster: &Cluster, census: &Census) -> Report {
+    report_knowing(cluster, &cluster.catalogue(), census)
+}
+
+/// The same with what the cluster's objects were compiled to.
+pub fn report_knowing(cluster: &Cluster, catalogue: &Catalogue, census: &Census) -> Report {
+    count_census((cluster, catalogue), census, true, &NoDoubts)
+}
+
+fn count_census(
+    (cluster, catalogue): (&Cluster, &Catalogue),
+    census: &Census,
+    is_selected: bool,
+    doubts: &dyn Doubts,
+) -> Report {
     let created = HashMap::from([("shop/inst".to_owned(), "2026-01-01T00:00:00Z".parse().expect("a time"))]);
-    let catalogue = cluster.catalogue();
-    let around = next::Around { catalogue: &catalogue, settings: &cluster.settings };
+    let around = next::Around { catalogue, settings: &cluster.settings };
     let is_selected = |_: &str, _: &BTreeMap<String, String>, _| is_selected;
     let known = Known { around, created: &created, is_selected: &is_selected };
-    count::count_with(&census, &known, doubts).report
+    count::count_with(census, &known, doubts).report
 }

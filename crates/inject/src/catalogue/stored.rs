@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    compiled::Compiled,
+    compiled::{Compiled, Shared},
+    held::{COUNTS, Held},
     language::{LANGUAGES, Language},
     reason::ObjectName,
 };
@@ -27,6 +28,17 @@ pub enum Stored {
     },
 }
 
+impl Held for Stored {
+    fn held(&self) -> usize {
+        match self {
+            Self::Ready(ready) => ready.held(),
+            Self::Invalid { name, problem, allowed, .. } => {
+                name.held() + COUNTS + problem.len() + allowed.held()
+            }
+        }
+    }
+}
+
 impl Stored {
     /// The Instrumentation, if it can be used for a language.
     ///
@@ -40,6 +52,18 @@ impl Stored {
             },
             Self::Invalid { problem, .. } => Err(problem),
         }
+    }
+
+    /// The bytes that are charged for it in a store: a function of the object alone. What several share is charged to
+    /// each.
+    pub fn charge(&self, shared: &Shared) -> u64 {
+        /// What the store has of it in addition: its entries in tables.
+        const ENTRIES: usize = 384;
+        let (compared, defaults) = match self {
+            Self::Ready(ready) => (ready.compared(), ready.held_by_defaults(shared)),
+            Self::Invalid { .. } => (0, 0),
+        };
+        (ENTRIES + self.held() + compared - defaults) as u64
     }
 
     /// The languages for which it cannot be used, and why; "all" for every language.

@@ -5,6 +5,7 @@ use std::{
     fmt,
 };
 
+use crate::held::Held;
 use otel_webhook_api::{
     defaults::{LanguageDefaults, image_annotation},
     image::{Choice, Stored},
@@ -30,6 +31,12 @@ impl About {
 /// The choice of an image, if users have to know about it.
 #[derive(Clone, PartialEq)]
 pub struct Reported(pub Option<Choice>);
+
+impl Held for Reported {
+    fn held(&self) -> usize {
+        self.0.held()
+    }
+}
 
 impl fmt::Debug for Reported {
     /// Always the same text, since hashes depend on it, and only the image is configuration.

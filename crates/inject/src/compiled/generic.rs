@@ -1,5 +1,7 @@
 //! The compiled form of an agent of `spec.agents` (docs/guides/generic-agent.md).
 
+use crate::held::held;
+
 /// What only an agent of `spec.agents` has.
 #[derive(Debug, PartialEq)]
 pub struct Generic {
@@ -27,6 +29,9 @@ pub struct Extended {
     /// What separates it from the rest.
     pub separator: String,
 }
+
+held!(Generic: name, container, folder, mount_path, extended;);
+held!(Extended: name, value, separator; is_first);
 
 impl Extended {
     /// The value for the present one. An empty one is treated as not set.

@@ -153,7 +153,7 @@ fn variables(list: &[Setting]) -> Value {
         object([
             ("name", setting.name.as_str().into()),
             ("value", setting.value.as_str().into()),
-            ("valueFrom", setting.from.clone().into()),
+            ("valueFrom", setting.from.as_deref().cloned().into()),
         ])
     };
     list.iter().map(variable).collect()

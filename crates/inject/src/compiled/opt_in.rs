@@ -1,6 +1,7 @@
 //! What an Instrumentation opts in without an annotation.
 
 use crate::{
+    held::{Held, held},
     language::{self, LanguageSet},
     selector::{Labels, Selector},
 };
@@ -23,6 +24,17 @@ enum Namespaces {
     All,
     /// Those that the selector matches.
     Selected(Selector),
+}
+
+held!(OptIn: namespaces; languages);
+
+impl Held for Namespaces {
+    fn held(&self) -> usize {
+        match self {
+            Self::Own | Self::All => 0,
+            Self::Selected(selector) => selector.held(),
+        }
+    }
 }
 
 impl OptIn {

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     env::Setting,
+    held::held,
     language::{ImageVolume, Language},
 };
 use otel_webhook_api::{
@@ -54,6 +55,9 @@ pub struct Prepared {
     pub generic: Option<Generic>,
 }
 
+held!(Prepared: image, reported, env, volume, empty_dir, resources, extensions, attrs, version, config, security_context, generic;
+    has_default_image, delivery, size_limit);
+
 /// Requests, limits and claims.
 #[derive(Debug, PartialEq)]
 pub struct Resources {
@@ -62,6 +66,8 @@ pub struct Resources {
     /// Names of the claims.
     pub claims: Vec<String>,
 }
+
+held!(Resources: value, claims;);
 
 /// Prepares a language's part.
 pub fn prepare(

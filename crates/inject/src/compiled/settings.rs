@@ -14,7 +14,7 @@ pub fn settings(list: &[EnvVar]) -> Vec<Setting> {
         settings.push(Setting {
             name: variable.name.clone(),
             value: variable.value.clone().unwrap_or_default(),
-            from: from.filter(|from| !is_hollow(from)).cloned(),
+            from: from.filter(|from| !is_hollow(from)).cloned().map(Box::new),
         });
     }
     settings

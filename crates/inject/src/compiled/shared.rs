@@ -9,7 +9,12 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use super::prepared::Prepared;
+use super::{
+    about::About,
+    prepared::{Prepared, prepare},
+};
+use crate::language::LANGUAGES;
+use otel_webhook_api::{InstrumentationSpec, defaults::DefaultImages};
 
 /// The parts in use, by language and hash.
 #[derive(Debug, Default)]
@@ -17,9 +22,31 @@ pub struct Shared {
     known: HashMap<(usize, u64), Vec<Weak<Prepared>>>,
     /// The number of entries after which unused ones are removed.
     tidy_at: usize,
+    /// The parts of an Instrumentation that specifies nothing.
+    defaults: Vec<Arc<Prepared>>,
 }
 
 impl Shared {
+    /// Returns the parts of an Instrumentation that specifies nothing, with these images. They are held once, and
+    /// charged to none.
+    pub fn with_defaults(images: &DefaultImages) -> Self {
+        let mut shared = Self::default();
+        let (spec, about) = (InstrumentationSpec::default(), About::default());
+        shared.defaults = LANGUAGES
+            .iter()
+            .enumerate()
+            .map(|(index, language)| {
+                shared.one_like(index, Arc::new(prepare(language, &spec, &about, images)))
+            })
+            .collect();
+        shared
+    }
+
+    /// Whether a part is that of an Instrumentation that specifies nothing.
+    pub fn is_default(&self, part: &Arc<Prepared>) -> bool {
+        self.defaults.iter().any(|default| Arc::ptr_eq(default, part))
+    }
+
     /// Returns an equal part that is already in use, or else this one.
     pub fn one_like(&mut self, language: usize, part: Arc<Prepared>) -> Arc<Prepared> {
         self.tidy();
@@ -58,12 +85,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        compiled::{About, Compiled},
-        language::LANGUAGES,
-        reason::ObjectName,
-    };
-    use otel_webhook_api::{InstrumentationSpec, defaults::DefaultImages};
+    use crate::{compiled::Compiled, reason::ObjectName};
 
     fn compiled(image: &str) -> Compiled {
         let spec: InstrumentationSpec =

@@ -1,4 +1,4 @@
-//! A TCP proxy, whose connections can be slow or cut, or go to another server.
+//! A TCP proxy, whose connections can be slow, frozen or cut, or go to another server.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -22,12 +22,18 @@ struct Shared {
     to: u16,
     /// Both ends of every connection so far.
     sockets: Vec<TcpStream>,
+    /// The number of the next connection.
+    next: usize,
+    /// Connections before this number stay open, and nothing is forwarded.
+    frozen: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     /// Each part of what the API server sends comes so much later.
     Open(Duration),
+    /// New connections are frozen.
+    Frozen,
     /// New connections are closed at once.
     Cut,
     Ended,
@@ -50,7 +56,8 @@ impl Proxy {
     pub fn start(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound port");
-        let shared = Shared { mode: Mode::Open(Duration::ZERO), to: port, sockets: Vec::new() };
+        let shared =
+            Shared { mode: Mode::Open(Duration::ZERO), to: port, sockets: Vec::new(), next: 0, frozen: 0 };
         let shared = Arc::new(Mutex::new(shared));
         let own = Arc::clone(&shared);
         thread::spawn(move || {
@@ -80,6 +87,12 @@ impl Proxy {
         self.end_all(Mode::Cut);
     }
 
+    /// Forwards nothing, and leaves all connections open. They stay like this when new ones are forwarded again.
+    pub fn freeze(&self) {
+        let mut shared = locked(&self.shared);
+        (shared.mode, shared.frozen) = (Mode::Frozen, shared.next);
+    }
+
     /// Forwards new connections.
     pub fn open(&self) {
         self.slow(Duration::ZERO);
@@ -92,7 +105,7 @@ impl Proxy {
 
     fn end_all(&self, mode: Mode) {
         let mut shared = locked(&self.shared);
-        shared.mode = mode;
+        (shared.mode, shared.frozen) = (mode, 0);
         for socket in shared.sockets.drain(..) {
             // It may be closed already.
             let _ = socket.shutdown(Shutdown::Both);
@@ -114,28 +127,40 @@ fn forward(shared: &Arc<Mutex<Shared>>, client: TcpStream) -> io::Result<()> {
     let copies = [client.try_clone()?, server.try_clone()?];
     let [to_client, to_server] = copies;
     let sockets = [client.try_clone()?, server.try_clone()?];
-    {
+    let number = {
         let mut shared = locked(shared);
-        if !matches!(shared.mode, Mode::Open(_)) {
-            return Ok(());
+        let number = shared.next;
+        shared.next += 1;
+        match shared.mode {
+            Mode::Open(_) => {}
+            Mode::Frozen => shared.frozen = shared.next,
+            Mode::Cut | Mode::Ended => return Ok(()),
         }
         shared.sockets.extend(sockets);
-    }
-    let own = Arc::clone(shared);
-    let delay = move || match locked(&own).mode {
-        Mode::Open(delay) => delay,
-        Mode::Cut | Mode::Ended => Duration::ZERO,
+        number
     };
-    thread::spawn(move || copy(server, to_client, delay));
-    thread::spawn(move || copy(client, to_server, || Duration::ZERO));
+    let [own, other] = [Arc::clone(shared), Arc::clone(shared)];
+    thread::spawn(move || copy(server, to_client, || hold(&own, number, true)));
+    thread::spawn(move || copy(client, to_server, || hold(&other, number, false)));
     Ok(())
 }
 
+/// Waits until a part of a connection may be forwarded.
+fn hold(shared: &Mutex<Shared>, number: usize, is_delayed: bool) {
+    while number < locked(shared).frozen {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let mode = locked(shared).mode;
+    if let (Mode::Open(delay), true) = (mode, is_delayed) {
+        thread::sleep(delay);
+    }
+}
+
 /// Copies until either end is closed, and closes both.
-fn copy(mut from: TcpStream, mut to: TcpStream, delay: impl Fn() -> Duration) {
+fn copy(mut from: TcpStream, mut to: TcpStream, hold: impl Fn()) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
-        thread::sleep(delay());
+        hold();
         if to.write_all(&buffer[..count]).is_err() {
             break;
         }

@@ -312,7 +312,8 @@ fn webhooks_are_in_the_order_of_their_calls() {
 fn an_unusable_instrumentation_is_reported() {
     let mut survey = Survey::default();
     let subject = Subject::new("Instrumentation", "shop", "broken");
-    survey.unusable.push((subject, "spec.selector: no operator".to_owned()));
+    let (problem, advice) = ("spec.selector: no operator".to_owned(), "fix it".to_owned());
+    survey.unusable.push(Unusable { subject, problem, advice });
     let found = results(&survey, &Registration::default());
     assert_eq!(codes(&found), [Code::InstrumentationUnusable, Code::RequestsMet]);
     assert!(found[0].line().contains("Instrumentation shop/broken: cannot be used: spec.selector"));

@@ -234,16 +234,16 @@ impl World {
         is_refused
     }
 
-    /// Evicts a pod with this UID, unless the `PodDisruptionBudget` has no room.
-    pub fn evict(&mut self, workload: &Workload, _pod: &str, uid: &str) {
+    /// Evicts a pod with this UID. Returns whether it is not refused, since the `PodDisruptionBudget` has no room.
+    pub fn evict(&mut self, workload: &Workload, _pod: &str, uid: &str) -> bool {
         let index = self.index(workload);
         let evicted = &mut self.workloads[index];
         if evicted.budget_is_used_up {
             evicted.refused = Some("no disruption is allowed".to_owned());
-            return;
+            return false;
         }
         evicted.refused = None;
-        let Some(at) = evicted.pods.iter().position(|pod| pod.uid == uid) else { return };
+        let Some(at) = evicted.pods.iter().position(|pod| pod.uid == uid) else { return true };
         let is_failing = evicted.pods[at].is_failing;
         assert!(
             is_failing || evicted.available() >= 2,
@@ -256,6 +256,7 @@ impl World {
         if let Some(flight) = change {
             self.begins(index, &flight.change);
         }
+        true
     }
 
     fn index(&self, workload: &Workload) -> usize {
