@@ -107,7 +107,7 @@ pub struct ControllerFlags {
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS", help_heading = "Controller")]
     restarts: bool,
 
-    /// Restart workloads also if the API server has no validating admission policies (Kubernetes 1.29): with the token of
+    /// Restart workloads also if the API server has no ValidatingAdmissionPolicies (Kubernetes 1.29): with the token of
     /// the controller, all fields of workloads can be changed. Otherwise the controller does not start there
     #[arg(
         long,

@@ -57,11 +57,11 @@ pub struct RbacArgs {
     lease: String,
 
     /// Let the controller restart workloads that consent, as `controller --restarts` does. Prints the
-    /// validating admission policy, too, by which it changes nothing but two annotations of workloads
+    /// ValidatingAdmissionPolicy, too, by which it changes nothing but two annotations of workloads
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS", requires = "controller")]
     restarts: bool,
 
-    /// Print no validating admission policy, for an API server that has none (Kubernetes 1.29): with the token of the
+    /// Print no ValidatingAdmissionPolicy, for an API server that has none (Kubernetes 1.29): with the token of the
     /// controller, all fields of workloads can be changed
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS_WITHOUT_POLICY", requires = "restarts")]
     restarts_without_policy: bool,

@@ -51,7 +51,7 @@ namespaceSelector:
 {{- end -}}
 
 {{/*
-The matchCondition of requests whose warnings somebody sees. With
+The matchCondition of requests whose warnings a user sees. With
 --use-service-account-credentials, each controller of kube-controller-manager has
 a service account in kube-system. By the user's name, which every request has;
 it may have no groups.

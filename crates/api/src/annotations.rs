@@ -104,12 +104,14 @@ pub const OWN_PREFIX: &str = "otel-webhook/";
 
 /// The keys with this prefix, without it; there are also those that begin like
 /// [`NAMESPACE_IMAGE_PREFIX`](crate::defaults::NAMESPACE_IMAGE_PREFIX).
-pub const OWN_KEYS: [&str; 9] = [
+pub const OWN_KEYS: [&str; 11] = [
+    "allowed-namespaces",
     "config",
     "delivery",
     "injected",
     "message",
     "paused",
+    "replaced-certificates-valid-until",
     "restart",
     "restarted",
     "resume-restart",
@@ -118,6 +120,9 @@ pub const OWN_KEYS: [&str; 9] = [
 
 /// The annotation of a workload, a namespace or an Instrumentation that consents to restarts.
 pub const RESTART_ANNOTATION: &str = "otel-webhook/restart";
+
+/// The annotation of an Instrumentation that resumes stopped restarts, by another value than before.
+pub const RESUME_ANNOTATION: &str = "otel-webhook/resume-restart";
 
 /// The values of [`RESTART_ANNOTATION`].
 pub const CONSENTS: [&str; 3] = ["rollout", "evict", "never"];

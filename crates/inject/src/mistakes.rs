@@ -16,7 +16,8 @@ use super::{
 use otel_webhook_api::{
     ANNOTATION_PREFIX,
     annotations::{
-        CONSENTS, OWN_KEYS, OWN_PREFIX, PAUSED_ANNOTATION, RESTART_ANNOTATION, UNCLEAR_REMEDY, is_unclear,
+        ALLOWED_NAMESPACES, CONSENTS, OWN_KEYS, OWN_PREFIX, PAUSED_ANNOTATION, RESTART_ANNOTATION,
+        RESUME_ANNOTATION, UNCLEAR_REMEDY, is_unclear,
     },
     defaults::{self, NAMESPACE_IMAGE_PREFIX},
     validation::nearest,
@@ -264,6 +265,12 @@ impl<'a> Place<'a> {
             let (message, remedy) = self.problem_of_consent(&said.text())?;
             return Some((Fault::RestartUnclear, format!("the annotation {whole} {message}"), remedy));
         }
+        if key.is_prefixed && key.is_default_image()
+            || [ALLOWED_NAMESPACES, RESUME_ANNOTATION].contains(&key.whole)
+        {
+            let message = format!("the annotation {whole} only has an effect on Instrumentations");
+            return Some((Fault::InstrumentationsOnly, message, "remove it".to_owned()));
+        }
         if let Some(word) = key.whole.strip_prefix(OWN_PREFIX)
             && !OWN_KEYS.contains(&word)
             && language::keys().all(|known| known != word)
@@ -274,10 +281,6 @@ impl<'a> Place<'a> {
             let word = key.meant().filter(|word| !effective.has(word))?;
             let message = format!("the annotation {whole} is ignored because of its prefix");
             return Some((Fault::WrongPrefix, message, self.set(word, said)));
-        }
-        if key.is_default_image() {
-            let message = format!("the annotation {whole} only has an effect on Instrumentations");
-            return Some((Fault::InstrumentationsOnly, message, "remove it".to_owned()));
         }
         if !key.is_known() {
             return Some(self.unknown(key, said));
@@ -778,7 +781,13 @@ mod tests {
             let text = format!("unknown annotation {key}{text}");
             assert_eq!(annotated(key), [(Fault::UnknownAnnotation, field, text)]);
         }
-        for key in OWN_KEYS.iter().filter(|key| !["paused", "restart"].contains(key)) {
+        for key in [ALLOWED_NAMESPACES, RESUME_ANNOTATION] {
+            let text = format!("the annotation {key} only has an effect on Instrumentations; remove it");
+            let field = format!("metadata.annotations[{key}]");
+            assert_eq!(annotated(key), [(Fault::InstrumentationsOnly, field, text)]);
+        }
+        let of_others = ["allowed-namespaces", "paused", "restart", "resume-restart"];
+        for key in OWN_KEYS.iter().filter(|key| !of_others.contains(key)) {
             assert_eq!(annotated(&format!("{OWN_PREFIX}{key}")), [], "{key}");
         }
     }

@@ -12,7 +12,11 @@ use hyper::{Request, StatusCode, body::Bytes, client::conn::http1, header};
 use hyper_util::rt::TokioIo;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{Api, Client, api::ListParams};
-use tokio::{net::TcpStream, time::Instant, time::timeout};
+use tokio::{
+    net::TcpStream,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 
 use otel_webhook_fleet::{
     count::WorkloadPods,
@@ -158,7 +162,9 @@ async fn ask(
         let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
         let (mut sender, connection) =
             http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
-        tokio::spawn(connection);
+        // It ends with the requests, also if the replica goes on sending nothing.
+        let mut connections = JoinSet::new();
+        connections.spawn(connection);
         let mut others = Vec::new();
         for (key, instrumentations) in expected {
             let request = request(address, &key.0, instrumentations);

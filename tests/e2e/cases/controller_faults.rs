@@ -67,6 +67,7 @@ pub fn failures(_: &Cluster) {
         missed += 1;
         expect(cluster, what, &json!({"matched": missed + 1, "injected": 1, "missed": missed}));
         assert_eq!(writes(cluster), before + 1, "{what}: one change is one write");
+        assert!(conflicts(cluster) <= missed, "{what}: one conflict for each failure at most");
     };
     let mut process = start(&cluster, &kubeconfig, "otel-webhook-controller");
     expect(&cluster, "before", &json!({"matched": 2, "injected": 1, "missed": 1}));
@@ -283,6 +284,11 @@ fn record(cluster: &Cluster) -> (Program, PathBuf) {
 /// The statuses that were written: not those that the API server refused since their Instrumentation had changed.
 fn writes(cluster: &Cluster) -> usize {
     audit::answered_patches(cluster, ACCOUNT, ["instrumentations", SHOP, "default"], 200).len()
+}
+
+/// The statuses that the API server refused since their Instrumentation had changed.
+fn conflicts(cluster: &Cluster) -> usize {
+    audit::answered_patches(cluster, ACCOUNT, ["instrumentations", SHOP, "default"], 409).len()
 }
 
 /// Waits for these counts, of the states that are not zero.

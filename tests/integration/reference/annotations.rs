@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use otel_webhook_api::{ANNOTATION_PREFIX, RESOURCE_PREFIX, defaults::NAMESPACE_IMAGE_PREFIX};
+use otel_webhook_api::{
+    ANNOTATION_PREFIX, RESOURCE_PREFIX,
+    annotations::{OWN_KEYS, OWN_PREFIX},
+    defaults::NAMESPACE_IMAGE_PREFIX,
+};
 use otel_webhook_inject::language::{CONTAINERS, LANGUAGES};
 
 use super::{beginning, code, table};
@@ -183,4 +187,12 @@ fn every_annotation_of_a_language_is_in_the_reference() {
     let of_languages: BTreeSet<_> =
         LANGUAGES.iter().flat_map(|row| row.annotations.iter().copied()).collect();
     assert_eq!(OF_LANGUAGES.iter().map(|row| row.0).collect::<BTreeSet<_>>(), of_languages);
+}
+
+/// One that is missing in the list would be reported as a mistake.
+#[test]
+fn every_annotation_of_the_webhook_is_known() {
+    let names: BTreeSet<_> = OWN.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    let known: BTreeSet<_> = OWN_KEYS.iter().map(|key| format!("{OWN_PREFIX}{key}")).collect();
+    assert_eq!(names, known);
 }

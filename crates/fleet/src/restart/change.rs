@@ -6,17 +6,18 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::workload::Workload;
+use otel_webhook_api::annotations::CONSENTS;
 
 /// The annotations of restarts.
 pub mod annotations {
     /// On a workload, a namespace or an Instrumentation: `rollout`, `evict` or `never`.
-    pub const RESTART: &str = "otel-webhook/restart";
+    pub use otel_webhook_api::annotations::RESTART_ANNOTATION as RESTART;
+    /// On an Instrumentation: another value than before resumes a stopped restart.
+    pub use otel_webhook_api::annotations::RESUME_ANNOTATION as RESUME;
     /// On a pod template: for what it was restarted; see [`Change::value`](super::Change::value).
     pub const CONFIG: &str = "otel-webhook/config";
     /// On a workload: the last change that it has received, as JSON.
     pub const RECORD: &str = "otel-webhook/restarted";
-    /// On an Instrumentation: another value than before resumes a stopped restart.
-    pub const RESUME: &str = "otel-webhook/resume-restart";
 }
 
 /// How a workload may be restarted.
@@ -38,7 +39,9 @@ pub struct InvalidConsent(pub String);
 impl fmt::Display for InvalidConsent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(value) = self;
-        write!(f, "annotation {}: {value:?} is not valid; use rollout, evict or never", annotations::RESTART)
+        let [first, second, third] = CONSENTS;
+        let valid = format!("{first}, {second} or {third}");
+        write!(f, "annotation {}: {value:?} is not valid; use {valid}", annotations::RESTART)
     }
 }
 
@@ -53,12 +56,10 @@ impl Consent {
         namespace: Option<&str>,
         instrumentation: Option<&str>,
     ) -> Result<Self, InvalidConsent> {
-        match workload.or(namespace).or(instrumentation) {
-            None | Some("never") => Ok(Self::Never),
-            Some("rollout") => Ok(Self::Rollout),
-            Some("evict") => Ok(Self::Evict),
-            Some(other) => Err(InvalidConsent(other.chars().take(40).collect())),
-        }
+        let Some(value) = workload.or(namespace).or(instrumentation) else { return Ok(Self::Never) };
+        let consents = CONSENTS.into_iter().zip([Self::Rollout, Self::Evict, Self::Never]);
+        let consent = { consents }.find(|(known, _)| *known == value).map(|(_, consent)| consent);
+        consent.ok_or_else(|| InvalidConsent(value.chars().take(40).collect()))
     }
 }
 
