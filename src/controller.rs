@@ -282,7 +282,7 @@ impl Leading {
             self.selection.selects(snapshot.heads.labels(namespace), labels, asks_itself)
         };
         let around = controller.around(snapshot);
-        let known = Known { around, created: &created, is_selected: &is_selected };
+        let known = Known { around, created: &created, is_selected: &is_selected, heard: None };
         let unwatched = Unwatched::of(&controller.scope, &controller.settings);
         let told = controller.report.load_full();
         let last = self.counted_with.replace(Arc::clone(snapshot)).zip(told);
