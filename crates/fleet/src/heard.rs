@@ -219,8 +219,8 @@ impl Heard {
     }
 
     /// Notes the instances that a source reports, or that it does not answer. Marks the workloads of which something
-    /// else is known then as changed.
-    pub fn take(&mut self, reported: Option<&HashSet<u64>>, now: Timestamp, census: &mut Census) {
+    /// else is known then as changed, and returns whether there are any.
+    pub fn take(&mut self, reported: Option<&HashSet<u64>>, now: Timestamp, census: &mut Census) -> bool {
         let mut next = Self::new(self.patience, self.signals);
         next.now = now;
         next.answers_since = reported.map(|_| self.answers_since.unwrap_or(now));
@@ -245,8 +245,10 @@ impl Heard {
         let is_changed = |group: &Group<'_>| states(self, *group) != states(&next, *group);
         let changed: Vec<Arc<str>> =
             census.groups().filter(is_changed).map(|group| group.key().into()).collect();
+        let is_any = !changed.is_empty();
         census.touch_all(changed);
         *self = next;
+        is_any
     }
 
     /// Returns whether data of a language of a pod arrives, as of when the source was asked last.
