@@ -43,6 +43,11 @@ struct LeaseLabels {
     lease: String,
 }
 
+fn data_labels() -> impl Iterator<Item = DataLabels> {
+    let states = ["heard", "silent", "unknown"].into_iter();
+    states.flat_map(|data| LANGUAGES.map(|row| DataLabels { data, language: row.name }))
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct FleetMetrics {
@@ -111,9 +116,10 @@ impl FleetMetrics {
         }
         let count =
             |count: Option<&usize>| i64::try_from(count.copied().unwrap_or_default()).unwrap_or(i64::MAX);
-        self.data.clear();
-        for (&(language, state), number) in &data {
-            self.data.get_or_create(&DataLabels { data: state, language }).set(count(Some(number)));
+        for labels in data_labels() {
+            if let Some(gauge) = self.data.get(&labels) {
+                gauge.set(count(data.get(&(labels.language, labels.data))));
+            }
         }
         for language in LANGUAGES.map(|language| language.name) {
             self.failing.get_or_create(&FailingLabels { language }).set(count(failing.get(language)));
@@ -138,6 +144,7 @@ impl FleetMetrics {
 
     /// Sets whether the source of what arrives answers.
     pub fn set_source(&self, source: &'static str, answers: bool) {
+        data_labels().for_each(|labels| drop(self.data.get_or_create(&labels)));
         self.source.get_or_create(&SourceLabels { source }).set(answers.into());
     }
 

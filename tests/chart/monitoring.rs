@@ -27,6 +27,7 @@ fn scrape() -> String {
     metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "one", Some(true));
     metrics.fleet.set(&Report::default());
     metrics.fleet.set_leader("otel-webhook-controller", true);
+    metrics.fleet.set_source("prometheus", true);
     metrics.set_paused(&[]);
     metrics.restarts.begin();
     metrics.restarts.set_stopped(0);

@@ -21,7 +21,7 @@ pub struct InstrumentationStatus {
     pub more: Option<u32>,
     /// Restarts of workloads that consent.
     pub restart: Option<RestartStatus>,
-    /// `Ready` (the specification can be used), `UpToDate`, `RestartInProgress`, `RestartStopped`.
+    /// `Ready` (the specification can be used), `UpToDate`, `DataArrives`, `RestartInProgress`, `RestartStopped`.
     pub conditions: Option<Vec<Condition>>,
 }
 
