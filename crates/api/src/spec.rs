@@ -72,6 +72,10 @@ pub struct InstrumentationSpec {
     pub propagators: Option<Vec<String>>,
     /// The sampler, which decides which traces are recorded.
     pub sampler: Option<Sampler>,
+    /// The file by which agents configure their SDK, instead of `exporter`, `propagators` and `sampler`: a document of the
+    /// OpenTelemetry configuration schema. Its members `onUnsupported` and `assumeSupported` are not part of the file.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::declarative"))]
+    pub declarative_config: Option<Raw>,
     /// Further sources of resource attributes.
     pub defaults: Option<Defaults>,
     /// How agents get into pods, unless a language or an annotation says otherwise: `initContainer` (an init container

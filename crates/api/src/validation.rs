@@ -11,6 +11,7 @@
 
 mod agents;
 mod claim;
+mod declarative;
 mod exporter;
 mod image;
 mod judge;

@@ -4,7 +4,11 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 #[cfg(feature = "schema")]
-use crate::{annotations::Delivery, values::Mode};
+use crate::{
+    annotations::Delivery,
+    declarative::{ASSUME_SUPPORTED, ON_UNSUPPORTED, ON_UNSUPPORTED_VALUES},
+    values::Mode,
+};
 
 /// Samplers of the OpenTelemetry specification and the operator.
 pub const SAMPLERS: [&str; 9] = [
@@ -27,6 +31,30 @@ pub const PROPAGATORS: [&str; 8] =
 #[cfg(feature = "schema")]
 pub(crate) fn deliveries(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "nullable": true, "enum": Delivery::NAMES})
+}
+
+/// The schema of `spec.declarativeConfig`: validation checks the document by the schema of its format.
+#[cfg(feature = "schema")]
+pub(crate) fn declarative(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "nullable": true,
+        "x-kubernetes-preserve-unknown-fields": true,
+        "properties": {
+            ON_UNSUPPORTED: {
+                "type": "string",
+                "nullable": true,
+                "enum": ON_UNSUPPORTED_VALUES,
+                "description": "What happens to agents that cannot use the file: they are skipped, or get variables for what \
+                    these can express.",
+            },
+            ASSUME_SUPPORTED: {
+                "type": "boolean",
+                "nullable": true,
+                "description": "Whether agents of unknown images and versions are expected to use the file.",
+            },
+        },
+    })
 }
 
 /// The schema of the mode of an agent's variable.

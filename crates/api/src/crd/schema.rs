@@ -30,6 +30,9 @@ pub struct Schema {
     pub properties: BTreeMap<Box<str>, Schema>,
     /// The schema of other members, if any are allowed.
     pub additional_properties: Option<Box<Schema>>,
+    /// Whether it may have other members as well; what they are is not checked here.
+    #[serde(rename = "x-kubernetes-preserve-unknown-fields")]
+    pub preserves_unknown: bool,
     /// Required members.
     pub required: Vec<Box<str>>,
     /// The maximum number of members.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    agents, exporter, language, opt_in, sampler, schema, security, selector, text,
+    agents, declarative, exporter, language, opt_in, sampler, schema, security, selector, text,
     text::Path,
     variables,
     verdict::{Cause, Verdict},
@@ -30,6 +30,7 @@ pub fn judge(object: &Value) -> Verdict {
     sampler::check(&mut verdict, &spec["sampler"]);
     selector::check(&mut verdict, path.member("selector"), &spec["selector"]);
     opt_in::check(&mut verdict, path, spec);
+    declarative::check(&mut verdict, path, spec);
     exporter::check(&mut verdict, object);
     variables::check(&mut verdict, path.member("env"), &spec["env"]);
     language::check(&mut verdict, path, spec);

@@ -59,6 +59,7 @@ impl Check<'_> {
                 Some(schema) => self.below(path, schema, value),
                 None => match &schema.additional_properties {
                     Some(others) => self.below(path, others, value),
+                    None if schema.preserves_unknown => {}
                     None => self.unknown(path, key, schema),
                 },
             }
