@@ -42,7 +42,7 @@ pub fn run(_: &HeardArgs) -> Result<ExitCode, Failure> {
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Source {
-    /// The query API of Prometheus, Mimir, Thanos or VictoriaMetrics
+    /// The query API of Prometheus, as Mimir and Thanos have it too
     Prometheus,
     /// A Prometheus endpoint of a Collector (otel-webhook heard --print-collector-config)
     Collector,
@@ -68,7 +68,8 @@ pub struct HeardFlags {
         requires = "source")]
     url: Option<Uri>,
 
-    /// Query in PromQL. The instances are the labels instance, exported_instance and service_instance_id of its result
+    /// Query, in the language of Prometheus. The instances are the labels `instance`, `exported_instance` and `service_instance_id` of its
+    /// result
     #[arg(long = "heard-query", env = "OTEL_WEBHOOK_HEARD_QUERY", value_name = "QUERY", default_value = QUERY)]
     query: String,
 

@@ -243,6 +243,8 @@ fn what_a_source_reports_takes_no_room_but_for_known_instances() {
     assert_eq!(state(&heard, &census, "java"), Data::Heard(at(1)));
     heard.take(Some(&ids), at(2), &mut census);
     census.keep(&HashSet::new());
-    let freed = allocation_counter::measure(|| heard.take(Some(&ids), at(3), &mut census));
+    let freed = allocation_counter::measure(|| {
+        heard.take(Some(&ids), at(3), &mut census);
+    });
     assert!(freed.bytes_current < -1 << 20, "{} bytes", freed.bytes_current);
 }
