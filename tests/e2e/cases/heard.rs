@@ -11,6 +11,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
+use super::status;
 use crate::{
     audit,
     cluster::{Cluster, LIMIT},
@@ -102,13 +103,19 @@ pub fn by_prometheus(_: &Cluster) {
         has_event(cluster, SHOP, "Deployment", "order", "Silent").then_some(())
     });
 
+    let code = || status::of_namespace(cluster, SHOP, &["--silent"]).code;
+    assert_eq!(code(), Some(1));
+
     export(address, pods[1].name());
     let found = controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2, "heard": 2}));
     assert_eq!(condition(&found), ("True".to_owned(), "PodsHeard".to_owned()));
 
+    assert_eq!(code(), Some(0));
+
     source.stop();
     let found = controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2}));
     assert_eq!(condition(&found), ("Unknown".to_owned(), "NotKnown".to_owned()));
+    assert_eq!(code(), Some(2));
     assert_eq!(controller.metric("otel_webhook_heard_source_up{source=\"prometheus\"}"), Some(0));
     let incomplete = controller.report().expect("a report")["incomplete"].to_string();
     assert!(incomplete.contains("whether data arrives is not known"), "{incomplete}");
