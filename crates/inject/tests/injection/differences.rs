@@ -20,7 +20,7 @@ use crate::cases;
 ///
 /// A new one goes in here, with a row or a test that begins with its number and a row in both tables of the documents.
 fn numbers() -> impl Iterator<Item = u8> {
-    (1..=43).chain(50..=50)
+    (1..=43).chain(50..=52)
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn every_difference_has_a_test() {
 fn every_difference_is_documented() {
     let page = include_str!("../../../../docs/concepts/injection.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| D")?.split_once(" |"));
-    let numbers: Vec<u8> = rows.map(|(number, _)| number.parse().expect("a number")).collect();
-    assert_eq!(numbers, numbers().collect::<Vec<_>>(), "the table of docs/concepts/injection.md");
+    let documented: Vec<u8> = rows.map(|(number, _)| number.parse().expect("a number")).collect();
+    assert_eq!(documented, numbers().collect::<Vec<_>>(), "the table of docs/concepts/injection.md");
 }
 
 /// Owners that could not be looked up in time.
