@@ -14,6 +14,7 @@ mod demo;
 pub mod diff;
 mod explain;
 mod flags;
+mod heard;
 mod inject;
 mod man;
 mod names;
@@ -87,6 +88,9 @@ enum Command {
     /// Resume injection into new pods
     #[command(after_help = pause::RESUME_EXAMPLES)]
     Resume(pause::PauseArgs),
+    /// Print how a Collector shows the controller what arrives
+    #[command(after_help = heard::EXAMPLES)]
+    Heard(heard::HeardArgs),
     /// Print the CustomResourceDefinition (CRD) of Instrumentation
     Crd {
         /// Output format
@@ -140,6 +144,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Status(args) => status::run(args),
         Command::Pause(args) => pause::run(args, pause::Action::Pause),
         Command::Resume(args) => pause::run(args, pause::Action::Resume),
+        Command::Heard(args) => heard::run(args),
         Command::Version(args) => version::run(args),
         Command::ManPages(args) => man::run(args, Cli::command()),
         Command::Crd { output } => {

@@ -14,6 +14,7 @@
 
 mod election;
 mod events;
+mod heard;
 mod interest;
 mod pods;
 mod raw;
@@ -45,6 +46,7 @@ use crate::{
     telemetry::Metrics,
 };
 use events::Events;
+use heard::Listening;
 use otel_webhook_fleet::{
     count::{Changed, Counted, Counter, Known},
     next::Around,
@@ -58,6 +60,7 @@ use statuses::Statuses;
 use unwatched::Unwatched;
 
 pub use election::Election;
+pub use heard::{Asked, HeardSettings, QUERY};
 pub use restarts::RestartSettings;
 
 /// How long changes are collected before pods are counted again. Counting 50,000 takes a tenth of it.
@@ -88,6 +91,8 @@ pub struct Controller {
     pub cluster: String,
     /// How workloads are restarted; none if they are not.
     pub restarts: Option<RestartSettings>,
+    /// Where it is asked what arrives; none if that is not known.
+    pub heard: Option<HeardSettings>,
     /// The namespaces that are watched.
     pub scope: Scope,
 }
@@ -173,6 +178,7 @@ struct Leading {
     statuses: Statuses,
     events: Events,
     restarts: Option<Restarts>,
+    listening: Option<Listening>,
     counter: Counter,
     /// What was counted last, but for the report, which others read.
     counted: Counted,
@@ -196,6 +202,7 @@ impl Leading {
             statuses: Statuses::new(client.clone()),
             events: Events::new(client.clone()),
             restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, scope, settings)),
+            listening: controller.heard.as_ref().map(Listening::begin),
             counter: Counter::new(controller.restarts.is_some()),
             counted: Counted::default(),
             counted_with: None,
@@ -221,6 +228,7 @@ impl Leading {
         if !self.pods.is_listed() {
             return;
         }
+        self.listen(controller);
         let are_all_read = self.pods.are_all_read();
         self.first_pass = self.first_pass.filter(|until| !are_all_read && Instant::now() < *until);
         if self.first_pass.is_some() {
@@ -254,6 +262,17 @@ impl Leading {
         self.events.send().await;
     }
 
+    /// Takes what has arrived of the telemetry of pods.
+    fn listen(&mut self, controller: &Controller) {
+        let (Some(listening), Some(settings)) = (&mut self.listening, &controller.heard) else { return };
+        let Some((is_changed, problem)) = listening.take(self.pods.census()) else { return };
+        self.is_dirty |= is_changed;
+        controller.metrics.fleet.set_source(settings.asked.name(), listening.problem.is_none());
+        if let Some(problem) = problem {
+            self.events.tell_of_source(&settings.lease, &problem);
+        }
+    }
+
     /// Restarts what is due, by the pods as they were just counted.
     async fn restart(&mut self, controller: &Controller, snapshot: &Snapshot) {
         let Some(restarts) = &mut self.restarts else { return };
@@ -265,10 +284,12 @@ impl Leading {
     fn clustered(&self, controller: &Controller, report: Report) -> ClusterReport {
         let unread = (!self.pods.are_all_read()).then(|| "not all pods are read yet".to_owned());
         let problem = self.restarts.as_ref().and_then(Restarts::problem);
+        let source = self.listening.as_ref().and_then(|listening| listening.problem.as_ref());
+        let source = source.map(|why| format!("whether data arrives is not known: {why}"));
         ClusterReport {
             cluster: controller.cluster.clone(),
             taken: Timestamp::now(),
-            incomplete: unread.into_iter().chain(problem).collect(),
+            incomplete: unread.into_iter().chain(problem).chain(source).collect(),
             report,
         }
     }
@@ -282,7 +303,8 @@ impl Leading {
             self.selection.selects(snapshot.heads.labels(namespace), labels, asks_itself)
         };
         let around = controller.around(snapshot);
-        let known = Known { around, created: &created, is_selected: &is_selected };
+        let heard = self.listening.as_ref().map(|listening| &listening.heard);
+        let known = Known { around, created: &created, is_selected: &is_selected, heard };
         let unwatched = Unwatched::of(&controller.scope, &controller.settings);
         let told = controller.report.load_full();
         let last = self.counted_with.replace(Arc::clone(snapshot)).zip(told);

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::{
     flags::InjectionFlags,
+    heard::HeardFlags,
     names::{dns_name, label},
     output::Failure,
     pace::PaceFlags,
@@ -144,6 +145,9 @@ pub struct ControllerFlags {
     log: String,
 
     #[command(flatten)]
+    heard: HeardFlags,
+
+    #[command(flatten)]
     pace: PaceFlags,
 
     #[command(flatten)]
@@ -223,6 +227,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         report: Arc::clone(&report),
         cluster: flags.cluster.clone(),
         restarts: flags.restarts(&client),
+        heard: flags.heard.settings(&leadership),
         scope: Scope::of(&flags.namespaces),
     };
     if controller.restarts.is_some() {

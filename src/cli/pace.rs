@@ -56,7 +56,11 @@ impl PaceFlags {
     }
 }
 
-fn signed(text: &str) -> Result<SignedDuration, String> {
+/// Parses a duration greater than zero, which may be compared with others.
+///
+/// # Errors
+/// The message says which format is expected.
+pub fn signed(text: &str) -> Result<SignedDuration, String> {
     SignedDuration::try_from(duration(text)?).map_err(|error| error.to_string())
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 use k8s_openapi::{
-    api::{core::v1::ObjectReference, events::v1::Event},
+    api::{coordination::v1::Lease, core::v1::ObjectReference, events::v1::Event},
     apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
 };
 use kube::{
@@ -121,6 +121,13 @@ impl Events {
         self.unused = unused;
     }
 
+    /// Notes that the source of what arrives is unavailable. The Lease stands for the controller.
+    pub fn tell_of_source(&mut self, lease: &ObjectName, problem: &str) {
+        let note = format!("whether data of injected pods arrives is not known: {problem}");
+        let workload = Workload::new("Lease", &lease.namespace, &lease.name);
+        self.waiting.push_back(Told { workload, reason: "SourceUnavailable", note, uid: None });
+    }
+
     /// Notes what restarts tell.
     pub fn tell(&mut self, news: Vec<News>) {
         let told = news.into_iter().map(|News { workload, reason, note }| Told {
@@ -158,7 +165,8 @@ impl Events {
 
     async fn make(&self, told: &Told) -> Result<(), kube::Error> {
         let workload = &told.workload;
-        let (kind, uid) = match (&told.uid, resource(&workload.kind)) {
+        let lease = || (workload.kind == "Lease").then(|| ApiResource::erase::<Lease>(&()));
+        let (kind, uid) = match (&told.uid, resource(&workload.kind).or_else(lease)) {
             (Some(uid), _) => (ApiResource::erase::<Instrumentation>(&()), uid.clone()),
             (None, None) => return Ok(()),
             (None, Some(kind)) => {
@@ -200,7 +208,17 @@ fn told(row: &WorkloadRow) -> Vec<(&'static str, String)> {
             None => told.push((reason, note)),
         }
     }
+    let silent = row.languages.iter().filter_map(silent).collect::<Vec<_>>();
+    if !silent.is_empty() {
+        told.push(("Silent", silent.join("; ")));
+    }
     told
+}
+
+fn silent(row: &LanguageRow) -> Option<String> {
+    let data = row.data.as_ref().filter(|data| data.silent > 0)?;
+    let since = data.since.map(|since| format!(" since {since:.0}")).unwrap_or_default();
+    Some(format!("{}: no data of {} of {} pods arrives{since}", row.language, data.silent, row.pods.matched))
 }
 
 fn failing(failure: &FailureRow) -> String {

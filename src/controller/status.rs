@@ -22,7 +22,8 @@ const READY: &str = "Ready";
 const UP_TO_DATE: &str = "UpToDate";
 const IN_PROGRESS: &str = "RestartInProgress";
 const STOPPED: &str = "RestartStopped";
-const OWN: [&str; 4] = [READY, UP_TO_DATE, IN_PROGRESS, STOPPED];
+const DATA: &str = "DataArrives";
+const OWN: [&str; 5] = [READY, UP_TO_DATE, DATA, IN_PROGRESS, STOPPED];
 
 /// What a status tells.
 #[derive(Clone, Copy)]
@@ -55,7 +56,8 @@ pub fn of(told: Told<'_>, generation: i64, before: &Value, now: Timestamp) -> Op
         Restart::Planned(progress) => (Some(progress), false),
     };
     let restarts = planned.map(|progress| [in_progress(progress), stopped(progress)]);
-    let own = [ready(stored), up_to_date(row.pods)].into_iter().chain(restarts.into_iter().flatten());
+    let own = [ready(stored), up_to_date(row.pods)].into_iter().chain(data_arrives(row.pods));
+    let own = own.chain(restarts.into_iter().flatten());
     let own = own.map(|condition| condition.at(generation, before, now));
     let known = before["conditions"].as_array().into_iter().flatten();
     let kind = |condition: &Value| OWN.into_iter().find(|kind| condition["type"] == *kind);
@@ -139,6 +141,19 @@ fn up_to_date(pods: Counts) -> Condition {
         ("True", "PodsUpToDate")
     };
     Condition { kind: UP_TO_DATE, status, reason, message: sentence(pods) }
+}
+
+/// Whether data of all pods arrives of which that is known; none without a source.
+fn data_arrives(pods: Counts) -> Option<Condition> {
+    let (heard, silent) = pods.heard.zip(pods.silent)?;
+    let (status, reason) = match (heard, silent) {
+        (_, 1..) => ("False", "PodsSilent"),
+        (1.., _) => ("True", "PodsHeard"),
+        _ => ("Unknown", "NotKnown"),
+    };
+    let unknown = (pods.injected + pods.stale).saturating_sub(heard + silent);
+    let message = format!("{heard} pods heard, {silent} silent, {unknown} not known");
+    Some(Condition { kind: DATA, status, reason, message })
 }
 
 fn in_progress(progress: &Progress) -> Condition {

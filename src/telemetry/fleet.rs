@@ -18,6 +18,17 @@ struct PodLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct DataLabels {
+    data: &'static str,
+    language: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SourceLabels {
+    source: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct FailingLabels {
     language: &'static str,
 }
@@ -32,6 +43,11 @@ struct LeaseLabels {
     lease: String,
 }
 
+fn data_labels() -> impl Iterator<Item = DataLabels> {
+    let states = ["heard", "silent", "unknown"].into_iter();
+    states.flat_map(|data| LANGUAGES.map(|row| DataLabels { data, language: row.name }))
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct FleetMetrics {
@@ -39,6 +55,8 @@ pub struct FleetMetrics {
     failing: Family<FailingLabels, Gauge<i64, AtomicI64>>,
     workloads: Family<WorkloadLabels, Gauge<i64, AtomicI64>>,
     leader: Family<LeaseLabels, Gauge<i64, AtomicI64>>,
+    data: Family<DataLabels, Gauge<i64, AtomicI64>>,
+    source: Family<SourceLabels, Gauge<i64, AtomicI64>>,
 }
 
 impl FleetMetrics {
@@ -63,6 +81,16 @@ impl FleetMetrics {
             "1 if this replica of the controller leads, 0 if it waits",
             self.leader.clone(),
         );
+        registry.register(
+            "otel_webhook_pods_data",
+            "Injected pods by language and whether their data arrives: heard, silent or unknown; only with --heard-source",
+            self.data.clone(),
+        );
+        registry.register(
+            "otel_webhook_heard_source_up",
+            "1 if the source of what arrives answers, 0 if it does not; only with --heard-source",
+            self.source.clone(),
+        );
     }
 
     /// Sets the counts.
@@ -79,8 +107,20 @@ impl FleetMetrics {
                 }
             }
         }
+        let mut data: BTreeMap<(&'static str, &'static str), usize> = BTreeMap::new();
+        for row in report.workloads.iter().flat_map(|row| &row.languages) {
+            let Some(own) = &row.data else { continue };
+            for (state, count) in [("heard", own.heard), ("silent", own.silent), ("unknown", own.unknown)] {
+                *data.entry((row.language, state)).or_default() += count;
+            }
+        }
         let count =
             |count: Option<&usize>| i64::try_from(count.copied().unwrap_or_default()).unwrap_or(i64::MAX);
+        for labels in data_labels() {
+            if let Some(gauge) = self.data.get(&labels) {
+                gauge.set(count(data.get(&(labels.language, labels.data))));
+            }
+        }
         for language in LANGUAGES.map(|language| language.name) {
             self.failing.get_or_create(&FailingLabels { language }).set(count(failing.get(language)));
         }
@@ -98,6 +138,14 @@ impl FleetMetrics {
         self.pods.clear();
         self.failing.clear();
         self.workloads.clear();
+        self.data.clear();
+        self.source.clear();
+    }
+
+    /// Sets whether the source of what arrives answers.
+    pub fn set_source(&self, source: &'static str, answers: bool) {
+        data_labels().for_each(|labels| drop(self.data.get_or_create(&labels)));
+        self.source.get_or_create(&SourceLabels { source }).set(answers.into());
     }
 
     /// Sets whether this replica leads.

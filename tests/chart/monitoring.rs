@@ -27,6 +27,7 @@ fn scrape() -> String {
     metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "one", Some(true));
     metrics.fleet.set(&Report::default());
     metrics.fleet.set_leader("otel-webhook-controller", true);
+    metrics.fleet.set_source("prometheus", true);
     metrics.set_paused(&[]);
     metrics.restarts.begin();
     metrics.restarts.set_stopped(0);
@@ -104,6 +105,7 @@ fn labels_and_outcomes_are_those_of_the_program() {
                 // Given by the ServiceMonitor.
                 "namespace" | "service" => {}
                 "name" => every_webhook_matches(&found[2]),
+                "data" => assert!(["heard", "silent"].contains(&&found[2]), "{query}"),
                 "state" => {
                     for state in found[2].split('|') {
                         assert!(State::ALL.iter().any(|known| known.name() == state), "{state}");
@@ -223,7 +225,8 @@ fn alerts_can_be_chosen_and_labelled() {
 /// The Service is what tells the two apart: a webhook that is not scraped is absent, whatever the controller does.
 #[test]
 fn alerts_about_the_controller_ask_for_its_metrics_and_go_with_it() {
-    let of_controller = ["_controller_leader", "otel_webhook_pods", "otel_webhook_restarts"];
+    let of_controller =
+        ["_controller_leader", "otel_webhook_pods", "otel_webhook_restarts", "otel_webhook_heard"];
     let queries = alert_queries(&[]);
     for query in queries.iter().filter(|query| !query.contains(OF_API_SERVERS)) {
         let is_of_controller = of_controller.iter().any(|metric| query.contains(metric));
@@ -232,7 +235,7 @@ fn alerts_about_the_controller_ask_for_its_metrics_and_go_with_it() {
         assert!(query.contains(&service), "{query}");
     }
     let without = alert_queries(&["controller.enabled=false"]);
-    assert_eq!(without.len() + 5, queries.len(), "{without:?}");
+    assert_eq!(without.len() + 8, queries.len(), "{without:?}");
     let chosen = the(objects_of(&values("everything")), "PrometheusRule").to_string();
     assert!(chosen.contains(r#"otel_webhook_controller_leader{job=\"controller\"}"#), "{chosen}");
 }

@@ -306,6 +306,7 @@ async fn controller(server: Server) {
         metrics: Arc::default(),
         report: Arc::new(ArcSwapOption::empty()),
         cluster: "here".to_owned(),
+        heard: None,
         restarts: Some(RestartSettings {
             pace: Pace::default(),
             webhook_service: Some("otel-webhook".to_owned()),

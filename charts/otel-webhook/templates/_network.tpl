@@ -33,6 +33,15 @@
   {{- end }}
 {{- end -}}
 
+{{/* The egress rule of the controller for the source of what arrives: the port of its URL, of a Service that does not map it. */}}
+{{- define "otel-webhook.heardEgress" -}}
+{{- $url := urlParse .Values.controller.heard.url -}}
+{{- $port := regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default (ternary "443" "80" (eq $url.scheme "https")) -}}
+- ports:
+    - protocol: TCP
+      port: {{ $port }}
+{{- end -}}
+
 {{/* The egress rules: DNS and the API server. */}}
 {{- define "otel-webhook.egress" -}}
 {{- with .Values.networkPolicy.egress -}}

@@ -56,6 +56,26 @@
 - --restart-per-minute={{ .perMinute }}
 {{- end }}
 {{- end }}
+{{- with .Values.controller.heard }}
+{{- if .source }}
+- --heard-source={{ .source }}
+- {{ printf "--heard-url=%s" (required "controller.heard.url: set the URL of the source" .url) | quote }}
+{{- with .query }}
+- {{ printf "--heard-query=%s" . | quote }}
+{{- end }}
+{{- with .signals }}
+- --heard-signals={{ join "," . }}
+{{- end }}
+- --heard-interval={{ .interval }}
+- --heard-patience={{ .patience }}
+{{- with .caKey }}
+- --heard-ca-file=/etc/otel-webhook/heard/{{ . }}
+{{- end }}
+{{- with .tokenKey }}
+- --heard-token-file=/etc/otel-webhook/heard/{{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- range .Values.controller.extraArgs }}
 - {{ . | quote }}
 {{- end }}

@@ -38,6 +38,7 @@ use super::{
         printcolumn = r#"{"name":"Stale","type":"integer","jsonPath":".status.pods.stale"}"#,
         printcolumn = r#"{"name":"Missed","type":"integer","jsonPath":".status.pods.missed"}"#,
         printcolumn = r#"{"name":"Failing","type":"integer","jsonPath":".status.pods.failing"}"#,
+        printcolumn = r#"{"name":"Silent","type":"integer","jsonPath":".status.pods.silent"}"#,
         printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
         printcolumn = r#"{"name":"Endpoint","type":"string","jsonPath":".spec.exporter.endpoint"}"#,
         printcolumn = r#"{"name":"Sampler","type":"string","jsonPath":".spec.sampler.type"}"#,

@@ -21,7 +21,7 @@ pub struct InstrumentationStatus {
     pub more: Option<u32>,
     /// Restarts of workloads that consent.
     pub restart: Option<RestartStatus>,
-    /// `Ready` (the specification can be used), `UpToDate`, `RestartInProgress`, `RestartStopped`.
+    /// `Ready` (the specification can be used), `UpToDate`, `DataArrives`, `RestartInProgress`, `RestartStopped`.
     pub conditions: Option<Vec<Condition>>,
 }
 
@@ -46,6 +46,10 @@ pub struct PodCounts {
     pub unconfirmed: Option<u32>,
     /// Those of any state that fail because of what injection added.
     pub failing: Option<u32>,
+    /// With data that arrives; only where the controller has a source that says so.
+    pub heard: Option<u32>,
+    /// Without data that arrives although it should; only where the controller has a source that says so.
+    pub silent: Option<u32>,
 }
 
 /// A workload with failing, stale or missed pods.

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::{
     failing::PodStatus,
+    heard::Sender,
     injected::{Agent, Decided},
     pod::{RunningPod, Shape, hash},
     workload::Workload,
@@ -32,14 +33,14 @@ pub struct Census {
     pods: HashMap<Arc<str>, Arc<str>>,
     /// The workloads with pods that have changed since that was last asked.
     changed: HashSet<Arc<str>>,
-    /// The agents of pods with what was decided on them, each combination once.
+    /// The agents of pods with what was decided on them and where they are, each combination once.
     agents: Pool<Combination>,
     texts: Pool<str>,
     /// The size of the texts, in bytes.
     size: usize,
 }
 
-type Combination = (Vec<Agent>, Vec<Decided>);
+type Combination = (Vec<Agent>, Vec<Decided>, Vec<Sender>);
 
 /// Values, each of which is kept once.
 #[derive(Debug)]
@@ -76,8 +77,10 @@ pub struct Member {
 struct Read {
     agents: Arc<Combination>,
     status: Arc<PodStatus>,
-    /// The hash of its version.
-    version: u64,
+    /// Since when it is Ready, in Unix seconds; 0 if it is not.
+    ready_since: u32,
+    /// Half of the hash of its version.
+    version: u32,
 }
 
 /// What tells the pods of one template from all others.
@@ -100,16 +103,18 @@ impl Census {
             return is_changed;
         }
         self.forget(&pod.uid);
-        let RunningPod { workload, template, name, uid, created, digest, agents, decided, status, .. } = pod;
+        let RunningPod { workload, template, name, uid, created, digest, decided, status, .. } = pod;
         let shape = self.share(pod.shape);
-        let agents = agents.map(|agents| self.agents.share(Arc::new((agents, decided))));
+        let of = |agents| self.agents.share(Arc::new((agents, decided, pod.senders)));
+        let agents = pod.agents.map(of);
         let key = key_of(&workload);
         let key = self.workloads.get_key_value(&*key).map_or(key.into(), |(key, _)| Arc::clone(key));
         let members = self.workloads.entry(Arc::clone(&key)).or_default();
         let read = agents.map(|agents| Read {
             agents,
             status: shared_status(members, status),
-            version: hash(&pod.resource_version),
+            ready_since: seconds(pod.ready_since),
+            version: half(&pod.resource_version),
         });
         let uid: Arc<str> = uid.into();
         let name = (name != workload.name).then(|| name.into());
@@ -135,7 +140,8 @@ impl Census {
             (Some(known), Some(_)) => {
                 let status = shared_status(members, std::mem::take(&mut pod.status));
                 let is_same = status.is_like(&known.status);
-                members[at].read = Some(Read { status, version: hash(&pod.resource_version), ..known });
+                let (version, ready_since) = (half(&pod.resource_version), seconds(pod.ready_since));
+                members[at].read = Some(Read { status, ready_since, version, ..known });
                 Some(!is_same)
             }
         }
@@ -194,7 +200,7 @@ impl Census {
     /// Returns whether a pod was read as it is in this version.
     pub fn is_read_at(&self, uid: &str, resource_version: &str) -> bool {
         let read = self.member(uid).and_then(|member| member.read.as_ref());
-        read.is_some_and(|read| read.version == hash(&resource_version))
+        read.is_some_and(|read| read.version == half(resource_version))
     }
 
     /// Returns the template of a pod; `None` if the pod is not known.
@@ -251,6 +257,11 @@ impl Census {
         self.changed.insert(key_of(workload).into());
     }
 
+    /// Marks the pods of workloads as changed, by their keys.
+    pub(crate) fn touch_all(&mut self, keys: Vec<Arc<str>>) {
+        self.changed.extend(keys);
+    }
+
     /// Returns the pods of a workload by its key; `None` if there are none.
     pub fn group<'c>(&'c self, key: &'c str) -> Option<Group<'c>> {
         self.workloads.get(key).map(|members| Group { key, members })
@@ -290,6 +301,15 @@ impl<T: ?Sized + Eq + Hash> Pool<T> {
 
 fn size_of_text(text: &str) -> usize {
     text.len() + EACH_TEXT
+}
+
+/// Both are kept for each pod, where eight bytes are many.
+fn half(version: &str) -> u32 {
+    (hash(&version) >> 32) as u32
+}
+
+fn seconds(time: Option<Timestamp>) -> u32 {
+    time.and_then(|time| u32::try_from(time.as_second()).ok()).unwrap_or_default()
 }
 
 /// None of the three parts can have the separator.
@@ -360,6 +380,17 @@ impl Member {
     /// Returns what was decided on it when it was created, as far as that is known.
     pub fn decided(&self) -> &[Decided] {
         self.read.as_ref().map_or(&[], |read| &read.agents.1)
+    }
+
+    /// Returns the containers that send data.
+    pub(crate) fn senders(&self) -> &[Sender] {
+        self.read.as_ref().map_or(&[], |read| &*read.agents.2)
+    }
+
+    /// Returns since when it is Ready; `None` if it is not, or that is not known.
+    pub(crate) fn ready_since(&self) -> Option<Timestamp> {
+        let since = self.read.as_ref()?.ready_since;
+        Timestamp::from_second(since.into()).ok().filter(|_| since > 0)
     }
 
     /// Returns its status; `None` if only its metadata was read.

@@ -16,6 +16,7 @@ use crate::{
     advice::NotAdvised,
     cause::{self, Cause},
     census::{Census, Group, Member, ShapeKey},
+    heard::{Data, Heard},
     injected::{Agent, By, Decided},
     next::{Around, Decision, Doubts, NextAgent, NextPod, NoDoubts},
     report::{Counts, InstrumentationRow, PauseRow, Report, WorkloadRow, WorstWorkload},
@@ -38,6 +39,8 @@ pub struct Known<'k> {
     pub created: &'k HashMap<String, Timestamp>,
     /// Whether the webhook configuration sends a new pod to the webhook.
     pub is_selected: &'k IsSelected<'k>,
+    /// What a source reports to arrive; `None` if there is none.
+    pub heard: Option<&'k Heard>,
 }
 
 /// Whether a new pod is sent to the webhook: by its namespace, its labels, and whether it opts in itself.
@@ -213,6 +216,7 @@ fn withhold(workloads: &mut [WorkloadRow], (name, language): &Unpulled, fails: &
 struct PodOf<'g> {
     workload: &'g Workload,
     name: &'g str,
+    group: Group<'g>,
     member: &'g Member,
 }
 
@@ -254,7 +258,7 @@ impl Counting<'_> {
             let found = || (decision.next(member.decided()), tally::agents(&decision.next(&[])));
             let (next, agents) = nexts.entry((key, member.decided())).or_insert_with(found);
             share.reads_elsewhere |= decision.reads_elsewhere(&workload.namespace);
-            let pod = PodOf { workload: &workload, name: group.name_of(member), member };
+            let pod = PodOf { workload: &workload, name: group.name_of(member), group, member };
             self.count_pod(pod, &suspects, next, agents, &mut tally, &mut share);
         }
         let counted = (!tally.is_empty()).then(|| tally.rows(workload));
@@ -277,7 +281,7 @@ impl Counting<'_> {
             return;
         }
         let failures = suspects.failures(pod.member);
-        let mut of_instrumentations: BTreeMap<String, Worst> = BTreeMap::new();
+        let mut of_instrumentations: BTreeMap<String, (Worst, Option<Data>)> = BTreeMap::new();
         let mut found = Vec::new();
         for language in LANGUAGES.iter().map(|row| row.name).filter(|name| languages.contains(name)) {
             let mut one = self.look(pod, next, language);
@@ -291,13 +295,13 @@ impl Counting<'_> {
                     share.unpulled.entry((name.clone(), language)).or_insert_with(fails);
                 }
                 let own = (one.failing.map(Reverse), one.state, Reverse(one.cause.code));
-                let worst = of_instrumentations.entry(name.clone()).or_insert(own);
-                *worst = own.max(*worst);
+                let (worst, data) = of_instrumentations.entry(name.clone()).or_insert((own, None));
+                (*worst, *data) = (own.max(*worst), one.data.max(*data));
             }
             found.push((language, one));
         }
-        for (name, worst) in of_instrumentations {
-            share.instrumentations.entry(name).or_default().add(worst);
+        for (name, (worst, data)) in of_instrumentations {
+            share.instrumentations.entry(name).or_default().add(worst, data);
         }
         tally.add(pod, found, &failures, new, next.paused());
     }
@@ -343,6 +347,7 @@ impl Counting<'_> {
             Some(why) => Cause::not_readable(why),
             None => Cause::of(state, has, next_state, next_agent, circumstances),
         };
+        let is_own = matches!(has, Has::Agent(_));
         let own = agent.and_then(|agent| agent.instrumentation.as_deref()).map(str::to_owned);
         Found {
             state,
@@ -352,6 +357,7 @@ impl Counting<'_> {
             is_paused_agent,
             is_lost: is_lost && state.is_outdated(),
             failing: None,
+            data: self.known.heard.filter(|_| is_own).map(|heard| heard.of(pod.group, pod.member, language)),
         }
     }
 
@@ -378,11 +384,12 @@ fn name_of(next: &NextAgent) -> Option<String> {
 }
 
 impl OfInstrumentation {
-    fn add(&mut self, pod: Worst) {
+    fn add(&mut self, pod: Worst, data: Option<Data>) {
         let (failing, state, _) = pod;
         let is_failing = usize::from(failing.is_some());
         self.pods.add(state);
         self.pods.failing += is_failing;
+        self.pods.hear(data);
         if is_failing > 0 || state.is_outdated() {
             self.bad.add(state);
             self.bad.failing += is_failing;

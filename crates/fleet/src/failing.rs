@@ -12,6 +12,7 @@
 
 mod kind;
 
+use jiff::Timestamp;
 use otel_webhook_inject::language::{Shape, named};
 use serde_json::Value;
 
@@ -124,6 +125,13 @@ fn failure(pod: &Value, languages: &[&'static str], init: bool, status: &Value) 
     Some(Failure { container: container.into(), languages, part, kind, message, restarts, ended })
 }
 
+/// Returns since when a pod is Ready; `None` if it is not.
+pub(crate) fn ready_since(pod: &Value) -> Option<Timestamp> {
+    let is_true = |condition: &&Value| condition["type"] == "Ready" && condition["status"] == "True";
+    let condition = items(&pod["status"]["conditions"]).find(is_true)?;
+    text(&condition["lastTransitionTime"]).parse().ok()
+}
+
 /// Returns the failure of a pod that is not scheduled because of a claim that injection added.
 fn of_claim(pod: &Value, languages: &[&'static str]) -> Option<Failure> {
     let is_meant =
@@ -186,7 +194,7 @@ fn ended(end: &Value) -> String {
 }
 
 /// Returns the languages that an added container was added for.
-fn of_container(languages: &[&'static str], init: bool, container: &str) -> Vec<&'static str> {
+pub(crate) fn of_container(languages: &[&'static str], init: bool, container: &str) -> Vec<&'static str> {
     let is_marked = |name: &&&'static str| {
         named(name).is_some_and(|row| row.marks.iter().any(|mark| mark.is(init, container)))
     };
@@ -218,7 +226,7 @@ fn of_volumes(
 }
 
 /// Returns the languages that were injected into a container of the application. A sidecar changes no other container.
-fn of_target(pod: &Value, container: &Value, languages: &[&'static str]) -> Vec<&'static str> {
+pub(crate) fn of_target(pod: &Value, container: &Value, languages: &[&'static str]) -> Vec<&'static str> {
     if !items(&container["env"]).any(|variable| variable["name"] == OF_EVERY_TARGET) {
         return Vec::new();
     }

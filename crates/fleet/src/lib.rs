@@ -4,6 +4,7 @@
 //! running pods ──> census: their agents, and each template once
 //! what a pod has + what a new pod would get ──> state
 //! what its kubelet says of its containers    ──> failing, in addition
+//! the instances that a source reports        ──> heard, in addition
 //! census + states ──> report: counts of Instrumentations and workloads, reasons, remedies
 //! workloads + Instrumentations + ledger ──> restarts to make now, and why the others wait
 //! ```
@@ -17,6 +18,7 @@ mod cause;
 pub mod census;
 pub mod count;
 pub mod failing;
+pub mod heard;
 pub mod injected;
 pub mod next;
 pub mod pod;

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     failing::{self, PodStatus},
+    heard::Sender,
     injected::{self, Agent, Decided, is_init, is_mark},
     workload::Workload,
 };
@@ -60,6 +61,10 @@ pub struct RunningPod {
     pub message: Option<String>,
     /// What its kubelet says; nothing if only its metadata was read.
     pub status: PodStatus,
+    /// Since when it is Ready; `None` if it is not, or only its metadata was read.
+    pub ready_since: Option<Timestamp>,
+    /// The containers that send data.
+    pub(crate) senders: Vec<Sender>,
     /// The pod without what was injected.
     pub shape: Shape,
 }
@@ -86,6 +91,8 @@ impl RunningPod {
             skipped: skipped.collect(),
             message,
             status,
+            ready_since: failing::ready_since(pod),
+            senders: Sender::of(pod, &languages),
             ..Self::with_shape(&pod["metadata"], shape)?
         })
     }
@@ -123,6 +130,8 @@ impl RunningPod {
             skipped: Vec::new(),
             message: None,
             status: PodStatus::default(),
+            ready_since: None,
+            senders: Vec::new(),
             shape,
         })
     }

@@ -6,7 +6,12 @@ use jiff::Timestamp;
 use otel_webhook_inject::pause::Pause;
 use serde::{Serialize, Serializer};
 
-use crate::{advice::NotAdvised, state::State, workload::Workload};
+use crate::{
+    advice::NotAdvised,
+    heard::{Data, Unknown},
+    state::State,
+    workload::Workload,
+};
 
 /// The state of all pods that have an agent or opt in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -192,6 +197,49 @@ pub struct LanguageRow {
     pub images: Vec<(String, usize)>,
     /// When the oldest pod with the worst state was created.
     pub since: Option<Timestamp>,
+    /// Whether data arrives; `None` where no source says so, or no pod has an agent of this webhook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataRow>,
+}
+
+/// Whether data of the pods of a workload arrives.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DataRow {
+    /// The number of pods with data that arrives.
+    pub heard: usize,
+    /// The number of pods without data although it should arrive.
+    pub silent: usize,
+    /// The number of pods of which it is not known.
+    pub unknown: usize,
+    /// Since when one pod is silent; if none is, since when one is heard.
+    pub since: Option<Timestamp>,
+    /// Why it is not known of one pod; `None` if it is known of all.
+    pub why: Option<Unknown>,
+}
+
+impl DataRow {
+    /// Counts a pod.
+    pub(crate) fn add(row: &mut Option<Self>, data: Data) {
+        let row = row.get_or_insert(Self { heard: 0, silent: 0, unknown: 0, since: None, why: None });
+        match data {
+            Data::Heard(since) => {
+                if row.silent == 0 {
+                    row.since = row.since.into_iter().chain([since]).min();
+                }
+                row.heard += 1;
+            }
+            Data::Silent(since) => {
+                let first = row.since.filter(|_| row.silent > 0);
+                row.since = first.into_iter().chain([since]).min();
+                row.silent += 1;
+            }
+            Data::Unknown(why) => {
+                row.why = row.why.into_iter().chain([why]).max();
+                row.unknown += 1;
+            }
+        }
+    }
 }
 
 /// The number of pods by state.
@@ -214,6 +262,12 @@ pub struct Counts {
     pub unconfirmed: usize,
     /// Those of them, in whatever state, that fail because of what injection added.
     pub failing: usize,
+    /// Those with data that arrives; `None` where no source says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heard: Option<usize>,
+    /// Those without data that arrives although it should; `None` where no source says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silent: Option<usize>,
 }
 
 impl Counts {
@@ -227,9 +281,21 @@ impl Counts {
     pub(crate) fn add_all(&mut self, other: Self) {
         self.matched += other.matched;
         self.failing += other.failing;
+        let sum = |own: Option<usize>, other: Option<usize>| {
+            own.into_iter().chain(other).reduce(|own, other| own + other)
+        };
+        self.heard = sum(self.heard, other.heard);
+        self.silent = sum(self.silent, other.silent);
         for state in State::ALL {
             *self.field(state) += other.of(state);
         }
+    }
+
+    /// Counts whether data of a pod arrives.
+    pub(crate) fn hear(&mut self, data: Option<Data>) {
+        let Some(data) = data else { return };
+        *self.heard.get_or_insert_default() += usize::from(matches!(data, Data::Heard(_)));
+        *self.silent.get_or_insert_default() += usize::from(matches!(data, Data::Silent(_)));
     }
 
     fn field(&mut self, state: State) -> &mut usize {

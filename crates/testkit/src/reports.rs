@@ -31,6 +31,7 @@ pub fn language(
         instrumentation: Some("shop/default".to_owned()),
         images: Vec::new(),
         since: Some("2026-06-30T08:15:00Z".parse().expect("a time")),
+        data: None,
     }
 }
 

@@ -42,7 +42,7 @@ pub fn count(
     };
     let around = Around { catalogue: &known.snapshot.catalogue, settings: &known.settings };
     let doubts = NotReadable { unread: &known.unread, named: RefCell::default() };
-    let known = count::Known { around, created: &created, is_selected: &is_selected };
+    let known = count::Known { around, created: &created, is_selected: &is_selected, heard: None };
     let counted = count::count_with(census, &known, &doubts);
     (counted, doubts.named.into_inner())
 }

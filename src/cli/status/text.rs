@@ -82,7 +82,7 @@ fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>>
 }
 
 fn instrumentation(row: &InstrumentationRow) -> [String; 10] {
-    let Counts { matched, injected, stale, missed, skipped, foreign, unconfirmed, failing } = row.pods;
+    let Counts { matched, injected, stale, missed, skipped, foreign, unconfirmed, failing, .. } = row.pods;
     [
         row.namespace.clone(),
         row.name.clone(),

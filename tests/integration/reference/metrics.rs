@@ -101,6 +101,7 @@ fn exposed() -> String {
     metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "a", Some(true));
     metrics.fleet.set(&otel_webhook_fleet::report::Report::default());
     metrics.fleet.set_leader("a", true);
+    metrics.fleet.set_source("prometheus", true);
     metrics.set_paused(&[]);
     metrics.restarts.begin();
     metrics.restarts.set_stopped(0);

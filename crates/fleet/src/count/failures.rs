@@ -171,7 +171,7 @@ impl Failures {
     /// Adds what fails in a pod. `state` and `instrumentation` are those of the language.
     pub(super) fn add(
         &mut self,
-        PodOf { workload, name, member }: PodOf<'_>,
+        PodOf { workload, name, member, .. }: PodOf<'_>,
         found: &Found<'_>,
         state: State,
         instrumentation: Option<&str>,

@@ -17,8 +17,9 @@ use super::{
 use crate::{
     advice::NotAdvised,
     cause::Cause,
+    heard::Data,
     next::{NextAgent, NextPod},
-    report::{Counts, LanguageRow, PausedRow, WorkloadRow},
+    report::{Counts, DataRow, LanguageRow, PausedRow, WorkloadRow},
     state::{Missed, State},
     workload::Workload,
 };
@@ -38,6 +39,8 @@ pub(super) struct Found {
     pub(super) is_lost: bool,
     /// The code of why the pod fails because of it.
     pub(super) failing: Option<&'static str>,
+    /// Whether its data arrives; `None` where that is not asked.
+    pub(super) data: Option<Data>,
 }
 
 /// A workload as it is counted.
@@ -61,6 +64,7 @@ struct LanguageTally {
     since: Option<Timestamp>,
     instrumentation: Option<String>,
     images: Vec<(String, usize)>,
+    data: Option<DataRow>,
 }
 
 /// Orders what is found of pods by how bad it is. The first of equally bad ones in the order of names stands for all,
@@ -73,6 +77,10 @@ impl LanguageTally {
     fn add(&mut self, found: Found, created: Timestamp) {
         self.pods.add(found.state);
         self.pods.failing += usize::from(found.failing.is_some());
+        self.pods.hear(found.data);
+        if let Some(data) = found.data {
+            DataRow::add(&mut self.data, data);
+        }
         if let Some(image) = found.image {
             match self.images.iter_mut().find(|(known, _)| *known == image) {
                 Some((_, count)) => *count += 1,
@@ -109,6 +117,7 @@ impl LanguageTally {
             instrumentation: self.instrumentation,
             images: self.images,
             since: self.since,
+            data: self.data,
         }
     }
 }

@@ -231,7 +231,7 @@ fn only_what_has_changed_is_counted_anew() {
     let mut count = |cluster: &Cluster, census: &mut Census, changed: Changed<'_>, last: Counted| {
         let catalogue = cluster.catalogue();
         let around = next::Around { catalogue: &catalogue, settings: &cluster.settings };
-        let known = Known { around, created: &HashMap::new(), is_selected: &|_, _, _| true };
+        let known = Known { around, created: &HashMap::new(), is_selected: &|_, _, _| true, heard: None };
         let (found, workloads) = own.count(census, &known, &NoDoubts, &changed, last);
         let all = count::count(census, &known);
         assert_eq!((&found.report, &found.pods), (&all.report, &all.pods), "as when all are counted");

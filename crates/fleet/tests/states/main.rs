@@ -4,6 +4,7 @@ mod advice;
 mod counts;
 mod failing;
 mod generated;
+mod heard;
 mod memory;
 mod paused;
 mod pods;

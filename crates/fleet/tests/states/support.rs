@@ -6,6 +6,7 @@ use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_fleet::{
     census::Census,
     count::{self, Known},
+    heard::Heard,
     next::{self, Doubts, NoDoubts},
     pod::RunningPod,
     report::{Report, WorkloadRow},
@@ -129,7 +130,7 @@ pub fn report_with(
     for pod in pods {
         census.put(pod);
     }
-    count_census((cluster, &cluster.catalogue()), &census, is_selected, doubts)
+    count_census((cluster, &cluster.catalogue()), &census, is_selected, doubts, None)
 }
 
 /// Counts the pods of a census.
@@ -139,7 +140,12 @@ pub fn report_of(cluster: &Cluster, census: &Census) -> Report {
 
 /// The same with what the cluster's objects were compiled to.
 pub fn report_knowing(cluster: &Cluster, catalogue: &Catalogue, census: &Census) -> Report {
-    count_census((cluster, catalogue), census, true, &NoDoubts)
+    count_census((cluster, catalogue), census, true, &NoDoubts, None)
+}
+
+/// The same with what a source reports.
+pub fn report_hearing(cluster: &Cluster, census: &Census, heard: Option<&Heard>) -> Report {
+    count_census((cluster, &cluster.catalogue()), census, true, &NoDoubts, heard)
 }
 
 fn count_census(
@@ -147,10 +153,11 @@ fn count_census(
     census: &Census,
     is_selected: bool,
     doubts: &dyn Doubts,
+    heard: Option<&Heard>,
 ) -> Report {
     let created = HashMap::from([("shop/inst".to_owned(), "2026-01-01T00:00:00Z".parse().expect("a time"))]);
     let around = next::Around { catalogue, settings: &cluster.settings };
     let is_selected = |_: &str, _: &BTreeMap<String, String>, _| is_selected;
-    let known = Known { around, created: &created, is_selected: &is_selected };
+    let known = Known { around, created: &created, is_selected: &is_selected, heard };
     count::count_with(census, &known, doubts).report
 }

@@ -48,7 +48,7 @@ pub fn running_pod(data: &[u8]) {
     let settings = Settings::default();
     let around = Around { catalogue: &KNOWN.catalogue, settings: &settings };
     let (created, is_selected) = (HashMap::new(), |_: &str, _: &_, _: bool| true);
-    let known = count::Known { around, created: &created, is_selected: &is_selected };
+    let known = count::Known { around, created: &created, is_selected: &is_selected, heard: None };
     let Counted { report, pods, .. } = count::count(&census, &known);
     assert!(report.workloads.len() <= 1 && pods.len() <= 1, "{pod}");
     for language in report.workloads.iter().flat_map(|row| &row.languages) {
