@@ -7,6 +7,7 @@ mod certs;
 mod check;
 mod client;
 mod cluster;
+mod config;
 mod controller;
 mod default;
 mod demo;
@@ -66,6 +67,9 @@ enum Command {
     /// Show what would be injected into new pods of a cluster, or of YAML or JSON documents, and why
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArgs),
+    /// Print the configuration files that pods would get (spec.declarativeConfig), or migrate Instrumentations to a file
+    #[command(after_help = config::EXAMPLES)]
+    Config(config::ConfigArgs),
     /// Validate the Instrumentations of YAML or JSON documents, as a cluster with the webhook does
     #[command(after_help = validate::EXAMPLES)]
     Validate(validate::ValidateArgs),
@@ -131,6 +135,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Controller(flags) => controller::run(flags),
         Command::Inject(args) => inject::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Config(args) => config::run(args),
         Command::Validate(args) => validate::run(args),
         Command::Default(args) => default::run(args),
         Command::Certs(args) => certs::run(args),

@@ -1,6 +1,6 @@
 //! Flags that several subcommands have.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use clap::{ArgAction, Args, ValueEnum};
 
@@ -98,6 +98,12 @@ pub struct InjectionFlags {
         default_value = "1536Ki")]
     max_pod_size: usize,
 
+    /// Maximum size of the file of spec.declarativeConfig, from 1Ki to 256Ki: agents with a larger one are skipped; each
+    /// pod carries it in an annotation
+    #[arg(long, env = "OTEL_WEBHOOK_MAX_DECLARATIVE_CONFIG_SIZE", value_name = "SIZE",
+        value_parser = max_declarative_config_size, default_value = "16Ki")]
+    max_declarative_config_size: usize,
+
     /// Maximum size of the JSON of an Instrumentation's spec; a larger one is not used
     #[arg(long, env = "OTEL_WEBHOOK_MAX_INSTRUMENTATION_SIZE", value_name = "SIZE", default_value = "128Ki",
         value_parser = SizeLimits::parse)]
@@ -192,6 +198,7 @@ impl InjectionFlags {
             helpers: Helpers::with(self.helper_containers.iter().cloned()),
             sizes: AgentSizes::with(self.agent_size.iter().cloned()),
             max_pod_size: self.max_pod_size,
+            max_declarative_config_size: self.max_declarative_config_size,
             size_limits: SizeLimits {
                 one: self.max_instrumentation_size,
                 all: self.max_instrumentations_total,
@@ -281,6 +288,15 @@ fn max_pod_size(text: &str) -> Result<usize, String> {
     })
 }
 
+fn max_declarative_config_size(text: &str) -> Result<usize, String> {
+    /// More is not accepted as the annotations of a pod.
+    const VALID: RangeInclusive<usize> = 1024..=256 * 1024;
+    let size = Quantity::parse(text).and_then(Quantity::whole).filter(|size| VALID.contains(size));
+    size.ok_or_else(|| {
+        format!("\"{text}\" is not a size; expected a quantity from 1Ki to 256Ki, such as 16Ki")
+    })
+}
+
 fn registry(text: &str) -> Result<String, String> {
     let text = text.trim_end_matches('/');
     if text.is_empty() || text.contains("://") || text.contains(char::is_whitespace) {
@@ -304,6 +320,17 @@ mod tests {
         ] {
             let found = language_image(text).expect_err(text);
             assert!(found.contains(problem), "{found}");
+        }
+    }
+
+    #[test]
+    fn the_maximum_size_of_a_file_is_a_quantity() {
+        assert_eq!(max_declarative_config_size("16Ki"), Ok(inject::declarative::MAX_SIZE));
+        for text in ["", "1000", "257Ki"] {
+            let found = max_declarative_config_size(text).expect_err(text);
+            let expected =
+                format!("\"{text}\" is not a size; expected a quantity from 1Ki to 256Ki, such as 16Ki");
+            assert_eq!(found, expected);
         }
     }
 

@@ -72,7 +72,7 @@ pub fn run(args: &InjectArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Reports the result of a workload on standard error.
-fn report(review: &Review) {
+pub fn report(review: &Review) {
     let title = review.title();
     match &review.outcome {
         Err(problem) => say(&format!("{title}: not injected, since the pod cannot be read: {problem}")),

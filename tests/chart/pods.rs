@@ -192,6 +192,7 @@ fn sizes_are_given_to_the_program() {
     );
     for (flag, given) in [
         ("max-pod-size", "3Mi"),
+        ("max-declarative-config-size", "32Ki"),
         ("max-instrumentation-size", "1.5Mi"),
         ("max-instrumentations-total", "64Mi"),
         ("max-review-memory", "64"),

@@ -2,6 +2,7 @@
 
 mod certs;
 mod check;
+mod config;
 mod conformance;
 mod default;
 mod explain;

@@ -7,6 +7,7 @@
 pub mod annotations;
 mod chart_values;
 pub mod command_line;
+mod declarative;
 mod exit_codes;
 mod instrumentation;
 pub mod metrics;
@@ -21,11 +22,12 @@ use std::{env, fmt::Display, fs, path::PathBuf};
 type Page = (&'static str, fn() -> String);
 
 /// All of them.
-pub const PAGES: [Page; 9] = [
+pub const PAGES: [Page; 10] = [
     ("command-line.md", command_line::page),
     ("instrumentation.md", instrumentation::page),
     ("annotations.md", annotations::page),
     ("chart-values.md", chart_values::page),
+    ("declarative-config.md", declarative::page),
     ("reasons.md", reasons::page),
     ("metrics.md", metrics::page),
     ("stamp.md", stamp::page),

@@ -113,6 +113,7 @@
 - {{ printf "--image-registry=%s" . | quote }}
 {{- end }}
 - --max-pod-size={{ $injection.maxPodSize }}
+- --max-declarative-config-size={{ $injection.maxDeclarativeConfigSize }}
 {{- with .Values.instrumentations.reservedNamespaces }}
 - --reserved-namespaces={{ join "," . }}
 {{- end }}

@@ -266,7 +266,7 @@ fn name(image: &str) -> Option<&str> {
 }
 
 /// The first two numbers of an image's tag, such as `2.30.0` or `0.64b0`.
-fn release(image: &str) -> Option<Release> {
+pub fn release(image: &str) -> Option<Release> {
     let tag = image.split('@').next()?.strip_prefix(repository(image))?.strip_prefix(':')?;
     let (major, rest) = tag.strip_prefix('v').unwrap_or(tag).split_once('.')?;
     let minor = rest.split(|letter: char| !letter.is_ascii_digit()).next()?;

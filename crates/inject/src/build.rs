@@ -5,6 +5,7 @@ use std::{cell::OnceCell, mem, rc::Rc};
 use super::{
     agents,
     decide::Decision,
+    declarative,
     demand::Demand,
     edit::PodEdit,
     finding::Finding,
@@ -103,7 +104,7 @@ fn try_edit<'p>(
             findings: &mut findings,
         };
         let allowed = match too_large[index] {
-            None => secrets::check(&injection),
+            None => secrets::check(&injection).and_then(|()| declarative::check(&injection)),
             Some(excess) => Err(Reason::PodTooLarge { excess }),
         };
         match allowed {
@@ -126,7 +127,7 @@ fn finish(input: &Input<'_>, edit: &PodEdit<'_>, findings: Vec<Finding>) -> Outc
     let own = &input.pod.metadata.annotations;
     let mut stamp = stamp::Stamp::default();
     if input.settings.stamp {
-        stamp = stamp::of(&findings, message::of(&findings), own);
+        stamp = stamp::of(&findings, message::of(&findings), own, &edit.annotations);
     }
     if edit.check_size(stamp::size(&stamp)).is_err() {
         stamp = stamp::Stamp::default();
@@ -135,7 +136,11 @@ fn finish(input: &Input<'_>, edit: &PodEdit<'_>, findings: Vec<Finding>) -> Outc
     let is_injected = findings.iter().any(|finding| finding.reason.is_injected());
     let is_stamped = !is_injected && stamp::is_on(&stamp, own);
     let evict = safe_to_evict(edit).filter(|_| input.settings.safe_to_evict);
-    let evict = evict.filter(|one| stamp::has_room(own, &stamp.annotations, one));
+    let evict = evict.filter(|(key, value)| {
+        let added = stamp.annotations.iter().map(|(key, value)| (*key, value.as_str()));
+        let files = edit.annotations.iter().map(|(key, value)| (key.as_str(), *value));
+        stamp::has_room(own, added.chain(files), (key, value))
+    });
     let evict = evict.filter(|(_, value)| edit.check_size(stamp::size(&stamp) + value.len()).is_ok());
     Outcome { patch: patch::operations(edit, &stamp, evict), findings, is_stamped }
 }

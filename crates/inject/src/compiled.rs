@@ -15,6 +15,7 @@ use std::{collections::BTreeMap, iter, sync::Arc};
 use serde_json::Value;
 
 use super::{
+    declarative::Declarative,
     env::Setting,
     exporter::Exporter,
     held::{Held, held},
@@ -68,6 +69,8 @@ pub struct Compiled {
     pub propagators: Option<String>,
     /// Sampler and its argument.
     pub sampler: Option<(String, Option<String>)>,
+    /// The file that agents are configured by.
+    pub declarative: Option<Declarative>,
     /// Pull policy of injected images.
     pub image_pull_policy: Option<String>,
     /// The init containers' security context.
@@ -116,6 +119,12 @@ impl Compiled {
             },
             propagators: spec.propagators.as_ref().filter(|list| !list.is_empty()).map(|list| list.join(",")),
             sampler: filled(sampler.kind).map(|kind| (kind, filled(sampler.argument))),
+            declarative: spec
+                .declarative_config
+                .as_ref()
+                .map(Raw::value)
+                .filter(|file| file.is_object())
+                .map(Declarative::new),
             image_pull_policy: filled(spec.image_pull_policy.clone()),
             security_context: security_context.map(Raw::value).filter(|value| !value.is_null()).cloned(),
             parts: languages.chain(agents).map(Arc::new).collect(),
@@ -126,7 +135,7 @@ impl Compiled {
     }
 }
 
-held!(Compiled: name, allowed, selector, opt_in, env, exporter, resource, propagators, sampler, image_pull_policy,
+held!(Compiled: name, allowed, selector, opt_in, env, exporter, resource, propagators, sampler, declarative, image_pull_policy,
     security_context, parts, problems, hashes; generation, is_paused, priority);
 
 impl Compiled {
@@ -210,6 +219,7 @@ impl Compiled {
             resource: &self.resource,
             propagators: self.propagators.as_deref(),
             sampler: self.sampler.as_ref().map(|(kind, argument)| (kind.as_str(), argument.as_deref())),
+            declarative: self.declarative.as_ref().map(|own| &own.field),
             image_pull_policy: self.image_pull_policy.as_deref(),
             security_context: self.security_context.as_ref(),
         }

@@ -40,6 +40,8 @@ pub struct PodEdit<'p> {
     opened: BTreeMap<Place, usize>,
     /// Containers in which a language was skipped because their resource attributes cannot be extended.
     pub without_attributes: BTreeSet<Place>,
+    /// Annotations with files, to set.
+    pub annotations: Vec<(String, &'p str)>,
     /// Volumes to add.
     pub volumes: Volumes<'p>,
     /// Init containers to add.
@@ -136,6 +138,7 @@ impl<'p> PodEdit<'p> {
             containers: Vec::new(),
             opened: BTreeMap::new(),
             without_attributes: BTreeSet::new(),
+            annotations: Vec::new(),
             volumes: Volumes::default(),
             init_containers: Vec::new(),
             sidecars: Vec::new(),
@@ -177,6 +180,12 @@ impl<'p> PodEdit<'p> {
     /// The containers to append: to the init containers if the pod ends, else to the regular ones.
     pub fn sidecars(&self) -> &[NewContainer<'p>] {
         &self.sidecars
+    }
+
+    /// Sets an annotation.
+    pub fn annotate(&mut self, key: String, value: &'p str) {
+        self.added += key.len() + value.len();
+        self.annotations.push((key, value));
     }
 
     /// Adds an init container.

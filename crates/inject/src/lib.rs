@@ -38,6 +38,7 @@ pub mod compiled;
 mod container;
 mod containers;
 mod decide;
+pub mod declarative;
 mod delivery;
 mod demand;
 mod edit;

@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt};
 use serde_json::Value;
 
 use super::{
-    image,
+    declarative, image,
     language::{self, LANGUAGES},
     pod::Pod,
     shown::shown,
@@ -273,6 +273,7 @@ impl<'a> Place<'a> {
         }
         if let Some(word) = key.whole.strip_prefix(OWN_PREFIX)
             && !OWN_KEYS.contains(&word)
+            && !key.whole.starts_with(declarative::ANNOTATION)
             && language::keys().all(|known| known != word)
         {
             return Some(unknown_own(&whole.to_string(), word));

@@ -3,7 +3,7 @@
 mod sentence;
 
 use super::{
-    attribute_problem,
+    attribute_problem, declarative,
     delivery::{Kept, On},
     other_agent::OtherAgent,
     reason::ObjectName,
@@ -145,6 +145,12 @@ codes! {
     /// Init containers copy the agent although image volumes were chosen, with the reason, such as a node
     /// that cannot mount images.
     InitContainerKept: Note, "nothing, or what the sentence names";
+    /// The agent cannot use the file of `spec.declarativeConfig`, and has variables for what these express.
+    DeclarativeConfigByVariables: Note, "use an agent that reads the file; see docs/guides/declarative-config.md";
+    /// The agent reads the file of `spec.declarativeConfig`, but not all of it.
+    DeclarativeConfigLimited: Note, "what the sentence names; see docs/guides/declarative-config.md";
+    /// The container sets the variable with the path of a configuration file itself, which is used.
+    OwnConfigFile: Note, "remove the variable to use the file of the Instrumentation";
 }
 
 /// A note about an injected container.
@@ -266,6 +272,8 @@ pub enum Note {
     ImageVolume,
     /// Init containers copy the agent although image volumes were chosen.
     InitContainerKept(Kept),
+    /// The agent does not use the file, or not all of it.
+    Declarative(declarative::Limit),
     /// An annotation has an unknown delivery, and the next source of it is used.
     DeliveryUnknown {
         /// The annotated object.
@@ -303,7 +311,7 @@ impl Note {
     }
 
     fn kind(&self) -> Code {
-        use {attribute_problem::Problem, otlp::Problem as Otlp};
+        use {attribute_problem::Problem, declarative::Limit, otlp::Problem as Otlp};
         match self {
             Self::MayBeSetByEnvFrom { .. } => Code::MayBeSetByEnvFrom,
             Self::CertificateNotChecked { .. } => Code::CertificateNotChecked,
@@ -326,6 +334,9 @@ impl Note {
             Self::SidecarFitted { .. } => Code::SidecarFitted,
             Self::ImageVolume => Code::ImageVolume,
             Self::InitContainerKept(_) => Code::InitContainerKept,
+            Self::Declarative(Limit::ByVariables { .. }) => Code::DeclarativeConfigByVariables,
+            Self::Declarative(Limit::Partly { .. }) => Code::DeclarativeConfigLimited,
+            Self::Declarative(Limit::OwnFile { .. }) => Code::OwnConfigFile,
             Self::DeliveryUnknown { .. } => Code::DeliveryUnknown,
             Self::DefaultImageInvalid { .. } => Code::DefaultImageInvalid,
             Self::Exporter(Otlp::NoScheme { .. }) => Code::EndpointWithoutScheme,

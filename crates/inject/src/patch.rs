@@ -131,8 +131,11 @@ pub fn operations(edit: &PodEdit<'_>, stamp: &Stamp, with_edits: Option<(&'stati
         out.add("/spec/shareProcessNamespace".to_owned(), Item::Flag(true));
     }
     let with_edits = with_edits.filter(|_| !out.0.is_empty());
-    let annotations = stamp.annotations.iter().chain(with_edits.as_ref());
-    set_metadata(&mut out, &pod.metadata, stamp.labels.iter().collect(), annotations.collect());
+    let annotations =
+        stamp.annotations.iter().chain(with_edits.as_ref()).map(|(key, value)| (*key, &**value));
+    let files = edit.annotations.iter().map(|(key, value)| (key.as_str(), *value));
+    let labels = stamp.labels.iter().map(|(key, value)| (*key, &**value));
+    set_metadata(&mut out, &pod.metadata, labels.collect(), annotations.chain(files).collect());
     if let Some(key) = stamp.removed {
         out.0.push(Operation::Remove { path: below("/metadata/annotations", &token(key)) });
     }
@@ -225,7 +228,7 @@ fn append_sidecars<'e>(out: &mut Operations<'e>, edit: &'e PodEdit<'e>) {
     out.append(list, present, edit.sidecars().iter().map(Item::Container));
 }
 
-type Wanted<'e> = Vec<&'e (&'static str, String)>;
+type Wanted<'e> = Vec<(&'e str, &'e str)>;
 
 /// Sets labels and annotations that differ from the pod's own.
 fn set_metadata<'e>(
@@ -243,7 +246,7 @@ fn set_metadata<'e>(
 }
 
 fn set_map<'e>(out: &mut Operations<'e>, field: &str, own: &Map<'_>, mut entries: Wanted<'e>) {
-    entries.retain(|(key, value)| own.get(key) != Some(value.as_str()));
+    entries.retain(|(key, value)| own.get(key) != Some(*value));
     if entries.is_empty() {
         return;
     }

@@ -403,6 +403,18 @@ reasons! {
     PodTooLarge { excess: Excess }: Trouble, Used
         => "{excess}; name fewer containers, or shorten the variables and resource attributes of the Instrumentation and of the pod's annotations",
         said "name fewer containers, or shorten the variables and resource attributes that are added to each";
+    /// The agent cannot use the file of `spec.declarativeConfig`, or it is not known whether it can.
+    DeclarativeConfigUnsupported { agent: String, why: String, valid: String }: Trouble, Used
+        => "{agent} cannot use spec.declarativeConfig: {why}; {valid}",
+        said "see docs/guides/declarative-config.md#which-agent-can-use-it";
+    /// The file of `spec.declarativeConfig` is larger than `--max-declarative-config-size` (16Ki).
+    DeclarativeConfigTooLarge { size: usize, most: usize }: Trouble, Flags
+        => "the file of spec.declarativeConfig has {size} bytes; valid: at most {most} (--max-declarative-config-size)",
+        fix "shorten the file";
+    /// With the file of `spec.declarativeConfig`, the annotations of the pod would have more than 256Ki.
+    AnnotationsTooLarge { size: usize, most: usize }: Trouble, Used
+        => "the annotations of the pod leave no room for the {size} bytes of spec.declarativeConfig; valid: {most} bytes in all",
+        fix "remove annotations of the pod, or shorten the file";
     /// The pod has an empty list of containers; the API server rejects it.
     NoContainers: Trouble, Pod
         => "the pod has no containers",

@@ -3,8 +3,8 @@
 use otel_webhook_api::{Delivery, sizes::AgentSizes};
 
 use super::{
-    cluster::Version, growth::MAX_POD_SIZE, helpers::Helpers, language::LanguageSet, reason::ObjectName,
-    size::SizeLimits,
+    cluster::Version, declarative, growth::MAX_POD_SIZE, helpers::Helpers, language::LanguageSet,
+    reason::ObjectName, size::SizeLimits,
 };
 
 /// The settings of an installation, for all pods.
@@ -36,6 +36,8 @@ pub struct Settings {
     pub sizes: AgentSizes,
     /// The maximum size of an injected pod, in bytes.
     pub max_pod_size: usize,
+    /// The maximum size of the file of `spec.declarativeConfig`, in bytes.
+    pub max_declarative_config_size: usize,
     /// How large Instrumentations may be.
     pub size_limits: SizeLimits,
 }
@@ -58,6 +60,7 @@ impl Default for Settings {
             helpers: Helpers::default(),
             sizes: AgentSizes::default(),
             max_pod_size: MAX_POD_SIZE,
+            max_declarative_config_size: declarative::MAX_SIZE,
             size_limits: SizeLimits::default(),
         }
     }

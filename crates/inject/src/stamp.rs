@@ -37,7 +37,7 @@ const MOST_CONTAINERS: usize = 100;
 const MOST_NOTES: usize = 10;
 
 /// The maximum size of all annotations of an object, in bytes; the API server rejects more.
-const MOST_ANNOTATIONS: usize = 256 * 1024;
+pub const MOST_ANNOTATIONS: usize = 256 * 1024;
 
 /// Labels or annotations to set.
 pub type Entries = Vec<(&'static str, String)>;
@@ -106,7 +106,7 @@ pub fn parse(status: &str) -> Vec<Entry<'static>> {
 ///
 /// A pod that is already injected keeps its stamp: a second review
 /// changes nothing. Mirror pods must not be changed.
-pub fn of(findings: &[Finding], message: Option<String>, own: &Map<'_>) -> Stamp {
+pub fn of(findings: &[Finding], message: Option<String>, own: &Map<'_>, others: &[(String, &str)]) -> Stamp {
     let before = |reason: &Reason| {
         matches!(reason, Reason::AlreadyInjected { .. } | Reason::NothingToAdd | Reason::MirrorPod)
     };
@@ -116,7 +116,10 @@ pub fn of(findings: &[Finding], message: Option<String>, own: &Map<'_>) -> Stamp
     if !injected && findings.iter().any(|finding| before(&finding.reason)) {
         // The first review of a pod that was injected by something else has no sentences yet.
         let missing = message.filter(|_| !is_mirror && own.get(MESSAGE).is_none());
-        return Stamp { annotations: fitting(own, missing.map(|text| (MESSAGE, text))), ..Stamp::default() };
+        return Stamp {
+            annotations: fitting(own, others, missing.map(|text| (MESSAGE, text))),
+            ..Stamp::default()
+        };
     }
     let removed = (message.is_none() && own.get(MESSAGE).is_some()).then_some(MESSAGE);
     if !asked {
@@ -128,22 +131,32 @@ pub fn of(findings: &[Finding], message: Option<String>, own: &Map<'_>) -> Stamp
         (false, _) => "false",
     };
     let message = message.map(|message| (MESSAGE, message));
-    let annotations = fitting(own, [(STATUS, status(findings))].into_iter().chain(message));
+    let annotations = fitting(own, others, [(STATUS, status(findings))].into_iter().chain(message));
     Stamp { labels: vec![(LABEL, label.to_owned())], annotations, removed }
 }
 
 /// Those annotations that fit together with those of a pod.
-fn fitting(own: &Map<'_>, wanted: impl IntoIterator<Item = (&'static str, String)>) -> Entries {
+fn fitting(
+    own: &Map<'_>,
+    others: &[(String, &str)],
+    wanted: impl IntoIterator<Item = (&'static str, String)>,
+) -> Entries {
     wanted.into_iter().fold(Entries::new(), |mut added, one| {
-        added.extend(has_room(own, &added, &one).then_some(one));
+        let before = added.iter().map(|(key, value)| (*key, value.as_str()));
+        let before = before.chain(others.iter().map(|(key, value)| (key.as_str(), *value)));
+        added.extend(has_room(own, before, (one.0, &one.1)).then_some(one));
         added
     })
 }
 
 /// Whether an annotation fits together with those of a pod and other added ones.
-pub fn has_room(own: &Map<'_>, added: &[(&'static str, String)], one: &(&'static str, String)) -> bool {
+pub fn has_room<'a>(
+    own: &Map<'_>,
+    added: impl Iterator<Item = (&'a str, &'a str)>,
+    one: (&str, &str),
+) -> bool {
     let own = own.iter().filter(|(key, _)| *key != one.0).map(|(key, value)| key.len() + value.len());
-    let added = added.iter().map(|(key, value)| key.len() + value.len());
+    let added = added.map(|(key, value)| key.len() + value.len());
     own.chain(added).sum::<usize>() + one.0.len() + one.1.len() <= MOST_ANNOTATIONS
 }
 
@@ -290,7 +303,7 @@ mod tests {
             (vec![one("java", ghost()), one("go", disabled())], "false"),
         ] {
             assert_eq!(
-                of(&findings, None, &Map::default()).labels,
+                of(&findings, None, &Map::default(), &[]).labels,
                 [(LABEL, expected.to_owned())],
                 "{findings:?}"
             );

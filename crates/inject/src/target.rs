@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use super::{
     compiled::Compiled,
+    declarative::{self, Delivered},
     edit::{ContainerEdit, Mounts, Place, container_at},
     env::{Change, Entry, Env, SetBy},
     injection::Injection,
@@ -41,7 +42,12 @@ pub fn check(injection: &mut Injection<'_, '_>, place: Place, extended: &[&str])
     if let Some(ignored) = merged::ignored(prepared, instrumentation, &target.env) {
         merged::check(&target.env, ignored)?;
     }
-    exporter.check_mounts(&target.mounts)
+    exporter.check_mounts(&target.mounts)?;
+    if let Delivered::File { .. } = declarative::of(injection.plan)? {
+        let path = declarative::mount_path(injection.name(place));
+        check_path(&injection.target(place)?.mounts, &path)?;
+    }
+    Ok(())
 }
 
 /// A search path that a language extends.
@@ -94,6 +100,7 @@ pub fn instrument<'p>(
     let instrumentation = injection.instrumentation();
     let prepared = injection.prepared();
     let (facts, plan) = (injection.facts, injection.plan);
+    let delivered = declarative::of(plan)?;
     let mut attributes = injection.attributes(place);
     attributes.is_encoded = plan.decoding() != Decoding::Never;
     let at = injection.edit.open(place)?;
@@ -108,13 +115,20 @@ pub fn instrument<'p>(
         keys.extend(added);
     }
     extend_and_add_common(instrumentation, env, own.search_path);
+    let name = &*container_at(facts.pod, place).name;
+    let file = declarative::Target { name, env, mounts, volumes: &mut edit.volumes };
+    let (limit, annotation) = delivered.add(plan, file);
     (own.last)(env);
     let present = own_keys(env);
     configure(instrumentation, env, &mut attributes, &present, own.node_name);
     attribute_keys.get_or_insert(present);
     instrumentation.exporter.mount(facts.pod, &mut edit.volumes, mounts);
     let added = added_values(env).filter(|name| !before.contains(name));
-    Ok(overridden(added, &sources).into_iter().chain(certificates(injection)).collect())
+    let notes: Vec<_> = overridden(added, &sources).into_iter().chain(limit.map(Note::Declarative)).collect();
+    if let Some((key, text)) = annotation {
+        edit.annotate(key, text);
+    }
+    Ok(notes.into_iter().chain(certificates(injection)).collect())
 }
 
 /// The variables that injection has added with a value.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    attribute_problem,
+    attribute_problem, declarative,
     edit::{ContainerEdit, PodEdit},
     env::Env,
     finding::Finding,
@@ -109,7 +109,7 @@ pub fn add(findings: &mut [Finding], plans: &[Plan<'_>], edit: &PodEdit<'_>) {
             let others = other_agent::find(plan.language.name, &edited.env);
             finding.notes.extend(others.into_iter().map(Note::OtherAgent));
             finding.notes.extend(of_attributes(plan, &edited.env, edit.pod));
-            if plan.language.exports_from_target {
+            if plan.language.exports_from_target && !declarative::is_file(plan) {
                 finding.notes.extend(of_exporter(plan, &edited.env, Some(edited.container)));
             }
         }

@@ -47,7 +47,7 @@ impl Row {
 }
 
 /// `@@257@@` stands for a text of so many letters.
-fn lengthen(value: &mut Value) {
+pub fn lengthen(value: &mut Value) {
     match value {
         Value::String(text) => {
             let length = text.strip_prefix("@@").and_then(|rest| rest.strip_suffix("@@")?.parse().ok());

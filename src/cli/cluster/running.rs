@@ -401,6 +401,7 @@ mod tests {
             {"name": "OTEL_WEBHOOK_PREVIEW_WARNINGS", "value": "true"},
             {"name": "OTEL_WEBHOOK_AGENT_SIZE", "value": "java=40Mi,extension=1Mi"},
             {"name": "OTEL_WEBHOOK_MAX_POD_SIZE", "value": "2Mi"},
+            {"name": "OTEL_WEBHOOK_MAX_DECLARATIVE_CONFIG_SIZE", "value": "8Ki"},
             {"name": "OTEL_WEBHOOK_MAX_INSTRUMENTATION_SIZE", "value": "64Ki"},
             {"name": "OTHER", "value": "1"},
         ]);
@@ -422,6 +423,7 @@ mod tests {
         assert!(["my-proxy", "mesh-a", "own", "envoy"].iter().all(|name| settings.helpers.has(name)));
         assert_eq!(settings.sizes.of(&JAVA, 1), Quantity::mebibytes(41));
         assert_eq!(settings.max_pod_size, 2 << 20);
+        assert_eq!(settings.max_declarative_config_size, 8 * 1024);
         assert_eq!(settings.size_limits.one, 64 * 1024);
     }
 

@@ -7,7 +7,10 @@ use otel_webhook_api::{
     annotations::{OWN_KEYS, OWN_PREFIX},
     defaults::NAMESPACE_IMAGE_PREFIX,
 };
-use otel_webhook_inject::language::{CONTAINERS, LANGUAGES};
+use otel_webhook_inject::{
+    declarative::ANNOTATION,
+    language::{CONTAINERS, LANGUAGES},
+};
 
 use super::{beginning, code, table};
 
@@ -170,6 +173,12 @@ pub fn page() -> String {
             "namespaces".to_owned(),
             "the default image of the language in their pods: [one namespace \
              first](../guides/agent-upgrades.md#3-one-namespace-first)"
+                .to_owned(),
+        ],
+        [
+            code(format!("{ANNOTATION}<language>")),
+            "written to injected pods".to_owned(),
+            "the file of [`spec.declarativeConfig`](../guides/declarative-config.md), which the agent reads at its start"
                 .to_owned(),
         ],
     ];

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{secret, verdict::Verdict};
 use crate::{
+    declarative,
     defaulting::is_written,
     defaults::{LANGUAGES, LanguageDefaults},
     otlp::{self, Agent, Problem, Seen},
@@ -22,7 +23,10 @@ pub fn check(verdict: &mut Verdict, object: &Value) {
         let message = "has a password, which everyone with read access to Instrumentations can see";
         verdict.warn("plain-credential", ENDPOINT, message);
     }
-    check_arrival(verdict, object);
+    // The file decides where telemetry goes.
+    if !spec[declarative::FIELD].is_object() {
+        check_arrival(verdict, object);
+    }
 }
 
 fn check_tls(verdict: &mut Verdict, endpoint: &str, tls: &Value) {

@@ -29,6 +29,8 @@ pub struct Common<'c> {
     pub propagators: Option<&'c str>,
     /// The sampler and its argument.
     pub sampler: Option<(&'c str, Option<&'c str>)>,
+    /// The file that agents are configured by, as it was written.
+    pub declarative: Option<&'c Value>,
     /// Pull policy of injected images.
     pub image_pull_policy: Option<&'c str>,
     /// The init containers' security context.
@@ -109,6 +111,7 @@ fn document(common: &Common<'_>, part: &Prepared, image: &str, delivery: Option<
         ("resource", resource),
         ("propagators", common.propagators.into()),
         ("sampler", sampler.into()),
+        ("declarativeConfig", common.declarative.cloned().into()),
         ("imagePullPolicy", common.image_pull_policy.into()),
         ("initContainerSecurityContext", common.security_context.cloned().into()),
         ("language", language),
@@ -240,6 +243,17 @@ mod tests {
         let changed = compiled(&changed);
         let is_same = |language| changed.hash(language) == before.hash(language);
         assert_eq!([&JAVA, &NODEJS, &NGINX, &GO, &SDK].map(is_same), [false, false, true, true, true]);
+    }
+
+    #[test]
+    fn a_changed_file_is_a_changed_hash_of_every_language() {
+        let of = |file: Value| compiled(&json!({"declarativeConfig": file}));
+        let (one, other) = (of(json!({"file_format": "1.0"})), of(json!({"file_format": "1.1"})));
+        let none = compiled(&json!({}));
+        for language in [&JAVA, &NODEJS, &SDK] {
+            assert_ne!(one.hash(language), other.hash(language));
+            assert_ne!(one.hash(language), none.hash(language));
+        }
     }
 
     #[test]

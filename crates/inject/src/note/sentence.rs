@@ -43,6 +43,7 @@ impl fmt::Display for Note {
                      not, and the pod has no attributes of their owners"
                 )
             }
+            Self::Declarative(limit) => limit.fmt(f),
             Self::ResourcesLowered { requests, limits, due_to } => {
                 f.write_str("the resources of the init containers were adjusted so that the pod's requests and limits stay the same")?;
                 if !due_to.is_empty() {

@@ -1,7 +1,7 @@
 //! Decisions as rows: a pod, what is around it, and what comes of it (`tests/cases`, one file for each subject).
 //!
 //! A row of which `each` is a list stands for one row for each of its items, which are laid over it. With `for`, each
-//! item is a map, and `<key>` becomes the value. In expected text `*` stands for any text; `null` is what is not there.
+//! item is a map, and `<key>` becomes the value. In expected text `*` stands for any text, `@@257@@` for so many letters; `null` is what is not there.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,6 +23,7 @@ use otel_webhook_testkit::{
     models::{sanity, validity},
     objects::{self, asking, instrumentation, items},
     surroundings::{Injected, Surroundings},
+    table,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -460,7 +461,8 @@ fn written() -> Vec<(String, Value)> {
     let files = fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("a file").path());
     let rows = |path: PathBuf| {
         let name = path.file_name().expect("a name").display().to_string();
-        let rows: Vec<Value> = files::yaml(&path);
+        let mut rows: Vec<Value> = files::yaml(&path);
+        rows.iter_mut().for_each(table::lengthen);
         rows.into_iter().map(move |row| (name.clone(), row))
     };
     files.flat_map(rows).collect()
