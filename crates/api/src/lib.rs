@@ -3,7 +3,7 @@
 //!
 //! The types follow `opentelemetry.io/v1alpha1` as the OpenTelemetry Operator
 //! serves it, field by field, with additional fields: `spec.selector`, `spec.priority`, `spec.inject`,
-//! `spec.namespaceSelector`, `spec.agents`, `spec.declarativeConfig`, and `delivery` of `spec` and of some languages. The feature `schema`
+//! `spec.namespaceSelector`, `spec.agents`, `spec.declarativeConfig`, `spec.probes`, and `delivery` of `spec` and of some languages. The feature `schema`
 //! generates the CRD from them.
 //!
 //! From the bottom up:

@@ -76,6 +76,10 @@ pub struct InstrumentationSpec {
     /// OpenTelemetry configuration schema. Its members `onUnsupported` and `assumeSupported` are not part of the file.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::declarative"))]
     pub declarative_config: Option<Raw>,
+    /// Whether spans of the kubelet's HTTP probes are kept (`keep`, the default) or, as far as the agent can, dropped
+    /// (`drop`).
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::probes"))]
+    pub probes: Option<String>,
     /// Further sources of resource attributes.
     pub defaults: Option<Defaults>,
     /// How agents get into pods, unless a language or an annotation says otherwise: `initContainer` (an init container

@@ -71,6 +71,8 @@ pub struct Compiled {
     pub sampler: Option<(String, Option<String>)>,
     /// The file that agents are configured by.
     pub declarative: Option<Declarative>,
+    /// Whether spans of probes are dropped.
+    pub drops_probes: bool,
     /// Pull policy of injected images.
     pub image_pull_policy: Option<String>,
     /// The init containers' security context.
@@ -124,7 +126,8 @@ impl Compiled {
                 .as_ref()
                 .map(Raw::value)
                 .filter(|file| file.is_object())
-                .map(Declarative::new),
+                .map(|file| Declarative::new(file, spec.probes.as_deref() == Some("drop"))),
+            drops_probes: spec.probes.as_deref() == Some("drop"),
             image_pull_policy: filled(spec.image_pull_policy.clone()),
             security_context: security_context.map(Raw::value).filter(|value| !value.is_null()).cloned(),
             parts: languages.chain(agents).map(Arc::new).collect(),
@@ -136,7 +139,7 @@ impl Compiled {
 }
 
 held!(Compiled: name, allowed, selector, opt_in, env, exporter, resource, propagators, sampler, declarative, image_pull_policy,
-    security_context, parts, problems, hashes; generation, is_paused, priority);
+    security_context, parts, problems, hashes; generation, is_paused, priority, drops_probes);
 
 impl Compiled {
     /// The bytes that are charged for what its selectors cost reviews: all selectors of a namespace are compared with
@@ -220,6 +223,7 @@ impl Compiled {
             propagators: self.propagators.as_deref(),
             sampler: self.sampler.as_ref().map(|(kind, argument)| (kind.as_str(), argument.as_deref())),
             declarative: self.declarative.as_ref().map(|own| &own.field),
+            drops_probes: self.drops_probes,
             image_pull_policy: self.image_pull_policy.as_deref(),
             security_context: self.security_context.as_ref(),
         }

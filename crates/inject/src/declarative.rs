@@ -17,6 +17,7 @@ use super::{
     held::held,
     injection::{Injection, Plan},
     language::Language,
+    probes,
     reason::{Reason, Taken},
     shown::Names,
     stamp,
@@ -62,6 +63,8 @@ pub struct Support {
     pub others: &'static [(&'static str, &'static str)],
     /// The formats that they read.
     pub formats: &'static [&'static str],
+    /// Whether they sample by rules (`composite/development`).
+    pub has_rules: bool,
     /// What is lost, or why they cannot use it.
     pub lost: &'static str,
     /// How it is known.
@@ -76,6 +79,7 @@ pub static SUPPORT: [Support; 9] = [
         path: None,
         others: &[],
         formats: &[],
+        has_rules: false,
         lost: "it reads no released file_format",
         source: "run on JDK 17 with 2.10.0 and 2.16.0: with 1.0 there is no telemetry",
     },
@@ -85,6 +89,7 @@ pub static SUPPORT: [Support; 9] = [
         path: Some(EXPERIMENTAL),
         others: &[],
         formats: &["1.0"],
+        has_rules: false,
         lost: "with samplers of composite/development it has no telemetry",
         source: "run on JDK 17 with 2.18.0, 2.21.0 and 2.23.0; composite/development with 2.18.0",
     },
@@ -94,6 +99,7 @@ pub static SUPPORT: [Support; 9] = [
         path: Some(EXPERIMENTAL),
         others: &[],
         formats: &["1.0"],
+        has_rules: true,
         lost: "",
         source: "run on JDK 17 with 2.25.0: OTEL_CONFIG_FILE is ignored; with 1.1 there is no telemetry",
     },
@@ -103,6 +109,7 @@ pub static SUPPORT: [Support; 9] = [
         path: Some(STANDARD),
         others: &[],
         formats: &["1.0"],
+        has_rules: true,
         lost: "",
         source: "run on JDK 17 with 2.26.1 and 2.28.1: with 1.1 there is no telemetry",
     },
@@ -112,6 +119,7 @@ pub static SUPPORT: [Support; 9] = [
         path: Some(STANDARD),
         others: &[],
         formats: &["1.0", "1.1"],
+        has_rules: true,
         lost: "",
         source: "run on JDK 17 with 2.30.0: OTEL_EXPERIMENTAL_CONFIG_FILE is ignored",
     },
@@ -121,6 +129,7 @@ pub static SUPPORT: [Support; 9] = [
         path: Some(STANDARD),
         others: &[("OTEL_EXPERIMENTAL_FILE_BASED_CONFIGURATION_ENABLED", "true")],
         formats: &["1.0"],
+        has_rules: false,
         lost: "instrumentations have to be listed in the file, and certificates stay in variables",
         source: "docs/file-based-configuration.md of opentelemetry-dotnet-instrumentation; not run",
     },
@@ -130,6 +139,7 @@ pub static SUPPORT: [Support; 9] = [
         path: None,
         others: &[],
         formats: &[],
+        has_rules: false,
         lost: "its image lacks the packages that read the file",
         source: "run with 0.64b0 and 0.65b0: an error in the log, and no telemetry",
     },
@@ -139,6 +149,7 @@ pub static SUPPORT: [Support; 9] = [
         path: None,
         others: &[],
         formats: &[],
+        has_rules: false,
         lost: "it ignores the file without a message",
         source: "run with 0.78.0",
     },
@@ -148,6 +159,7 @@ pub static SUPPORT: [Support; 9] = [
         path: None,
         others: &[],
         formats: &[],
+        has_rules: false,
         lost: "it cannot read a file",
         source: "changelog of opentelemetry-dotnet-instrumentation 1.15",
     },
@@ -163,6 +175,8 @@ pub struct Declarative {
     pub field: Value,
     /// The file as it is delivered.
     pub text: String,
+    /// The same with a rule that drops the spans of probes, if that was asked for and its sampler can have one.
+    without_probes: Option<String>,
     /// The file's format.
     format: String,
     /// Whether unknown agents are expected to use it.
@@ -171,13 +185,15 @@ pub struct Declarative {
     instead: Option<Expressed>,
 }
 
-held!(Declarative: field, text, format, instead; assume);
+held!(Declarative: field, text, without_probes, format, instead; assume);
 
 impl Declarative {
     /// Compiles the field of a specification.
-    pub fn new(field: &Value) -> Self {
+    pub fn new(field: &Value, drops_probes: bool) -> Self {
         let document = declarative::document(field);
+        let ruled = drops_probes.then(|| probes::with_rule(&document)).flatten();
         Self {
+            without_probes: ruled.map(|document| declarative::yaml(&with_resource(&document))),
             text: declarative::yaml(&with_resource(&document)),
             format: document["file_format"].as_str().unwrap_or_default().to_owned(),
             assume: field[ASSUME_SUPPORTED] == true,
@@ -224,6 +240,8 @@ pub enum Delivered<'p> {
         others: &'static [(&'static str, &'static str)],
         /// What is lost.
         lost: &'static str,
+        /// Whether it drops the spans of probes.
+        drops_probes: bool,
     },
     /// The variables that express a part of it.
     Variables(&'p Expressed),
@@ -236,7 +254,11 @@ pub enum Delivered<'p> {
 pub fn of<'p>(plan: &Plan<'p>) -> Result<Delivered<'p>, Reason> {
     let Some(own) = &plan.instrumentation.declarative else { return Ok(Delivered::Nothing) };
     match (support(plan.language, plan.image, own), &own.instead) {
-        (Ok((path, others, lost)), _) => Ok(Delivered::File { text: &own.text, path, others, lost }),
+        (Ok(Usable { path, others, lost, has_rules }), _) => {
+            let ruled = own.without_probes.as_deref().filter(|_| has_rules);
+            let drops_probes = ruled.is_some();
+            Ok(Delivered::File { text: ruled.unwrap_or(&own.text), path, others, lost, drops_probes })
+        }
         (Err(_), Some(instead)) => Ok(Delivered::Variables(instead)),
         (Err(why), None) => Err(why),
     }
@@ -247,7 +269,13 @@ pub fn is_file(plan: &Plan<'_>) -> bool {
     matches!(of(plan), Ok(Delivered::File { .. }))
 }
 
-type Usable = (&'static str, &'static [(&'static str, &'static str)], &'static str);
+/// How an agent uses the file.
+struct Usable {
+    path: &'static str,
+    others: &'static [(&'static str, &'static str)],
+    lost: &'static str,
+    has_rules: bool,
+}
 
 fn support(language: &Language, image: &str, own: &Declarative) -> Result<Usable, Reason> {
     let agent = if image.is_empty() { format!("the SDK of {}", language.name) } else { image.to_owned() };
@@ -260,6 +288,8 @@ fn support(language: &Language, image: &str, own: &Declarative) -> Result<Usable
             "use an Instrumentation without it".to_owned(),
         );
     }
+    let usable =
+        |row: &Support, path| Usable { path, others: row.others, lost: row.lost, has_rules: row.has_rules };
     let rows = || SUPPORT.iter().filter(|row| row.language == language.name);
     let known = language.defaults.filter(|defaults| defaults.is_name_of(image));
     let release = known.and_then(|_| otel_webhook_api::defaults::release(image));
@@ -273,13 +303,13 @@ fn support(language: &Language, image: &str, own: &Declarative) -> Result<Usable
                 "it is not known whether this image reads such a file",
                 "use an image that is known to, or set spec.declarativeConfig.assumeSupported".to_owned(),
             ),
-            Some(row) => Ok((row.path.unwrap_or(STANDARD), row.others, row.lost)),
-            None => Ok((STANDARD, &[], "")),
+            Some(row) => Ok(usable(row, row.path.unwrap_or(STANDARD))),
+            None => Ok(Usable { path: STANDARD, others: &[], lost: "", has_rules: false }),
         };
     };
     let reads = |row: &&Support| row.path.is_some() && row.formats.contains(&&*own.format);
     match row.path {
-        Some(path) if row.formats.contains(&&*own.format) => Ok((path, row.others, row.lost)),
+        Some(path) if row.formats.contains(&&*own.format) => Ok(usable(row, path)),
         found => {
             let formats = row.formats.join(", ");
             let other =
@@ -395,7 +425,7 @@ impl<'p> Delivered<'p> {
             Delivered::File { path, .. } if env.has(path) => {
                 return (Some(Limit::OwnFile { variable: path }), None);
             }
-            Delivered::File { text, path, others, lost } => (text, path, others, lost),
+            Delivered::File { text, path, others, lost, .. } => (text, path, others, lost),
         };
         let suffix = suffix(plan);
         let (volume, key) = (volume_of(&suffix), [ANNOTATION, &suffix].concat());

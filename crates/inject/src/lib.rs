@@ -70,6 +70,7 @@ pub mod pause;
 pub mod pod;
 pub mod pod_image;
 mod pod_security;
+pub mod probes;
 pub mod reason;
 mod required_nodes;
 mod resource;

@@ -149,6 +149,8 @@ codes! {
     DeclarativeConfigByVariables: Note, "use an agent that reads the file; see docs/guides/declarative-config.md";
     /// The agent reads the file of `spec.declarativeConfig`, but not all of it.
     DeclarativeConfigLimited: Note, "what the sentence names; see docs/guides/declarative-config.md";
+    /// `spec.probes` is `drop`, and the agent cannot drop the spans of probes. The sentence has a rule for a Collector.
+    ProbesNotDropped: Note, "add the rule to a Collector";
     /// The container sets the variable with the path of a configuration file itself, which is used.
     OwnConfigFile: Note, "remove the variable to use the file of the Instrumentation";
 }
@@ -272,6 +274,8 @@ pub enum Note {
     ImageVolume,
     /// Init containers copy the agent although image volumes were chosen.
     InitContainerKept(Kept),
+    /// The agent cannot drop the spans of probes.
+    ProbesNotDropped,
     /// The agent does not use the file, or not all of it.
     Declarative(declarative::Limit),
     /// An annotation has an unknown delivery, and the next source of it is used.
@@ -334,6 +338,7 @@ impl Note {
             Self::SidecarFitted { .. } => Code::SidecarFitted,
             Self::ImageVolume => Code::ImageVolume,
             Self::InitContainerKept(_) => Code::InitContainerKept,
+            Self::ProbesNotDropped => Code::ProbesNotDropped,
             Self::Declarative(Limit::ByVariables { .. }) => Code::DeclarativeConfigByVariables,
             Self::Declarative(Limit::Partly { .. }) => Code::DeclarativeConfigLimited,
             Self::Declarative(Limit::OwnFile { .. }) => Code::OwnConfigFile,

@@ -168,6 +168,15 @@ pub struct Container<'a> {
     /// Requests, limits and claims.
     #[serde(borrow)]
     pub resources: Option<&'a RawValue>,
+    /// A probe; see [`Container::probed_paths`].
+    #[serde(borrow)]
+    pub liveness_probe: Option<&'a RawValue>,
+    /// Another one.
+    #[serde(borrow)]
+    pub readiness_probe: Option<&'a RawValue>,
+    /// The third one.
+    #[serde(borrow)]
+    pub startup_probe: Option<&'a RawValue>,
 }
 
 /// A variable of a container.
@@ -284,6 +293,24 @@ impl<'a> Container<'a> {
     /// If `envFrom` is not a list of sources.
     pub fn sources(&self) -> Result<Vec<EnvFrom<'a>>, Unreadable> {
         list(self.env_from)
+    }
+
+    /// The paths of its HTTP probes, each once. What cannot be read is no path.
+    pub fn probed_paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for probe in [self.liveness_probe, self.readiness_probe, self.startup_probe].into_iter().flatten() {
+            let probe: Value = serde_json::from_str(probe.get()).unwrap_or_default();
+            if let Some(request) = probe["httpGet"].as_object() {
+                let path = request.get("path").and_then(Value::as_str).filter(|path| !path.is_empty());
+                let path = path.unwrap_or("/");
+                // The kubelet adds the slash.
+                let path = if path.starts_with('/') { path.to_owned() } else { ["/", path].concat() };
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+        }
+        paths
     }
 
     /// Whether this is a native sidecar: an init container with `restartPolicy: Always`.

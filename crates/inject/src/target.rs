@@ -12,6 +12,7 @@ use super::{
     injection::Injection,
     note::Note,
     pod::EnvFrom,
+    probes,
     reason::Reason,
     resource::{Attributes, Keys, NODE_NAME, POD_NAME, POD_UID},
     shown::Names,
@@ -119,12 +120,17 @@ pub fn instrument<'p>(
     let file = declarative::Target { name, env, mounts, volumes: &mut edit.volumes };
     let (limit, annotation) = delivered.add(plan, file);
     (own.last)(env);
+    let unheard = match delivered {
+        Delivered::File { drops_probes: true, .. } => None,
+        _ => probes::drop_by_variables(plan, container_at(facts.pod, place), env),
+    };
     let present = own_keys(env);
     configure(instrumentation, env, &mut attributes, &present, own.node_name);
     attribute_keys.get_or_insert(present);
     instrumentation.exporter.mount(facts.pod, &mut edit.volumes, mounts);
     let added = added_values(env).filter(|name| !before.contains(name));
-    let notes: Vec<_> = overridden(added, &sources).into_iter().chain(limit.map(Note::Declarative)).collect();
+    let notes: Vec<_> =
+        overridden(added, &sources).into_iter().chain(limit.map(Note::Declarative)).chain(unheard).collect();
     if let Some((key, text)) = annotation {
         edit.annotate(key, text);
     }

@@ -14,7 +14,7 @@ pub fn page() -> String {
          Agents for Go, Apache HTTPD and nginx have no such file.",
     ) + "\n";
     text += &table(
-        ["language", "from", "before", "variables", "`file_format`", "limits", "known from"],
+        ["language", "from", "before", "variables", "`file_format`", "rules", "limits", "known from"],
         SUPPORT.iter().map(|row| {
             let variables = row.path.iter().map(code);
             let others = row.others.iter().map(|(name, value)| code(format!("{name}={value}")));
@@ -24,6 +24,7 @@ pub fn page() -> String {
                 row.versions.1.map(release).unwrap_or_default(),
                 variables.chain(others).collect::<Vec<_>>().join(", "),
                 row.formats.join(", "),
+                if row.has_rules { "yes" } else { "" }.to_owned(),
                 row.lost.to_owned(),
                 row.source.to_owned(),
             ]

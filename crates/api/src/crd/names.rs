@@ -57,6 +57,12 @@ pub(crate) fn declarative(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// The schema of `spec.probes`.
+#[cfg(feature = "schema")]
+pub(crate) fn probes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "nullable": true, "enum": ["keep", "drop"]})
+}
+
 /// The schema of the mode of an agent's variable.
 #[cfg(feature = "schema")]
 pub(crate) fn modes(_: &mut SchemaGenerator) -> Schema {

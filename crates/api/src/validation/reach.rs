@@ -15,12 +15,13 @@ pub enum Reach {
 
 /// Fields of a specification that cannot break a pod: they decide which
 /// Instrumentation is used, are values of variables, which may be any string, or have a default.
-const HARMLESS: [&str; 9] = [
+const HARMLESS: [&str; 10] = [
     "defaults",
     "delivery",
     "inject",
     "namespaceSelector",
     "priority",
+    "probes",
     "propagators",
     "resource",
     "sampler",

@@ -31,6 +31,8 @@ pub struct Common<'c> {
     pub sampler: Option<(&'c str, Option<&'c str>)>,
     /// The file that agents are configured by, as it was written.
     pub declarative: Option<&'c Value>,
+    /// Whether spans of probes are dropped.
+    pub drops_probes: bool,
     /// Pull policy of injected images.
     pub image_pull_policy: Option<&'c str>,
     /// The init containers' security context.
@@ -112,6 +114,7 @@ fn document(common: &Common<'_>, part: &Prepared, image: &str, delivery: Option<
         ("propagators", common.propagators.into()),
         ("sampler", sampler.into()),
         ("declarativeConfig", common.declarative.cloned().into()),
+        ("dropsProbes", common.drops_probes.into()),
         ("imagePullPolicy", common.image_pull_policy.into()),
         ("initContainerSecurityContext", common.security_context.cloned().into()),
         ("language", language),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{LEAST_MEMORY, Note};
 use crate::{
+    probes::NOT_DROPPED,
     shown::{LONGEST_TEXT, Short, shown},
     workload::MOST_LOOKUPS,
 };
@@ -18,10 +19,8 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MayBeSetByEnvFrom { variables, sources } => {
-                write!(
-                    f,
-                    "{variables} may also be set by envFrom ({sources}); the injected values override them"
-                )
+                let subject = format_args!("{variables} may also be set by envFrom ({sources})");
+                write!(f, "{subject}; the injected values override them")
             }
             Self::CertificateNotChecked { object } => {
                 write!(f, "{} is mounted as optional; it was not checked whether it exists", shown(object))
@@ -30,10 +29,10 @@ impl fmt::Display for Note {
                 write!(f, "opted in by the selector of Instrumentation \"{name}\"")
             }
             Self::OwnerNotLearned { owner } => {
+                let owner = shown(owner);
                 write!(
                     f,
-                    "the owner lookup for {} timed out; attributes derived from its name were used",
-                    shown(owner)
+                    "the owner lookup for {owner} timed out; attributes derived from its name were used"
                 )
             }
             Self::OwnersNotLookedUp { count } => {
@@ -43,6 +42,7 @@ impl fmt::Display for Note {
                      not, and the pod has no attributes of their owners"
                 )
             }
+            Self::ProbesNotDropped => f.write_str(NOT_DROPPED),
             Self::Declarative(limit) => limit.fmt(f),
             Self::ResourcesLowered { requests, limits, due_to } => {
                 f.write_str("the resources of the init containers were adjusted so that the pod's requests and limits stay the same")?;
