@@ -53,7 +53,7 @@ pub enum Unknown {
     OwnInstanceId,
     /// `OTEL_SDK_DISABLED` is true.
     SdkDisabled,
-    /// The exporters of the signals that the source shows are off or set by a file, or no span is sampled.
+    /// The exporters of the signals that the source shows are off, no span is sampled, or a file or a reference decides.
     NotExported,
     /// Which containers have the agent is not known.
     NoContainer,
@@ -79,10 +79,18 @@ pub(crate) struct Sender {
     signals: Signals,
 }
 
-/// The variables that decide whether an agent sends anything.
+/// The variable with the instance, which ends with the name of the container.
 const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
 const INSTANCE: &str = "service.instance.id";
 const POD_NAME: &str = "$(OTEL_RESOURCE_ATTRIBUTES_POD_NAME)";
+/// Where the value of one of them is a reference, what is sent is not known.
+const DECIDING: [&str; 5] = [
+    "OTEL_SDK_DISABLED",
+    "OTEL_METRICS_EXPORTER",
+    "OTEL_TRACES_EXPORTER",
+    "OTEL_TRACES_SAMPLER",
+    "OTEL_TRACES_SAMPLER_ARG",
+];
 /// The path of a declarative configuration.
 const CONFIG_FILES: [&str; 2] = ["OTEL_CONFIG_FILE", "OTEL_EXPERIMENTAL_CONFIG_FILE"];
 /// Samplers that drop every span, in some cases by their argument.
@@ -120,10 +128,8 @@ impl Sender {
     }
 
     fn in_container(container: &Value, namespace: &str, language: &'static str) -> Self {
-        let literal = |name: &str| {
-            let own = items(&container["env"]).filter(|variable| variable["name"] == *name);
-            own.last().map(|variable| text(&variable["value"]).trim())
-        };
+        let variable = |name: &str| items(&container["env"]).filter(|one| one["name"] == *name).last();
+        let literal = |name: &str| variable(name).map(|one| text(&one["value"]).trim());
         let row = named(language);
         // Agents of `spec.agents` are not known; the others send spans, and all but these metrics.
         let default = row.is_some_and(|row| {
@@ -139,9 +145,12 @@ impl Sender {
             || BY_RATIO.contains(&sampler) && ratio().is_some_and(|ratio| ratio <= 0.0);
         // What a file says replaces the variables, and is not read.
         let is_by_file = CONFIG_FILES.iter().any(|name| literal(name).is_some_and(|path| !path.is_empty()));
+        let is_hidden =
+            DECIDING.iter().any(|name| variable(name).is_some_and(|one| one["valueFrom"].is_object()));
+        let is_known = !is_by_file && !is_hidden;
         let signals = Signals {
-            metrics: !is_by_file && exports("OTEL_METRICS_EXPORTER", default),
-            spans: !is_by_file && !is_dropped && exports("OTEL_TRACES_EXPORTER", true),
+            metrics: is_known && exports("OTEL_METRICS_EXPORTER", default),
+            spans: is_known && !is_dropped && exports("OTEL_TRACES_EXPORTER", true),
         };
         let pairs = literal(ATTRIBUTES).unwrap_or_default().split(',');
         let mut ids =

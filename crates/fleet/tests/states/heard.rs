@@ -132,6 +132,21 @@ fn a_pod_is_silent_only_if_it_could_have_been_heard() {
 }
 
 #[test]
+fn what_a_reference_decides_is_unknown() {
+    let mut pod = ready(&["java"], Some(0), &[]);
+    let source = json!({"configMapKeyRef": {"name": "telemetry", "key": "disabled"}});
+    let env = pod["spec"]["containers"][0]["env"].as_array_mut().expect("variables");
+    env.push(json!({"name": "OTEL_SDK_DISABLED", "valueFrom": source}));
+    let mut census = census(&[pod]);
+    let mut heard = asking(METRICS);
+    heard.take(Some(&HashSet::new()), at(0), &mut census);
+    heard.take(Some(&HashSet::new()), at(8), &mut census);
+    assert_eq!(state(&heard, &census, "java"), Data::Unknown(Unknown::NotExported));
+    heard.take(Some(&reported(&[OWN])), at(9), &mut census);
+    assert_eq!(state(&heard, &census, "java"), Data::Heard(at(9)), "what is heard is known all the same");
+}
+
+#[test]
 fn what_a_source_reports_decides_with_the_patience() {
     /// What is reported at a minute; `None` if the source does not answer.
     type Asked = (i64, Option<&'static [&'static str]>);
