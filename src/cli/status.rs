@@ -76,6 +76,11 @@ pub struct StatusArgs {
     #[arg(long, help_heading = "Output")]
     strict: bool,
 
+    /// Exit with status 1 if data of any pod does not arrive, by the status of Instrumentations (`controller
+    /// --heard-source`), and with 2 if that is not known of any pod
+    #[arg(long, help_heading = "Output")]
+    silent: bool,
+
     /// Use the injection flags of this command instead of those of the webhook's pods
     #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
     own_flags: bool,
@@ -99,6 +104,8 @@ Examples:
     otel-webhook status --plan
   Wait in a pipeline until all pods have the present configuration:
     until otel-webhook status -n shop --strict; do sleep 10; done
+  The same until data of all pods arrives, as far as that is known:
+    until otel-webhook status -n shop --silent; do sleep 10; done
 
 States, from the best to the worst:
   injected     it has the agent, with the present configuration
@@ -113,8 +120,8 @@ cannot start, or if the agent is likely the reason why the application ends agai
 
 Where injection is paused, the report begins with that, and ends with the commands that remove the agents of running pods.
 
-Exit status: 0; 1 with --strict if any pod is stale, missed or failing; 2 if a cluster cannot be reached or its pods are not
-readable by you.";
+Exit status: 0; 1 with --strict if any pod is stale, missed or failing, or with --silent if data of any pod does not arrive; 2 if
+a cluster cannot be reached or its pods are not readable by you, or with --silent if it is not known whether data arrives.";
 
 /// Runs the subcommand.
 ///
@@ -131,7 +138,11 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
             cluster.report.workloads.retain(|row| row.state.is_outdated());
         }
     }
-    let code = match (is_all_read, args.strict && is_wrong) {
+    let data = reports.iter().flat_map(|cluster| &cluster.report.instrumentations);
+    let data: Vec<_> = data.filter_map(|row| row.pods.heard.zip(row.pods.silent)).collect();
+    let is_known = !args.silent || data.iter().any(|(heard, silent)| heard + silent > 0);
+    let is_silent = args.silent && data.iter().any(|(_, silent)| *silent > 0);
+    let code = match (is_all_read && is_known, args.strict && is_wrong || is_silent) {
         (false, _) => 2,
         (true, is_bad) => u8::from(is_bad),
     };
@@ -205,6 +216,7 @@ async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, 
         outside.never = plan::refusing(&cluster, scope).await;
     }
     report.withhold(&outside);
+    fleet::hear(&mut report, &known);
     complete(&mut report, flags);
     Ok(ClusterReport { cluster: cluster.name, taken, incomplete, report })
 }

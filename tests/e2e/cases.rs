@@ -18,6 +18,7 @@ mod failure;
 mod first_case;
 mod fleet;
 mod generated;
+mod heard;
 mod instrumentations;
 mod managed;
 mod migration;
@@ -101,6 +102,7 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("the_controller_tells_what_was_missed_and_what_is_stale", fleet::missed_and_stale),
     ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
     ("the_controller_tells_what_a_selector_opts_in", fleet::opted_in),
+    ("pods_are_heard_or_silent_by_a_real_prometheus", heard::by_prometheus),
     ("failing_pods_are_counted_until_they_recover", failing::counted),
     ("a_corrected_instrumentation_mends_a_failing_workload", failing::mended),
     ("the_controller_goes_on_after_failures", controller_faults::failures),

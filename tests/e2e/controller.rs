@@ -44,6 +44,7 @@ pub struct Controller<'c> {
     admin: SocketAddr,
     page: SocketAddr,
     flags: Vec<&'static str>,
+    more: Vec<String>,
     process: RefCell<Option<Program>>,
 }
 
@@ -90,6 +91,12 @@ impl<'c> Controller<'c> {
         Self::with(cluster, &roles_with_restarts(), &["--all-namespaces"], LAST_RULE_OF_RESTARTS, &flags)
     }
 
+    /// One with more flags.
+    pub fn and(mut self, more: impl IntoIterator<Item = String>) -> Self {
+        self.more.extend(more);
+        self
+    }
+
     fn with(
         cluster: &'c Cluster,
         roles: &[Value],
@@ -106,7 +113,15 @@ impl<'c> Controller<'c> {
         });
         let kubeconfig = cluster.plane.kubeconfig_of(HOME, NAME);
         let [admin, page] = free_ports().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
-        Self { cluster, kubeconfig, admin, page, flags: flags.to_vec(), process: RefCell::default() }
+        Self {
+            cluster,
+            kubeconfig,
+            admin,
+            page,
+            flags: flags.to_vec(),
+            more: Vec::new(),
+            process: RefCell::default(),
+        }
     }
 
     /// Its kubeconfig.
@@ -120,7 +135,7 @@ impl<'c> Controller<'c> {
         command.args(["controller", "--admin-listen", &self.admin.to_string()]);
         command.args(["--lease-namespace", HOME, "--log-format", "json", "--log", "info,otel_webhook=debug"]);
         command.args(["--page-listen", &self.page.to_string()]);
-        command.args(&self.flags);
+        command.args(&self.flags).args(&self.more);
         command.env("KUBECONFIG", &self.kubeconfig);
         let log = self.cluster.plane.dir().join("controller.log");
         self.process.replace(Some(Program::run(command, log)));

@@ -53,28 +53,10 @@ pub enum Unknown {
     OwnInstanceId,
     /// `OTEL_SDK_DISABLED` is true.
     SdkDisabled,
-    /// The exporters of the signals that the source shows are off, or no span is sampled.
+    /// The exporters of the signals that the source shows are off or set by a file, or no span is sampled.
     NotExported,
     /// Which containers have the agent is not known.
     NoContainer,
-}
-
-impl Unknown {
-    /// What it means.
-    pub fn sentence(self) -> &'static str {
-        match self {
-            Self::Waiting => "the pod is not Ready, or the source not asked, for as long as the patience",
-            Self::SourceUnavailable => "the source of what arrives does not answer",
-            Self::OwnInstanceId => {
-                "the container has its own service.instance.id, by which it cannot be found"
-            }
-            Self::SdkDisabled => "OTEL_SDK_DISABLED is true",
-            Self::NotExported => {
-                "the agent does not export the signals that the source shows, or samples no span"
-            }
-            Self::NoContainer => "it is not known which containers have the agent",
-        }
-    }
 }
 
 /// Whether data of a language of a pod arrives; of several containers, the worst of them.
@@ -101,6 +83,8 @@ pub(crate) struct Sender {
 const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
 const INSTANCE: &str = "service.instance.id";
 const POD_NAME: &str = "$(OTEL_RESOURCE_ATTRIBUTES_POD_NAME)";
+/// The path of a declarative configuration.
+const CONFIG_FILES: [&str; 2] = ["OTEL_CONFIG_FILE", "OTEL_EXPERIMENTAL_CONFIG_FILE"];
 /// Samplers that drop every span, in some cases by their argument.
 const NEVER: [&str; 2] = ["always_off", "parentbased_always_off"];
 const BY_RATIO: [&str; 2] = ["traceidratio", "parentbased_traceidratio"];
@@ -153,9 +137,11 @@ impl Sender {
         let ratio = || literal("OTEL_TRACES_SAMPLER_ARG").and_then(|ratio| ratio.parse::<f64>().ok());
         let is_dropped = NEVER.contains(&sampler)
             || BY_RATIO.contains(&sampler) && ratio().is_some_and(|ratio| ratio <= 0.0);
+        // What a file says replaces the variables, and is not read.
+        let is_by_file = CONFIG_FILES.iter().any(|name| literal(name).is_some_and(|path| !path.is_empty()));
         let signals = Signals {
-            metrics: exports("OTEL_METRICS_EXPORTER", default),
-            spans: !is_dropped && exports("OTEL_TRACES_EXPORTER", true),
+            metrics: !is_by_file && exports("OTEL_METRICS_EXPORTER", default),
+            spans: !is_by_file && !is_dropped && exports("OTEL_TRACES_EXPORTER", true),
         };
         let pairs = literal(ATTRIBUTES).unwrap_or_default().split(',');
         let mut ids =

@@ -15,11 +15,23 @@ pub fn get(address: SocketAddr, path: &str) -> Option<(bool, String)> {
     get_within(LIMIT, address, path)
 }
 
-/// The same, where the program has to respond within a time.
+/// Sends JSON on a new connection. Returns the same.
+pub fn post(address: SocketAddr, path: &str, json: &str) -> Option<(bool, String)> {
+    let length = json.len();
+    let head =
+        format!("POST {path} HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n");
+    request(LIMIT, address, &head, json)
+}
+
+/// The same as [`get`], where the program has to respond within a time.
 pub fn get_within(limit: Duration, address: SocketAddr, path: &str) -> Option<(bool, String)> {
+    request(limit, address, &format!("GET {path} HTTP/1.1\r\n"), "")
+}
+
+fn request(limit: Duration, address: SocketAddr, head: &str, body: &str) -> Option<(bool, String)> {
     let mut stream = TcpStream::connect_timeout(&address, limit).ok()?;
     stream.set_read_timeout(Some(limit)).ok()?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+    write!(stream, "{head}Host: localhost\r\nConnection: close\r\n\r\n{body}").ok()?;
     let mut response = String::new();
     stream.read_to_string(&mut response).ok()?;
     let (head, body) = response.split_once("\r\n\r\n")?;

@@ -22,6 +22,7 @@ use otel_webhook_fleet::{
     count::{self, Counted},
     next::{Around, Doubts, Separated},
     pod::RunningPod,
+    report::Report,
     restart::{Consent, annotations::RESTART},
     state::State,
 };
@@ -70,6 +71,15 @@ pub fn outside(facts: &Facts, known: &Known) -> Outside {
         stopped: stopped.collect(),
         never: HashSet::new(),
         never_in: never_in.map(|(namespace, _)| namespace.clone()).collect(),
+    }
+}
+
+/// Adds what the controller has written of the data that arrives.
+pub fn hear(report: &mut Report, known: &Known) {
+    for row in &mut report.instrumentations {
+        let object = known.instrumentations.get(&(row.namespace.clone(), row.name.clone()));
+        let written = |field: &str| usize::try_from(object?["status"]["pods"][field].as_u64()?).ok();
+        (row.pods.heard, row.pods.silent) = (written("heard"), written("silent"));
     }
 }
 

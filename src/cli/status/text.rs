@@ -31,6 +31,8 @@ const OF_INSTRUMENTATIONS: [&str; 10] = [
     "FAILING",
 ];
 
+const OF_DATA: [&str; 4] = ["NAMESPACE", "NAME", "HEARD", "SILENT"];
+
 const OF_WORKLOADS: [&str; 9] =
     ["NAMESPACE", "WORKLOAD", "LANGUAGE", "STATE", "PODS", "FAILING", "AGENT", "REASON", "SINCE"];
 
@@ -58,6 +60,10 @@ fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>>
     if !report.instrumentations.is_empty() {
         sections.push(table(OF_INSTRUMENTATIONS, report.instrumentations.iter().map(instrumentation)));
     }
+    let heard: Vec<_> = report.instrumentations.iter().filter_map(heard).collect();
+    if !heard.is_empty() {
+        sections.push(table(OF_DATA, heard));
+    }
     if report.workloads.is_empty() {
         let none = if is_outdated_only {
             "No workload has stale or missed pods."
@@ -79,6 +85,12 @@ fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>>
     sections.push(removals(&report.workloads));
     sections.retain(|lines| !lines.is_empty());
     sections
+}
+
+/// Returns what the controller has written of the data that arrives.
+fn heard(row: &InstrumentationRow) -> Option<[String; 4]> {
+    let (heard, silent) = row.pods.heard.zip(row.pods.silent)?;
+    Some([row.namespace.clone(), row.name.clone(), heard.to_string(), silent.to_string()])
 }
 
 fn instrumentation(row: &InstrumentationRow) -> [String; 10] {

@@ -129,3 +129,21 @@ async fn a_source_that_fails_makes_all_unknown_and_is_reported_once() {
     assert!(first.contains("refused"), "{first}");
     assert!(listening.problem.is_some());
 }
+
+#[test]
+fn a_response_needs_a_fraction_of_its_length() {
+    const PODS: usize = 50_000;
+    let pods = (0..PODS)
+        .map(|number| json!({"instance": format!("namespace-of-a-team.deployment-5d4f-{number}.app")}));
+    let bytes = Bytes::from(vector(&pods.collect()));
+    let length = bytes.len();
+    let (sender, frames) = mpsc::channel(1);
+    sender.try_send(Ok(bytes)).expect("there is room");
+    drop(sender);
+    let received = Received { frames, current: Bytes::new(), left: LONGEST };
+    let mut found = HashSet::new();
+    let needed = allocation_counter::measure(|| found = read_query(received).expect("a response"));
+    println!("{length} bytes are read with {} bytes", needed.bytes_max);
+    assert_eq!(found.len(), PODS);
+    assert!(needed.bytes_max <= 4 << 20, "{} bytes", needed.bytes_max);
+}

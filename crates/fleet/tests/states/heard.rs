@@ -113,6 +113,14 @@ fn a_pod_is_silent_only_if_it_could_have_been_heard() {
         ("metrics all the same", METRICS, "java", Some(0), &[("OTEL_TRACES_SAMPLER", "always_off")], silent),
         ("an agent without metrics", METRICS, "go", Some(0), none, unknown(Unknown::NotExported)),
         ("spans of Go", SPANS, "go", Some(0), none, silent),
+        (
+            "a file",
+            METRICS,
+            "java",
+            Some(0),
+            &[("OTEL_CONFIG_FILE", "/otel.yaml")],
+            unknown(Unknown::NotExported),
+        ),
         ("Node.js", METRICS, "nodejs", Some(0), none, silent),
     ] {
         let mut census = census(&[ready(&[languages], since, variables)]);

@@ -27,7 +27,8 @@ fn the_tables_are_followed_by_reasons_and_commands() {
         workload("StatefulSet", "db", vec![language("java", &[(State::Injected, 3)], None)]),
     ]);
     report.incomplete = vec!["not readable by you (list limitranges)".to_owned()];
-    let pods = counts(&[(State::Injected, 4), (State::Stale, 2), (State::Missed, 1)]);
+    let mut pods = counts(&[(State::Injected, 4), (State::Stale, 2), (State::Missed, 1)]);
+    (pods.heard, pods.silent) = (Some(5), Some(1));
     let row = InstrumentationRow {
         namespace: "shop".to_owned(),
         name: "default".to_owned(),
@@ -40,6 +41,9 @@ warning: not readable by you (list limitranges)
 
 NAMESPACE  NAME     MATCHED  INJECTED  STALE  MISSED  SKIPPED  FOREIGN  UNCONFIRMED  FAILING
 shop       default  7        4         2      1       0        0        0            0
+
+NAMESPACE  NAME     HEARD  SILENT
+shop       default  5      1
 
 NAMESPACE  WORKLOAD          LANGUAGE  STATE     PODS                    FAILING  AGENT                   REASON                   SINCE
 shop       deployment/order  java      stale     3: 2 stale, 1 injected  0        2.29.0 (2), 2.30.0 (1)  ConfigurationChanged     20d ago

@@ -1,0 +1,131 @@
+//! Whether data of injected pods arrives: a real Prometheus, to which the test sends what agents send, by OTLP.
+
+use std::{fs, net::SocketAddr};
+
+use jiff::Timestamp;
+use otel_webhook_testkit::{
+    admin,
+    cluster::{ports::free_ports, program::Program},
+    objects::items,
+    until::until,
+};
+use serde_json::{Value, json};
+
+use super::status;
+use crate::{
+    audit,
+    cluster::{Cluster, LIMIT},
+    controller::{self, ACCOUNT, Controller, deployment},
+};
+
+const SHOP: &str = "heard-shop";
+
+/// A Prometheus that takes OTLP.
+fn prometheus(cluster: &Cluster, address: SocketAddr) -> Program {
+    let dir = cluster.plane.dir();
+    fs::write(dir.join("prometheus.yml"), "{}").expect("the scratch folder is writable");
+    let options = format!(
+        "--config.file={0}/prometheus.yml\n--storage.tsdb.path={0}/prometheus\n--web.listen-address={address}\n\
+         --web.enable-otlp-receiver",
+        dir.display()
+    );
+    let program = cluster.plane.spawn("prometheus", &options);
+    until("Prometheus is ready", LIMIT, || admin::body(address, "/-/ready"));
+    program
+}
+
+/// Sends a metric of an instance, as an agent does with the attributes that injection sets.
+fn export(prometheus: SocketAddr, pod: &str) {
+    let attribute = |key: &str, value: &str| json!({"key": key, "value": {"stringValue": value}});
+    let attributes = [
+        attribute("service.name", "order"),
+        attribute("service.namespace", SHOP),
+        attribute("service.instance.id", &format!("{SHOP}.{pod}.app")),
+        attribute("k8s.pod.name", pod),
+    ];
+    let point = json!({"asDouble": 1.0, "timeUnixNano": Timestamp::now().as_nanosecond().to_string()});
+    let metric = json!({"name": "jvm.thread.count", "gauge": {"dataPoints": [point]}});
+    let resource = json!({"resource": {"attributes": attributes}, "scopeMetrics": [{"metrics": [metric]}]});
+    let body = json!({"resourceMetrics": [resource]}).to_string();
+    let sent = admin::post(prometheus, "/api/v1/otlp/v1/metrics", &body);
+    assert!(sent.as_ref().is_some_and(|(is_ok, _)| *is_ok), "{sent:?}");
+}
+
+/// Writes that a pod has been Ready for an hour, as its kubelet does.
+fn ready(cluster: &Cluster, pod: &str) {
+    let since = Timestamp::from_second(Timestamp::now().as_second() - 3600).expect("a time").to_string();
+    let condition = json!({"type": "Ready", "status": "True", "lastTransitionTime": since});
+    let patch = json!({"status": {"phase": "Running", "conditions": [condition]}}).to_string();
+    let args = ["patch", "pod", pod, "--namespace", SHOP, "--subresource=status", "--type=merge", "--patch"];
+    cluster.run(&[&args[..], &[&patch]].concat());
+}
+
+fn condition(object: &Value) -> (String, String) {
+    let is_meant = |condition: &&Value| condition["type"] == "DataArrives";
+    let condition = items(&object["status"]["conditions"]).find(is_meant).expect("the condition");
+    let text = |field: &str| condition[field].as_str().expect("a text").to_owned();
+    (text("status"), text("reason"))
+}
+
+fn has_event(cluster: &Cluster, namespace: &str, kind: &str, name: &str, reason: &str) -> bool {
+    let events = cluster.get(namespace, &["events.events.k8s.io"]);
+    items(&events["items"]).any(|event| {
+        let about = &event["regarding"];
+        about["kind"] == kind && about["name"] == name && event["reason"] == reason
+    })
+}
+
+/// A pod is heard after its first export, one that exports nothing is silent after the patience, and nothing is known
+/// while Prometheus is unavailable.
+pub fn by_prometheus(_: &Cluster) {
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    cluster.apply(&deployment(SHOP, "order", 2));
+    let pods = cluster.pods_of(SHOP, "app=order", 2);
+    pods.iter().for_each(|pod| ready(cluster, pod.name()));
+    let [port] = free_ports();
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let mut source = prometheus(cluster, address);
+    export(address, pods[0].name());
+
+    let flags = ["--heard-source=prometheus", "--heard-interval=1s", "--heard-patience=8s"];
+    let flags = flags.map(str::to_owned).into_iter().chain([format!("--heard-url=http://{address}")]);
+    let controller = Controller::new(cluster).and(flags);
+    controller.start();
+    let counts = json!({"matched": 2, "injected": 2, "heard": 1, "silent": 1});
+    let found = controller.expect(SHOP, "default", &counts);
+    assert_eq!(condition(&found), ("False".to_owned(), "PodsSilent".to_owned()));
+    let metric = |data: &str| {
+        controller.metric(&format!("otel_webhook_pods_data{{data=\"{data}\",language=\"java\"}}"))
+    };
+    assert_eq!(["heard", "silent", "unknown"].map(metric), [1, 1, 0].map(Some));
+    until("an Event tells of it", LIMIT, || {
+        has_event(cluster, SHOP, "Deployment", "order", "Silent").then_some(())
+    });
+
+    let code = || status::of_namespace(cluster, SHOP, &["--silent"]).code;
+    assert_eq!(code(), Some(1));
+
+    export(address, pods[1].name());
+    let found = controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2, "heard": 2}));
+    assert_eq!(condition(&found), ("True".to_owned(), "PodsHeard".to_owned()));
+
+    assert_eq!(code(), Some(0));
+
+    source.stop();
+    let found = controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2}));
+    assert_eq!(condition(&found), ("Unknown".to_owned(), "NotKnown".to_owned()));
+    assert_eq!(code(), Some(2));
+    assert_eq!(controller.metric("otel_webhook_heard_source_up{source=\"prometheus\"}"), Some(0));
+    let incomplete = controller.report().expect("a report")["incomplete"].to_string();
+    assert!(incomplete.contains("whether data arrives is not known"), "{incomplete}");
+    until("an Event tells of the source", LIMIT, || {
+        has_event(cluster, "otel-webhook", "Lease", "otel-webhook-controller", "SourceUnavailable")
+            .then_some(())
+    });
+
+    let _source = prometheus(cluster, address);
+    controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2, "heard": 2}));
+    controller.stop();
+    audit::asked_only_for(cluster, ACCOUNT, &controller::roles());
+}
