@@ -8,6 +8,7 @@ mod aftermath;
 mod bounded;
 mod check;
 mod controller_faults;
+mod declarative;
 mod documents;
 mod every_field;
 mod explain;
@@ -62,6 +63,7 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("a_stateful_sets_pod_is_named_after_it", owners::stateful_set),
     ("a_rollouts_pod_is_named_after_it", owners::rollout),
     ("owners_have_their_uids", owners::uids),
+    ("a_configuration_file_is_stored_with_its_pod", declarative::delivered),
     ("an_operators_instrumentation_is_kept_as_it_is", instrumentations::kept),
     ("the_crd_alone_refuses_what_it_can", instrumentations::crd_alone),
     ("each_mistake_is_refused_with_words_that_help", instrumentations::mistakes),

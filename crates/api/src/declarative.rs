@@ -159,6 +159,22 @@ pub fn has_reference(text: &str) -> bool {
     parts(text).iter().any(|part| !matches!(part, Part::Text(_)))
 }
 
+/// Whether an `OTEL_` variable is read although there is a file: by injection, which extends it, or by an agent.
+pub fn is_read_with_file(name: &str) -> bool {
+    const STARTS: [&str; 9] = [
+        "OTEL_CONFIG_FILE",
+        "OTEL_EXPERIMENTAL_",
+        "OTEL_SERVICE_NAME",
+        "OTEL_RESOURCE_ATTRIBUTES",
+        "OTEL_JAVAAGENT_",
+        "OTEL_DOTNET_AUTO_",
+        "OTEL_NODE_",
+        "OTEL_PYTHON_",
+        "OTEL_GO_AUTO_",
+    ];
+    STARTS.iter().any(|start| name.starts_with(start))
+}
+
 /// Writes a document as YAML: every text in double quotes, except for references in the place of numbers and such,
 /// since a quoted reference is text whatever its value is.
 pub fn yaml(document: &Value) -> String {

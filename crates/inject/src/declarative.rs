@@ -165,7 +165,8 @@ pub static SUPPORT: [Support; 9] = [
     },
 ];
 
-/// Languages with agents that have no such file in any version.
+/// Languages with agents that have no such file in any version. Their variables are not those of an SDK in the container, so
+/// that these do not stand for the file either.
 const NEVER: [&str; 3] = ["go", "apache-httpd", "nginx"];
 
 /// The compiled file of an Instrumentation.
@@ -259,8 +260,8 @@ pub fn of<'p>(plan: &Plan<'p>) -> Result<Delivered<'p>, Reason> {
             let drops_probes = ruled.is_some();
             Ok(Delivered::File { text: ruled.unwrap_or(&own.text), path, others, lost, drops_probes })
         }
-        (Err(_), Some(instead)) => Ok(Delivered::Variables(instead)),
-        (Err(why), None) => Err(why),
+        (Err(_), Some(instead)) if !NEVER.contains(&plan.language.name) => Ok(Delivered::Variables(instead)),
+        (Err(why), _) => Err(why),
     }
 }
 

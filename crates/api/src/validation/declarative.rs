@@ -38,6 +38,15 @@ pub fn check(verdict: &mut Verdict, path: Path<'_>, spec: &Value) {
                        the file refers to by spec.env";
         verdict.reject_settled(path.member(other), message);
     }
+    let text = field.to_string();
+    for (index, variable) in spec["env"].as_array().into_iter().flatten().enumerate() {
+        let name = variable["name"].as_str().unwrap_or_default();
+        let is_referred = text.contains(&["${", name].concat());
+        if name.starts_with("OTEL_") && !is_referred && !declarative::is_read_with_file(name) {
+            let message = format!("sets {name}, which the SDK ignores: the file does not refer to it");
+            verdict.warn("declarative-variable-ignored", path.member("env").item(index), message);
+        }
+    }
     let path = path.member(declarative::FIELD);
     let document = declarative::document(field);
     let Some(format) = declarative::format_of(&document) else {
@@ -99,7 +108,11 @@ fn sentence(kind: &Kind, found: &Value, shown: &str, node: Option<Node<'_>>) -> 
     }
     let members = || node.into_iter().flat_map(Node::members);
     let names = |value: &Value| {
-        text::list(value.as_object().into_iter().flat_map(|value| value.keys().map(String::as_str)))
+        let mut names: Vec<_> =
+            value.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        // The API server sorts them, too.
+        names.sort_unstable();
+        text::list(names)
     };
     let said = match kind {
         // See `walk`.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::variables::VALUES;
 use otel_webhook_api::{
-    declarative::{FIELD, format_of, schema},
+    declarative::{FIELD, format_of, is_read_with_file, schema},
     is_hollow,
 };
 
@@ -20,16 +20,6 @@ pub struct Migrated {
 const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
-
-/// Variables that injection and agents read in addition to a file, by their beginnings.
-const KEPT: [&str; 6] = [
-    "OTEL_SERVICE_NAME",
-    "OTEL_RESOURCE_ATTRIBUTES",
-    "OTEL_JAVAAGENT_",
-    "OTEL_DOTNET_AUTO_",
-    "OTEL_PYTHON_",
-    "OTEL_GO_AUTO_",
-];
 
 /// Migrates a specification; `None` if it has a file already.
 pub fn migrated(spec: &Value) -> Option<Migrated> {
@@ -131,10 +121,7 @@ fn exporter_fields(env: &[Value], tls: &Value, left: &mut Vec<String>) -> impl F
 /// Whether a variable is in the file now, or has no effect with one.
 fn is_moved(variable: &Value, file: &mut Value, left: &mut Vec<String>) -> bool {
     let name = variable["name"].as_str().unwrap_or_default();
-    if !name.starts_with("OTEL_")
-        || [ENDPOINT, HEADERS].contains(&name)
-        || KEPT.iter().any(|start| name.starts_with(start))
-    {
+    if !name.starts_with("OTEL_") || [ENDPOINT, HEADERS].contains(&name) || is_read_with_file(name) {
         return false;
     }
     if name == PROTOCOL {
