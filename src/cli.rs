@@ -41,7 +41,6 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use flags::InjectionFlags;
 
 use default::Format;
-use otel_webhook_api::crd;
 use output::Failure;
 
 /// Inject OpenTelemetry auto-instrumentation into annotated Kubernetes pods.
@@ -92,11 +91,8 @@ enum Command {
     #[command(after_help = heard::EXAMPLES)]
     Heard(heard::HeardArgs),
     /// Print the CustomResourceDefinition (CRD) of Instrumentation
-    Crd {
-        /// Output format
-        #[arg(short, long, value_enum, default_value_t = Format::Yaml, help_heading = "Output")]
-        output: Format,
-    },
+    #[command(after_help = crd::EXAMPLES)]
+    Crd(crd::CrdArgs),
     /// Print the service accounts and the RBAC roles that the webhook and the controller need
     #[command(after_help = rbac::EXAMPLES)]
     Rbac(rbac::RbacArgs),
@@ -147,13 +143,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Heard(args) => heard::run(args),
         Command::Version(args) => version::run(args),
         Command::ManPages(args) => man::run(args, Cli::command()),
-        Command::Crd { output } => {
-            let text = match output {
-                Format::Yaml => crd_yaml(),
-                Format::Json => format!("{}\n", crd::crd()),
-            };
-            output::finish(io::stdout().write_all(text.as_bytes()), ExitCode::SUCCESS)
-        }
+        Command::Crd(args) => crd::run(args),
         Command::Completions { shell } => {
             // It panics if it cannot write, as to a closed pipe.
             let mut script = Vec::new();
@@ -163,7 +153,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Returns the CustomResourceDefinition as YAML.
+/// Returns the CustomResourceDefinition as `otel-webhook crd` prints it without flags.
 pub fn crd_yaml() -> String {
-    serde_saphyr::to_string(&crd::crd()).expect("plain JSON is YAML")
+    crd::yaml(&otel_webhook_api::crd::crd())
 }

@@ -12,6 +12,7 @@
 //! One replica leads, by a Lease; the others keep the store and wait. All state is in the cluster or found again by
 //! the next leader. What is counted, and why, is in the crate `fleet`. See docs/adr/0012-controller.md.
 
+mod conversion;
 mod election;
 mod events;
 mod heard;
@@ -45,6 +46,7 @@ use crate::{
     store::{Snapshot, Store},
     telemetry::Metrics,
 };
+use conversion::Conversion;
 use events::Events;
 use heard::Listening;
 use otel_webhook_fleet::{
@@ -52,7 +54,7 @@ use otel_webhook_fleet::{
     next::Around,
     report::{ClusterReport, Report},
 };
-use otel_webhook_inject::Settings;
+use otel_webhook_inject::{Settings, reason::ObjectName};
 use pods::Pods;
 use restarts::Restarts;
 use selection::Selection;
@@ -83,6 +85,8 @@ pub struct Controller {
     pub store: Store,
     /// Names of the webhook configurations.
     pub configurations: Vec<String>,
+    /// Its Lease, which stands for the controller in Events.
+    pub lease: ObjectName,
     /// The metrics.
     pub metrics: Arc<Metrics>,
     /// The last report, for others to read; none while another replica leads.
@@ -175,6 +179,7 @@ async fn workloads(restarts: &mut Option<Restarts>) {
 struct Leading {
     pods: Pods,
     selection: Selection,
+    conversion: Conversion,
     statuses: Statuses,
     events: Events,
     restarts: Option<Restarts>,
@@ -199,6 +204,7 @@ impl Leading {
         Self {
             pods: Pods::watch(client, scope),
             selection: Selection::new(client.clone(), controller.configurations.clone()),
+            conversion: Conversion::new(client.clone()),
             statuses: Statuses::new(client.clone()),
             events: Events::new(client.clone()),
             restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, scope, settings)),
@@ -223,6 +229,9 @@ impl Leading {
         }
         if self.selection.refresh().await {
             (self.is_dirty, self.counted_with) = (true, None);
+        }
+        if let Some(problem) = self.conversion.refresh().await {
+            self.events.tell_of_conversion(&controller.lease, &problem);
         }
         // A list in progress would show pods as gone that are on one of its later pages.
         if !self.pods.is_listed() {

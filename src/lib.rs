@@ -31,6 +31,7 @@ pub mod page;
 pub mod reduced;
 pub mod registration;
 pub mod scope;
+pub mod served;
 pub mod server;
 pub mod store;
 pub mod subject;

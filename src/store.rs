@@ -24,7 +24,7 @@ pub use heads::{Heads, InstrumentationHead};
 use owners::OwnerBook;
 
 use crate::{manifest, telemetry::Metrics};
-use otel_webhook_api::{AllowedNamespaces, defaults::DefaultImages};
+use otel_webhook_api::{AllowedNamespaces, Version, defaults::DefaultImages};
 use otel_webhook_inject::{
     catalogue::{Catalogue, Namespace, NamespaceLabels, Stored},
     compiled::Shared,
@@ -47,6 +47,8 @@ pub struct Snapshot {
     pub owners: OwnerBook,
     /// What the controller uses; empty for all others.
     pub heads: Arc<Heads>,
+    /// The version in which Instrumentations are read and written, by a watch.
+    pub version: Version,
 }
 
 impl Store {
@@ -262,6 +264,11 @@ impl Writer {
         self.working = Snapshot::default();
         self.working.catalogue.release = release;
         self.budget.clear();
+    }
+
+    /// Sets the version in which Instrumentations are read and written.
+    pub fn set_version(&mut self, version: Version) {
+        self.working.version = version;
     }
 
     /// Sets the Lease of the release that pauses all injection; none if it does not. Returns whether that is a change.

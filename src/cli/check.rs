@@ -14,6 +14,7 @@
 
 mod certificate;
 mod controller;
+mod conversion;
 mod crd;
 mod exporter;
 mod gather;
@@ -250,7 +251,15 @@ impl CheckArgs {
     /// Returns the results about the installation itself.
     async fn of_installation(&self, cluster: &ClusterReader, facts: &Facts) -> Vec<CheckResult> {
         let mut results = match gather::crd(cluster).await {
-            Ok(served) => crd::results(served.as_ref()),
+            Ok(served) => {
+                let mut results = crd::results(served.as_ref());
+                if let Some(crd) = &served
+                    && let Some(problem) = gather::conversion_problem(cluster, crd).await
+                {
+                    results.push(conversion::failure(crd, &problem, &facts.registration));
+                }
+                results
+            }
             Err(not_told) => vec![not_told.result()],
         };
         if facts.is_registration_told {

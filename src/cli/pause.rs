@@ -24,7 +24,7 @@ use super::{
     names::label,
     output::{Failure, finish},
 };
-use otel_webhook_api::{Instrumentation, annotations::PAUSED_ANNOTATION};
+use otel_webhook_api::annotations::PAUSED_ANNOTATION;
 use otel_webhook_inject::{pause::Pause, reason::ObjectName};
 
 /// Flags of `pause` and `resume`.
@@ -178,7 +178,7 @@ async fn annotate(cluster: &ClusterReader, target: &Pause, action: Action) -> Re
             (ApiResource::erase::<Lease>(&()), Some(namespace), name)
         }
         Pause::Instrumentation(ObjectName { namespace, name }) => {
-            (ApiResource::erase::<Instrumentation>(&()), Some(namespace), name)
+            (cluster.instrumentations.clone(), Some(namespace), name)
         }
     };
     let client = cluster.client();

@@ -47,6 +47,10 @@ pub struct RbacArgs {
         requires = "tls_managed", value_parser = dns_name)]
     webhook_configuration: Vec<String>,
 
+    /// Print the role of `serve --conversion-service` as well, which may patch the CRD of Instrumentation
+    #[arg(long, env = "OTEL_WEBHOOK_CONVERSION", requires = "tls_managed")]
+    conversion: bool,
+
     /// Print the roles of `controller` as well; its service account has the name with the suffix -controller
     #[arg(long, env = "OTEL_WEBHOOK_CONTROLLER")]
     controller: bool,
@@ -95,6 +99,8 @@ enum Rules {
     ManagedCluster,
     /// Of the Role for managed certificates, in the webhook's namespace
     ManagedNamespace,
+    /// Of the additional cluster role for managed certificates if the webhook converts between versions
+    ManagedConversion,
     /// Of the cluster role of the controller
     Controller,
     /// Of the Role of the controller, in the namespace of its Lease
@@ -147,6 +153,7 @@ impl RbacArgs {
             Rules::Namespace => watch::lease_rules().into(),
             Rules::ManagedCluster => managed::cluster_rules().into(),
             Rules::ManagedNamespace => managed::namespace_rules().into(),
+            Rules::ManagedConversion => managed::conversion_rules().into(),
             Rules::Controller => merged(watch::rules().into_iter().chain(controller::rules())),
             Rules::ControllerNamespace => {
                 merged(controller::lease_rules().into_iter().chain(watch::lease_rules()))
@@ -180,6 +187,10 @@ impl RbacArgs {
             let name = format!("{account}-certificates");
             documents.extend(self.role(account, &name, None, &self.list(Rules::ManagedCluster)));
             documents.extend(self.role(account, &name, Some(namespace), &self.list(Rules::ManagedNamespace)));
+        }
+        if self.conversion {
+            let name = format!("{account}-conversion");
+            documents.extend(self.role(account, &name, None, &self.list(Rules::ManagedConversion)));
         }
         if self.controller {
             documents.extend(self.role(account, account, Some(namespace), &self.list(Rules::Namespace)));
@@ -304,6 +315,7 @@ mod tests {
             watch_nodes: false,
             tls_managed: managed.then(|| "certificates".to_owned()),
             webhook_configuration: vec!["one".to_owned(), "two".to_owned()],
+            conversion: managed,
             controller: managed,
             lease: "leader".to_owned(),
             restarts: managed,
@@ -316,7 +328,8 @@ mod tests {
 
     #[test]
     fn rules_without_resource_names_only_read_and_exclude_secrets() {
-        let lists = [Rules::Cluster, Rules::ManagedCluster, Rules::ManagedNamespace];
+        let lists =
+            [Rules::Cluster, Rules::ManagedCluster, Rules::ManagedNamespace, Rules::ManagedConversion];
         for rule in lists.iter().flat_map(|list| args(true).list(*list).as_array().cloned().expect("a list"))
         {
             let verbs = rule["verbs"].as_array().expect("verbs").iter();

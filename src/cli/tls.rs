@@ -8,7 +8,7 @@ use kube::Client;
 use tokio::sync::watch;
 
 use super::{
-    names::{NameFlags, dns_name, duration},
+    names::{NameFlags, dns_name, duration, label},
     output::Failure,
 };
 use crate::{
@@ -67,6 +67,12 @@ struct ManagedFlags {
     #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',',
         requires = "tls_managed", value_parser = dns_name)]
     webhook_configuration: Vec<String>,
+
+    /// Service by which API servers call the webhook to convert between versions, in the same namespace: its name is
+    /// in the certificate, and caBundle of the CRD is kept up to date if the CRD names it
+    #[arg(long, env = "OTEL_WEBHOOK_CONVERSION_SERVICE", value_name = "NAME", requires = "tls_managed",
+        value_parser = label)]
+    conversion_service: Option<String>,
 
     /// Lifetime of a serving certificate; it is rotated after two thirds of it
     #[arg(long, env = "OTEL_WEBHOOK_TLS_LIFETIME", default_value = "90d", value_name = "DURATION",
@@ -171,14 +177,21 @@ impl CertificateFlags {
 
     fn managed(&self, secret: &str, namespace: &str) -> (Place, Policy) {
         let flags = &self.managed;
+        let mut names = self.names.all(namespace);
+        names.extend(flags.conversion_service.iter().map(|service| format!("{service}.{namespace}.svc")));
         let policy = Policy {
-            names: self.names.all(namespace),
+            names,
             lifetime: flags.tls_lifetime,
             authority_lifetime: flags.tls_ca_lifetime,
             propagation: flags.tls_propagation,
         };
-        let configurations = flags.webhook_configuration.clone();
-        (Place { namespace: namespace.to_owned(), secret: secret.to_owned(), configurations }, policy)
+        let place = Place {
+            namespace: namespace.to_owned(),
+            secret: secret.to_owned(),
+            configurations: flags.webhook_configuration.clone(),
+            conversion: flags.conversion_service.clone(),
+        };
+        (place, policy)
     }
 }
 

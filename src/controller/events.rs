@@ -128,6 +128,15 @@ impl Events {
         self.waiting.push_back(Told { workload, reason: "SourceUnavailable", note, uid: None });
     }
 
+    /// Notes that the API server cannot convert Instrumentations. The Lease stands for the controller.
+    pub fn tell_of_conversion(&mut self, lease: &ObjectName, problem: &str) {
+        let note = format!(
+            "Instrumentations cannot be read or written in every version; otel-webhook check prints what to do: {problem}"
+        );
+        let workload = Workload::new("Lease", &lease.namespace, &lease.name);
+        self.waiting.push_back(Told { workload, reason: "ConversionFailed", note, uid: None });
+    }
+
     /// Notes what restarts tell.
     pub fn tell(&mut self, news: Vec<News>) {
         let told = news.into_iter().map(|News { workload, reason, note }| Told {

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use kube::{
     Api, Client,
-    api::{ApiResource, DynamicObject, Patch, PatchParams},
+    api::{DynamicObject, Patch, PatchParams},
 };
 use serde_json::{
     Value, json,
@@ -15,8 +15,8 @@ use serde_json::{
 use tokio::time::Instant;
 
 use super::status::{self, MANAGER, Restart, Told};
-use crate::{api_client::RequestBackoff, store::Snapshot};
-use otel_webhook_api::Instrumentation;
+use crate::{api_client::RequestBackoff, served, store::Snapshot};
+use otel_webhook_api::Version;
 use otel_webhook_fleet::{
     report::{InstrumentationRow, Report},
     restart::Progress,
@@ -44,6 +44,8 @@ pub struct Statuses {
     client: Client,
     /// What differs from the last report, as text: a document needs ten times the memory.
     wanted: HashMap<ObjectName, Wanted>,
+    /// The version in which the objects were read.
+    version: Version,
     written: HashMap<ObjectName, Instant>,
     backoff: RequestBackoff,
     /// Until when nothing is written, since the CRD drops it.
@@ -56,6 +58,7 @@ impl Statuses {
         Self {
             client,
             wanted: HashMap::new(),
+            version: Version::default(),
             written: HashMap::new(),
             backoff: RequestBackoff::default(),
             pruned_until: None,
@@ -78,6 +81,7 @@ impl Statuses {
         let none = InstrumentationRow::default();
         let now = Timestamp::now();
         self.wanted.clear();
+        self.version = snapshot.version;
         let heads = &snapshot.heads.instrumentations;
         self.written.retain(|name, _| heads.contains_key(name));
         for (name, head) in heads {
@@ -113,8 +117,8 @@ impl Statuses {
             }
             let wanted = names.iter().filter_map(|name| self.wanted.remove_entry(name));
             let writes = wanted.map(|(name, wanted)| {
-                let client = self.client.clone();
-                async move { (patch(client, &name, &wanted).await, name, wanted) }
+                let (client, version) = (self.client.clone(), self.version);
+                async move { (patch(client, version, &name, &wanted).await, name, wanted) }
             });
             let writes: Vec<_> = writes.collect();
             for (result, name, wanted) in join_all(writes).await {
@@ -154,9 +158,13 @@ impl Statuses {
 /// Writes a status, unless the object has changed. Returns the one that is stored then.
 ///
 /// Not by server-side apply, which fails as a whole for a field that an older CRD, or the operator's, does not have.
-async fn patch(client: Client, name: &ObjectName, wanted: &Wanted) -> Result<Value, kube::Error> {
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(client, &name.namespace, &ApiResource::erase::<Instrumentation>(&()));
+async fn patch(
+    client: Client,
+    version: Version,
+    name: &ObjectName,
+    wanted: &Wanted,
+) -> Result<Value, kube::Error> {
+    let api: Api<DynamicObject> = Api::namespaced_with(client, &name.namespace, &served::resource(version));
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
     let Wanted { version, status } = wanted;
     let patch = Patch::Merge(json!({"metadata": {"resourceVersion": version}, "status": status}));

@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    body_memory::{BodyMemory, Held},
+    body_memory::{BodyMemory, Held, Share},
     deadline::Deadline,
     refusal::Refusal,
 };
@@ -28,20 +28,22 @@ pub async fn read(
     headers: &HeaderMap,
     body: Body,
     memory: &BodyMemory,
+    share: Share,
     deadline: Deadline,
 ) -> Result<Held, Refusal> {
     let declared = declared_length(headers);
     // A content length above the limit is rejected before the body is read.
-    if declared.is_some_and(|length| length > memory.largest) {
-        return Err(Refusal::TooLarge(memory.largest));
+    if declared.is_some_and(|length| length > share.largest) {
+        return Err(Refusal::TooLarge(share.largest, share.flag));
     }
     let first = declared.unwrap_or(UNDECLARED).min(FIRST_STEP);
-    let permit = time::timeout_at(deadline.at, memory.take(first)).await;
+    let permit = time::timeout_at(deadline.at, memory.take(share.factor * first)).await;
     let permit = permit.map_err(|_| Refusal::NoMemory(deadline.patience))?;
     let mut arriving = Arriving {
         buffer: Vec::with_capacity(first),
         permit,
-        most: declared.unwrap_or(memory.largest),
+        most: declared.unwrap_or(share.largest),
+        share,
         waits: false,
     };
     let began = Instant::now();
@@ -65,6 +67,7 @@ struct Arriving {
     permit: OwnedSemaphorePermit,
     /// The declared length, or the limit.
     most: usize,
+    share: Share,
     /// Whether it waits for memory, not for data.
     waits: bool,
 }
@@ -85,14 +88,15 @@ impl Arriving {
 
     async fn add(&mut self, data: &Bytes, memory: &BodyMemory) -> Result<(), Refusal> {
         let length = self.buffer.len() + data.len();
-        if length > memory.largest {
-            return Err(Refusal::TooLarge(memory.largest));
+        let Share { largest, flag, factor } = self.share;
+        if length > largest {
+            return Err(Refusal::TooLarge(largest, flag));
         }
-        let held = self.permit.num_permits();
+        let held = self.permit.num_permits() / factor;
         if length > held {
             let wanted = (2 * held).min(self.most).max(length);
             self.waits = true;
-            self.permit.merge(memory.take(wanted - held).await);
+            self.permit.merge(memory.take(factor * (wanted - held)).await);
             self.waits = false;
             self.buffer.reserve_exact(wanted - self.buffer.len());
         }
@@ -110,7 +114,7 @@ mod tests {
     use std::time::Duration;
 
     use axum::http::{HeaderValue, StatusCode};
-    use futures::stream;
+    use futures::{FutureExt, stream};
 
     use super::*;
     use crate::telemetry::ReviewOutcome;
@@ -124,7 +128,8 @@ mod tests {
         patience: Duration,
     ) -> Result<Held, Refusal> {
         let deadline = Deadline { at: Instant::now() + patience, patience };
-        read(headers, body, &BodyMemory::of_bytes(BODY_LIMIT, memory), deadline).await
+        let memory = BodyMemory::of_bytes(BODY_LIMIT, memory);
+        read(headers, body, &memory, memory.of_review(), deadline).await
     }
 
     async fn read_all(body: Body) -> Result<Held, Refusal> {
@@ -133,6 +138,20 @@ mod tests {
 
     fn declaring(length: usize) -> HeaderMap {
         HeaderMap::from_iter([(header::CONTENT_LENGTH, HeaderValue::from(length))])
+    }
+
+    #[tokio::test]
+    async fn a_conversion_takes_the_memory_of_its_response_too() {
+        let memory = BodyMemory::of_bytes(10, 100);
+        let deadline =
+            Deadline { at: Instant::now() + Duration::from_secs(10), patience: Duration::from_secs(10) };
+        let share = memory.of_conversion();
+        let held = read(&declaring(40), Body::from(vec![b' '; 40]), &memory, share, deadline).await;
+        let held = held.expect("it is larger than another review may be");
+        assert!(memory.take(21).now_or_never().is_none() && memory.take(20).now_or_never().is_some());
+        drop(held);
+        let refusal = read(&declaring(51), never(), &memory, share, deadline).await.expect_err("too large");
+        assert_eq!(refusal.to_string(), "the body is larger than 50 bytes; raise --max-review-memory");
     }
 
     fn never() -> Body {
@@ -153,7 +172,7 @@ mod tests {
     async fn a_content_length_above_the_limit_is_rejected_without_reading() {
         let refusal =
             read_with(&declaring(BODY_LIMIT + 1), never(), BODY_LIMIT, Duration::from_secs(10)).await;
-        assert!(matches!(refusal, Err(Refusal::TooLarge(BODY_LIMIT))), "{refusal:?}");
+        assert!(matches!(refusal, Err(Refusal::TooLarge(BODY_LIMIT, "--max-review-size"))), "{refusal:?}");
     }
 
     #[tokio::test]

@@ -36,10 +36,21 @@ pub const GRACE: Duration = Duration::from_secs(1);
 /// How often one that waits asks for the memory of another unfinished body.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A number of bytes. A body takes its share while it arrives, and returns it when its response is written.
-pub struct BodyMemory {
+/// What a body may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
     /// The size of the largest body, in bytes.
     pub largest: usize,
+    /// The flag that sets it.
+    pub flag: &'static str,
+    /// The bytes that are taken for each byte of the body.
+    pub factor: usize,
+}
+
+/// A number of bytes. A body takes its share while it arrives, and returns it when its response is written.
+pub struct BodyMemory {
+    largest: usize,
+    all: usize,
     bytes: Arc<Semaphore>,
     waiting: AtomicUsize,
     wanted: Notify,
@@ -56,10 +67,22 @@ impl BodyMemory {
     pub fn of_bytes(largest: usize, bytes: usize) -> Self {
         Self {
             largest,
+            all: bytes,
             bytes: Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))),
             waiting: AtomicUsize::new(0),
             wanted: Notify::new(),
         }
+    }
+
+    /// Returns the share of a review that gets a response of a few bytes, or a patch.
+    pub fn of_review(&self) -> Share {
+        Share { largest: self.largest, flag: "--max-review-size", factor: 1 }
+    }
+
+    /// Returns the share of a review whose response has all of its objects again: it takes twice the memory, so the
+    /// largest is half of it. That is more than of other reviews, since the API server sends lists of objects.
+    pub fn of_conversion(&self) -> Share {
+        Share { largest: self.all / 2, flag: "--max-review-memory", factor: 2 }
     }
 
     /// Waits for so many bytes.

@@ -2,6 +2,7 @@
 
 use tokio::time::Instant;
 
+use super::body_memory::{BodyMemory, Share};
 use crate::admission::{Admission, Undecided};
 use otel_webhook_review::MalformedReview;
 
@@ -16,15 +17,18 @@ pub enum Endpoint {
     ValidateInstrumentation,
     /// Warns about workloads whose pods will not be injected.
     ValidateWorkloads,
+    /// Converts Instrumentations of one version to another.
+    Convert,
 }
 
 impl Endpoint {
     /// All endpoints.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::MutatePod,
         Self::MutateInstrumentation,
         Self::ValidateInstrumentation,
         Self::ValidateWorkloads,
+        Self::Convert,
     ];
 
     /// Returns the path. It is the operator's path if there is one, so that its webhook configurations can be reused.
@@ -34,6 +38,15 @@ impl Endpoint {
             Self::MutateInstrumentation => "/mutate-opentelemetry-io-v1alpha1-instrumentation",
             Self::ValidateInstrumentation => "/validate-opentelemetry-io-v1alpha1-instrumentation",
             Self::ValidateWorkloads => "/validate-workloads",
+            Self::Convert => "/convert",
+        }
+    }
+
+    /// Returns what a body of this endpoint may take.
+    pub fn share(self, memory: &BodyMemory) -> Share {
+        match self {
+            Self::Convert => memory.of_conversion(),
+            _ => memory.of_review(),
         }
     }
 
@@ -52,11 +65,12 @@ impl Endpoint {
             Self::MutateInstrumentation => Ok(admission.mutate_instrumentation(body)?),
             Self::ValidateInstrumentation => Ok(admission.validate_instrumentation(body)?),
             Self::ValidateWorkloads => Ok(admission.validate_workload(body, deadline).await?),
+            Self::Convert => Ok(admission.convert(body)?),
         }
     }
 
     /// Allows the object of a review that was not decided in time. None for Instrumentations: they are not stored
-    /// without validation.
+    /// without validation, and not converted otherwise.
     pub fn allow_undecided(
         self,
         admission: &Admission,
@@ -66,7 +80,7 @@ impl Endpoint {
         let consequence = match self {
             Self::MutatePod => "the pod is not injected",
             Self::ValidateWorkloads => "the workload was not checked",
-            Self::MutateInstrumentation | Self::ValidateInstrumentation => return None,
+            Self::MutateInstrumentation | Self::ValidateInstrumentation | Self::Convert => return None,
         };
         Some(admission.allow_undecided(body, consequence, reason))
     }

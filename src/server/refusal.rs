@@ -21,9 +21,9 @@ pub enum Refusal {
     /// The content type is not JSON.
     #[error("expected the content type application/json, found {0}")]
     WrongContentType(String),
-    /// The body is larger than so many bytes.
-    #[error("the body is larger than {0} bytes; raise --max-review-size")]
-    TooLarge(usize),
+    /// The body is larger than so many bytes, which the flag sets.
+    #[error("the body is larger than {0} bytes; raise {1}")]
+    TooLarge(usize, &'static str),
     /// The connection failed.
     #[error("the body ended early: {0}")]
     Broken(Box<dyn std::error::Error + Send + Sync>),
@@ -59,7 +59,7 @@ impl Refusal {
     pub fn status(&self) -> StatusCode {
         match self {
             Self::WrongContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge(..) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Broken(_) | Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::TimedOut(_) => StatusCode::REQUEST_TIMEOUT,
             Self::NoMemory(_) | Self::GaveWay | Self::NotDecided { .. } => StatusCode::SERVICE_UNAVAILABLE,
@@ -71,7 +71,7 @@ impl Refusal {
     pub fn outcome(&self) -> ReviewOutcome {
         match self {
             Self::WrongContentType(_) => ReviewOutcome::WrongContentType,
-            Self::TooLarge(_) => ReviewOutcome::TooLarge,
+            Self::TooLarge(..) => ReviewOutcome::TooLarge,
             Self::Broken(_) | Self::TimedOut(_) => ReviewOutcome::Incomplete,
             Self::NoMemory(_) | Self::GaveWay => ReviewOutcome::MemoryLimit,
             Self::NotDecided { .. } => ReviewOutcome::DeadlineExceeded,

@@ -58,7 +58,8 @@ impl Shared {
         let (head, body) = request.into_parts();
         let deadline = Deadline::of(head.uri.query());
         check_content_type(&head.headers)?;
-        let body = body::read(&head.headers, body, &self.memory, deadline).await?;
+        let body =
+            body::read(&head.headers, body, &self.memory, endpoint.share(&self.memory), deadline).await?;
         let body = Arc::new(body);
         let (outcome, review) = match self.turns.decide(endpoint, &body, deadline).await {
             Ok(review) => (ReviewOutcome::Answered, review),

@@ -20,8 +20,10 @@ use serde_json::{Value, json};
 use tokio::{sync::Notify, time::Instant};
 
 use super::Writer;
+use crate::served;
 use changes::{Change, changes};
 use lists::Lists;
+use otel_webhook_api::Version;
 use otel_webhook_inject::limits::LimitKind;
 use pace::{News, Pace};
 pub use sources::Sources;
@@ -61,6 +63,8 @@ pub fn lease_rules() -> [Value; 1] {
 enum Update {
     Change(Change),
     Server(Option<String>),
+    /// Instrumentations are read and written in this version.
+    Version(Version),
     /// [`LIST_AGAIN`] has passed.
     Elapsed,
 }
@@ -71,10 +75,12 @@ enum Update {
 pub async fn follow(client: Client, sources: Sources, mut writer: Writer, on_ready: impl FnOnce()) {
     let versions = if sources.nodes { nodes::versions(&client).boxed() } else { stream::pending().boxed() };
     let again = Arc::new(Notify::new());
-    let changes = changes(&client, &sources, &again).map(Update::Change);
+    let (current, version) = tokio::sync::watch::channel(None);
+    let changes = changes(&client, &sources, version, &again).map(Update::Change);
+    let served = served::versions(client).map(Update::Version).boxed();
     let elapsed =
         stream::repeat(()).then(|()| tokio::time::sleep(LIST_AGAIN)).map(|()| Update::Elapsed).boxed();
-    let others = stream::select(versions.map(Update::Server), elapsed);
+    let others = stream::select_all([versions.map(Update::Server).boxed(), elapsed, served]);
     let mut changes = stream::select(changes, others).ready_chunks(BATCH);
     let (mut lists, mut pace) = (Lists::of(&sources), Pace::default());
     let mut on_ready = Some(on_ready);
@@ -90,6 +96,13 @@ pub async fn follow(client: Client, sources: Sources, mut writer: Writer, on_rea
         let take = |update| match update {
             Update::Change(change) => lists.take(&mut writer, change),
             Update::Server(version) => lists.take_server(&mut writer, version.as_deref()),
+            Update::Version(version) => {
+                writer.set_version(version);
+                if current.send_replace(Some(version)).is_some() {
+                    again.notify_one();
+                }
+                News::Nothing
+            }
             Update::Elapsed => {
                 if lists.are_instrumentations_complete() && writer.has_room_for_unused() {
                     again.notify_one();

@@ -1,5 +1,5 @@
 //! Self-managed certificates: a CA and a serving certificate in a Secret that all replicas share, and `caBundle` of
-//! the webhook configurations. See docs/adr/0006-managed-certificates.md.
+//! the webhook configurations, and of the CRD if API servers call this webhook to convert. See docs/adr/0006-managed-certificates.md.
 //!
 //! ```text
 //! Secret, configurations ──watch──> Replica: last state ──> plan: required content of the Secret
@@ -27,7 +27,7 @@ use futures::StreamExt;
 use kube::Client;
 use tracing::{debug, info};
 
-pub use objects::{cluster_rules, namespace_rules};
+pub use objects::{CRD, cluster_rules, conversion_rules, namespace_rules};
 
 use super::current::CurrentCertificate;
 use crate::telemetry::{ManagedOperation, Metrics};
@@ -59,6 +59,8 @@ pub struct Place {
     pub secret: String,
     /// Names of the configurations, of both kinds.
     pub configurations: Vec<String>,
+    /// Service of conversions, in the same namespace, if API servers call this webhook to convert.
+    pub conversion: Option<String>,
 }
 
 impl Managed {
@@ -70,7 +72,7 @@ impl Managed {
         current: Arc<CurrentCertificate>,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let objects = ManagedObjects::new(client, &place.namespace, &place.secret, &place.configurations);
+        let objects = ManagedObjects::new(client, place);
         let replica = Replica::new(policy, objects.configurations().len());
         Self { objects, replica, clock: Clock::default(), current, report: Report::new(metrics) }
     }

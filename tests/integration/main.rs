@@ -11,6 +11,7 @@ mod benches;
 mod binary;
 mod captured;
 mod cli;
+mod conversion;
 mod defaulting;
 mod demo;
 mod docs;

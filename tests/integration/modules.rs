@@ -5,21 +5,25 @@ use std::{collections::BTreeSet, fs};
 use crate::reference::source::{files, repository};
 
 /// Each module of the program and those of its others that it may use.
-const TABLE: [(&str, &[&str]); 15] = [
+const TABLE: [(&str, &[&str]); 16] = [
     ("manifest", &[]),
     ("telemetry", &[]),
     ("api_client", &[]),
     ("scope", &[]),
     ("reduced", &[]),
+    ("served", &[]),
     ("unread", &[]),
-    ("store", &["api_client", "manifest", "reduced", "scope", "telemetry"]),
+    ("store", &["api_client", "manifest", "reduced", "scope", "served", "telemetry"]),
     ("admission", &["store", "telemetry"]),
     ("tls", &["scope", "telemetry"]),
     ("server", &["admission", "page", "telemetry"]),
     ("subject", &[]),
     ("registration", &["server", "subject"]),
     ("page", &[]),
-    ("controller", &["api_client", "reduced", "registration", "scope", "store", "telemetry", "unread"]),
+    (
+        "controller",
+        &["api_client", "reduced", "registration", "scope", "served", "store", "telemetry", "unread"],
+    ),
     (
         "cli",
         &[
@@ -30,6 +34,7 @@ const TABLE: [(&str, &[&str]); 15] = [
             "page",
             "registration",
             "scope",
+            "served",
             "server",
             "store",
             "subject",

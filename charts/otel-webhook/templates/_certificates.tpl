@@ -37,6 +37,9 @@
 - --tls-lifetime={{ .Values.certificates.managed.lifetime }}
 - --tls-ca-lifetime={{ .Values.certificates.managed.caLifetime }}
 - --tls-propagation={{ .Values.certificates.managed.propagation }}
+{{- if include "otel-webhook.converts" . }}
+- --conversion-service={{ include "otel-webhook.conversionName" . }}
+{{- end }}
 {{- range .Values.certificates.extraNames }}
 - {{ printf "--tls-name=%s" . | quote }}
 {{- end }}

@@ -20,6 +20,21 @@ no release of helm
 {{- end -}}
 {{- end -}}
 
+{{/* "true" if the API server converts between versions of the release's CustomResourceDefinition. */}}
+{{- define "otel-webhook.converts" -}}
+{{- if not (has .Values.crds.storage .Values.crds.served) -}}
+{{- fail (printf "crds.storage is %s, which crds.served does not have: %s" .Values.crds.storage (join ", " .Values.crds.served)) -}}
+{{- end -}}
+{{- if and (gt (len .Values.crds.served) 1) (include "otel-webhook.rendersCrd" .) -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{/* The Service for conversions. A name of a Service has at most 63 characters. */}}
+{{- define "otel-webhook.conversionName" -}}
+{{- printf "%s-conversion" (include "otel-webhook.fullname" . | trunc 52 | trimSuffix "-") -}}
+{{- end -}}
+
 {{/* "true" if the release contains the CustomResourceDefinition. */}}
 {{- define "otel-webhook.rendersCrd" -}}
 {{- if .Values.crds.install -}}

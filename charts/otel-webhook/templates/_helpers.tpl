@@ -168,6 +168,22 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
+{{/* The specification of a Service for the webhook port. */}}
+{{- define "otel-webhook.serviceSpec" -}}
+type: ClusterIP
+{{- with .Values.service.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+selector:
+  {{- include "otel-webhook.selectorLabels" . | nindent 2 }}
+ports:
+  - name: https
+    port: {{ .Values.service.port }}
+    targetPort: webhook
+    protocol: TCP
+    appProtocol: https
+{{- end -}}
+
 {{/* The names by which the API server and other clients call the webhook. */}}
 {{- define "otel-webhook.dnsNames" -}}
 {{- $service := printf "%s.%s.svc" (include "otel-webhook.fullname" .) .Release.Namespace -}}
@@ -175,6 +191,9 @@ imagePullSecrets:
 - {{ include "otel-webhook.fullname" . }}.{{ .Release.Namespace }}
 - {{ $service }}
 - {{ $service }}.{{ .Values.clusterDomain }}
+{{- if include "otel-webhook.converts" . }}
+- {{ include "otel-webhook.conversionName" . }}.{{ .Release.Namespace }}.svc
+{{- end }}
 {{- range .Values.certificates.extraNames }}
 {{- if not (include "otel-webhook.isAddress" .) }}
 - {{ . | quote }}

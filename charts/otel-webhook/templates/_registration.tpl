@@ -4,16 +4,19 @@
 
 {{/* Annotations of a webhook configuration. */}}
 {{- define "otel-webhook.registrationAnnotations" -}}
-{{- $own := deepCopy .Values.registration.annotations -}}
-{{- if eq .Values.certificates.mode "cert-manager" -}}
-{{- $certificate := printf "%s/%s" .Release.Namespace (include "otel-webhook.fullname" .) -}}
-{{- $own = set $own "cert-manager.io/inject-ca-from" $certificate -}}
-{{- end -}}
+{{- $own := merge (dict) (include "otel-webhook.injectCa" . | fromYaml) .Values.registration.annotations -}}
 {{- include "otel-webhook.annotations" (dict "root" . "own" $own) -}}
 {{- end -}}
 
+{{/* The annotation by which cert-manager sets caBundle, or nothing. */}}
+{{- define "otel-webhook.injectCa" -}}
+{{- if eq .Values.certificates.mode "cert-manager" -}}
+cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/{{ include "otel-webhook.fullname" . }}
+{{- end -}}
+{{- end -}}
+
 {{/*
-clientConfig for one path. caBundle is rendered only with a value: an empty one
+clientConfig for one path, of the Service `service` if it is not the usual one. caBundle is rendered only with a value: an empty one
 would overwrite the value of cert-manager or of the webhook itself.
 */}}
 {{- define "otel-webhook.clientConfig" -}}
@@ -24,7 +27,7 @@ clientConfig:
 {{- else }}
   service:
     namespace: {{ $root.Release.Namespace }}
-    name: {{ include "otel-webhook.fullname" $root }}
+    name: {{ default (include "otel-webhook.fullname" $root) .service }}
     path: {{ .path }}
     port: {{ $root.Values.service.port }}
 {{- end }}

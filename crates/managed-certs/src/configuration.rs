@@ -1,4 +1,4 @@
-//! The managed part of a webhook configuration: the `caBundle` of its webhooks.
+//! The managed part of a webhook configuration, or of a CRD with a conversion webhook: the `caBundle` of its webhooks.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use jiff::Timestamp;
@@ -29,6 +29,10 @@ pub struct Configuration {
 
 #[derive(Clone, Debug)]
 struct Webhook {
+    /// JSON pointer of its `clientConfig`.
+    client: String,
+    /// JSON pointer of its name, or of that of its Service.
+    name_at: String,
     name: String,
     /// The readable certificates of each `caBundle`; API servers do not trust the rest.
     authorities: Vec<X509>,
@@ -38,10 +42,30 @@ impl Configuration {
     /// Reads a configuration, mutating or validating.
     pub fn read(object: &Value) -> Self {
         let webhooks = object["webhooks"].as_array().map_or(&[][..], Vec::as_slice);
+        Self {
+            webhooks: webhooks.iter().enumerate().map(Webhook::read).collect(),
+            ..Self::read_metadata(object)
+        }
+    }
+
+    /// Reads a CRD. Its conversion webhook is managed if it is this Service; that of another program is not.
+    pub fn read_crd(object: &Value, namespace: &str, service: &str) -> Self {
+        let conversion = &object["spec"]["conversion"];
+        let client = &conversion["webhook"]["clientConfig"];
+        let is_ours = conversion["strategy"] == "Webhook"
+            && client["service"]["namespace"] == namespace
+            && client["service"]["name"] == service;
+        Self {
+            webhooks: is_ours.then(|| Webhook::of_conversion(client)).into_iter().collect(),
+            ..Self::read_metadata(object)
+        }
+    }
+
+    fn read_metadata(object: &Value) -> Self {
         let annotations = &object["metadata"]["annotations"];
         let cainjector = CAINJECTOR.into_iter().find(|name| annotations.get(name).is_some());
         Self {
-            webhooks: webhooks.iter().map(Webhook::read).collect(),
+            webhooks: Vec::new(),
             resource_version: text(&object["metadata"]["resourceVersion"]),
             cainjector,
             last_manager: last_manager(object),
@@ -78,14 +102,9 @@ impl Configuration {
         let text = BASE64_STANDARD.encode(text);
         let mut operations =
             vec![json!({"op": "test", "path": "/metadata/resourceVersion", "value": self.resource_version})];
-        for (index, webhook) in self.webhooks.iter().enumerate() {
-            if !webhook.agrees(bundle) {
-                let path = format!("/webhooks/{index}");
-                operations.push(json!({"op": "test", "path": format!("{path}/name"), "value": webhook.name}));
-                operations.push(
-                    json!({"op": "add", "path": format!("{path}/clientConfig/caBundle"), "value": text}),
-                );
-            }
+        for Webhook { client, name_at, name, .. } in self.webhooks.iter().filter(|one| !one.agrees(bundle)) {
+            operations.push(json!({"op": "test", "path": name_at, "value": name}));
+            operations.push(json!({"op": "add", "path": format!("{client}/caBundle"), "value": text}));
         }
         serde_json::from_value(Value::Array(operations)).expect("operations of RFC 6902")
     }
@@ -102,12 +121,22 @@ fn last_manager(object: &Value) -> Option<String> {
 }
 
 impl Webhook {
-    fn read(webhook: &Value) -> Self {
-        let bundle = webhook["clientConfig"]["caBundle"].as_str().unwrap_or_default();
-        let bundle = BASE64_STANDARD.decode(bundle).unwrap_or_default();
+    fn read((index, webhook): (usize, &Value)) -> Self {
         Self {
+            client: format!("/webhooks/{index}/clientConfig"),
+            name_at: format!("/webhooks/{index}/name"),
             name: text(&webhook["name"]),
-            authorities: read_certificates(&bundle).filter_map(Result::ok).collect(),
+            authorities: authorities(&webhook["clientConfig"]),
+        }
+    }
+
+    fn of_conversion(client: &Value) -> Self {
+        let at = "/spec/conversion/webhook/clientConfig".to_owned();
+        Self {
+            name_at: format!("{at}/service/name"),
+            client: at,
+            name: text(&client["service"]["name"]),
+            authorities: authorities(client),
         }
     }
 
@@ -115,6 +144,11 @@ impl Webhook {
         self.authorities.iter().all(|authority| bundle.contains(authority))
             && bundle.iter().all(|authority| self.authorities.contains(authority))
     }
+}
+
+fn authorities(client: &Value) -> Vec<X509> {
+    let bundle = BASE64_STANDARD.decode(client["caBundle"].as_str().unwrap_or_default()).unwrap_or_default();
+    read_certificates(&bundle).filter_map(Result::ok).collect()
 }
 
 fn text(value: &Value) -> String {

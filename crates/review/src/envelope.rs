@@ -11,12 +11,15 @@ pub enum MalformedReview {
     /// The body is not JSON, or not an AdmissionReview.
     #[error("the body is not an AdmissionReview of admission.k8s.io/v1: {0}")]
     NotAReview(#[from] serde_json::Error),
-    /// Another version of the review.
-    #[error("apiVersion: \"{0}\" is not supported; valid: admission.k8s.io/v1")]
-    Version(String),
-    /// Another kind of the same group.
-    #[error("kind: \"{0}\" is not supported; valid: AdmissionReview")]
-    Kind(String),
+    /// The body is not JSON, or not a ConversionReview.
+    #[error("the body is not a ConversionReview of apiextensions.k8s.io/v1: {0}")]
+    NotAConversion(#[source] serde_json::Error),
+    /// Another version of the review, and the valid one.
+    #[error("apiVersion: \"{0}\" is not supported; valid: {1}")]
+    Version(String, &'static str),
+    /// Another kind of the same group, and the valid one.
+    #[error("kind: \"{0}\" is not supported; valid: {1}")]
+    Kind(String, &'static str),
     /// The uid is missing, which a response requires.
     #[error("request.uid: is missing; a response requires it")]
     NoUid,
@@ -113,7 +116,7 @@ fn request<'a, Request: Deserialize<'a>>(body: &'a [u8]) -> Result<Request, Malf
     let Object(review) = serde_json::from_slice::<Object<Review<'a, Request>>>(body)?;
     match (&*review.api_version, &*review.kind) {
         (VERSION, KIND) => Ok(review.request.0),
-        (VERSION, kind) => Err(MalformedReview::Kind(kind.to_owned())),
-        (version, _) => Err(MalformedReview::Version(version.to_owned())),
+        (VERSION, kind) => Err(MalformedReview::Kind(kind.to_owned(), KIND)),
+        (version, _) => Err(MalformedReview::Version(version.to_owned(), VERSION)),
     }
 }

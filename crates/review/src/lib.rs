@@ -1,4 +1,4 @@
-//! AdmissionReviews as bytes: the request of the API server, and the response to it.
+//! AdmissionReviews and ConversionReviews as bytes: the request of the API server, and the response to it.
 //!
 //! From the bottom up:
 //!
@@ -6,11 +6,13 @@
 //! - [`envelope`]: the review around its object
 //! - [`request`]: a pod, borrowed from the body
 //! - [`refusal`]: the status of a response that rejects an object
+//! - [`conversion`]: objects of one version as those of another
 //! - [`response`]: warnings, audit annotations, the patch, and the review that goes back
 //!
 //! No I/O, no clock.
 
 mod bounds;
+pub mod conversion;
 pub mod envelope;
 pub mod refusal;
 pub mod request;

@@ -4,10 +4,9 @@ use serde_json::Value;
 
 use super::result::{CheckResult, Code};
 use crate::subject::Subject;
-use otel_webhook_api::crd;
+use otel_webhook_api::{Version, crd};
 
-/// Name of the CRD.
-pub const NAME: &str = "instrumentations.opentelemetry.io";
+pub use crate::tls::managed::CRD as NAME;
 
 /// The annotation of objects that Helm does not delete.
 const KEEP: &str = "helm.sh/resource-policy";
@@ -20,14 +19,20 @@ pub fn results(served: Option<&Value>) -> Vec<CheckResult> {
     let Some(served) = served else {
         return vec![about(CheckResult::new(Code::CrdMissing, "not found").advise(APPLY))];
     };
-    let ours = crd::crd();
-    let Some(version) = serving(served, &ours) else {
-        let problem = "does not serve v1alpha1 (yet)";
+    let ours = crd::of(&Version::ALL, Version::V1alpha1);
+    let versions: Vec<_> = versions(&ours).filter_map(|our| Some((our, serving(served, our)?))).collect();
+    if versions.is_empty() {
+        let known = Version::ALL.map(Version::name).join(" or ");
+        let problem = format!("does not serve {known} (yet)");
         return vec![about(CheckResult::new(Code::CrdNotServed, problem).advise(APPLY))];
-    };
+    }
     let mut pruned = Vec::new();
-    let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
-    missing(&schema(&ours["spec"]["versions"][0]), &schema(version), "", &mut pruned);
+    for (our, their) in versions {
+        let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
+        missing(&schema(our), &schema(their), "", &mut pruned);
+    }
+    pruned.sort_unstable();
+    pruned.dedup();
     let mut results = vec![about(if pruned.is_empty() {
         CheckResult::new(Code::CrdCurrent, "has every field of this version")
     } else {
@@ -43,15 +48,18 @@ pub fn results(served: Option<&Value>) -> Vec<CheckResult> {
     results
 }
 
-/// Returns the version that is used, once the CRD is established.
+fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
+    crd["spec"]["versions"].as_array().into_iter().flatten()
+}
+
+/// Returns the same version of the CRD of the cluster, if it is served, once the CRD is established.
 fn serving<'s>(served: &'s Value, ours: &Value) -> Option<&'s Value> {
     let conditions = served["status"]["conditions"].as_array().into_iter().flatten();
     let is_established = conditions
         .into_iter()
         .any(|condition| condition["type"] == "Established" && condition["status"] == "True");
-    let versions = served["spec"]["versions"].as_array().into_iter().flatten();
-    let wanted = &ours["spec"]["versions"][0]["name"];
-    let mut versions = versions.filter(|version| version["name"] == *wanted && version["served"] == true);
+    let mut versions =
+        versions(served).filter(|version| version["name"] == ours["name"] && version["served"] == true);
     versions.next().filter(|_| is_established)
 }
 

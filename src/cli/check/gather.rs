@@ -3,14 +3,15 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::{
-    api::core::v1::Secret, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::core::v1::{Secret, Service},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::core::ApiResource;
 use serde_json::Value;
 
 use super::{
     certificate::{self, Shown},
-    crd,
+    conversion, crd,
     permissions::{Need, NeedReview},
 };
 use crate::{
@@ -23,6 +24,7 @@ use crate::{
         },
     },
     registration::Backend,
+    served,
     tls::trust::ShownChain,
 };
 
@@ -33,6 +35,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub async fn crd(cluster: &ClusterReader) -> Asked<Option<Value>> {
     let kind = ApiResource::erase::<CustomResourceDefinition>(&());
     cluster.get_value(&kind, None, crd::NAME).await
+}
+
+/// Returns why the API server cannot convert Instrumentations, if it cannot.
+pub async fn conversion_problem(cluster: &ClusterReader, crd: &Value) -> Option<String> {
+    let (namespace, name) = conversion::service(crd)?;
+    if let Ok(None) = cluster.get::<Service>(Some(namespace), name).await {
+        return Some(format!("Service {namespace}/{name}, which converts them, not found"));
+    }
+    // The list of Instrumentations tells of a missing permission.
+    served::conversion_problem(&cluster.client()).await.ok().flatten()
 }
 
 impl Facts {

@@ -67,6 +67,8 @@ codes! {
     CrdNotServed: "crd" Failure;
     /// The CRD drops fields of this version.
     CrdPrunesFields: "crd" Warning;
+    /// The API server cannot convert Instrumentations between versions.
+    CrdConversionFails: "crd" Failure;
     /// Uninstalling another Helm release deletes the CRD, and every Instrumentation.
     CrdDeletedWithRelease: "crd" Warning;
     /// A configuration sends new pods to the webhook.
@@ -264,6 +266,9 @@ pub fn text(results: &[CheckResult]) -> String {
         let before = shown.entry(result.code.name()).or_default();
         if *before < MOST_LINES {
             lines.push(result.line());
+            // Those that restart workloads are printed by --commands.
+            let commands = result.commands.iter().filter(|_| !result.code.is_of_running_pods());
+            lines.extend(commands.map(|command| format!("         $ {command}")));
         } else if *before == MOST_LINES {
             let all = results.iter().filter(|other| other.code == result.code).count();
             let message = format!("… and {} more; -o json lists all", all - MOST_LINES);

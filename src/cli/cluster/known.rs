@@ -24,7 +24,6 @@ use crate::{
     subject::Subject,
     unread::{Unread, Unsure},
 };
-use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::restart::annotations::RESTART;
 use otel_webhook_inject::{
     Outcome, Settings,
@@ -209,11 +208,11 @@ impl Known {
     }
 
     async fn take_instrumentations(&mut self, cluster: &ClusterReader, namespace: Option<&str>) -> Asked<()> {
-        let kind = ApiResource::erase::<Instrumentation>(&());
+        let kind = &cluster.instrumentations;
         let take = |object: Value| {
             self.put_instrumentation(typed(object, &kind.api_version, &kind.kind));
         };
-        cluster.each(&kind, namespace, Part::Whole, take).await
+        cluster.each(kind, namespace, Part::Whole, take).await
     }
 
     /// Lists the nodes. Without them, the results may differ from the webhook's.

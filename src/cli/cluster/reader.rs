@@ -17,7 +17,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::flags::ClusterFlags;
-use crate::cli::output::Failure;
+use crate::{cli::output::Failure, served};
 
 /// How many objects are read at a time.
 const PAGE: u32 = 250;
@@ -38,6 +38,8 @@ pub struct ClusterReader {
     pub namespace: String,
     /// The version of the API server, if the user may read it.
     pub version: Option<String>,
+    /// Instrumentations, in the version that is stored.
+    pub instrumentations: ApiResource,
 }
 
 /// The result of a request: an answer, or why there is none.
@@ -88,7 +90,10 @@ impl ClusterReader {
             Err(kube::Error::Api(status)) if status.code == 403 => None,
             Err(problem) => return Err(unreachable(&format!("{url}: {}", Told(&problem)))),
         };
-        Ok(Self { client, name: flags.name().unwrap_or_else(|| url.to_string()), namespace, version })
+        // If it cannot be read, the list of Instrumentations says why.
+        let stored = served::version(&client).await.ok().flatten().unwrap_or_default();
+        let name = flags.name().unwrap_or_else(|| url.to_string());
+        Ok(Self { client, name, namespace, version, instrumentations: served::resource(stored) })
     }
 
     /// Returns the client, for what is not only read.
@@ -340,7 +345,8 @@ mod tests {
         };
         let client = Client::new(tower::service_fn(answer), "default");
         let (name, namespace) = ("test".to_owned(), "default".to_owned());
-        let reader = ClusterReader { client, name, namespace, version: None };
+        let instrumentations = served::resource(otel_webhook_api::Version::V1alpha1);
+        let reader = ClusterReader { client, name, namespace, version: None, instrumentations };
         reader.log("shop", "order-1", "app", true).await
     }
 

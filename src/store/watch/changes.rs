@@ -13,14 +13,15 @@ use kube::{
     runtime::{watcher, watcher::Config, watcher::Event},
 };
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::{lease, nodes, sources::Sources, watched::Watched};
 use crate::{
     reduced::Whole,
     scope::{Scope, follow, place},
+    served::resource,
 };
-use otel_webhook_api::Instrumentation;
+use otel_webhook_api::Version;
 use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
 
 /// An event of a watch.
@@ -31,24 +32,25 @@ pub struct Change {
     pub told: Result<Event<Whole>, watcher::Error>,
 }
 
-/// Returns all watches. That of Instrumentations begins again, with a list, whenever `again` is notified.
+/// Returns all watches. That of Instrumentations begins once their version is known, and again, with a list, whenever
+/// `again` is notified.
 pub fn changes(
     client: &Client,
     sources: &Sources,
+    version: watch::Receiver<Option<Version>>,
     again: &Arc<Notify>,
 ) -> impl Stream<Item = Change> + use<> {
     let watches = [
-        (ApiResource::erase::<Instrumentation>(&()), Watched::Instrumentation),
         (ApiResource::erase::<Namespace>(&()), Watched::Namespace),
         (ApiResource::erase::<LimitRange>(&()), Watched::Limit(LimitKind::Range)),
         (ApiResource::erase::<ResourceQuota>(&()), Watched::Limit(LimitKind::Quota)),
         (ApiResource::erase::<ServiceAccount>(&()), Watched::Limit(LimitKind::ServiceAccount)),
     ];
-    let watches = watches.map(|(kind, watched)| {
-        let (client, scope) = (client.clone(), sources.scope.clone());
-        let begin = move || watch(&client, &scope, kind.clone(), watched);
-        if watched == Watched::Instrumentation { begun_again(begin, again) } else { begin() }
-    });
+    let watches = watches.map(|(kind, watched)| objects(client, &sources.scope, kind, watched));
+    let (of, scope) = (client.clone(), sources.scope.clone());
+    let instrumentations =
+        move |version| objects(&of, &scope, resource(version), Watched::Instrumentation(version));
+    let instrumentations = begun_again(instrumentations, version, again);
     let nodes = sources.nodes.then(|| {
         let change = |told| Change { watched: Watched::Node, told };
         nodes::events(client).map(change).boxed()
@@ -57,24 +59,37 @@ pub fn changes(
         let change = |told| Change { watched: Watched::Lease, told };
         lease::events(client, name).map(change).boxed()
     });
-    stream::select_all(watches.into_iter().chain(nodes).chain(lease))
+    stream::select_all(watches.into_iter().chain([instrumentations]).chain(nodes).chain(lease))
 }
 
-/// Begins a watch again whenever `again` is notified.
+/// Begins a watch of the version, and again whenever `again` is notified.
 fn begun_again(
-    begin: impl Fn() -> BoxStream<'static, Change> + Send + 'static,
+    begin: impl Fn(Version) -> BoxStream<'static, Change> + Send + 'static,
+    version: watch::Receiver<Option<Version>>,
     again: &Arc<Notify>,
 ) -> BoxStream<'static, Change> {
     let again = Arc::clone(again);
-    let until_notified = move || {
+    let known = stream::unfold((), move |()| {
+        let mut version = version.clone();
+        async move {
+            let version = *version.wait_for(Option::is_some).await.ok()?;
+            Some((version?, ()))
+        }
+    });
+    let until_notified = move |version| {
         let again = Arc::clone(&again);
-        begin().take_until(async move { again.notified().await })
+        begin(version).take_until(async move { again.notified().await })
     };
-    stream::repeat_with(until_notified).flatten().boxed()
+    known.map(until_notified).flatten().boxed()
 }
 
 /// Watches objects of one kind.
-fn watch(client: &Client, scope: &Scope, kind: ApiResource, watched: Watched) -> BoxStream<'static, Change> {
+fn objects(
+    client: &Client,
+    scope: &Scope,
+    kind: ApiResource,
+    watched: Watched,
+) -> BoxStream<'static, Change> {
     let client = client.clone();
     let events = scope.watch(move |namespace| {
         let (api, config) = place::<Whole>(&client, &kind, namespace, Config::default());

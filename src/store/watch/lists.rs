@@ -60,7 +60,7 @@ impl Lists {
     pub fn take(&mut self, writer: &mut Writer, change: Change) -> News {
         let Change { watched, told } = change;
         let list = match watched {
-            Watched::Instrumentation => &mut self.instrumentations,
+            Watched::Instrumentation(_) => &mut self.instrumentations,
             Watched::Namespace => &mut self.namespaces,
             Watched::Node => &mut self.nodes,
             Watched::Lease => &mut self.lease,
@@ -137,7 +137,7 @@ impl Watched {
     /// Documents are made one by one, since they are many times as large as the text of their objects.
     fn put(self, writer: &mut Writer, object: &Whole) -> bool {
         match self {
-            Self::Instrumentation => {
+            Self::Instrumentation(_) => {
                 let size = object.spec.as_ref().map_or(0, |spec| spec.get().len() as u64);
                 writer.put_instrumentation(&self.document(object, writer.fits(size)), size);
                 true
@@ -155,7 +155,7 @@ impl Watched {
 
     fn forget(self, writer: &mut Writer, namespace: &str, name: &str) -> bool {
         match self {
-            Self::Instrumentation => writer.forget_instrumentation(namespace, name),
+            Self::Instrumentation(_) => writer.forget_instrumentation(namespace, name),
             Self::Namespace => writer.forget_namespace(name),
             Self::Node => return writer.forget_node(name),
             Self::Lease => return writer.set_paused_lease(None),
@@ -167,7 +167,7 @@ impl Watched {
     fn keep(self, writer: &mut Writer, seen: &BTreeSet<(String, String)>) -> bool {
         let is_seen = |namespace: &str, name: &str| seen.contains(&(namespace.to_owned(), name.to_owned()));
         match self {
-            Self::Instrumentation => writer.keep_instrumentations(is_seen),
+            Self::Instrumentation(_) => writer.keep_instrumentations(is_seen),
             Self::Namespace => writer.keep_namespaces(|name| is_seen("", name)),
             Self::Node => return writer.keep_nodes(|name| is_seen("", name)),
             Self::Lease => return seen.is_empty() && writer.set_paused_lease(None),
@@ -214,7 +214,7 @@ impl std::fmt::Display for Advice<'_> {
             write!(f, ": {cause}")?;
         }
         match (self.status(), self.watched) {
-            (404, Watched::Instrumentation) => {
+            (404, Watched::Instrumentation(_)) => {
                 write!(f, "; is the CRD installed? `otel-webhook crd | kubectl apply --server-side -f -`")
             }
             (403, Watched::Lease) => {

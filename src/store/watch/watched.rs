@@ -5,14 +5,14 @@ use kube::Resource;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::reduced::Whole;
-use otel_webhook_api::Instrumentation;
+use otel_webhook_api::Version;
 use otel_webhook_inject::limits::LimitKind;
 
 /// A watched kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
-    /// Instrumentations.
-    Instrumentation,
+    /// Instrumentations, in this version.
+    Instrumentation(Version),
     /// Namespaces, by their metadata.
     Namespace,
     /// Nodes, by labels and versions.
@@ -27,7 +27,7 @@ impl Watched {
     /// Returns the kinds that the webhook can do without, if it is one of them.
     pub fn optional(self) -> Option<&'static str> {
         match self {
-            Self::Instrumentation | Self::Namespace => None,
+            Self::Instrumentation(_) | Self::Namespace => None,
             Self::Node => Some("nodes"),
             Self::Lease => Some("pauses by the annotation of the Lease"),
             Self::Limit(_) => Some("LimitRanges, ResourceQuotas and ServiceAccounts"),
@@ -37,7 +37,7 @@ impl Watched {
     /// Returns the name of the kind.
     pub fn kind(self) -> &'static str {
         match self {
-            Self::Instrumentation => "Instrumentation",
+            Self::Instrumentation(_) => "Instrumentation",
             Self::Namespace => "Namespace",
             Self::Node => "Node",
             Self::Lease => "Lease",
@@ -49,7 +49,7 @@ impl Watched {
     /// `with_spec`.
     pub fn document(self, object: &Whole, with_spec: bool) -> Value {
         let api_version = match self {
-            Self::Instrumentation => Instrumentation::api_version(&()),
+            Self::Instrumentation(version) => version.api_version().into(),
             Self::Lease => Lease::api_version(&()),
             Self::Namespace | Self::Node | Self::Limit(_) => "v1".into(),
         };

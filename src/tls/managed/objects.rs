@@ -1,13 +1,17 @@
-//! The Kubernetes objects of managed certificates: one Secret and the webhook configurations.
+//! The Kubernetes objects of managed certificates: one Secret, the webhook configurations, and the CRD if API servers
+//! call this webhook to convert.
+
+use std::time::Duration;
 
 use futures::stream::{BoxStream, select_all};
-use futures::{Stream, StreamExt, future};
+use futures::{Stream, StreamExt, future, stream};
 use http_body_util::BodyExt;
 use hyper::header::DATE;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::core::v1;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ApiResource, DynamicObject, GetParams, Patch, PatchParams, PostParams};
 use kube::client::Body;
 use kube::core::{Request, Status};
@@ -16,6 +20,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use super::Place;
 use crate::scope::follow;
 use otel_webhook_managed_certs::configuration::Configuration;
 use otel_webhook_managed_certs::content::Content;
@@ -29,6 +34,20 @@ pub fn cluster_rules() -> [Value; 1] {
         "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
         "resourceNames": ["CONFIGURATION"],
         "verbs": ["get", "list", "watch", "patch"],
+    })]
+}
+
+/// Name of the CRD.
+pub const CRD: &str = "instrumentations.opentelemetry.io";
+
+/// How often the CRD is read: a watch would need more permissions.
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// Returns the cluster-wide rules for the conversion webhook of the CRD.
+pub fn conversion_rules() -> [Value; 1] {
+    [json!({
+        "apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"],
+        "resourceNames": [CRD], "verbs": ["get", "patch"],
     })]
 }
 
@@ -72,15 +91,20 @@ pub struct ManagedObjects {
 }
 
 /// A configuration of one kind and name, which may not exist.
+#[derive(Clone)]
 pub struct Named {
     pub kind: String,
     pub name: String,
     api: Api<DynamicObject>,
+    /// Namespace and name of the Service of conversions, of a CRD.
+    conversion: Option<(String, String)>,
 }
 
 impl ManagedObjects {
-    /// Returns access to the Secret `namespace/name`, and to the configurations of both kinds with these names.
-    pub fn new(client: Client, namespace: &str, name: &str, configurations: &[String]) -> Self {
+    /// Returns access to the Secret, to the configurations of both kinds with these names, and to the CRD if there is a
+    /// Service of conversions.
+    pub fn new(client: Client, place: &Place) -> Self {
+        let Place { namespace, secret: name, configurations, conversion } = place;
         let secrets = Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<v1::Secret>(&()));
         let kinds = [
             ApiResource::erase::<MutatingWebhookConfiguration>(&()),
@@ -91,10 +115,20 @@ impl ManagedObjects {
                 kind: kind.kind.clone(),
                 name: name.clone(),
                 api: Api::all_with(client.clone(), &kind),
+                conversion: None,
             })
         };
-        let configurations = configurations.iter().flat_map(named).collect();
-        Self { client, namespace: namespace.to_owned(), name: name.to_owned(), secrets, configurations }
+        let crd = conversion.as_ref().map(|service| {
+            let kind = ApiResource::erase::<CustomResourceDefinition>(&());
+            Named {
+                api: Api::all_with(client.clone(), &kind),
+                kind: kind.kind,
+                name: CRD.to_owned(),
+                conversion: Some((namespace.clone(), service.clone())),
+            }
+        });
+        let configurations = configurations.iter().flat_map(named).chain(crd).collect();
+        Self { client, namespace: namespace.clone(), name: name.clone(), secrets, configurations }
     }
 
     /// Returns the configurations, in the order of their indices.
@@ -121,9 +155,15 @@ impl ManagedObjects {
                 News::Secret(object.map(|object| Box::new(stored(&object))))
             })];
         for (index, named) in self.configurations.iter().enumerate() {
-            watches.push(news(&named.api, &named.name, named.to_string(), move |object| {
-                News::Configuration(index, object.as_ref().map(configuration))
-            }));
+            let of = named.clone();
+            let read = move |object: Option<DynamicObject>| {
+                News::Configuration(index, object.map(|object| of.read(&object)))
+            };
+            watches.push(if named.conversion.is_some() {
+                polled(named.clone(), read)
+            } else {
+                news(&named.api, &named.name, named.to_string(), read)
+            });
         }
         select_all(watches)
     }
@@ -180,7 +220,7 @@ impl ManagedObjects {
     /// If the request fails.
     pub async fn configuration(&self, index: usize) -> Result<Option<Configuration>, RequestError> {
         let named = &self.configurations[index];
-        Ok(named.api.get_opt(&named.name).await?.as_ref().map(configuration))
+        Ok(named.api.get_opt(&named.name).await?.map(|object| named.read(&object)))
     }
 
     /// Patches a configuration, if it has not changed since it was read.
@@ -191,7 +231,16 @@ impl ManagedObjects {
         let named = &self.configurations[index];
         let params = PatchParams { field_manager: Some(PROGRAM.to_owned()), ..PatchParams::default() };
         let object = named.api.patch(&named.name, &params, &Patch::Json::<()>(patch)).await?;
-        Ok(configuration(&object))
+        Ok(named.read(&object))
+    }
+}
+
+impl Named {
+    fn read(&self, object: &DynamicObject) -> Configuration {
+        match &self.conversion {
+            None => Configuration::read(&document(object)),
+            Some((namespace, service)) => Configuration::read_crd(&document(object), namespace, service),
+        }
     }
 }
 
@@ -240,13 +289,27 @@ fn news(
     news.filter_map(future::ready).boxed()
 }
 
+/// Reads an object by its name, again and again.
+fn polled(
+    named: Named,
+    read: impl Fn(Option<DynamicObject>) -> News + Send + 'static,
+) -> BoxStream<'static, News> {
+    let each = stream::unfold((named, Duration::ZERO), |(named, wait)| async move {
+        tokio::time::sleep(wait).await;
+        let found = named.api.get_opt(&named.name).await;
+        let found = found.map_err(|error| (named.to_string(), error));
+        Some((found, (named, PERIOD)))
+    });
+    let news = each.map(move |found| match found {
+        Ok(object) => read(object),
+        Err((what, error)) => News::Failed(what, watcher::Error::InitialListFailed(error)),
+    });
+    news.boxed()
+}
+
 /// Parses the Secret here and not in the client, which would log a Secret, with its keys, that it cannot parse.
 fn stored(object: &DynamicObject) -> Stored {
     Stored::read(document(object))
-}
-
-fn configuration(object: &DynamicObject) -> Configuration {
-    Configuration::read(&document(object))
 }
 
 fn document(object: &DynamicObject) -> Value {
@@ -274,7 +337,7 @@ mod tests {
         });
         let read: DynamicObject = serde_json::from_value(object.clone()).expect("an object");
         assert_eq!(document(&read), object);
-        assert_eq!(configuration(&read).last_manager.as_deref(), Some("kubectl-edit"));
+        assert_eq!(Configuration::read(&document(&read)).last_manager.as_deref(), Some("kubectl-edit"));
 
         let written = stored(&read).with(&Content::default());
         let written: DynamicObject = serde_json::from_value(written).expect("an object");

@@ -81,7 +81,7 @@ async fn other_paths_and_methods_are_told_what_there_is() {
     let server = Server::webhook();
     let mut client = server.client().await;
     let all = "POST /mutate-v1-pod, POST /mutate-opentelemetry-io-v1alpha1-instrumentation, \
-               POST /validate-opentelemetry-io-v1alpha1-instrumentation, POST /validate-workloads";
+               POST /validate-opentelemetry-io-v1alpha1-instrumentation, POST /validate-workloads, POST /convert";
     let answer = client.get("/").await.expect("an answer");
     assert_eq!(answer.status, StatusCode::NOT_FOUND);
     assert_eq!(answer.text, format!("unknown path /; valid: {all}\n"));
