@@ -82,7 +82,9 @@ pub fn by_prometheus(_: &Cluster) {
     cluster.instrumented_namespace(SHOP);
     cluster.apply(&deployment(SHOP, "order", 2));
     let pods = cluster.pods_of(SHOP, "app=order", 2);
-    pods.iter().for_each(|pod| ready(cluster, pod.name()));
+    for pod in &pods {
+        ready(cluster, pod.name());
+    }
     let [port] = free_ports();
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let mut source = prometheus(cluster, address);
