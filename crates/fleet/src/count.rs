@@ -190,7 +190,8 @@ impl Counter {
             instrumentations.into_iter().map(|(name, (counts, worst))| row(name, counts, worst));
         self.unpulled.iter().for_each(|(agent, fails)| withhold(&mut workloads, agent, fails));
         let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
-        let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
+        let report =
+            Report { paused, instrumentations: instrumentations.collect(), workloads, ..Report::default() };
         Counted { report, pods, suspects }
     }
 }
