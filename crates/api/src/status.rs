@@ -15,10 +15,14 @@ pub struct InstrumentationStatus {
     pub last_updated: Option<String>,
     /// The running pods that use the Instrumentation, or would use it.
     pub pods: Option<PodCounts>,
-    /// The workloads with failing, stale or missed pods, at most ten.
+    /// The workloads with failing, stale, missed or silent pods, at most ten.
     pub workloads: Option<Vec<WorstWorkload>>,
     /// How many more such workloads there are.
     pub more: Option<u32>,
+    /// Mistakes in workloads and pods of the namespace, and in the selectors of the Instrumentation, at most five.
+    pub mistakes: Option<Vec<MistakeStatus>>,
+    /// How many more such mistakes there are.
+    pub more_mistakes: Option<u32>,
     /// Restarts of workloads that consent.
     pub restart: Option<RestartStatus>,
     /// `Ready` (the specification can be used), `UpToDate`, `DataArrives`, `RestartInProgress`, `RestartStopped`.
@@ -52,7 +56,7 @@ pub struct PodCounts {
     pub silent: Option<u32>,
 }
 
-/// A workload with failing, stale or missed pods.
+/// A workload with failing, stale, missed or silent pods.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -69,8 +73,26 @@ pub struct WorstWorkload {
     pub missed: Option<u32>,
     /// The number of its pods that fail because of what injection added.
     pub failing: Option<u32>,
+    /// The number of its pods without data that arrives although it should; only where the controller has a source that
+    /// says so.
+    pub silent: Option<u32>,
     /// The code of the reason.
     pub reason: Option<String>,
+}
+
+/// An annotation or a label that nothing reads, or something that pods were injected with in spite of a warning.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct MistakeStatus {
+    /// The kind of the object.
+    pub kind: Option<String>,
+    /// Its name.
+    pub name: Option<String>,
+    /// The code of the mistake.
+    pub code: Option<String>,
+    /// What is wrong, and what to do.
+    pub message: Option<String>,
 }
 
 /// Restarts that bring workloads up to date.

@@ -20,6 +20,7 @@ use crate::{
     heard::Data,
     next::{NextAgent, NextPod},
     report::{Counts, DataRow, LanguageRow, PausedRow, WorkloadRow},
+    silent::Likely,
     state::{Missed, State},
     workload::Workload,
 };
@@ -41,6 +42,8 @@ pub(super) struct Found {
     pub(super) failing: Option<&'static str>,
     /// Whether its data arrives; `None` where that is not asked.
     pub(super) data: Option<Data>,
+    /// Why it does not, if the pod shows it.
+    pub(super) silence: Option<Likely>,
 }
 
 /// A workload as it is counted.
@@ -79,7 +82,8 @@ impl LanguageTally {
         self.pods.failing += usize::from(found.failing.is_some());
         self.pods.hear(found.data);
         if let Some(data) = found.data {
-            DataRow::add(&mut self.data, data);
+            let row = DataRow::add(&mut self.data, data);
+            row.cause = row.cause.take().or(found.silence);
         }
         if let Some(image) = found.image {
             match self.images.iter_mut().find(|(known, _)| *known == image) {
