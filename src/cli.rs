@@ -27,6 +27,7 @@ mod serve;
 mod status;
 mod stream;
 mod tls;
+mod trace;
 mod validate;
 mod version;
 mod workload;
@@ -67,6 +68,9 @@ enum Command {
     /// Show what would be injected into new pods of a cluster, or of YAML or JSON documents, and why
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::ExplainArgs),
+    /// Follow the data of a workload from its annotation to the backend, up to the first step that fails
+    #[command(after_help = trace::EXAMPLES)]
+    Trace(Box<trace::TraceArgs>),
     /// Print the configuration files that pods would get (spec.declarativeConfig), or migrate Instrumentations to a file
     #[command(after_help = config::EXAMPLES)]
     Config(config::ConfigArgs),
@@ -135,6 +139,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Controller(flags) => controller::run(flags),
         Command::Inject(args) => inject::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Trace(args) => trace::run(args),
         Command::Config(args) => config::run(args),
         Command::Validate(args) => validate::run(args),
         Command::Default(args) => default::run(args),

@@ -15,6 +15,7 @@
     )
 )]
 
+pub mod arrival;
 pub mod facts;
 pub mod flags;
 pub mod fleet;

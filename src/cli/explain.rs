@@ -1,9 +1,9 @@
 //! `explain`: shows what would be injected into the pods of a stream or of workloads in a cluster, and why.
 
-mod line;
-mod live;
-mod report;
-mod target;
+pub mod line;
+pub mod live;
+pub mod report;
+pub mod target;
 
 use std::{iter, process::ExitCode};
 
@@ -163,7 +163,7 @@ async fn ask(args: &ExplainArgs) -> Result<Answer, Failure> {
         injection: &args.injection,
         own_flags: args.own_flags,
     };
-    let answer = live::answer(&cluster, &question).await?;
+    let (answer, _) = live::answer(&cluster, &question).await?;
     if answer.workloads.is_empty() {
         let caveats = answer.caveats.iter().map(|caveat| format!("\n{caveat}"));
         let none = format!("no workloads found in namespace \"{}\"", question.namespace);

@@ -22,6 +22,7 @@ use crate::{api_client::RequestBackoff, store::Snapshot};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::{
     report::{FailureRow, LanguageRow, Report, WorkloadRow},
+    silent::Likely,
     state::State,
     workload::Workload,
 };
@@ -218,7 +219,13 @@ fn told(row: &WorkloadRow) -> Vec<(&'static str, String)> {
 fn silent(row: &LanguageRow) -> Option<String> {
     let data = row.data.as_ref().filter(|data| data.silent > 0)?;
     let since = data.since.map(|since| format!(" since {since:.0}")).unwrap_or_default();
-    Some(format!("{}: no data of {} of {} pods arrives{since}", row.language, data.silent, row.pods.matched))
+    let cause = data.cause.as_ref().map(|Likely { cause, .. }| {
+        let remedy = cause.remedy().map(|remedy| format!(". To do: {remedy}")).unwrap_or_default();
+        format!(". Likely cause: {}: {cause}{remedy}", cause.code())
+    });
+    let cause = cause.unwrap_or_default();
+    let (language, silent, all) = (row.language, data.silent, row.pods.matched);
+    Some(format!("{language}: no data of {silent} of {all} pods arrives{since}{cause}"))
 }
 
 fn failing(failure: &FailureRow) -> String {

@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashSet,
-    fmt,
+    fmt, fs,
     io::{self, BufRead, BufReader, Read},
     path::PathBuf,
     time::Duration,
@@ -164,7 +164,11 @@ fn client(settings: &HeardSettings) -> Result<Client, String> {
     }
     let mut config = Config::new(Uri::from_parts(url).map_err(|error| error.to_string())?);
     config.root_cert_file.clone_from(&settings.ca);
-    config.auth_info.token_file = settings.token.as_ref().map(|path| path.display().to_string());
+    if let Some(path) = &settings.token {
+        let token = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        // Secrets often end with a line break, which no header may have.
+        config.auth_info.token = Some(token.trim().to_owned().into());
+    }
     // One request an interval.
     config.default_retry = false;
     Client::try_from(config).map_err(|error| in_full(&error))

@@ -36,8 +36,8 @@ use otel_webhook_fleet::{
     count::WorkloadPods,
     report::{Report, RestartRow},
     restart::{
-        Around, Consent, Health, Instrumentation, Ledger, Pace, Plan, Progress, Seen, Step, Verdict, World,
-        plan,
+        Around, Consent, Health, Instrumentation, Ledger, Left, Pace, Plan, Progress, Seen, Step, Verdict,
+        World, plan,
     },
     workload::Workload,
 };
@@ -199,7 +199,20 @@ impl Restarts {
         let restarted = ledger.flights.iter().map(|flight| &flight.workload);
         let restarted: Vec<_> =
             restarted.filter_map(|workload| Some((workload, self.workloads.get(workload)?))).collect();
-        self.healths.follow(&restarted, now).await;
+        let waits = |pods: &&WorkloadPods| {
+            let is_flying = || restarted.iter().any(|(workload, _)| **workload == pods.workload);
+            pods.workload.kind == "DaemonSet"
+                && matches!(
+                    self.verdicts.get(&pods.workload),
+                    Some(Verdict::Waits(_) | Verdict::Left(Left::Failing(_)))
+                )
+                && !is_flying()
+        };
+        // A node that is not ready keeps its pods, which are no rollout to wait for.
+        let waiting = pods.iter().filter(waits).map(|pods| &pods.workload);
+        let waiting: Vec<_> =
+            waiting.filter_map(|workload| Some((workload, self.workloads.get(workload)?))).collect();
+        self.healths.follow(&restarted, &waiting, now).await;
         let counted: HashSet<_> = pods.iter().map(|pods| &pods.workload).collect();
         // A workload whose only pod is being replaced has none for a moment.
         let empty = restarted.iter().filter(|(workload, _)| !counted.contains(workload));

@@ -155,6 +155,7 @@ fn filters(rows: &[Row], are_several: bool) -> Markup {
                     option value="missed stale" { "missed or stale" }
                     @for state in STATES { option value=(state.name()) { (state.name()) } }
                     option value="failing" { "failing" }
+                    option value="silent" { "silent" }
                 }
             }
             button type="reset" { "Clear" }
@@ -210,6 +211,7 @@ fn workload(row: &Row, are_several: bool) -> Markup {
             td data-order=(row.matched) {
                 (row.pods)
                 @if row.failing > 0 { div.failing { (row.failing) " failing" } }
+                @if let Some([heard, silent]) = row.data { div { (heard) " heard, " (silent) " silent" } }
             }
             td.image { @for image in &row.images { div { (image) } } }
             td.reason {
@@ -229,6 +231,7 @@ fn workload(row: &Row, are_several: bool) -> Markup {
 }
 
 fn table_of_instrumentations(rows: &[InstrumentationRow], are_several: bool) -> Markup {
+    let is_asked = rows.iter().any(|row| row.data.is_some());
     let table = html! {
         table.sortable {
             caption { "Number of pods by state; a pod with several languages counts once, by the worst of their states" }
@@ -240,7 +243,8 @@ fn table_of_instrumentations(rows: &[InstrumentationRow], are_several: bool) -> 
                     th.number scope="col" { "All" }
                     @for state in STATES { th.number scope="col" { (state.name()) } }
                     th.number scope="col" { "failing" }
-                    th scope="col" { "Workloads with failing, missed or stale pods" }
+                    @if is_asked { th.number scope="col" { "heard" } th.number scope="col" { "silent" } }
+                    th scope="col" { "Workloads with failing, missed, stale or silent pods" }
                 }
             }
             tbody {
@@ -252,6 +256,9 @@ fn table_of_instrumentations(rows: &[InstrumentationRow], are_several: bool) -> 
                         td.number { (row.matched) }
                         (numbers(row.by_state))
                         td.number { (row.failing) }
+                        @if is_asked {
+                            @for count in row.data.unwrap_or_default() { td.number { (count) } }
+                        }
                         td data-order=(row.outdated.len() + row.more) {
                             @for workload in &row.outdated { div { (workload) } }
                             @if row.more > 0 { div { "and " (row.more) " more" } }
@@ -277,6 +284,8 @@ fn states() -> Markup {
                 "In addition to its state: a container or volume that injection added cannot start, or the agent is "
                 "likely the reason why the application ends again and again."
             }
+            dt { "silent" }
+            dd { "In addition to its state: no data of the pod arrives, although it should. Of heard pods, data arrives." }
         }
     }
 }

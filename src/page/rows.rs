@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use otel_webhook_fleet::{
-    report::{self, ClusterReport, FailureRow, LanguageRow, WorkloadRow, WorstWorkload},
+    report::{self, ClusterReport, Counts, FailureRow, LanguageRow, WorkloadRow, WorstWorkload},
+    silent::Likely,
     state::State,
     workload::Workload,
 };
@@ -31,7 +32,7 @@ pub struct Row {
     pub state: State,
     /// The place of the state in [`STATES`].
     pub order: usize,
-    /// The states of its pods, and `failing` if one fails, separated by spaces.
+    /// The states of its pods, and `failing` and `silent` if one is, separated by spaces.
     pub states: String,
     /// The number of pods.
     pub matched: usize,
@@ -39,7 +40,9 @@ pub struct Row {
     pub pods: String,
     /// The number of pods that fail because of what injection added.
     pub failing: usize,
-    /// What fails, with the kubelet's message and what to do.
+    /// The number of pods of which data arrives, or not although it should, if that is known of one.
+    pub data: Option<[usize; 2]>,
+    /// What fails, with the kubelet's message and what to do, and why no data arrives.
     pub failures: Vec<Failure>,
     pub images: Vec<String>,
     pub code: Option<String>,
@@ -52,7 +55,7 @@ pub struct Row {
     pub restart: Option<String>,
 }
 
-/// A container that cannot start or stay.
+/// A container that cannot start or stay, or the likely cause of missing data.
 pub struct Failure {
     pub code: String,
     /// What it means, in which container, and what the kubelet says.
@@ -68,6 +71,8 @@ pub struct InstrumentationRow {
     pub matched: usize,
     pub by_state: [usize; 6],
     pub failing: usize,
+    /// As of a [`Row`].
+    pub data: Option<[usize; 2]>,
     pub outdated: Vec<String>,
     pub more: usize,
 }
@@ -97,6 +102,7 @@ impl InstrumentationRow {
             matched: row.pods.matched,
             by_state: STATES.map(|state| row.pods.of(state)),
             failing: row.pods.failing,
+            data: arrives(row.pods),
             outdated: row.workloads.iter().map(outdated).collect(),
             more: row.more,
         })
@@ -104,8 +110,12 @@ impl InstrumentationRow {
 }
 
 fn outdated(row: &WorstWorkload) -> String {
-    let counts =
-        [(row.failing, "failing"), (row.missed, State::Missed.name()), (row.stale, State::Stale.name())];
+    let counts = [
+        (row.failing, "failing"),
+        (row.missed, State::Missed.name()),
+        (row.stale, State::Stale.name()),
+        (row.silent.unwrap_or_default(), "silent"),
+    ];
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let counts: Vec<_> = counts.map(|(count, name)| format!("{count} {name}")).collect();
     one_line(format!("{} in {}: {}", name(&row.workload), row.workload.namespace, counts.join(", ")))
@@ -125,6 +135,8 @@ pub fn of(clusters: &[ClusterReport]) -> Vec<Row> {
 
 fn row(cluster: &str, of: &WorkloadRow, language: &LanguageRow) -> Row {
     let (command, advice) = to_do(of, language);
+    let failures = of.failures.iter().filter(|one| one.language == language.language).map(failure);
+    let cause = language.data.as_ref().and_then(|data| data.cause.as_ref());
     Row {
         cluster: one_line(cluster),
         namespace: one_line(&*of.workload.namespace),
@@ -136,7 +148,8 @@ fn row(cluster: &str, of: &WorkloadRow, language: &LanguageRow) -> Row {
         matched: language.pods.matched,
         pods: pods(language),
         failing: language.pods.failing,
-        failures: of.failures.iter().filter(|one| one.language == language.language).map(failure).collect(),
+        data: arrives(language.pods),
+        failures: failures.chain(cause.map(silence)).collect(),
         images: images(language),
         code: language.reason.map(one_line),
         message: language.message.as_deref().map(one_line).unwrap_or_default(),
@@ -159,6 +172,20 @@ fn failure(row: &FailureRow) -> Failure {
     }
 }
 
+fn silence(Likely { cause, .. }: &Likely) -> Failure {
+    Failure {
+        code: one_line(cause.code()),
+        message: one_line(cause.to_string()),
+        remedy: one_line(cause.remedy().unwrap_or_default()),
+    }
+}
+
+/// Returns the number of pods of which data arrives, or not although it should; `None` if neither is known of one.
+fn arrives(pods: Counts) -> Option<[usize; 2]> {
+    let (heard, silent) = pods.heard.zip(pods.silent)?;
+    (heard + silent > 0).then_some([heard, silent])
+}
+
 /// Returns the command that brings a language up to date, or what else does. The command is that of the workload, which
 /// may be there because of another language.
 fn to_do<'r>(of: &'r WorkloadRow, language: &LanguageRow) -> (Option<&'r str>, Option<&'r str>) {
@@ -179,7 +206,8 @@ fn name(workload: &Workload) -> String {
 fn states(row: &LanguageRow) -> String {
     let there = STATES.into_iter().filter(|state| row.pods.of(*state) > 0).map(State::name);
     let failing = (row.pods.failing > 0).then_some("failing");
-    there.chain(failing).collect::<Vec<_>>().join(" ")
+    let silent = row.pods.silent.filter(|silent| *silent > 0).map(|_| "silent");
+    there.chain(failing).chain(silent).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the number of pods in each state, the worst first.

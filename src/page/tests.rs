@@ -1,10 +1,11 @@
 use otel_webhook_fleet::{
     advice::NotAdvised,
-    report::{LanguageRow, PauseRow, PausedRow, WorkloadRow, WorstWorkload},
+    report::{DataRow, LanguageRow, PauseRow, PausedRow, WorkloadRow, WorstWorkload},
+    silent::{Likely, Step},
     state::State,
     workload::Workload,
 };
-use otel_webhook_inject::pause::Pause;
+use otel_webhook_inject::{pause::Pause, reason::Silent};
 use otel_webhook_testkit::reports::{self, counts, failing, failure};
 
 use super::{
@@ -67,6 +68,34 @@ fn a_row_has_what_fails_in_its_language() {
     );
     assert!(rows[0].ends_with("|what to do|"), "{rows:?}");
     assert!(page(&[report]).contains("data-values=\"injected failing\""));
+}
+
+#[test]
+fn a_row_says_how_many_pods_are_heard_and_why_others_are_silent() {
+    let mut java = language(State::Injected, None);
+    (java.pods.heard, java.pods.silent) = (Some(1), Some(1));
+    let cause = Silent::SdkDisabled { container: "<app>".to_owned() };
+    let cause = Some(Likely { step: Step::Exported, cause });
+    java.data = Some(DataRow { heard: 1, silent: 1, unknown: 0, since: None, why: None, cause });
+    let mut report = cluster("one", vec![workload("Deployment", "order", vec![java])]);
+    let rows = shown(std::slice::from_ref(&report));
+    assert!(rows[0].contains("|1 heard, 1 silent|"), "{rows:?}");
+    assert!(
+        rows[0].contains("|SdkDisabled| OTEL_SDK_DISABLED of container &quot;&lt;app&gt;&quot; is true"),
+        "{rows:?}"
+    );
+    assert!(
+        rows[0].ends_with("|remove the variable from the container, or from the Instrumentation|"),
+        "{rows:?}"
+    );
+    assert!(page(std::slice::from_ref(&report)).contains("data-values=\"injected silent\""));
+    let mut pods = counts(&[(State::Injected, 2)]);
+    (pods.heard, pods.silent) = (Some(1), Some(1));
+    let row = otel_webhook_fleet::report::InstrumentationRow { pods, ..Default::default() };
+    report.report.instrumentations = vec![row];
+    let html = page(&[report]);
+    assert!(html.contains(">heard</th>") && html.contains(">silent</th>"), "{html}");
+    assert!(!page(&[cluster("one", Vec::new())]).contains(">heard</th>"), "without a source");
 }
 
 #[test]
@@ -146,13 +175,14 @@ fn clusters_and_instrumentations_are_counted() {
             stale: 1,
             missed: 2,
             failing: 0,
+            silent: Some(3),
             reason: "Unknown".to_owned(),
         }],
         more: 7,
     }];
     let rows: Vec<_> = InstrumentationRow::of(&report).collect();
     assert_eq!((rows[0].matched, rows[0].by_state), (4, [2, 1, 0, 0, 0, 1]));
-    assert_eq!(rows[0].outdated, ["Deployment/order in shop: 2 missed, 1 stale"]);
+    assert_eq!(rows[0].outdated, ["Deployment/order in shop: 2 missed, 1 stale, 3 silent"]);
     let html = page(&[report]);
     assert!(html.contains("and 7 more") && html.contains("something of one"), "{html}");
 }

@@ -97,18 +97,14 @@ impl Bundle {
     /// # Errors
     /// The first reason not to trust it.
     pub fn verify(&self, shown: &ShownChain, name: &str, now: Timestamp) -> Result<(), Distrust> {
-        let X509 { not_before, not_after, names, .. } = &shown.leaf;
+        let X509 { not_before, not_after, .. } = &shown.leaf;
         if now > *not_after {
             return Err(Distrust::Expired { not_after: *not_after });
         }
         if now < *not_before {
             return Err(Distrust::NotYetValid { not_before: *not_before });
         }
-        let unfit = |error: rustls::Error| Distrust::Unfit(error.to_string());
-        let leaf = ParsedCertificate::try_from(&shown.chain[0]).map_err(unfit)?;
-        let other_name = || Distrust::OtherName { wanted: name.to_owned(), names: names.clone() };
-        let server_name = ServerName::try_from(name).map_err(|_| other_name())?;
-        verify_server_name(&leaf, &server_name).map_err(|_| other_name())?;
+        let leaf = shown.verify_name(name)?;
         if self.0.iter().any(|trusted| trusted.der() == shown.leaf.der()) {
             return Ok(());
         }
@@ -127,7 +123,7 @@ impl Bundle {
                 let by_any = verify(&mut self.0.iter());
                 Err(if by_any.is_ok() { Distrust::CaExpired } else { Distrust::OtherCa })
             }
-            Err(error) => Err(unfit(error)),
+            Err(error) => Err(Distrust::Unfit(error.to_string())),
         }
     }
 }
@@ -155,6 +151,19 @@ impl ShownChain {
     /// If there is none, or it cannot be read.
     pub fn from_pem(text: &[u8]) -> Result<Self, UnreadableCertificates> {
         Self::new(read(text)?)
+    }
+
+    /// Verifies that the leaf is for a name, and returns it.
+    ///
+    /// # Errors
+    /// If it is for other names, or no server certificate.
+    pub fn verify_name(&self, name: &str) -> Result<ParsedCertificate<'_>, Distrust> {
+        let unfit = |error: rustls::Error| Distrust::Unfit(error.to_string());
+        let leaf = ParsedCertificate::try_from(&self.chain[0]).map_err(unfit)?;
+        let other_name = || Distrust::OtherName { wanted: name.to_owned(), names: self.leaf.names.clone() };
+        let server_name = ServerName::try_from(name).map_err(|_| other_name())?;
+        verify_server_name(&leaf, &server_name).map_err(|_| other_name())?;
+        Ok(leaf)
     }
 
     /// Returns whether less than a tenth of its lifetime is left at `now`: it should have been renewed before.

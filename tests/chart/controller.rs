@@ -127,3 +127,49 @@ fn named<'o>(objects: &'o [Value], kind: &str, name: &str) -> &'o Value {
     let found = of_kind(objects, kind).into_iter().find(|object| object["metadata"]["name"] == name);
     found.unwrap_or_else(|| panic!("no {kind} {name}"))
 }
+
+/// A source of what arrives needs an egress rule for its port, and its Secret as files.
+#[test]
+fn it_may_reach_its_source_and_reads_the_secret_of_it() {
+    let of = |set: &[&str]| {
+        let base = ["networkPolicy.enabled=true", "networkPolicy.egress.enabled=true"];
+        objects_with(&[&base, set].concat())
+    };
+    let ports = |objects: &[Value]| {
+        let policy = named(objects, "NetworkPolicy", &format!("{RELEASE}-otel-webhook-controller")).clone();
+        let rules = items(&policy["spec"]["egress"]).flat_map(|rule| items(&rule["ports"]));
+        rules.map(|port| port["port"].to_string()).collect::<Vec<_>>()
+    };
+    let without = ports(&of(&[]));
+    for (url, port) in [
+        ("http://prometheus.monitoring:9090", "9090"),
+        ("http://metrics.example.com/mimir", "80"),
+        ("https://metrics.example.com", "443"),
+    ] {
+        let set = ["controller.heard.source=prometheus".to_owned(), format!("controller.heard.url={url}")];
+        let with = ports(&of(&set.each_ref().map(String::as_str)));
+        assert_eq!(with, [&without[..], &[port.to_owned()]].concat(), "{url}");
+    }
+    let objects = of(&[
+        "controller.heard.source=prometheus",
+        "controller.heard.url=https://metrics.example.com",
+        "controller.heard.secretName=metrics",
+        "controller.heard.caKey=ca.crt",
+        "controller.heard.tokenKey=token",
+    ]);
+    let spec = &deployment(&objects, "controller")["spec"]["template"]["spec"];
+    let volume = items(&spec["volumes"]).find(|volume| volume["secret"]["secretName"] == "metrics");
+    let name = &volume.expect("its volume")["name"];
+    let mounts = items(&spec["containers"][0]["volumeMounts"]);
+    let mount = mounts.into_iter().find(|mount| mount["name"] == *name).expect("its mount");
+    assert_eq!((&mount["mountPath"], &mount["readOnly"]), (&json!("/etc/otel-webhook/heard"), &json!(true)));
+    let args = args_of(&objects, "controller");
+    for flag in
+        ["--heard-ca-file=/etc/otel-webhook/heard/ca.crt", "--heard-token-file=/etc/otel-webhook/heard/token"]
+    {
+        assert!(args.iter().any(|arg| arg == flag), "{flag}: {args:?}");
+    }
+    assert!(
+        server(&objects)["volumes"].as_array().is_none_or(|all| all.iter().all(|one| one["name"] != *name))
+    );
+}

@@ -34,6 +34,7 @@ mod restarts;
 mod reviews;
 mod status;
 mod tenants;
+mod trace;
 
 use crate::cluster::Cluster;
 use otel_webhook_testkit::runner::Group;
@@ -76,6 +77,8 @@ const OWN_WEBHOOK: Group<Cluster> = &[
     ("status_has_missed_and_stale_pods_with_commands", status::missed_and_stale),
     ("explain_knows_each_kind_and_its_pods", explain::kinds),
     ("a_developer_is_told_nothing_wrong", explain::developer),
+    ("trace_finds_each_cause_of_missing_data", trace::each_cause),
+    ("trace_stops_before_the_pod_where_it_is_not_injected", trace::before_the_pod),
     ("a_generated_pod_that_its_namespace_accepts_is_accepted_injected_too", bounded::accepted),
 ];
 
@@ -103,6 +106,7 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
     ("the_controller_tells_what_a_selector_opts_in", fleet::opted_in),
     ("pods_are_heard_or_silent_by_a_real_prometheus", heard::by_prometheus),
+    ("sources_that_fail_delay_no_status", heard::by_sources_that_fail),
     ("failing_pods_are_counted_until_they_recover", failing::counted),
     ("a_corrected_instrumentation_mends_a_failing_workload", failing::mended),
     ("the_controller_goes_on_after_failures", controller_faults::failures),

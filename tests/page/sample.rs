@@ -101,6 +101,7 @@ pub fn two_clusters() -> [ClusterReport; 2] {
             stale: 0,
             missed: 3,
             failing: 0,
+            silent: None,
             reason: "WebhookNotReached".to_owned(),
         }],
         more: 1,

@@ -96,25 +96,99 @@ pub const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 /// The valid values of the field `protocol`.
 pub const PROTOCOLS: [&str; 3] = ["grpc", "http/protobuf", "http/json"];
 
-/// Returns the problems of the variables that `look` returns, each once.
-pub fn problems<'v>(look: impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for signal in SIGNALS.iter().filter(|signal| is_sent(look(signal.exporter))) {
+/// Where an agent sends one or several signals.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    /// The variable with the URL; `None` if none is set and the agent sends to its own host.
+    pub variable: Option<&'static str>,
+    /// Whether the scheme is `https`.
+    pub is_tls: bool,
+    /// The host, a name or an address; empty if the variable refers to another one for it.
+    pub host: String,
+    /// The port; `None` if the variable refers to another one for it.
+    pub port: Option<u16>,
+    /// The protocol; `None` if it is not known.
+    pub protocol: Option<Protocol>,
+}
+
+/// What a variable, or the agent's default, says of a signal.
+struct Sent<'v> {
+    /// The variable with the endpoint, and its value; `None` if it is not set.
+    endpoint: Option<(&'static str, &'v str)>,
+    /// The protocol, and the variable that sets it; `None` if it is not known.
+    protocol: Option<(Protocol, Option<&'static str>)>,
+}
+
+/// Returns what is sent by OTLP with the variables that `look` returns, as far as it is known where to.
+fn sent<'v>(look: &impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> impl Iterator<Item = Sent<'v>> {
+    SIGNALS.iter().filter(|signal| is_sent(look(signal.exporter))).filter_map(move |signal| {
         // An empty value is treated as not set.
         let first = |names: [&'static str; 2]| {
             let seen = names.map(|name| (name, look(name)));
             seen.into_iter().find(|(_, seen)| !matches!(seen, Seen::Unset | Seen::Value("")))
         };
-        let Some((variable, Seen::Value(endpoint))) = first([signal.endpoint, ENDPOINT]) else { continue };
+        let endpoint = match first([signal.endpoint, ENDPOINT]) {
+            None => None,
+            Some((variable, Seen::Value(endpoint))) => Some((variable, endpoint)),
+            Some(_) => return None,
+        };
         let protocol = match first([signal.protocol, PROTOCOL]) {
             None => agent.default.map(|protocol| (protocol, None)),
             Some((name, Seen::Value(value))) => Protocol::of(value).map(|protocol| (protocol, Some(name))),
             Some(_) => None,
         };
+        Some(Sent { endpoint, protocol })
+    })
+}
+
+/// Returns the problems of the variables that `look` returns, each once.
+pub fn problems<'v>(look: impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for Sent { endpoint, protocol } in sent(&look, agent) {
+        let Some((variable, endpoint)) = endpoint else { continue };
         let problem = problem(variable, endpoint, protocol, agent.only);
         problems.extend(problem.filter(|problem| !problems.contains(problem)));
     }
     problems
+}
+
+/// Returns the endpoints of the variables that `look` returns, each once, as far as they are URLs of HTTP.
+pub fn endpoints<'v>(look: impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> Vec<Endpoint> {
+    let mut endpoints = Vec::new();
+    for Sent { endpoint, protocol } in sent(&look, agent) {
+        let protocol = protocol.map(|(protocol, _)| protocol);
+        let endpoint = match endpoint {
+            Some((variable, url)) => Endpoint::of(variable, url, protocol),
+            None => Some(Endpoint {
+                variable: None,
+                is_tls: false,
+                host: "localhost".to_owned(),
+                port: protocol.and_then(|protocol| protocol.port().parse().ok()),
+                protocol,
+            }),
+        };
+        endpoints.extend(endpoint.filter(|endpoint| !endpoints.contains(endpoint)));
+    }
+    endpoints
+}
+
+impl Endpoint {
+    /// Parses a URL. `None` if it has another scheme, or none.
+    fn of(variable: &'static str, url: &str, protocol: Option<Protocol>) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        let (is_tls, default) = match scheme {
+            "http" => (false, 80),
+            "https" => (true, 443),
+            _ => return None,
+        };
+        let authority = host(rest);
+        // The colons of an IPv6 address are within brackets.
+        let split = authority.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
+        let (host, port) = split.map_or((authority, Some(default)), |(host, port)| (host, port.parse().ok()));
+        let is_known = !host.contains("$(");
+        let host = if is_known { host.trim_matches(['[', ']']) } else { "" };
+        Some(Self { variable: Some(variable), is_tls, host: host.to_owned(), port, protocol })
+    }
 }
 
 /// Returns the problem of the endpoint of a directive, which needs no scheme.
@@ -172,6 +246,11 @@ impl Protocol {
             Self::Grpc => Self::Http,
             Self::Http => Self::Grpc,
         }
+    }
+
+    /// Whether a port is the usual one of the other protocol.
+    pub fn contradicts(self, port: u16) -> bool {
+        self.other().port().parse() == Ok(port)
     }
 
     /// The usual port of collectors.

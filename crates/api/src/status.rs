@@ -15,7 +15,7 @@ pub struct InstrumentationStatus {
     pub last_updated: Option<String>,
     /// The running pods that use the Instrumentation, or would use it.
     pub pods: Option<PodCounts>,
-    /// The workloads with failing, stale or missed pods, at most ten.
+    /// The workloads with failing, stale, missed or silent pods, at most ten.
     pub workloads: Option<Vec<WorstWorkload>>,
     /// How many more such workloads there are.
     pub more: Option<u32>,
@@ -52,7 +52,7 @@ pub struct PodCounts {
     pub silent: Option<u32>,
 }
 
-/// A workload with failing, stale or missed pods.
+/// A workload with failing, stale, missed or silent pods.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -69,6 +69,9 @@ pub struct WorstWorkload {
     pub missed: Option<u32>,
     /// The number of its pods that fail because of what injection added.
     pub failing: Option<u32>,
+    /// The number of its pods without data that arrives although it should; only where the controller has a source that
+    /// says so.
+    pub silent: Option<u32>,
     /// The code of the reason.
     pub reason: Option<String>,
 }

@@ -13,6 +13,9 @@ use crate::{
 /// The code for a language that is no longer opted in to.
 pub const NOT_ASKED: &str = "NotOptedIn";
 
+/// The code of a hash that is missing or of another version. It stays unknown.
+pub const UNKNOWN_HASH: &str = "UnknownHash";
+
 /// A reason: a code, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
@@ -54,7 +57,7 @@ impl Cause {
                 Self::new("NotRead", "the pod was not read yet")
             }
             State::Unconfirmed => Self::new(
-                "UnknownHash",
+                UNKNOWN_HASH,
                 "the hash in its annotation otel-webhook/status is missing or of another version of the webhook; \
                  whether it is up to date is not known",
             ),

@@ -20,6 +20,7 @@ use crate::{
     injected::{Agent, By, Decided},
     next::{Around, Decision, Doubts, NextAgent, NextPod, NoDoubts},
     report::{Counts, InstrumentationRow, PauseRow, Report, WorkloadRow, WorstWorkload},
+    silent,
     state::{Circumstances, Has, Next, Origin, State},
     workload::Workload,
 };
@@ -30,6 +31,9 @@ pub use tally::{OldPod, WorkloadPods};
 
 /// How many workloads of an Instrumentation are named.
 const WORST: usize = 10;
+
+/// The code of workloads that are silent and nothing else.
+const SILENT: &str = "Silent";
 
 /// What is known beside the pods.
 pub struct Known<'k> {
@@ -183,12 +187,14 @@ impl Counter {
             for (name, own) in &share.instrumentations {
                 let (counts, worst) = instrumentations.entry(name).or_default();
                 counts.add_all(own.pods);
-                worst.extend(own.worst.map(|_| (Group::without_pods(key).workload(), own)));
+                let is_bad = own.bad.matched > 0;
+                worst.extend(is_bad.then(|| (Group::without_pods(key).workload(), own)));
             }
         }
         let instrumentations =
             instrumentations.into_iter().map(|(name, (counts, worst))| row(name, counts, worst));
         self.unpulled.iter().for_each(|(agent, fails)| withhold(&mut workloads, agent, fails));
+        silent::compare(&mut workloads);
         let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
         let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
         Counted { report, pods, suspects }
@@ -224,13 +230,13 @@ struct PodOf<'g> {
 #[derive(Debug, Default)]
 struct OfInstrumentation {
     pods: Counts,
-    /// The failing, stale and missed ones.
+    /// The failing, stale, missed and silent ones.
     bad: Counts,
-    /// The worst of those.
+    /// The worst of those that are not only silent.
     worst: Option<Worst>,
 }
 
-/// The workloads of an Instrumentation with failing, stale or missed pods.
+/// The workloads of an Instrumentation with failing, stale, missed or silent pods.
 type Bad<'w> = Vec<(Workload, &'w OfInstrumentation)>;
 
 /// The code of why a pod fails, its state, and the code of the reason for it; see [`order`].
@@ -349,6 +355,9 @@ impl Counting<'_> {
         };
         let is_own = matches!(has, Has::Agent(_));
         let own = agent.and_then(|agent| agent.instrumentation.as_deref()).map(str::to_owned);
+        let data = self.known.heard.filter(|_| is_own).map(|heard| heard.of(pod.group, pod.member, language));
+        let sender = pod.member.senders().iter().find(|sender| sender.language == language);
+        let problem = sender.and_then(|sender| sender.problem.as_deref());
         Found {
             state,
             cause,
@@ -357,7 +366,8 @@ impl Counting<'_> {
             is_paused_agent,
             is_lost: is_lost && state.is_outdated(),
             failing: None,
-            data: self.known.heard.filter(|_| is_own).map(|heard| heard.of(pod.group, pod.member, language)),
+            silence: problem.filter(|_| matches!(data, Some(Data::Silent(_)))).map(silent::of_problem),
+            data,
         }
     }
 
@@ -390,9 +400,14 @@ impl OfInstrumentation {
         self.pods.add(state);
         self.pods.failing += is_failing;
         self.pods.hear(data);
-        if is_failing > 0 || state.is_outdated() {
+        let (is_bad, is_silent) =
+            (is_failing > 0 || state.is_outdated(), matches!(data, Some(Data::Silent(_))));
+        if is_bad || is_silent {
             self.bad.add(state);
             self.bad.failing += is_failing;
+            self.bad.hear(data);
+        }
+        if is_bad {
             self.worst = self.worst.max(Some(pod));
         }
     }
@@ -406,12 +421,13 @@ fn row(name: &str, pods: Counts, mut worst: Bad<'_>) -> InstrumentationRow {
     let more = worst.len().saturating_sub(WORST);
     worst.truncate(WORST);
     let one = |(workload, OfInstrumentation { bad, worst, .. }): (Workload, &OfInstrumentation)| {
-        let (failing, code) = worst.map_or((None, ""), |(failing, _, Reverse(code))| (failing, code));
+        let (failing, code) = worst.map_or((None, SILENT), |(failing, _, Reverse(code))| (failing, code));
         WorstWorkload {
             workload,
             stale: bad.stale,
             missed: bad.missed,
             failing: bad.failing,
+            silent: bad.silent,
             reason: failing.map_or(code, |Reverse(failing)| failing).to_owned(),
         }
     };

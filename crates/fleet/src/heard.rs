@@ -16,6 +16,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
+use otel_webhook_api::otlp::{Problem, Seen};
 use otel_webhook_inject::language::{Shape, named};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,8 +24,9 @@ use serde_json::Value;
 use crate::{
     census::{Census, Group, Member},
     failing,
-    injected::{is_init, is_mark},
+    injected::{Agent, is_init, is_mark},
     pod::hash,
+    silent::{self, items, text},
 };
 
 /// Kinds of telemetry.
@@ -73,10 +75,12 @@ pub enum Data {
 /// The containers of a pod that send data for a language.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sender {
-    language: &'static str,
+    pub(crate) language: &'static str,
     /// What their instances end with, or why they cannot be recognised.
     containers: Result<Box<[Box<str>]>, Unknown>,
     signals: Signals,
+    /// Why nothing can arrive with the variables of the exporter; `None` if they show no problem.
+    pub(crate) problem: Option<Box<Problem>>,
 }
 
 /// The variable with the instance, which ends with the name of the container.
@@ -84,93 +88,147 @@ const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
 const INSTANCE: &str = "service.instance.id";
 const POD_NAME: &str = "$(OTEL_RESOURCE_ATTRIBUTES_POD_NAME)";
 /// Where the value of one of them is a reference, what is sent is not known.
-const DECIDING: [&str; 5] = [
-    "OTEL_SDK_DISABLED",
-    "OTEL_METRICS_EXPORTER",
-    "OTEL_TRACES_EXPORTER",
-    "OTEL_TRACES_SAMPLER",
-    "OTEL_TRACES_SAMPLER_ARG",
-];
+const DECIDING: [&str; 5] = [DISABLED, METRICS, TRACES, SAMPLER, "OTEL_TRACES_SAMPLER_ARG"];
+const DISABLED: &str = "OTEL_SDK_DISABLED";
+const METRICS: &str = "OTEL_METRICS_EXPORTER";
+const TRACES: &str = "OTEL_TRACES_EXPORTER";
+const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
 /// The path of a declarative configuration.
 const CONFIG_FILES: [&str; 2] = ["OTEL_CONFIG_FILE", "OTEL_EXPERIMENTAL_CONFIG_FILE"];
 /// Samplers that drop every span, in some cases by their argument.
 const NEVER: [&str; 2] = ["always_off", "parentbased_always_off"];
 const BY_RATIO: [&str; 2] = ["traceidratio", "parentbased_traceidratio"];
 
-impl Sender {
-    /// Returns those of a pod with these languages.
-    pub(crate) fn of(pod: &Value, languages: &[&'static str]) -> Vec<Self> {
-        let namespace = text(&pod["metadata"]["namespace"]);
-        let mut senders: BTreeMap<usize, Self> = BTreeMap::new();
-        for list in ["initContainers", "containers"] {
-            for container in items(&pod["spec"][list]) {
-                let (init, name) = (is_init(list, container), text(&container["name"]));
-                // What has ended sends nothing.
-                if init {
-                    continue;
-                }
-                let of_container = if is_mark(init, name) {
-                    failing::of_container(languages, init, name)
-                } else {
-                    failing::of_target(pod, container, languages)
-                };
-                for language in of_container {
-                    let at = languages.iter().position(|one| *one == language).unwrap_or_default();
-                    let one = Self::in_container(container, namespace, language);
-                    match senders.get_mut(&at) {
-                        Some(sender) => sender.add(one),
-                        None => drop(senders.insert(at, one)),
-                    }
-                }
-            }
-        }
-        senders.into_values().collect()
+/// Returns the containers of a pod that send data for languages, each with its language.
+pub(crate) fn senders<'p>(
+    pod: &'p Value,
+    languages: &[&'static str],
+) -> impl Iterator<Item = (&'static str, &'p Value)> {
+    let of_list =
+        |list| items(&pod["spec"][list]).map(move |container| (is_init(list, container), container));
+    // What has ended sends nothing.
+    let lasting = ["initContainers", "containers"].into_iter().flat_map(of_list).filter(|(init, _)| !init);
+    lasting.flat_map(move |(init, container)| {
+        let name = text(&container["name"]);
+        let of_container = if is_mark(init, name) {
+            failing::of_container(languages, init, name)
+        } else {
+            failing::of_target(pod, container, languages)
+        };
+        of_container.into_iter().map(move |language| (language, container))
+    })
+}
+
+/// The variables of a container.
+#[derive(Clone, Copy)]
+pub(crate) struct Variables<'c>(pub(crate) &'c Value);
+
+impl<'c> Variables<'c> {
+    fn entry(self, name: &str) -> Option<&'c Value> {
+        items(&self.0["env"]).filter(|one| one["name"] == *name).last()
     }
 
-    fn in_container(container: &Value, namespace: &str, language: &'static str) -> Self {
-        let variable = |name: &str| items(&container["env"]).filter(|one| one["name"] == *name).last();
-        let literal = |name: &str| variable(name).map(|one| text(&one["value"]).trim());
+    fn literal(self, name: &str) -> Option<&'c str> {
+        self.entry(name).map(|one| text(&one["value"]).trim())
+    }
+
+    /// Returns the variable as the checks of the exporter see it.
+    pub(crate) fn seen(self, name: &str) -> Seen<'c> {
+        let is_from = |source: &Value| name.starts_with(text(&source["prefix"]));
+        match self.entry(name) {
+            Some(entry) if entry["valueFrom"].is_object() => Seen::Hidden,
+            Some(entry) => Seen::Value(text(&entry["value"]).trim()),
+            None if items(&self.0["envFrom"]).any(is_from) => Seen::Hidden,
+            None => Seen::Unset,
+        }
+    }
+
+    pub(crate) fn is_disabled(self) -> bool {
+        self.literal(DISABLED).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// Whether it can be known what is sent: what a file says replaces the variables, and is not read.
+    pub(crate) fn are_known(self) -> bool {
+        let is_by_file =
+            CONFIG_FILES.iter().any(|name| self.literal(name).is_some_and(|path| !path.is_empty()));
+        let is_hidden = |name: &&str| self.entry(name).is_some_and(|one| one["valueFrom"].is_object());
+        !is_by_file && !DECIDING.iter().any(is_hidden)
+    }
+
+    /// Returns what is sent, if that can be known.
+    pub(crate) fn signals(self, language: &str) -> Signals {
         let row = named(language);
         // Agents of `spec.agents` are not known; the others send spans, and all but these metrics.
         let default = row.is_some_and(|row| {
             !matches!(row.shape, Shape::Sidecar | Shape::WebServer) && !row.names_agents()
         });
-        let exports = |name: &str, default: bool| match literal(name) {
+        Signals {
+            metrics: self.exports(METRICS, default),
+            spans: !self.drops_spans() && self.exports(TRACES, true),
+        }
+    }
+
+    /// Returns the variables because of which nothing is sent.
+    pub(crate) fn silencing(self) -> impl Iterator<Item = &'static str> {
+        let sampler = self.drops_spans().then_some(SAMPLER);
+        [METRICS, TRACES].into_iter().filter(move |name| !self.exports(name, true)).chain(sampler)
+    }
+
+    fn exports(self, name: &str, default: bool) -> bool {
+        match self.literal(name) {
             None | Some("") => default,
             Some(list) => list.split(',').any(|one| one.trim() == "otlp"),
-        };
-        let sampler = literal("OTEL_TRACES_SAMPLER").unwrap_or_default();
-        let ratio = || literal("OTEL_TRACES_SAMPLER_ARG").and_then(|ratio| ratio.parse::<f64>().ok());
-        let is_dropped = NEVER.contains(&sampler)
-            || BY_RATIO.contains(&sampler) && ratio().is_some_and(|ratio| ratio <= 0.0);
-        // What a file says replaces the variables, and is not read.
-        let is_by_file = CONFIG_FILES.iter().any(|name| literal(name).is_some_and(|path| !path.is_empty()));
-        let is_hidden =
-            DECIDING.iter().any(|name| variable(name).is_some_and(|one| one["valueFrom"].is_object()));
-        let is_known = !is_by_file && !is_hidden;
-        let signals = Signals {
-            metrics: is_known && exports("OTEL_METRICS_EXPORTER", default),
-            spans: is_known && !is_dropped && exports("OTEL_TRACES_EXPORTER", true),
-        };
-        let pairs = literal(ATTRIBUTES).unwrap_or_default().split(',');
+        }
+    }
+
+    fn drops_spans(self) -> bool {
+        let sampler = self.literal(SAMPLER).unwrap_or_default();
+        let ratio = || self.literal("OTEL_TRACES_SAMPLER_ARG").and_then(|ratio| ratio.parse::<f64>().ok());
+        NEVER.contains(&sampler) || BY_RATIO.contains(&sampler) && ratio().is_some_and(|ratio| ratio <= 0.0)
+    }
+}
+
+impl Sender {
+    /// Returns those of a pod with these agents.
+    pub(crate) fn of(pod: &Value, agents: &[Agent]) -> Vec<Self> {
+        let namespace = text(&pod["metadata"]["namespace"]);
+        let languages: Vec<_> = agents.iter().map(|agent| agent.language).collect();
+        let mut found: BTreeMap<usize, Self> = BTreeMap::new();
+        for (language, container) in senders(pod, &languages) {
+            let at = languages.iter().position(|one| *one == language).unwrap_or_default();
+            let mut one = Self::in_container(container, namespace, language);
+            one.problem = silent::problems(agents, language, container).into_iter().next().map(Box::new);
+            match found.get_mut(&at) {
+                Some(sender) => sender.add(one),
+                None => drop(found.insert(at, one)),
+            }
+        }
+        found.into_values().collect()
+    }
+
+    fn in_container(container: &Value, namespace: &str, language: &'static str) -> Self {
+        let variables = Variables(container);
+        let none = Signals { metrics: false, spans: false };
+        let signals = if variables.are_known() { variables.signals(language) } else { none };
+        let pairs = variables.literal(ATTRIBUTES).unwrap_or_default().split(',');
         let mut ids =
             pairs.filter_map(|pair| pair.trim().split_once('=')).filter(|(key, _)| key.trim() == INSTANCE);
         let prefix = [namespace, ".", POD_NAME, "."].concat();
-        let containers =
-            if literal("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
-                Err(Unknown::SdkDisabled)
-            } else {
-                let own =
-                    ids.next().and_then(|(_, id)| id.strip_prefix(&*prefix)).filter(|_| ids.next().is_none());
-                own.map(|own| Box::from([Box::from(own)])).ok_or(Unknown::OwnInstanceId)
-            };
-        Self { language, containers, signals }
+        let containers = if variables.is_disabled() {
+            Err(Unknown::SdkDisabled)
+        } else {
+            let own =
+                ids.next().and_then(|(_, id)| id.strip_prefix(&*prefix)).filter(|_| ids.next().is_none());
+            own.map(|own| Box::from([Box::from(own)])).ok_or(Unknown::OwnInstanceId)
+        };
+        Self { language, containers, signals, problem: None }
     }
 
     /// Adds another container. What only one of them sends, the language sends.
     fn add(&mut self, other: Self) {
         self.signals.metrics |= other.signals.metrics;
         self.signals.spans |= other.signals.spans;
+        self.problem = self.problem.take().or(other.problem);
         self.containers =
             match (std::mem::replace(&mut self.containers, Ok(Box::default())), other.containers) {
                 (Ok(own), Ok(other)) => Ok(own.into_iter().chain(other).collect()),
@@ -284,12 +342,4 @@ fn id(group: Group<'_>, member: &Member, container: &str) -> u64 {
 fn ids<'m>(group: Group<'m>, member: &'m Member) -> impl Iterator<Item = u64> + 'm {
     let containers = member.senders().iter().filter_map(|sender| sender.containers.as_ref().ok());
     containers.flatten().map(move |container| id(group, member, container))
-}
-
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
 }

@@ -5,6 +5,7 @@
 //! what a pod has + what a new pod would get ──> state
 //! what its kubelet says of its containers    ──> failing, in addition
 //! the instances that a source reports        ──> heard, in addition
+//! a pod and where it sends                   ──> silent: likely causes, ranked
 //! census + states ──> report: counts of Instrumentations and workloads, reasons, remedies
 //! workloads + Instrumentations + ledger ──> restarts to make now, and why the others wait
 //! ```
@@ -24,5 +25,6 @@ pub mod next;
 pub mod pod;
 pub mod report;
 pub mod restart;
+pub mod silent;
 pub mod state;
 pub mod workload;

@@ -80,6 +80,7 @@ impl RunningPod {
         let shape = Shape::of(pod, !agents.is_empty());
         let languages: Vec<_> = agents.iter().map(|agent| agent.language).collect();
         let status = failing::of(pod, &languages);
+        let senders = Sender::of(pod, &agents);
         let stamp = injected::stamp(pod);
         let decided = Decided::of(&stamp, &agents);
         let skipped = stamp.into_iter().filter(|entry| !entry.is_injected());
@@ -92,7 +93,7 @@ impl RunningPod {
             message,
             status,
             ready_since: failing::ready_since(pod),
-            senders: Sender::of(pod, &languages),
+            senders,
             ..Self::with_shape(&pod["metadata"], shape)?
         })
     }

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::{
     advice::NotAdvised,
     heard::{Data, Unknown},
+    silent::Likely,
     state::State,
     workload::Workload,
 };
@@ -51,13 +52,13 @@ pub struct InstrumentationRow {
     pub name: String,
     /// Its pods. One with several languages is counted once, by the worst of their states.
     pub pods: Counts,
-    /// The workloads with failing, stale or missed pods, those with the most first, ten at most.
+    /// The workloads with failing, stale, missed or silent pods, those with the most first, ten at most.
     pub workloads: Vec<WorstWorkload>,
     /// How many more there are.
     pub more: usize,
 }
 
-/// A workload with failing, stale or missed pods.
+/// A workload with failing, stale, missed or silent pods.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorstWorkload {
@@ -70,7 +71,10 @@ pub struct WorstWorkload {
     pub missed: usize,
     /// The number of its pods that fail because of what injection added.
     pub failing: usize,
-    /// The code of why they fail; if none does, of the reason for the worst state.
+    /// The number of its pods without data that arrives although it should; `None` where no source says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silent: Option<usize>,
+    /// The code of why they fail; if none does, of the reason for the worst state, or `Silent`.
     pub reason: String,
 }
 
@@ -216,12 +220,16 @@ pub struct DataRow {
     pub since: Option<Timestamp>,
     /// Why it is not known of one pod; `None` if it is known of all.
     pub why: Option<Unknown>,
+    /// The likely cause, if pods are silent and it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Likely>,
 }
 
 impl DataRow {
     /// Counts a pod.
-    pub(crate) fn add(row: &mut Option<Self>, data: Data) {
-        let row = row.get_or_insert(Self { heard: 0, silent: 0, unknown: 0, since: None, why: None });
+    pub(crate) fn add(row: &mut Option<Self>, data: Data) -> &mut Self {
+        let row =
+            row.get_or_insert(Self { heard: 0, silent: 0, unknown: 0, since: None, why: None, cause: None });
         match data {
             Data::Heard(since) => {
                 if row.silent == 0 {
@@ -239,6 +247,7 @@ impl DataRow {
                 row.unknown += 1;
             }
         }
+        row
     }
 }
 

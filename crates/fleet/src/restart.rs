@@ -32,5 +32,5 @@ pub use ledger::{Flight, LEDGER_KEY, Ledger, Stop, Trial, Wave};
 pub use plan::{Plan, Progress, plan};
 pub use planning::{HASHES, Webhook, World};
 pub use rollout::{Around, Progress as RolloutProgress, Rollout};
-pub use seen::{FailingPod, Fit, Health, Instrumentation, Seen, failing};
+pub use seen::{FailingPod, Fit, Health, Instrumentation, Seen, Unwell};
 pub use verdict::{Left, Verdict, Wait};

@@ -1,4 +1,4 @@
-//! The reasons why a container was injected or skipped: one closed list.
+//! The reasons why a container was injected or skipped, and why no data of it arrives: two closed lists.
 //!
 //! The code of a reason is stable. It is used in metric labels and audit
 //! annotations, and people search for it; the sentence is for people.
@@ -13,6 +13,7 @@ use super::{
     storage::Shortage,
 };
 use otel_webhook_api::ANNOTATION_PREFIX;
+pub use silent::Silent;
 
 /// Something that must have a unique name in a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,21 +128,21 @@ pub enum DependsOn {
     Used,
 }
 
-macro_rules! reasons {
-    ($(
+/// A list of codes, each with its meaning, its sentence, and the remedy: `fix` where it follows the sentence, `said`
+/// where the sentence says it already.
+macro_rules! described {
+    ($(#[doc = $about:literal])* $list:ident: $(
         $(#[doc = $doc:literal])*
-        $name:ident $({ $($field:ident: $kind:ty),* $(,)? })?: $severity:ident, $depends_on:ident
-            => $text:literal,
-            $place:ident $remedy:literal;
+        $name:ident $({ $($field:ident: $kind:ty),* $(,)? })? => $text:literal, $place:ident $remedy:literal;
     )*) => {
-        /// Why a language was injected into a container, or skipped.
+        $(#[doc = $about])*
         #[derive(Clone, Debug, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "the sentence of a reason explains its fields")]
-        pub enum Reason {
+        #[allow(missing_docs, reason = "the sentence explains the fields")]
+        pub enum $list {
             $($(#[doc = $doc])* $name $({ $($field: $kind),* })?,)*
         }
 
-        impl Reason {
+        impl $list {
             /// All of them, in the order of the list.
             pub const ALL: &'static [Described] = &[$(Described {
                 code: stringify!($name),
@@ -157,6 +158,40 @@ macro_rules! reasons {
                 }
             }
 
+            /// What to do. `None` if the sentence says it.
+            pub fn remedy(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name { .. } => described!(@remedy $place $remedy),)*
+                }
+            }
+        }
+
+        impl fmt::Display for $list {
+            /// The sentence for people. It names the object, the value and what would be valid.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$name $({ $($field),* })? => write!(f, $text $(, $($field = Shown($field)),*)?),)*
+                }
+            }
+        }
+    };
+    (@remedy fix $remedy:literal) => { Some($remedy) };
+    (@remedy said $remedy:literal) => { None };
+}
+
+macro_rules! reasons {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident $({ $($field:ident: $kind:ty),* $(,)? })?: $severity:ident, $depends_on:ident
+            => $text:literal,
+            $place:ident $remedy:literal;
+    )*) => {
+        described! {
+            /// Why a language was injected into a container, or skipped.
+            Reason: $($(#[doc = $doc])* $name $({ $($field: $kind),* })? => $text, $place $remedy;)*
+        }
+
+        impl Reason {
             fn severity(&self) -> Severity {
                 match self {
                     $(Self::$name { .. } => Severity::$severity,)*
@@ -169,26 +204,8 @@ macro_rules! reasons {
                     $(Self::$name { .. } => DependsOn::$depends_on,)*
                 }
             }
-
-            /// What to do. `None` if the sentence says it.
-            pub fn remedy(&self) -> Option<&'static str> {
-                match self {
-                    $(Self::$name { .. } => reasons!(@remedy $place $remedy),)*
-                }
-            }
-        }
-
-        impl fmt::Display for Reason {
-            /// The sentence for people. It names the object, the value and what would be valid.
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Self::$name $({ $($field),* })? => write!(f, $text $(, $($field = Shown($field)),*)?),)*
-                }
-            }
         }
     };
-    (@remedy fix $remedy:literal) => { Some($remedy) };
-    (@remedy said $remedy:literal) => { None };
 }
 
 /// A row of the list, for documentation.
@@ -204,8 +221,7 @@ pub struct Described {
     pub remedy: &'static str,
 }
 
-// Each has its meaning, whether it is trouble, what it depends on, its sentence, and the remedy: `fix` where
-// it follows the sentence, `said` where the sentence says it already.
+// Each has, in addition, whether it is trouble, and what it depends on.
 reasons! {
     /// The agent was added.
     Injected: Fine, Used
@@ -425,6 +441,8 @@ reasons! {
         fix "correct the containers of the pod";
 }
 
+mod silent;
+
 /// A field in a sentence.
 struct Shown<'a, T: ?Sized>(&'a T);
 
@@ -466,6 +484,7 @@ impl NotAList for Taken {}
 impl NotAList for Sign {}
 impl NotAList for usize {}
 impl NotAList for i64 {}
+impl NotAList for u16 {}
 impl NotAList for Unknown {}
 impl NotAList for Excess {}
 impl NotAList for Annotation {}

@@ -5,24 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::ApiResource;
-
 use super::{
     result::{CheckResult, Code},
-    survey::{File, Survey},
+    survey::Survey,
 };
-use crate::{cli::cluster::reader::ClusterReader, subject::Subject};
+use crate::{
+    cli::cluster::{object::File, reader::ClusterReader},
+    subject::Subject,
+};
 
 /// Returns a result for each object that does not exist, and for each that the user may not read.
 pub async fn results(cluster: &ClusterReader, survey: &Survey) -> Vec<CheckResult> {
     let mut results = Vec::new();
     for ((namespace, file), users) in used(survey) {
-        let kind = match file.kind {
-            "Secret" => ApiResource::erase::<Secret>(&()),
-            _ => ApiResource::erase::<ConfigMap>(&()),
-        };
-        match cluster.exists(&kind, Some(namespace), &file.name).await {
+        match cluster.exists(&file.resource(), Some(namespace), &file.name).await {
             Ok(true) => {}
             Ok(false) => results.push(missing(namespace, file, &users)),
             Err(not_told) => results.push(not_told.result()),
@@ -60,7 +56,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::check::survey::{files, tests::seen};
+    use crate::cli::{check::survey::tests::seen, cluster::object::files};
 
     #[test]
     fn an_object_is_looked_for_once_in_each_namespace() {

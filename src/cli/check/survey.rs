@@ -22,7 +22,7 @@ use crate::{
         facts::Facts,
         fleet,
         known::{COLLECTOR, Flags, Known},
-        object::{labels, own_languages, text, typed},
+        object::{File, files, labels, own_languages, text, typed},
         owners::{self, Listed, Owned, Owners},
         reader::{Asked, ClusterReader, NotTold, Part},
     },
@@ -474,33 +474,6 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
         not_advised: None,
         mistakes,
     })
-}
-
-/// The beginnings of the names of the volumes that injection adds.
-const VOLUMES: [&str; 2] = ["otel-auto-secret-", "otel-auto-configmap-"];
-
-/// An object that a new pod mounts for its exporters.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct File {
-    /// Its kind.
-    pub kind: &'static str,
-    /// Its name.
-    pub name: String,
-}
-
-/// Returns the objects that injection mounts into a pod, as it is after the injection.
-pub fn files(injected: &Value) -> Vec<File> {
-    let volumes = injected["spec"]["volumes"].as_array().into_iter().flatten();
-    let added = volumes.filter(|volume| {
-        let name = volume["name"].as_str().unwrap_or_default();
-        VOLUMES.iter().any(|start| name.starts_with(start))
-    });
-    let file = |volume: &Value| {
-        let secret = volume["secret"]["secretName"].as_str().map(|name| ("Secret", name));
-        let found = secret.or_else(|| volume["configMap"]["name"].as_str().map(|name| ("ConfigMap", name)));
-        found.map(|(kind, name)| File { kind, name: name.to_owned() })
-    };
-    added.filter_map(file).collect()
 }
 
 /// Returns how the pods of a workload are replaced.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::{
     admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
     core::v1::Service,
-    discovery::v1::EndpointSlice,
+    discovery::v1::{Endpoint, EndpointSlice},
 };
 
 use super::{
@@ -21,14 +21,14 @@ use crate::{
 
 pub use super::running::Release;
 
-/// The Service of a webhook, as the cluster has it.
+/// The Service of a webhook or of an endpoint, as the cluster has it.
 #[derive(Debug)]
 pub struct ServiceFacts {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// The ports that the webhooks use.
+    /// The ports that are used.
     pub ports: Vec<i32>,
     /// The Service.
     pub service: Asked<Option<Service>>,
@@ -72,15 +72,14 @@ impl Facts {
             }
         }
         for ((namespace, name), ports) in ports {
-            let service = cluster.get::<Service>(Some(&namespace), &name).await;
-            let of_service = format!("kubernetes.io/service-name={name}");
-            let slices = cluster.list::<EndpointSlice>(Some(&namespace), Some(&of_service)).await;
-            facts.find_pods(cluster, &namespace, &service).await;
+            let service = ServiceFacts::read(cluster, namespace, name, ports).await;
+            let namespace = &*service.namespace;
+            facts.find_pods(cluster, namespace, &service.service).await;
             if facts.controller.is_none() {
-                let pods = cluster.list::<Pod>(Some(&namespace), Some(CONTROLLER_LABEL)).await;
+                let pods = cluster.list::<Pod>(Some(namespace), Some(CONTROLLER_LABEL)).await;
                 facts.controller = running::controller(&facts.told(pods));
             }
-            facts.services.push(ServiceFacts { namespace, name, ports, service, slices });
+            facts.services.push(service);
         }
         facts
     }
@@ -153,6 +152,14 @@ impl Facts {
 }
 
 impl ServiceFacts {
+    /// Reads a Service and its endpoints.
+    pub async fn read(cluster: &ClusterReader, namespace: String, name: String, ports: Vec<i32>) -> Self {
+        let service = cluster.get::<Service>(Some(&namespace), &name).await;
+        let of_service = format!("kubernetes.io/service-name={name}");
+        let slices = cluster.list::<EndpointSlice>(Some(&namespace), Some(&of_service)).await;
+        Self { namespace, name, ports, service, slices }
+    }
+
     /// Returns why no review reaches the webhook, if that is so.
     pub fn outage(&self) -> Option<String> {
         let Self { namespace, name, ports, .. } = self;
@@ -177,17 +184,24 @@ impl ServiceFacts {
 
 /// Returns the number of ready addresses of a port.
 pub fn ready(slices: &[EndpointSlice], port: &str) -> usize {
-    let has_port = |slice: &&EndpointSlice| {
-        let mut ports = slice.ports.iter().flatten();
-        ports.any(|own| own.name.as_deref().unwrap_or_default() == port)
-    };
-    let endpoints = slices.iter().filter(has_port).flat_map(|slice| slice.endpoints.iter().flatten());
+    ready_endpoints(slices, port).map(|(endpoint, _)| endpoint.addresses.len()).sum()
+}
+
+/// Returns the ready endpoints of a port of a Service, each with its own port.
+pub fn ready_endpoints<'s>(
+    slices: &'s [EndpointSlice],
+    port: &'s str,
+) -> impl Iterator<Item = (&'s Endpoint, Option<i32>)> {
     // According to the API, unknown means ready.
-    let is_ready = |ready: Option<bool>| ready.unwrap_or(true);
-    endpoints
-        .filter(|endpoint| is_ready(endpoint.conditions.as_ref().and_then(|conditions| conditions.ready)))
-        .map(|endpoint| endpoint.addresses.len())
-        .sum()
+    let is_ready = |endpoint: &&Endpoint| {
+        endpoint.conditions.as_ref().and_then(|conditions| conditions.ready).unwrap_or(true)
+    };
+    let of_slice = move |slice: &'s EndpointSlice| {
+        let mut ports = slice.ports.iter().flatten();
+        let own = ports.find(|own| own.name.as_deref().unwrap_or_default() == port)?;
+        Some(slice.endpoints.iter().flatten().filter(is_ready).map(|endpoint| (endpoint, own.port)))
+    };
+    slices.iter().filter_map(of_slice).flatten()
 }
 
 /// Returns a sentence for each; `own_flags` is the flag of this name.

@@ -1,5 +1,7 @@
 //! Objects of lists, and the names of service accounts.
 
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::ApiResource;
 use serde_json::Value;
 
 use crate::registration::Labels;
@@ -32,6 +34,43 @@ pub fn own_languages(pod: &Value) -> Vec<&'static str> {
 /// Returns a string; empty if it is another value.
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The beginnings of the names of the volumes that injection adds.
+const VOLUMES: [&str; 2] = ["otel-auto-secret-", "otel-auto-configmap-"];
+
+/// An object that a pod mounts for its exporters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct File {
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+}
+
+impl File {
+    /// Returns the resource of its kind.
+    pub fn resource(&self) -> ApiResource {
+        match self.kind {
+            "Secret" => ApiResource::erase::<Secret>(&()),
+            _ => ApiResource::erase::<ConfigMap>(&()),
+        }
+    }
+}
+
+/// Returns the objects that injection mounts into a pod, as it is after the injection.
+pub fn files(injected: &Value) -> Vec<File> {
+    let volumes = injected["spec"]["volumes"].as_array().into_iter().flatten();
+    let added = volumes.filter(|volume| {
+        let name = volume["name"].as_str().unwrap_or_default();
+        VOLUMES.iter().any(|start| name.starts_with(start))
+    });
+    let file = |volume: &Value| {
+        let secret = volume["secret"]["secretName"].as_str().map(|name| ("Secret", name));
+        let found = secret.or_else(|| volume["configMap"]["name"].as_str().map(|name| ("ConfigMap", name)));
+        found.map(|(kind, name)| File { kind, name: name.to_owned() })
+    };
+    added.filter_map(file).collect()
 }
 
 /// A service account.

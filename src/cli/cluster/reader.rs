@@ -28,6 +28,10 @@ const LOG_LINES: i64 = 10;
 const LOG_READ: i64 = 65_536;
 const LOG_KEPT: usize = 4096;
 
+/// Of how many of the last lines of a log those of an agent are taken, and what such a line has, in lower case.
+const AGENT_LINES: i64 = 400;
+const OF_AGENT: [&str; 3] = ["opentelemetry", "otel", "otlp"];
+
 /// Reads objects of a cluster.
 #[derive(Clone)]
 pub struct ClusterReader {
@@ -173,10 +177,45 @@ impl ClusterReader {
         container: &str,
         previous: bool,
     ) -> Result<String, String> {
+        let bytes = self.tail(namespace, pod, container, previous, LOG_LINES).await?;
+        // An application writes what it likes.
+        Ok(String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG_KEPT)..]).into_owned())
+    }
+
+    /// Returns the last lines that a container logged and that are about OpenTelemetry.
+    ///
+    /// # Errors
+    /// As [`Self::log`].
+    pub async fn log_of_agent(&self, namespace: &str, pod: &str, container: &str) -> Result<String, String> {
+        let bytes = self.tail(namespace, pod, container, false, AGENT_LINES).await?;
+        let text = String::from_utf8_lossy(&bytes);
+        let is_of_agent = |line: &&str| {
+            let line = line.to_lowercase();
+            OF_AGENT.iter().any(|word| line.contains(word))
+        };
+        let last =
+            text.lines().rev().filter(is_of_agent).take(usize::try_from(LOG_LINES).unwrap_or_default());
+        let mut room = LOG_KEPT;
+        let lines = last.map_while(|line| {
+            room = room.checked_sub(line.len() + 1)?;
+            Some(line)
+        });
+        let lines: Vec<&str> = lines.collect();
+        Ok(lines.into_iter().rev().collect::<Vec<_>>().join("\n"))
+    }
+
+    async fn tail(
+        &self,
+        namespace: &str,
+        pod: &str,
+        container: &str,
+        previous: bool,
+        lines: i64,
+    ) -> Result<Vec<u8>, String> {
         let parameters = LogParams {
             container: Some(container.to_owned()),
             previous,
-            tail_lines: Some(LOG_LINES),
+            tail_lines: Some(lines),
             limit_bytes: Some(LOG_READ),
             ..LogParams::default()
         };
@@ -189,8 +228,7 @@ impl ClusterReader {
         })?;
         let mut bytes = Vec::new();
         log.read_to_end(&mut bytes).await.map_err(|error| format!("cannot be read: {error}"))?;
-        // An application writes what it likes.
-        Ok(String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG_KEPT)..]).into_owned())
+        Ok(bytes)
     }
 
     /// Visits every object of a kind, page by page; `what` selects the whole objects or metadata only.
@@ -354,6 +392,26 @@ mod tests {
         let gone = br#"{"kind": "Status", "code": 400, "status": "Failure", "message": "previous terminated container not found", "reason": "BadRequest"}"#;
         let expected = "cannot be read: previous terminated container not found";
         assert_eq!(log(400, gone).await, Err(expected.to_owned()));
+    }
+
+    #[tokio::test]
+    async fn the_log_of_an_agent_is_the_last_lines_about_opentelemetry() {
+        let lines =
+            (0..30).map(|number| format!("request {number}\n[otel.javaagent] WARN {number} \u{e9}\n"));
+        let text: Vec<u8> = lines.collect::<String>().into_bytes();
+        let answer = move |request: hyper::Request<kube::client::Body>| {
+            let query = request.uri().query().unwrap_or_default().to_owned();
+            assert!(query.contains("tailLines=400") && query.contains("limitBytes=65536"), "{query}");
+            let response = hyper::Response::new(kube::client::Body::from(text.clone()));
+            async { Ok::<_, std::convert::Infallible>(response) }
+        };
+        let client = Client::new(tower::service_fn(answer), "default");
+        let (name, namespace) = ("test".to_owned(), "default".to_owned());
+        let reader = ClusterReader { client, name, namespace, version: None };
+        let log = reader.log_of_agent("shop", "order-1", "app").await.expect("a log");
+        let expected: Vec<_> =
+            (20..30).map(|number| format!("[otel.javaagent] WARN {number} \u{e9}")).collect();
+        assert_eq!(log, expected.join("\n"));
     }
 
     #[test]

@@ -6,10 +6,15 @@ use serde_json::{Value, json};
 
 use crate::{cli::output, unread::Unsure};
 use otel_webhook_api::ANNOTATION_PREFIX;
-use otel_webhook_inject::{Finding, Note, language::LANGUAGES, mistakes::Mistake, shown::shown};
+use otel_webhook_inject::{
+    Finding, Note, language::LANGUAGES, mistakes::Mistake, reason::DependsOn, shown::shown,
+};
 
 /// The column headers.
 const COLUMNS: [&str; 5] = ["CONTAINER", "LANGUAGE", "OUTCOME", "INSTRUMENTATION", "REASON"];
+
+/// The outcome of what is injected.
+const INJECTED: &str = "Injected";
 
 /// The result for a language in a container.
 pub struct Line {
@@ -24,6 +29,8 @@ pub struct Line {
     /// Path of the annotation that opts in, if the pod has it itself.
     field: Option<String>,
     remedy: Option<&'static str>,
+    /// What the outcome depends on; `None` if it is no decision of the webhook.
+    depends_on: Option<DependsOn>,
     /// Each note, and whether it is a warning.
     notes: Vec<(String, bool)>,
 }
@@ -41,6 +48,7 @@ impl Line {
             reason: finding.reason.to_string(),
             field: fields.get(finding.language).cloned(),
             remedy: finding.reason.remedy(),
+            depends_on: Some(finding.reason.depends_on()),
             notes: finding.notes.iter().map(|note| (note.to_string(), Note::is_warning(note))).collect(),
         }
     }
@@ -57,6 +65,7 @@ impl Line {
             reason: unsure.missing.to_string(),
             field: None,
             remedy: None,
+            depends_on: None,
             notes: Vec::new(),
         }
     }
@@ -64,7 +73,7 @@ impl Line {
     /// Returns the line if API servers do not send the pod to the webhook.
     #[must_use]
     pub fn without_review(self, cause: &str) -> Self {
-        if self.outcome != "Injected" {
+        if !self.is_injected() {
             return self;
         }
         Self { outcome: "NotReviewed", is_trouble: true, reason: cause.to_owned(), notes: Vec::new(), ..self }
@@ -73,6 +82,46 @@ impl Line {
     /// Returns whether the language is opted in to and is not injected, or whether this is not known.
     pub fn is_trouble(&self) -> bool {
         self.is_trouble
+    }
+
+    /// Returns the language.
+    pub fn language(&self) -> &'static str {
+        self.language
+    }
+
+    /// Returns the code of the outcome.
+    pub fn outcome(&self) -> &'static str {
+        self.outcome
+    }
+
+    /// Returns whether a new pod gets the agent.
+    pub fn is_injected(&self) -> bool {
+        self.outcome == INJECTED
+    }
+
+    /// Returns the reason as a sentence.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Returns what to do; `None` if the reason says it.
+    pub fn remedy(&self) -> Option<&'static str> {
+        self.remedy
+    }
+
+    /// Returns `namespace/name` of the Instrumentation.
+    pub fn instrumentation(&self) -> Option<&str> {
+        self.instrumentation.as_deref()
+    }
+
+    /// Returns the path of the annotation that opts in, if the pod has it itself.
+    pub fn field(&self) -> Option<&str> {
+        self.field.as_deref()
+    }
+
+    /// Returns what the outcome depends on; `None` if it is no decision of the webhook.
+    pub fn depends_on(&self) -> Option<DependsOn> {
+        self.depends_on
     }
 
     /// Returns the line as JSON.

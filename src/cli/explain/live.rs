@@ -8,12 +8,13 @@ use serde_json::Value;
 
 use super::{
     line::Line,
-    report::{Added, Answer, Explained, Failing, Kind, PodRow},
+    report::{Added, Answer, Explained, Failing, Kind, PodRow, Silence},
     target::{self, Target},
 };
 use crate::{
     cli::{
         cluster::{
+            arrival::{self, Data},
             facts::{Facts, caveats, not_readable},
             fleet,
             known::Known,
@@ -29,11 +30,12 @@ use crate::{
     subject::Subject,
 };
 use otel_webhook_fleet::{
-    census::Census, failing::Run, pod::RunningPod, report::FailureRow, workload as fleet_workload,
+    census::Census, failing::Run, pod::RunningPod, report::FailureRow, silent::container,
+    workload as fleet_workload,
 };
 use otel_webhook_inject::{Finding, mistakes, template::Workload, text::Text, workload::OwnerKind};
 
-/// Of how many containers of a workload the logs are read.
+/// Of how many containers of a workload the logs are read, and of how many silent languages the causes.
 const LOGS: usize = 3;
 
 /// Kinds of workloads with short-lived pods.
@@ -63,11 +65,11 @@ struct World {
     running: Option<Vec<(Vec<Subject>, RunningPod)>>,
 }
 
-/// Answers a question.
+/// Answers a question. Returns what the results depend on, too.
 ///
 /// # Errors
 /// If a workload does not exist, or the user may not read it.
-pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<Answer, Failure> {
+pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<(Answer, Known), Failure> {
     let namespace = &*question.namespace;
     let facts = Facts::gather(cluster, question.configurations).await;
     let flags = facts.flags(question.injection, question.own_flags);
@@ -97,7 +99,54 @@ pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<
         let FailureRow { pod, container, .. } = &failing.row;
         failing.log = Some(cluster.log(namespace, pod, container, run == Run::Previous).await);
     }
-    Ok(Answer { workloads, caveats, languages })
+    silence(cluster, &world.known, &mut workloads).await;
+    Ok((Answer { workloads, caveats, languages }, world.known))
+}
+
+/// Adds why no data of workloads arrives, as far as the controller says so.
+async fn silence(cluster: &ClusterReader, known: &Known, workloads: &mut [Explained]) {
+    let mut found = 0;
+    for workload in workloads {
+        let languages: BTreeSet<_> = workload
+            .pods
+            .iter()
+            .flatten()
+            .flat_map(|pod| &pod.agents)
+            .map(|(agent, _)| agent.language)
+            .collect();
+        for language in languages {
+            let Data::Silent(silent) = workload.data(known, language) else { continue };
+            // Of many workloads, each has the same cause.
+            if found == LOGS {
+                return;
+            }
+            found += 1;
+            if let Some(one) = Silence::read(cluster, known, workload, language, silent).await {
+                workload.silent.push(one);
+            }
+        }
+    }
+}
+
+impl Silence {
+    async fn read(
+        cluster: &ClusterReader,
+        known: &Known,
+        workload: &Explained,
+        language: &'static str,
+        silent: u64,
+    ) -> Option<Self> {
+        let subject = &workload.subject;
+        let pods = workload.pods.as_deref().unwrap_or_default();
+        let row = pods.iter().find(|pod| pod.agents.iter().any(|(agent, _)| agent.language == language))?;
+        let kind = ApiResource::erase::<Pod>(&());
+        let pod = cluster.get_value(&kind, Some(&subject.namespace), &row.name).await.ok()??;
+        let neighbours = arrival::neighbours(known, subject, pods.len(), silent);
+        let arrival = arrival::read(cluster, &pod, language, neighbours).await;
+        let container = container(&pod, language)?;
+        let log = cluster.log_of_agent(&subject.namespace, &row.name, container).await;
+        Some(Self { language, pods: silent, pod: row.name.clone(), causes: arrival.causes, log })
+    }
 }
 
 /// Lists the Instrumentations of other namespaces that the workloads name, as far as the user may.

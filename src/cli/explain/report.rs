@@ -10,6 +10,7 @@ use otel_webhook_fleet::{
     injected::{Agent, By},
     pod::RunningPod,
     report::FailureRow,
+    silent::Likely,
     state::State,
 };
 use otel_webhook_inject::mistakes::Mistake;
@@ -64,6 +65,8 @@ pub struct Explained {
     pub pods: Option<Vec<PodRow>>,
     /// What keeps running pods from starting or staying.
     pub failing: Vec<Failing>,
+    /// Why no data of its pods arrives, as far as the controller says that it does not.
+    pub silent: Vec<Silence>,
     /// Why no restart is advised, if running pods are outdated.
     pub not_advised: Option<NotAdvised>,
     /// How to inject into the running pods.
@@ -146,6 +149,49 @@ impl Failing {
     }
 }
 
+/// A language of which no data arrives.
+pub struct Silence {
+    /// The language.
+    pub language: &'static str,
+    /// The number of pods.
+    pub pods: u64,
+    /// One of the pods.
+    pub pod: String,
+    /// Why, the most likely cause first.
+    pub causes: Vec<Likely>,
+    /// What the agent logged last in the pod, or why that is not known.
+    pub log: Result<String, String>,
+}
+
+impl Silence {
+    fn text(&self) -> Vec<String> {
+        let Self { language, pods, pod, causes, log } = self;
+        let mut lines =
+            vec![format!("  silent: no data of {language} arrives of {pods} pods; as for {pod}:")];
+        for Likely { cause, .. } in causes {
+            lines.push(format!("    {}: {cause}", cause.code()));
+            lines.extend(cause.remedy().map(|remedy| format!("      {remedy}")));
+        }
+        match log {
+            Ok(log) if log.is_empty() => lines.push("    its log has no lines of the agent".to_owned()),
+            Ok(log) => {
+                lines.push("    log lines of the agent:".to_owned());
+                lines.extend(log.lines().map(|line| format!("      {line}")));
+            }
+            Err(why) => lines.push(format!("    its log: {why}")),
+        }
+        lines
+    }
+
+    fn object(&self) -> Value {
+        let Self { language, pods, pod, causes, log } = self;
+        json!({
+            "language": language, "pods": pods, "pod": pod, "causes": causes,
+            "log": log.as_ref().ok(), "logProblem": log.as_ref().err(),
+        })
+    }
+}
+
 /// What is added with an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -183,6 +229,7 @@ impl Explained {
             added: Vec::new(),
             pods: None,
             failing: Vec::new(),
+            silent: Vec::new(),
             not_advised: None,
             remedy: None,
         }
@@ -222,6 +269,7 @@ impl Explained {
             }
         }
         lines.extend(self.failing.iter().flat_map(Failing::text));
+        lines.extend(self.silent.iter().flat_map(Silence::text));
         lines
             .extend(self.not_advised.as_ref().map(|not| format!("  do not restart it now: {}", not.message)));
         lines.extend(self.remedy.as_ref().map(|remedy| format!("  to inject as into new pods: {remedy}")));
@@ -244,6 +292,7 @@ impl Explained {
             "added": added.collect::<Vec<_>>(),
             "pods": pods,
             "failing": self.failing.iter().map(Failing::object).collect::<Vec<_>>(),
+            "silent": self.silent.iter().map(Silence::object).collect::<Vec<_>>(),
             "notAdvised": self.not_advised,
             "remedy": self.remedy,
             "caveats": caveats.iter().cloned().chain(self.unread.iter().map(ToString::to_string)).collect::<Vec<_>>(),

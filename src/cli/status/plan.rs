@@ -22,8 +22,8 @@ use otel_webhook_fleet::{
     count::WorkloadPods,
     report::{Report, RestartRow},
     restart::{
-        Around, Health, Instrumentation, LEDGER_KEY, Ledger, Pace, Rollout, Seen, Verdict, Webhook, World,
-        annotations, plan,
+        Around, Health, Instrumentation, LEDGER_KEY, Ledger, Pace, Rollout, Seen, Unwell, Verdict, Webhook,
+        World, annotations, plan,
     },
     workload::Workload,
 };
@@ -181,6 +181,6 @@ fn seen(
     });
     let around = Around { namespace: known.consents.get(&namespace).map(String::as_str), instrumentation };
     let rollout = rollouts.get(&pods.workload);
-    let health = rollout.map_or(Health::Healthy, |rollout| rollout.health(now, None));
+    let health = rollout.map_or(Health::Healthy, |rollout| rollout.health(now, Unwell::default()));
     Seen::of(pods, rollout, around, health, None)
 }

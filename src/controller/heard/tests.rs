@@ -147,3 +147,94 @@ fn a_response_needs_a_fraction_of_its_length() {
     assert_eq!(found.len(), PODS);
     assert!(needed.bytes_max <= 4 << 20, "{} bytes", needed.bytes_max);
 }
+
+/// Serves one response to each request by HTTPS, to those that have the token.
+async fn serve_tls(pair: &crate::tls::SelfSigned, token: &'static str) -> std::net::SocketAddr {
+    use std::sync::Arc;
+
+    use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+    use hyper_util::rt::TokioIo;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+
+    let chain = vec![CertificateDer::from_pem_slice(pair.certificate_pem.as_bytes()).expect("a certificate")];
+    let key = PrivateKeyDer::from_pem_slice(pair.key_pem.as_bytes()).expect("a key");
+    let provider = Arc::new(otel_webhook_managed_certs::library::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .expect("a pair");
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            // A client that does not trust it ends the handshake.
+            let Ok(stream) = acceptor.accept(stream).await else { continue };
+            let answer = service_fn(move |request: Request<Incoming>| async move {
+                let own = request.headers().get(header::AUTHORIZATION).and_then(|own| own.to_str().ok());
+                let (status, body) = if own == Some(&*format!("Bearer {token}")) {
+                    (200, vector(&json!([{"instance": "shop.a.app"}])))
+                } else {
+                    (401, b"no token".to_vec())
+                };
+                let body = http_body_util::Full::new(Bytes::from(body));
+                Ok::<_, Infallible>(Response::builder().status(status).body(body).expect("a response"))
+            });
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_source_is_verified_by_the_ca_file_and_gets_the_token_of_the_file() {
+    let pair = crate::tls::SelfSigned::generate(&["localhost"]).expect("a pair");
+    let other = crate::tls::SelfSigned::generate(&["localhost"]).expect("a pair");
+    let address = serve_tls(&pair, "secret").await;
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).expect("it is writable");
+        Some(path)
+    };
+    let (ca, foreign) = (file("ca", &pair.ca_pem), file("foreign", &other.ca_pem));
+    let (token, wrong) = (file("token", "secret\n"), file("wrong", "guess"));
+    let asked = async |ca: &Option<PathBuf>, token: &Option<PathBuf>, host: &str| {
+        let url = format!("https://{host}:{}", address.port()).parse().expect("a URL");
+        let settings = HeardSettings { url, ca: ca.clone(), token: token.clone(), ..settings(prometheus()) };
+        ask(&client(&settings)?, &settings).await
+    };
+    assert_eq!(asked(&ca, &token, "localhost").await, Ok(ids(&["shop.a.app"])));
+    for (what, ca, token, host, expected) in [
+        ("another CA", &foreign, &token, "localhost", "invalid peer certificate"),
+        ("another name", &ca, &token, "127.0.0.1", "invalid peer certificate"),
+        ("another token", &ca, &wrong, "localhost", "status 401 Unauthorized: no token"),
+        ("no token", &ca, &None, "localhost", "status 401 Unauthorized"),
+    ] {
+        let problem = asked(ca, token, host).await.expect_err(what);
+        assert!(problem.contains(expected), "{what}: {problem}");
+    }
+    // Both are read for each request.
+    fs::write(dir.path().join("wrong"), "secret").expect("it is writable");
+    assert_eq!(asked(&ca, &wrong, "localhost").await, Ok(ids(&["shop.a.app"])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_waits_for_a_source_that_does_not_answer() {
+    // It accepts connections and is silent.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address")).parse().expect("a URL");
+    let mut listening = Listening::begin(&HeardSettings { url, ..settings(prometheus()) });
+    let (mut census, begin) = (Census::default(), tokio::time::Instant::now());
+    // What the controller calls with each count returns at once, until the deadline.
+    assert!(listening.take(&mut census).is_none() && begin.elapsed() == Duration::ZERO);
+    let problem = loop {
+        match listening.take(&mut census) {
+            Some((_, problem)) => break problem,
+            None => sleep(Duration::from_secs(1)).await,
+        }
+    };
+    assert_eq!(problem.as_deref(), Some("no response within 20s"));
+}

@@ -1,6 +1,9 @@
 //! Whether data of injected pods arrives: a real Prometheus, to which the test sends what agents send, by OTLP.
 
-use std::{fs, net::SocketAddr};
+use std::{
+    fs,
+    net::{SocketAddr, TcpListener},
+};
 
 use jiff::Timestamp;
 use otel_webhook_testkit::{
@@ -75,6 +78,30 @@ fn has_event(cluster: &Cluster, namespace: &str, kind: &str, name: &str, reason:
     })
 }
 
+/// A source that never answers, and one that answers what is none, delay no status, and no pod is silent because of them.
+pub fn by_sources_that_fail(_: &Cluster) {
+    let cluster = &Cluster::start();
+    cluster.instrumented_namespace(SHOP);
+    let [port] = free_ports();
+    let wrong = SocketAddr::from(([127, 0, 0, 1], port));
+    // It has a text of another kind.
+    let _prometheus = prometheus(cluster, wrong);
+    let mute = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mute = mute.local_addr().map(|address| (address, mute)).expect("an address");
+    for (pods, address, source) in [(1, mute.0, "prometheus"), (2, wrong, "collector")] {
+        cluster.apply(&deployment(SHOP, "order", pods));
+        cluster.pods_of(SHOP, "app=order", pods).iter().for_each(|pod| ready(cluster, pod.name()));
+        let flags = [format!("--heard-source={source}"), format!("--heard-url=http://{address}/graph")];
+        let flags =
+            flags.into_iter().chain(["--heard-interval=1s", "--heard-patience=1s"].map(str::to_owned));
+        let controller = Controller::new(cluster).and(flags);
+        controller.start();
+        let found = controller.expect(SHOP, "default", &json!({"matched": pods, "injected": pods}));
+        assert_eq!(condition(&found), ("Unknown".to_owned(), "NotKnown".to_owned()), "{source}");
+        controller.stop();
+    }
+}
+
 /// A pod is heard after its first export, one that exports nothing is silent after the patience, and nothing is known
 /// while Prometheus is unavailable.
 pub fn by_prometheus(_: &Cluster) {
@@ -82,7 +109,9 @@ pub fn by_prometheus(_: &Cluster) {
     cluster.instrumented_namespace(SHOP);
     cluster.apply(&deployment(SHOP, "order", 2));
     let pods = cluster.pods_of(SHOP, "app=order", 2);
-    pods.iter().for_each(|pod| ready(cluster, pod.name()));
+    for pod in &pods {
+        ready(cluster, pod.name());
+    }
     let [port] = free_ports();
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let mut source = prometheus(cluster, address);

@@ -10,7 +10,7 @@ const STATUSES: [(i32, &str); 3] = [
         1,
         "The operation failed, or what was checked is not as it should be: `validate` found an error, `check` a \
          failure, `--strict` of `check` and `validate` also a warning, and that of `status` a stale or missed pod, its `--silent` a pod without data that arrives; \
-         `explain --exit-code` found a pod that is not injected as it opts in.",
+         `explain --exit-code` found a pod that is not injected as it opts in, `trace` a step that failed.",
     ),
     (
         2,

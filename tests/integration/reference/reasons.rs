@@ -3,7 +3,7 @@
 use otel_webhook_inject::{
     mistakes::Fault,
     note::{Code, Level},
-    reason::Reason,
+    reason::{Reason, Silent},
 };
 use regex::Regex;
 
@@ -21,6 +21,10 @@ pub fn page() -> String {
     text += &table(["code", "meaning", "what to do"], rows);
     text += "\n## Sentences\n\nWhat `explain`, warnings and `otel-webhook/message` say for each code.\n\n";
     text += &table(["code", "sentence"], Reason::ALL.iter().map(|one| [code(one.code), prose(one.sentence)]));
+    text += "\n## Causes of missing data\n\nWhy no data of an injected pod [arrives](../operations/heard.md): the first that \
+             applies is the most likely. `otel-webhook trace`, the status page and Events have them.\n\n";
+    let rows = Silent::ALL.iter().map(|one| [code(one.code), linked(one.meaning), linked(one.remedy)]);
+    text += &table(["code", "meaning", "what to do"], rows);
     let noted = |level| {
         let of_level = Code::ALL.iter().filter(move |one| one.level() == level);
         of_level.map(|one| [code(one.name()), linked(one.texts()[0]), linked(one.texts()[1])]).collect()

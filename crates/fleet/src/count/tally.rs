@@ -16,10 +16,11 @@ use super::{
 };
 use crate::{
     advice::NotAdvised,
-    cause::Cause,
+    cause::{Cause, UNKNOWN_HASH},
     heard::Data,
     next::{NextAgent, NextPod},
     report::{Counts, DataRow, LanguageRow, PausedRow, WorkloadRow},
+    silent::Likely,
     state::{Missed, State},
     workload::Workload,
 };
@@ -41,6 +42,8 @@ pub(super) struct Found {
     pub(super) failing: Option<&'static str>,
     /// Whether its data arrives; `None` where that is not asked.
     pub(super) data: Option<Data>,
+    /// Why it does not, if the pod shows it.
+    pub(super) silence: Option<Likely>,
 }
 
 /// A workload as it is counted.
@@ -79,7 +82,8 @@ impl LanguageTally {
         self.pods.failing += usize::from(found.failing.is_some());
         self.pods.hear(found.data);
         if let Some(data) = found.data {
-            DataRow::add(&mut self.data, data);
+            let row = DataRow::add(&mut self.data, data);
+            row.cause = row.cause.take().or(found.silence);
         }
         if let Some(image) = found.image {
             match self.images.iter_mut().find(|(known, _)| *known == image) {
@@ -147,7 +151,12 @@ impl Tally {
         }
         let outdated = found.iter().filter(|(_, one)| one.is_replaceable());
         let outdated: Vec<_> = outdated.map(|(language, _)| *language).collect();
-        let is_unconfirmed = found.iter().any(|(_, one)| one.state == State::Unconfirmed);
+        let is_other_version = |one: &Found| one.cause.code == UNKNOWN_HASH;
+        let is_unconfirmed =
+            found.iter().any(|(_, one)| one.state == State::Unconfirmed && !is_other_version(one));
+        if found.iter().any(|(_, one)| is_other_version(one)) {
+            self.replaceable.unknown = self.replaceable.unknown.max(Some(pod.member.created));
+        }
         let is_missed = found.iter().any(|(_, one)| one.is_replaceable() && one.state == State::Missed);
         self.replaceable.missed += usize::from(is_missed);
         self.replaceable.add(pod, &outdated, is_unconfirmed, is_failing, agents, paused);
@@ -236,8 +245,11 @@ pub struct WorkloadPods {
     pub missed: usize,
     /// How many of them fail because of what injection added.
     pub failing: usize,
-    /// The number of pods of which it is not known whether they are up to date.
+    /// The number of pods of which it is not known yet whether they are up to date.
     pub unconfirmed: usize,
+    /// When the newest of the pods was created whose hash is of another version. It stays unknown whether they are up to
+    /// date.
+    pub unknown: Option<Timestamp>,
     /// What pauses injection into new pods, if anything does.
     pub paused: Option<Pause>,
     /// When the newest pod was created.
@@ -267,6 +279,7 @@ pub(super) struct Replaceable {
     languages: BTreeSet<&'static str>,
     failing: usize,
     unconfirmed: usize,
+    unknown: Option<Timestamp>,
     paused: Option<Pause>,
     /// When the newest pod was created, and what a new one of its template would get. Templates that are older are not
     /// used again.
@@ -302,7 +315,7 @@ impl Replaceable {
 
     /// Returns what restarts need.
     pub(super) fn of(self, workload: Workload) -> WorkloadPods {
-        let Self { mut outdated, missed, languages, failing, unconfirmed, paused, newest } = self;
+        let Self { mut outdated, missed, languages, failing, unconfirmed, unknown, paused, newest } = self;
         outdated.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
         let (newest, agents) = newest.unzip();
         let agents = agents.unwrap_or_default();
@@ -327,6 +340,7 @@ impl Replaceable {
             missed,
             failing,
             unconfirmed,
+            unknown,
             paused,
             newest,
         }

@@ -141,7 +141,10 @@ impl Follow<'_> {
     /// The workload has stayed healthy: with the new configuration, it proves that; without it, no other one would get it.
     fn end(&mut self, flight: Flight) {
         let is_same = self.seen.config.as_deref() == Some(&*flight.change.config);
-        let lacks_it = is_same && self.seen.outdated.iter().any(|pod| pod.created > flight.before);
+        let is_new = |created: Timestamp| created > flight.before;
+        let lacks_it = is_same
+            && (self.seen.outdated.iter().any(|pod| is_new(pod.created))
+                || self.seen.unknown.is_some_and(is_new));
         if lacks_it && !flight.is_interrupted {
             return self.stop(&flight, "its new pods did not get the configuration".to_owned());
         }

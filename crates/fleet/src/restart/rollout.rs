@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     change::{Change, Consent, annotations},
-    seen::{FailingPod, Fit, Health, Seen},
+    seen::{Fit, Health, Seen, Unwell},
 };
 use crate::{count::WorkloadPods, workload::Workload};
 
@@ -64,15 +64,21 @@ impl Rollout {
 
     /// Whether its last rollout is complete and all pods are available. Where nothing is rolled out, only the latter.
     pub fn is_healthy(&self) -> bool {
-        let Progress { is_observed, desired, present, updated, available } = self.progress;
-        let is_complete = updated >= desired && present <= desired;
-        is_observed && available >= desired && (is_complete || self.fit != Fit::Fits)
+        self.is_healthy_without(0)
     }
 
-    /// Returns its health. `since` is when it last made progress, `failing` a pod that cannot start.
-    pub fn health(&self, since: Timestamp, failing: Option<FailingPod>) -> Health {
-        match failing {
-            _ if self.is_healthy() => Health::Healthy,
+    /// Likewise without as many pods, which are on nodes that are not ready. A `DaemonSet` has no others for them.
+    fn is_healthy_without(&self, lost: usize) -> bool {
+        let Progress { is_observed, desired, present, updated, available } = self.progress;
+        let lost = i64::try_from(lost).unwrap_or(i64::MAX).min(desired);
+        let is_complete = updated >= desired - lost && present <= desired;
+        is_observed && available >= desired - lost && (is_complete || self.fit != Fit::Fits)
+    }
+
+    /// Returns its health. `since` is when it last made progress, `unwell` what is known of its pods.
+    pub fn health(&self, since: Timestamp, unwell: Unwell) -> Health {
+        match unwell.failing {
+            _ if self.is_healthy_without(unwell.lost()) => Health::Healthy,
             Some(pod) => Health::Failing(pod),
             None => Health::Progressing { since, min_ready: self.min_ready },
         }
@@ -108,6 +114,7 @@ impl Seen {
             outdated: pods.outdated,
             missed: pods.missed,
             unconfirmed: pods.unconfirmed,
+            unknown: pods.unknown,
             paused: pods.paused,
             fit: rollout.map_or(Fit::Kind, |rollout| rollout.fit.clone()),
             is_ordered: rollout.is_some_and(|rollout| rollout.is_ordered),
@@ -130,6 +137,7 @@ impl Seen {
             missed: 0,
             failing: 0,
             unconfirmed: 0,
+            unknown: None,
             paused: None,
             newest: None,
         }
@@ -303,6 +311,10 @@ mod tests {
         ] {
             assert_eq!(read(kind, &three, &status).is_healthy(), expected, "{kind}: {status}");
         }
+        let status = json!({"observedGeneration": 2, "desiredNumberScheduled": 5, "updatedNumberScheduled": 4,
+            "numberAvailable": 4});
+        let daemon_set = read("DaemonSet", &three, &status);
+        assert!(!daemon_set.is_healthy_without(0) && daemon_set.is_healthy_without(1));
         // Its pods are evicted; the rollout of its template stands still on purpose.
         let paused = json!({"replicas": 1, "paused": true});
         let status = json!({"observedGeneration": 2, "replicas": 1, "availableReplicas": 1});

@@ -1,5 +1,7 @@
 //! What is seen of Instrumentations and workloads.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use otel_webhook_inject::pause::Pause;
 use serde_json::Value;
@@ -57,6 +59,8 @@ pub struct Seen {
     pub is_failing: bool,
     /// The number of its unconfirmed pods.
     pub unconfirmed: usize,
+    /// When the newest of its pods was created whose hash is of another version.
+    pub unknown: Option<Timestamp>,
     /// What pauses injection into its new pods; `None` if nothing does.
     pub paused: Option<Pause>,
     /// Whether its kind and strategy allow a rollout.
@@ -123,14 +127,61 @@ pub struct FailingPod {
     pub reason: String,
 }
 
-/// Returns the youngest of the pods of a workload that cannot start. `pods` are whole objects.
-pub fn failing<'p>(workload: &Workload, pods: impl Iterator<Item = &'p Value>) -> Option<FailingPod> {
-    // The labels of a workload may be those of the pods of another one.
-    let is_own = |pod: &&Value| {
-        let running = RunningPod::of_metadata(&pod["metadata"]);
-        running.is_some_and(|running| running.workload == *workload)
+/// What is known of the pods of a workload that is not healthy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unwell {
+    /// The youngest that cannot start.
+    pub failing: Option<FailingPod>,
+    /// The nodes of a `DaemonSet` that do not run its pods, since they are not ready. It keeps those pods as long as the
+    /// nodes exist.
+    lost: BTreeSet<String>,
+}
+
+impl Unwell {
+    /// Adds some of the pods of a workload, which are whole objects.
+    pub fn add<'p>(
+        &mut self,
+        workload: &Workload,
+        pods: impl Iterator<Item = &'p Value> + Clone,
+        now: Timestamp,
+    ) {
+        // The labels of a workload may be those of the pods of another one.
+        let is_own = |pod: &&Value| {
+            let running = RunningPod::of_metadata(&pod["metadata"]);
+            running.is_some_and(|running| running.workload == *workload)
+        };
+        let own = pods.filter(is_own);
+        let failing = own.clone().filter_map(read).chain(self.failing.take());
+        self.failing = failing.max_by_key(|pod| pod.created);
+        if workload.kind == "DaemonSet" {
+            self.lost.extend(own.filter_map(|pod| lost_node(pod, now)));
+        }
+    }
+
+    /// The number of nodes that do not run its pods.
+    pub fn lost(&self) -> usize {
+        self.lost.len()
+    }
+}
+
+/// How long a kubelet may take to accept a pod that is bound to its node.
+const ACCEPTED: SignedDuration = SignedDuration::from_mins(1);
+
+/// Returns the node of a pod if it does not run the pod since it is not ready.
+fn lost_node(pod: &Value, now: Timestamp) -> Option<String> {
+    let node = pod["spec"]["nodeName"].as_str()?;
+    let condition = |kind: &str| {
+        let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+        { conditions }.find(|condition| condition["type"] == kind).map(|condition| &condition["status"])
     };
-    pods.filter(is_own).filter_map(read).max_by_key(|pod| pod.created)
+    // Where a node is not ready, the control plane changes the condition Ready of its pods and no other one.
+    let is_left = condition("Ready").is_some_and(|ready| ready == "False")
+        && condition("ContainersReady").is_some_and(|ready| ready == "True")
+        && pod["spec"]["readinessGates"].as_array().is_none_or(Vec::is_empty);
+    let is_accepted = !pod["status"]["startTime"].is_null();
+    let created: Timestamp = pod["metadata"]["creationTimestamp"].as_str()?.parse().ok()?;
+    let is_ignored = !is_accepted && now.duration_since(created) > ACCEPTED;
+    (is_left || is_ignored).then(|| node.to_owned())
 }
 
 fn read(pod: &Value) -> Option<FailingPod> {
@@ -178,13 +229,60 @@ mod tests {
         ];
         let (workload, other) =
             (Workload::new("StatefulSet", "shop", "db"), Workload::new("StatefulSet", "shop", "a"));
-        assert_eq!(failing(&other, pods.iter()), None, "the pods of another workload have its labels");
-        let of_own = |pods: &[Value]| failing(&workload, pods.iter());
+        let failing = |workload: &Workload, pods: &[Value]| {
+            let mut unwell = Unwell::default();
+            unwell.add(workload, pods.iter(), Timestamp::UNIX_EPOCH);
+            assert_eq!(unwell.lost(), 0);
+            unwell.failing
+        };
+        assert_eq!(failing(&other, &pods), None, "the pods of another workload have its labels");
+        let of_own = |pods: &[Value]| failing(&workload, pods);
         let found = of_own(&pods).expect("one fails");
         assert_eq!((&*found.name, &*found.reason), ("new", "ImagePullBackOff"));
         assert_eq!(of_own(&pods[2..]), None);
         let mut ending = pods[1].clone();
         ending["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:01:00Z");
         assert_eq!(of_own(&[ending]), None);
+    }
+
+    #[test]
+    fn nodes_that_do_not_run_the_pods_of_a_daemon_set_are_found() {
+        let pod = |node: &str, kind: &str, ready: &str, containers_ready: &str, started: Option<&str>| {
+            json!({
+                "metadata": {
+                    "name": node, "namespace": "shop", "uid": node, "creationTimestamp": "2026-01-01T00:00:00Z",
+                    "ownerReferences": [
+                        {"apiVersion": "apps/v1", "kind": kind, "name": "log", "uid": "log", "controller": true},
+                    ],
+                },
+                "spec": {"nodeName": node},
+                "status": {"startTime": started, "conditions": [
+                    {"type": "Ready", "status": ready}, {"type": "ContainersReady", "status": containers_ready},
+                ]},
+            })
+        };
+        let started = Some("2026-01-01T00:00:01Z");
+        let mut gated = pod("gated", "DaemonSet", "False", "True", started);
+        gated["spec"]["readinessGates"] = json!([{"conditionType": "example.com/ready"}]);
+        let mut pods = vec![
+            pod("ready", "DaemonSet", "True", "True", started),
+            pod("starting", "DaemonSet", "False", "False", started),
+            gated,
+            pod("other", "StatefulSet", "False", "True", started),
+            pod("left", "DaemonSet", "False", "True", started),
+            pod("left", "DaemonSet", "False", "True", started),
+            pod("ignored", "DaemonSet", "False", "False", None),
+        ];
+        let lost = |kind: &str, pods: &[Value], second: i64| {
+            let mut unwell = Unwell::default();
+            let now = Timestamp::from_second(1_767_225_600 + second).expect("a time");
+            pods.chunks(2).for_each(|page| unwell.add(&Workload::new(kind, "shop", "log"), page.iter(), now));
+            unwell.lost
+        };
+        assert_eq!(lost("DaemonSet", &pods, 120), ["ignored", "left"].map(str::to_owned).into());
+        assert_eq!(lost("DaemonSet", &pods, 30), ["left".to_owned()].into(), "a kubelet may be slow");
+        assert_eq!(lost("StatefulSet", &pods, 120), BTreeSet::new(), "its pods are replaced elsewhere");
+        pods.truncate(4);
+        assert_eq!(lost("DaemonSet", &pods, 120), BTreeSet::new());
     }
 }

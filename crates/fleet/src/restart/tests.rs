@@ -32,6 +32,7 @@ fn seen(namespace: &str, name: &str) -> Seen {
         missed: 0,
         is_failing: false,
         unconfirmed: 0,
+        unknown: None,
         paused: None,
         fit: Fit::Fits,
         is_ordered: false,
@@ -202,6 +203,23 @@ fn what_cannot_or_may_not_be_restarted_has_a_verdict() {
             assert!(plan.verdicts[0].to_string().contains(sentence), "{}", plan.verdicts[0]);
         }
     }
+}
+
+/// It stays unknown whether such a pod is up to date: to wait for that would take forever.
+#[test]
+fn pods_whose_hash_is_of_another_version_block_no_restart_and_prove_nothing() {
+    let mut workloads = [seen("a", "a"), seen("b", "b")];
+    workloads[0].unknown = Some(at(-1000));
+    workloads[0].outdated.truncate(1);
+    let mut ledger = Ledger::default();
+    planned(0, 2, &workloads, &mut ledger);
+    assert_eq!(code(&planned(61, 2, &workloads, &mut ledger)), ["Starts", "WaitsForCanary"]);
+    ledger.written(&workloads[0].workload);
+    up_to_date(&mut workloads[0], 2);
+    (workloads[0].unknown, workloads[0].newest) = (Some(at(62)), Some(at(62)));
+    planned(63, 2, &workloads, &mut ledger);
+    planned(300, 2, &workloads, &mut ledger);
+    assert!(stop(&ledger).is_some_and(|stop| stop.reason.contains("did not get")), "{ledger:?}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub enum Verdict {
 pub enum Wait {
     /// The end of a pause of injection: a restart would remove agents.
     Paused(Pause),
-    /// Pods that were not read yet, or whose hash is of another version.
+    /// Pods that were not read yet, or of which it is not known what new ones would get.
     Unconfirmed(usize),
     /// The Instrumentation was changed shortly before.
     Settles(Timestamp),

@@ -56,6 +56,40 @@ fn pods_are_counted_by_workload_and_by_instrumentation() {
     assert_eq!(count::sentence(instrumentation.pods), "8 pods: 3 injected, 1 unconfirmed, 3 stale, 1 missed");
 }
 
+/// It stays unknown whether such a pod is up to date, so nothing waits for it.
+#[test]
+fn pods_whose_hash_is_of_another_version_are_apart_from_those_that_are_not_read_yet() {
+    let (before, now) = (Cluster::new(ENDPOINT), Cluster::new("http://other:4317"));
+    let of = |mut pod: Value, name: &str, second: u8| {
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"]["uid"] = json!(name);
+        pod["metadata"]["creationTimestamp"] = json!(format!("2026-01-01T00:00:{second:02}Z"));
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db", "controller": true}]);
+        pod
+    };
+    let mut other = of(now.injected(pod(&["java"])), "db-0", 1);
+    let status = &mut other["metadata"]["annotations"]["otel-webhook/status"];
+    *status = json!(status.as_str().expect("a stamp").replace("v1:", "v2:"));
+    let stale = of(before.injected(pod(&["java"])), "db-1", 2);
+    let unread = of(pod(&["java"]), "db-2", 3);
+    let mut census = Census::default();
+    for pod in [&other, &stale] {
+        census.put(RunningPod::read(pod).expect("a running pod"));
+    }
+    let count = |census: &Census| {
+        let (catalogue, created) = (now.catalogue(), HashMap::new());
+        let around = next::Around { catalogue: &catalogue, settings: &now.settings };
+        let known = Known { around, created: &created, is_selected: &|_, _, _| true, heard: None };
+        let counted = count::count_with(census, &known, &NoDoubts);
+        let [pods] = &counted.pods[..] else { panic!("{counted:?}") };
+        (pods.outdated.len(), pods.unconfirmed, pods.unknown.map(|at| at.to_string()))
+    };
+    let unknown = Some("2026-01-01T00:00:01Z".to_owned());
+    assert_eq!(count(&census), (1, 0, unknown.clone()));
+    census.put(RunningPod::of_metadata(&unread["metadata"]).expect("a running pod"));
+    assert_eq!(count(&census), (1, 1, unknown));
+}
+
 /// Nothing is readable but the Instrumentation of the pod.
 struct Unreadable {
     /// Whether the result for Java depends on something else.

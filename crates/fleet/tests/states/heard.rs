@@ -229,7 +229,9 @@ fn the_pods_of_a_workload_are_counted_by_what_is_heard() {
     let report = report_hearing(&cluster, &census, Some(&heard));
     let counts = report.instrumentations[0].pods;
     assert_eq!((counts.heard, counts.silent), (Some(1), Some(1)), "one of two languages of q is not heard");
-    let [java, nodejs] = [0, 1].map(|at| json!(report.workloads[0].languages[at].data));
+    let [java, mut nodejs] = [0, 1].map(|at| json!(report.workloads[0].languages[at].data));
+    assert_eq!(nodejs["cause"]["code"], "PortContradictsProtocol", "{nodejs}");
+    nodejs.as_object_mut().expect("an object").remove("cause");
     assert_eq!(
         java,
         json!({"heard": 2, "silent": 0, "unknown": 1, "since": "1970-01-01T01:01:00Z", "why": "Waiting"})
@@ -241,6 +243,37 @@ fn the_pods_of_a_workload_are_counted_by_what_is_heard() {
     let report = report_hearing(&cluster, &census, None);
     assert_eq!(report.instrumentations[0].pods.heard, None);
     assert_eq!(report.workloads[0].languages[0].data, None);
+}
+
+#[test]
+fn other_pods_of_the_namespace_say_why_one_is_silent() {
+    let cluster = Cluster::new(ENDPOINT);
+    let pod = |name: &str| {
+        let mut pod = ready(&["java"], Some(0), &[("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"]["uid"] = json!(name);
+        pod
+    };
+    let mut census = census(&["p", "q", "r"].map(pod));
+    let mut heard = asking(METRICS);
+    for (minute, ids, expected) in [
+        (6, &[OWN][..], Some(("WorkloadSilent", "data of 1 other pods of namespace \"shop\" arrives"))),
+        (12, &[], Some(("NamespaceSilent", "no data of the 3 pods of namespace \"shop\" arrives"))),
+        (13, &[OWN, "shop.q.app-java", "shop.r.app-java"], None),
+    ] {
+        heard.take(Some(&reported(ids)), at(minute - 6), &mut census);
+        heard.take(Some(&reported(ids)), at(minute), &mut census);
+        let report = report_hearing(&cluster, &census, Some(&heard));
+        let last = report.workloads[2].languages[0].data.as_ref().expect("it is asked");
+        let cause = last.cause.as_ref().map(|one| (one.cause.code(), one.cause.to_string()));
+        assert_eq!(cause.as_ref().map(|(code, _)| *code), expected.map(|(code, _)| code), "minute {minute}");
+        let sentence = cause.map(|(_, sentence)| sentence).unwrap_or_default();
+        assert!(sentence.contains(expected.map_or("", |(_, sentence)| sentence)), "{sentence}");
+        let silent: Vec<_> =
+            report.instrumentations[0].workloads.iter().map(|one| (&*one.reason, one.silent)).collect();
+        let count = report.instrumentations[0].pods.silent.expect("it is asked");
+        assert_eq!(silent, vec![("Silent", Some(1)); count], "minute {minute}");
+    }
 }
 
 #[test]

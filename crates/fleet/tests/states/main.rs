@@ -8,4 +8,5 @@ mod heard;
 mod memory;
 mod paused;
 mod pods;
+mod silent;
 mod support;

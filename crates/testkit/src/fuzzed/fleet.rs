@@ -9,7 +9,7 @@ use otel_webhook_fleet::{
     count::{self, Counted},
     next::Around,
     pod::RunningPod,
-    restart::{Change, Ledger, Pace, Rollout, Webhook, World, plan},
+    restart::{Change, Ledger, Pace, Rollout, Unwell, Webhook, World, plan},
 };
 use otel_webhook_inject::Settings;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ pub fn workload(data: &[u8]) {
     let Ok(object) = serde_json::from_slice::<Value>(data) else { return };
     for kind in ["Deployment", "StatefulSet", "DaemonSet"] {
         let rollout = Rollout::read(kind, &object).expect("a kind that is restarted");
-        let _ = rollout.health(Timestamp::UNIX_EPOCH, None);
+        let _ = rollout.health(Timestamp::UNIX_EPOCH, Unwell::default());
         assert_eq!(Rollout::read(kind, &object), Some(rollout));
     }
     assert_eq!(Rollout::read("Pod", &object), None);

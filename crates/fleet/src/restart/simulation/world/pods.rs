@@ -12,6 +12,9 @@ use crate::{
     workload::Workload,
 };
 
+/// A hash of another version.
+pub const OTHER_VERSION: &str = "v0:0.0";
+
 /// How many seconds a pod takes to start.
 const START: i64 = 8;
 
@@ -137,9 +140,10 @@ impl Replicas {
 
     /// What the controller sees of it.
     pub fn seen(&self, instrumentation: &str, config: &str, is_paused: bool) -> Seen {
+        let is_unknown = |pod: &&Pod| pod.config.as_deref() == Some(OTHER_VERSION);
         // A pod without an agent is skipped while injection is paused.
         let is_outdated = |pod: &&Pod| match pod.config.as_deref() {
-            Some(own) => own != config,
+            Some(own) => own != config && own != OTHER_VERSION,
             None => !is_paused,
         };
         let outdated = self.pods.iter().filter(is_outdated);
@@ -154,6 +158,7 @@ impl Replicas {
             missed: outdated.clone().filter(|pod| pod.config.is_none()).count(),
             outdated: outdated.map(old).collect(),
             unconfirmed: 0,
+            unknown: self.pods.iter().filter(is_unknown).map(|pod| time(pod.created)).max(),
             paused: is_paused.then(|| Pause::Namespace(self.workload.namespace.as_str().into())),
             fit: self.fit.clone(),
             is_ordered: self.is_ordered,
