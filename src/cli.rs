@@ -9,6 +9,7 @@ mod client;
 mod cluster;
 mod config;
 mod controller;
+mod crd;
 mod default;
 mod demo;
 pub mod diff;
@@ -41,7 +42,6 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use flags::InjectionFlags;
 
-use default::Format;
 use output::Failure;
 
 /// Inject OpenTelemetry auto-instrumentation into annotated Kubernetes pods.

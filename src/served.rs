@@ -68,7 +68,8 @@ async fn served(client: &Client) -> kube::Result<Vec<(Version, Option<String>)>>
                 let mut found = list.resources.into_iter().filter(|resource| resource.name == plural);
                 served.extend(found.next().map(|resource| (version, resource.storage_version_hash)));
             }
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            // Where discovery is forbidden, the watch says what else is missing.
+            Err(kube::Error::Api(status)) if [403, 404].contains(&status.code) => {}
             Err(error) => return Err(error),
         }
     }

@@ -12,6 +12,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
+    default::Format,
     names::{dns_name, label},
     output::{Failure, finish},
 };
@@ -30,16 +31,21 @@ Examples:
 #[derive(Debug, Args)]
 pub struct CrdArgs {
     /// Output format
-    #[arg(short, long, value_enum, default_value_t = super::Format::Yaml, help_heading = "Output")]
-    output: super::Format,
+    #[arg(short, long, value_enum, default_value_t = Format::Yaml, help_heading = "Output")]
+    output: Format,
 
     /// Versions that the API server serves
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "v1alpha1", value_parser = version,
-        help_heading = "Versions")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "v1alpha1",
+        help_heading = "Versions"
+    )]
     served: Vec<Version>,
 
     /// Version in which the API server stores objects, one of --served; by default the first of them
-    #[arg(long, value_name = "VERSION", value_parser = version, help_heading = "Versions")]
+    #[arg(long, value_name = "VERSION", help_heading = "Versions")]
     storage: Option<Version>,
 
     #[command(flatten)]
@@ -63,7 +69,7 @@ struct ConversionFlags {
     #[arg(long, value_name = "PORT", default_value_t = 443, value_parser = clap::value_parser!(u16).range(1..))]
     conversion_port: u16,
 
-    /// Base URL of a webhook outside of the cluster, such as https://192.0.2.7:9443, instead of the Service
+    /// Base URL of a webhook outside of the cluster, such as <https://192.0.2.7:9443>, instead of the Service
     #[arg(long, value_name = "URL", value_parser = https, conflicts_with_all = ["conversion_service", "conversion_port"])]
     conversion_url: Option<String>,
 
@@ -77,20 +83,18 @@ struct ConversionFlags {
     inject_ca_from: Option<String>,
 }
 
-fn version(text: &str) -> Result<Version, String> {
-    let known = Version::ALL.into_iter().find(|version| version.name() == text);
-    known.ok_or_else(|| format!("expected one of {}", Version::ALL.map(Version::name).join(", ")))
-}
-
 fn certificate(text: &str) -> Result<String, String> {
-    let is_valid = text.split_once('/').is_some_and(|(one, other)| label(one).is_ok() && dns_name(other).is_ok());
+    let is_valid =
+        text.split_once('/').is_some_and(|(one, other)| label(one).is_ok() && dns_name(other).is_ok());
     is_valid.then(|| text.to_owned()).ok_or_else(|| "expected NAMESPACE/NAME".to_owned())
 }
 
 fn https(text: &str) -> Result<String, String> {
     let uri = text.parse::<hyper::Uri>().ok().filter(|uri| uri.scheme_str() == Some("https"));
     let is_base = uri.is_some_and(|uri| uri.host().is_some() && uri.query().is_none());
-    is_base.then(|| text.trim_end_matches('/').to_owned()).ok_or_else(|| "expected a URL with https".to_owned())
+    is_base
+        .then(|| text.trim_end_matches('/').to_owned())
+        .ok_or_else(|| "expected a URL with https".to_owned())
 }
 
 /// Runs the subcommand.
@@ -100,8 +104,8 @@ fn https(text: &str) -> Result<String, String> {
 pub fn run(args: &CrdArgs) -> Result<ExitCode, Failure> {
     let crd = args.crd()?;
     let text = match args.output {
-        super::Format::Yaml => yaml(&crd),
-        super::Format::Json => format!("{crd}\n"),
+        Format::Yaml => yaml(&crd),
+        Format::Json => format!("{crd}\n"),
     };
     finish(io::stdout().write_all(text.as_bytes()), ExitCode::SUCCESS)
 }
@@ -116,7 +120,8 @@ impl CrdArgs {
         let storage = self.storage.unwrap_or(self.served[0]);
         if !self.served.contains(&storage) {
             let served: Vec<_> = self.served.iter().map(|version| version.name()).collect();
-            let problem = format!("--storage is {}, which is not served; valid: {}", storage.name(), served.join(", "));
+            let problem =
+                format!("--storage is {}, which is not served; valid: {}", storage.name(), served.join(", "));
             return Err(Failure::unreadable(problem));
         }
         let mut crd = crd::of(&self.served, storage);

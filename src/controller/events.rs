@@ -163,7 +163,7 @@ impl Events {
             "Instrumentations cannot be read or written in every version; otel-webhook check prints what to do: {problem}"
         );
         let workload = Workload::new("Lease", &lease.namespace, &lease.name);
-        self.waiting.push_back(Told { workload, reason: "ConversionFailed", note, uid: None });
+        self.waiting.push_back(Told { workload, reason: "ConversionFailed", note, identity: None });
     }
 
     /// Notes what restarts tell.

@@ -6,8 +6,7 @@ use otel_webhook_testkit::objects::items;
 use serde_json::{Value, json};
 
 use crate::helm::{
-    HELMS, NAMESPACE, chart, matrix, objects_of, objects_with, of_kind, run, server, services, the, tool,
-    values,
+    HELMS, NAMESPACE, chart, matrix, objects_of, objects_with, of_kind, run, server, the, tool, values,
 };
 
 #[test]
@@ -118,16 +117,24 @@ fn a_long_name_is_cut_where_kubernetes_would_refuse_it() {
     assert_eq!(release.len(), 53);
     for helm in HELMS {
         let mut command = std::process::Command::new(tool(helm));
-        let text = run(command.args(["template", release]).arg(chart())).expect("rendered");
+        let text =
+            run(command.args(["template", release, "--set=crds.served={v1alpha1,v1beta1}"]).arg(chart()))
+                .expect("rendered");
         let objects = crate::helm::objects(&text);
         let names: BTreeSet<_> = of_kind(&objects, "Service")
             .into_iter()
             .map(|service| service["metadata"]["name"].as_str().expect("a name"))
             .collect();
-        assert_eq!(names.len(), 3, "{names:?}");
+        assert_eq!(names.len(), 4, "{names:?}");
         assert!(names.iter().all(|name| name.len() <= 63 && !name.ends_with('-')), "{names:?}");
-        let name = &services(&objects)[0]["metadata"]["name"];
-        let target = &the(&objects, "MutatingWebhookConfiguration")["webhooks"][0]["clientConfig"]["service"];
-        assert_eq!(&target["name"], name);
+        let configuration = the(&objects, "MutatingWebhookConfiguration");
+        let crd = the(&objects, "CustomResourceDefinition");
+        let targets = [
+            &configuration["webhooks"][0]["clientConfig"],
+            &crd["spec"]["conversion"]["webhook"]["clientConfig"],
+        ];
+        let targets = targets.map(|target| target["service"]["name"].as_str().expect("a Service"));
+        assert_ne!(targets[0], targets[1]);
+        assert!(targets.iter().all(|target| names.contains(target)), "{targets:?} {names:?}");
     }
 }

@@ -261,6 +261,7 @@ async fn webhook(server: Server) {
         namespace: "release".to_owned(),
         secret: "certificates".to_owned(),
         configurations: vec!["otel-webhook".to_owned()],
+        conversion: None,
     };
     let hour = Duration::from_hours(1);
     let policy = Policy {
@@ -303,6 +304,7 @@ async fn controller(server: Server) {
         settings: Settings::default(),
         store: writer.store(),
         configurations: vec!["otel-webhook".to_owned()],
+        lease: ObjectName { namespace: "release".into(), name: "leader".into() },
         metrics: Arc::default(),
         report: Arc::new(ArcSwapOption::empty()),
         cluster: "here".to_owned(),

@@ -71,7 +71,7 @@ async fn what_cannot_be_converted_is_named_and_nothing_else_is() {
         *object.pointer_mut(pointer).expect("a field") = value;
         object
     };
-    let message = failure(&webhook, review("opentelemetry.io/v2", &[good.clone()])).await;
+    let message = failure(&webhook, review("opentelemetry.io/v2", std::slice::from_ref(&good))).await;
     let expected = "request.desiredAPIVersion: \"opentelemetry.io/v2\" is not supported; valid: opentelemetry.io/v1alpha1, \
          opentelemetry.io/v1beta1";
     assert_eq!(message, expected);

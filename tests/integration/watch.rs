@@ -23,7 +23,7 @@ use otel_webhook::{
         watch::{self, Sources},
     },
 };
-use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_api::{Version, defaults::DefaultImages};
 use otel_webhook_inject::{limits::Limits, size::SizeLimits};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -69,6 +69,7 @@ impl Server {
         for plural in ALL {
             server.list(plural, Listing::Items(Vec::new()));
         }
+        server.serve(&["v1alpha1"]);
         server
     }
 
@@ -79,6 +80,18 @@ impl Server {
     /// Answers lists so from now on.
     fn list(&self, plural: &str, listing: Listing) {
         self.state().lists.insert(plural.to_owned(), listing);
+    }
+
+    /// Says in discovery that these versions of Instrumentations are served.
+    fn serve(&self, served: &[&str]) {
+        for version in Version::ALL {
+            let resource = json!({"name": "instrumentations", "singularName": "", "namespaced": true,
+                "kind": "Instrumentation", "verbs": ["list", "watch"]});
+            let resources = if served.contains(&version.name()) { vec![resource] } else { Vec::new() };
+            let list = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version.api_version(),
+                "resources": resources});
+            self.list(version.name(), Listing::Object(list));
+        }
     }
 
     /// Tells an event to whoever watches, once somebody does.

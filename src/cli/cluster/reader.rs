@@ -413,7 +413,8 @@ mod tests {
         };
         let client = Client::new(tower::service_fn(answer), "default");
         let (name, namespace) = ("test".to_owned(), "default".to_owned());
-        let reader = ClusterReader { client, name, namespace, version: None };
+        let instrumentations = served::resource(otel_webhook_api::Version::V1alpha1);
+        let reader = ClusterReader { client, name, namespace, version: None, instrumentations };
         let log = reader.log_of_agent("shop", "order-1", "app").await.expect("a log");
         let expected: Vec<_> =
             (20..30).map(|number| format!("[otel.javaagent] WARN {number} \u{e9}")).collect();

@@ -34,6 +34,7 @@ const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 /// A webhook that converts and loses the protocol, as the operator's does. It ends when this is dropped.
 struct Lossy {
     _runtime: Runtime,
+    _phases: Shutdown,
     url: String,
     authority: String,
 }
@@ -46,6 +47,7 @@ impl Lossy {
         let serving = pair.serving().expect("a certificate");
         let current = Arc::new(CurrentCertificate::new(serving, Arc::clone(&metrics)));
         let config = tls::server_config(current).expect("a configuration");
+        let phases = Shutdown::new();
         let address = runtime.block_on(async {
             let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
             let listening = Listening::bind("lossy", any).expect("a port");
@@ -53,12 +55,10 @@ impl Lossy {
             let router =
                 Router::new().route("/convert", post(async |Json(review): Json<Value>| Json(lossy(&review))));
             let transport = Transport::Tls { config: Arc::new(config), metrics };
-            let phases = Shutdown::new();
             tokio::spawn(listening.serve(router, transport, phases.phases(), Duration::ZERO));
-            std::mem::forget(phases);
             address
         });
-        Self { _runtime: runtime, url: format!("https://{address}"), authority: pair.ca_pem }
+        Self { _runtime: runtime, _phases: phases, url: format!("https://{address}"), authority: pair.ca_pem }
     }
 }
 

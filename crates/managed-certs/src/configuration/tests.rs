@@ -95,3 +95,31 @@ fn other_managers_of_the_bundle_are_found() {
     tended["metadata"]["managedFields"] = json!([entry("otel-webhook", 1, &bundle)]);
     assert_eq!(read(&tended).last_manager, None);
 }
+
+#[test]
+fn the_bundle_of_a_crd_is_changed_only_where_this_service_converts() {
+    let crd = |strategy: &str| {
+        json!({
+            "kind": "CustomResourceDefinition", "metadata": {"name": "one", "resourceVersion": "7"},
+            "spec": {"conversion": {"strategy": strategy, "webhook": {"clientConfig": {
+                "service": {"namespace": "home", "name": "converts"}, "caBundle": "bm9uc2Vuc2U=",
+            }}}},
+        })
+    };
+    let bundle = [authority()];
+    let read = |object: &Value| Configuration::read_crd(object, "home", "converts");
+    let mut changed = crd("Webhook");
+    assert!(!read(&changed).agrees(&bundle));
+    let patch = read(&changed).patch(&bundle);
+    json_patch::patch(&mut changed, &patch).expect("it applies");
+    assert_eq!(read(&changed).trusted(), bundle);
+    changed["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"] = "bm9uc2Vuc2U=".into();
+    assert_eq!(changed, crd("Webhook"), "nothing but caBundle");
+
+    let mut other = crd("Webhook");
+    other["spec"]["conversion"]["webhook"]["clientConfig"]["service"]["name"] = "other".into();
+    assert!(json_patch::patch(&mut other, &patch).is_err(), "another Service converts since it was read");
+    for unmanaged in [other, crd("None"), json!({"spec": {}})] {
+        assert!(read(&unmanaged).is_empty(), "{unmanaged}");
+    }
+}
