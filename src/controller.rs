@@ -16,6 +16,7 @@ mod election;
 mod events;
 mod heard;
 mod interest;
+mod mistakes;
 mod pods;
 mod raw;
 mod reads;
@@ -47,8 +48,10 @@ use crate::{
 };
 use events::Events;
 use heard::Listening;
+use mistakes::{Mistaken, Mistakes};
 use otel_webhook_fleet::{
     count::{Changed, Counted, Counter, Known},
+    mistakes::{MOST, bound},
     next::Around,
     report::{ClusterReport, Report},
 };
@@ -95,6 +98,8 @@ pub struct Controller {
     pub heard: Option<HeardSettings>,
     /// The namespaces that are watched.
     pub scope: Scope,
+    /// Whether mistakes in workloads, namespaces and pods are reported.
+    pub mistakes: bool,
 }
 
 /// Returns the rules of a role for the controller, in addition to those of the store.
@@ -106,6 +111,15 @@ pub fn rules() -> Vec<Value> {
         read("opentelemetry.io", &["instrumentations/status"], &["patch"]),
         read("apps", &["deployments", "statefulsets", "daemonsets"], &["get"]),
         read("events.k8s.io", &["events"], &["create"]),
+    ]
+}
+
+/// Returns the rules of a role for mistakes in workloads, in addition to [`rules`].
+pub fn mistake_rules() -> [Value; 3] {
+    [
+        json!({"apiGroups": ["apps"], "resources": ["deployments", "statefulsets", "daemonsets"], "verbs": ["list", "watch"]}),
+        json!({"apiGroups": ["batch"], "resources": ["cronjobs"], "verbs": ["get", "list", "watch"]}),
+        json!({"apiGroups": ["argoproj.io"], "resources": ["rollouts"], "verbs": ["get", "list", "watch"]}),
     ]
 }
 
@@ -153,6 +167,7 @@ impl Controller {
             tokio::select! {
                 is_changed = leading.pods.step(&around) => leading.is_dirty |= is_changed,
                 () = workloads(&mut leading.restarts) => {}
+                is_changed = mistakes(&mut leading.mistakes) => leading.are_mistakes_dirty |= is_changed,
                 _ = tick.tick() => leading.tell(self, &snapshot).await,
             }
         }
@@ -171,6 +186,14 @@ async fn workloads(restarts: &mut Option<Restarts>) {
     }
 }
 
+/// Follows the metadata of workloads, if mistakes are reported.
+async fn mistakes(mistakes: &mut Option<Mistakes>) -> bool {
+    match mistakes {
+        Some(mistakes) => mistakes.step().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// What the leader knows.
 struct Leading {
     pods: Pods,
@@ -179,6 +202,9 @@ struct Leading {
     events: Events,
     restarts: Option<Restarts>,
     listening: Option<Listening>,
+    mistakes: Option<Mistakes>,
+    /// Whether mistakes have changed since they were reported.
+    are_mistakes_dirty: bool,
     counter: Counter,
     /// What was counted last, but for the report, which others read.
     counted: Counted,
@@ -197,12 +223,14 @@ impl Leading {
     fn of(controller: &Controller) -> Self {
         let Controller { client, scope, .. } = controller;
         Self {
-            pods: Pods::watch(client, scope),
+            pods: Pods::watch(client, scope).with_mistakes(controller.mistakes),
             selection: Selection::new(client.clone(), controller.configurations.clone()),
-            statuses: Statuses::new(client.clone()),
+            statuses: Statuses::new(client.clone(), controller.mistakes),
             events: Events::new(client.clone()),
             restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, scope, settings)),
             listening: controller.heard.as_ref().map(Listening::begin),
+            mistakes: controller.mistakes.then(|| Mistakes::watch(client, scope)),
+            are_mistakes_dirty: false,
             counter: Counter::new(controller.restarts.is_some()),
             counted: Counted::default(),
             counted_with: None,
@@ -229,6 +257,10 @@ impl Leading {
             return;
         }
         self.listen(controller);
+        if let (Some(mistakes), Some(pods)) = (&mut self.mistakes, self.pods.mistakes()) {
+            self.are_mistakes_dirty |= mistakes.follow_pods(pods);
+        }
+        self.is_dirty |= std::mem::take(&mut self.are_mistakes_dirty);
         let are_all_read = self.pods.are_all_read();
         self.first_pass = self.first_pass.filter(|until| !are_all_read && Instant::now() < *until);
         if self.first_pass.is_some() {
@@ -241,7 +273,12 @@ impl Leading {
             self.count(controller, snapshot);
             self.pods.follow_suspects(&self.counted);
             let mut report = std::mem::take(&mut self.counted.report);
+            let mistaken = self.find_mistakes(snapshot, &mut report);
             controller.metrics.fleet.set(&report);
+            if controller.mistakes {
+                let codes = mistaken.iter().flat_map(|one| one.told.iter().map(|told| told.code));
+                controller.metrics.fleet.set_mistakes(codes);
+            }
             if let Some(restarts) = &self.restarts {
                 restarts.tell(&mut report);
             }
@@ -249,6 +286,7 @@ impl Leading {
             let restarts = self.restarts.as_ref().map_or(Some(&none), Restarts::progress);
             self.statuses.take(&report, snapshot, restarts);
             self.events.take(&report);
+            self.events.take_mistakes(&mistaken);
             self.events.take_unused(snapshot);
             controller.report.store(Some(Arc::new(self.clustered(controller, report))));
         }
@@ -260,6 +298,15 @@ impl Leading {
         }
         self.statuses.write().await;
         self.events.send().await;
+    }
+
+    /// Adds mistakes to a report. Returns them by their objects.
+    fn find_mistakes(&mut self, snapshot: &Snapshot, report: &mut Report) -> Vec<Mistaken> {
+        let (Some(mistakes), Some(pods)) = (&self.mistakes, self.pods.mistakes()) else { return Vec::new() };
+        let all = mistakes.all(pods, snapshot, report);
+        report.mistakes = mistakes::rows(&all);
+        report.more_mistakes = bound(&mut report.mistakes, MOST);
+        all
     }
 
     /// Takes what has arrived of the telemetry of pods.

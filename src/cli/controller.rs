@@ -3,7 +3,7 @@
 use std::{fmt::Display, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
-use clap::Args;
+use clap::{ArgAction, Args};
 use kube::{Client, Config};
 use tokio::sync::watch;
 
@@ -130,6 +130,12 @@ pub struct ControllerFlags {
         help_heading = "Controller")]
     webhook_service: Option<String>,
 
+    /// Report annotations and labels that nothing reads, warnings of injected pods and selectors that match nothing: by
+    /// Events, metrics, the status of Instrumentations and the status page
+    #[arg(long, env = "OTEL_WEBHOOK_MISTAKES", value_name = "BOOL", default_value_t = true,
+        action = ArgAction::Set, help_heading = "Controller")]
+    mistakes: bool,
+
     /// Format of log lines
     #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
     log_format: LogFormat,
@@ -229,6 +235,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         restarts: flags.restarts(&client),
         heard: flags.heard.settings(&leadership),
         scope: Scope::of(&flags.namespaces),
+        mistakes: flags.mistakes,
     };
     if controller.restarts.is_some() {
         metrics.restarts.begin();

@@ -5,7 +5,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{
@@ -56,6 +56,10 @@ pub struct RbacArgs {
         requires = "controller", value_parser = dns_name)]
     lease: String,
 
+    /// Let the controller watch the metadata of workloads, as `controller --mistakes` does
+    #[arg(long, env = "OTEL_WEBHOOK_MISTAKES", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    mistakes: bool,
+
     /// Let the controller restart workloads that consent, as `controller --restarts` does. Prints the
     /// ValidatingAdmissionPolicy, too, by which it changes nothing but two annotations of workloads
     #[arg(long, env = "OTEL_WEBHOOK_RESTARTS", requires = "controller")]
@@ -99,6 +103,8 @@ enum Rules {
     Controller,
     /// Of the Role of the controller, in the namespace of its Lease
     ControllerNamespace,
+    /// Of the additional cluster role of a controller that reports mistakes in workloads
+    ControllerMistakes,
     /// Of the additional cluster role of a controller that restarts workloads
     ControllerRestarts,
     /// Of the additional Role for it, in the namespace of its Lease
@@ -151,6 +157,7 @@ impl RbacArgs {
             Rules::ControllerNamespace => {
                 merged(controller::lease_rules().into_iter().chain(watch::lease_rules()))
             }
+            Rules::ControllerMistakes => controller::mistake_rules().into(),
             Rules::ControllerRestarts => controller::restart_rules().into(),
             Rules::ControllerRestartsNamespace => controller::restart_namespace_rules().into(),
         };
@@ -188,6 +195,13 @@ impl RbacArgs {
             documents.extend(self.scoped(account, account, Rules::Controller));
             let rules = self.list(Rules::ControllerNamespace);
             documents.extend(self.role(account, account, Some(namespace), &rules));
+            if self.mistakes {
+                documents.extend(self.scoped(
+                    account,
+                    &format!("{account}-mistakes"),
+                    Rules::ControllerMistakes,
+                ));
+            }
             if self.restarts {
                 let name = &format!("{account}-restarts");
                 documents.extend(self.scoped(account, name, Rules::ControllerRestarts));
@@ -299,6 +313,7 @@ mod tests {
 
     fn args(managed: bool) -> RbacArgs {
         RbacArgs {
+            mistakes: true,
             name: "otel-webhook".to_owned(),
             namespace: "monitoring".to_owned(),
             watch_nodes: false,
@@ -371,7 +386,7 @@ mod tests {
         for namespace in ["a", "b"] {
             let roles = of("Role", &json!(namespace));
             let has_rules = |role: &&&Value| role["rules"].as_array().is_some_and(|rules| !rules.is_empty());
-            assert_eq!(roles.iter().filter(has_rules).count(), 2, "{roles:?}");
+            assert_eq!(roles.iter().filter(has_rules).count(), 3, "{roles:?}");
         }
         let roles = of("ClusterRole", &Value::Null);
         let [role] = &roles[..] else { panic!("{roles:?}") };
@@ -435,8 +450,11 @@ mod tests {
         let managed = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
         let lease = ["Role", "RoleBinding"];
         let policy = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
-        let controller = [&["ServiceAccount"], &managed[..], &managed, &policy].concat();
+        let mistakes = ["ClusterRole", "ClusterRoleBinding"];
+        let controller = [&["ServiceAccount"], &managed[..], &mistakes, &managed, &policy].concat();
         assert_eq!(kinds(&args(true)), [&files[..], &managed, &lease, &controller].concat());
+        let without_mistakes = RbacArgs { mistakes: false, ..args(true) };
+        assert_eq!(kinds(&without_mistakes).len() + mistakes.len(), kinds(&args(true)).len());
         let without_policy = RbacArgs { restarts_without_policy: true, ..args(true) };
         assert_eq!(kinds(&without_policy), kinds(&args(true))[..kinds(&args(true)).len() - policy.len()]);
         let documents = args(true).documents();

@@ -4,6 +4,7 @@
 //! each cluster ── read once, pods in pages ──> census ── fleet::count ──> report ──> text or JSON
 //! ```
 
+mod mistakes;
 mod plan;
 mod text;
 
@@ -13,6 +14,7 @@ use clap::Args;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::ApiResource;
+use serde_json::Value;
 
 use super::{
     cluster::flags::{ClusterFlags, ClustersFlags},
@@ -31,6 +33,7 @@ use crate::{
 use otel_webhook_fleet::{
     census::Census,
     count::Counted,
+    mistakes::PodMistakes,
     pod::RunningPod,
     report::{ClusterReport, Report, WorkloadRow},
 };
@@ -199,7 +202,7 @@ async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, 
         return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
     }
     let taken = now();
-    let census = pods(&cluster, scope).await?;
+    let (census, mistaken) = pods(&cluster, scope).await?;
     let registration = Some(&facts.registration).filter(|_| facts.is_registration_told);
     let (mut counted, named) = fleet::count(&census, &known, registration);
     // Pods may name Instrumentations of namespaces that were not listed yet.
@@ -217,6 +220,7 @@ async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, 
     }
     report.withhold(&outside);
     fleet::hear(&mut report, &known);
+    mistakes::write(&cluster, scope, &known, &mistaken, &mut report).await;
     complete(&mut report, flags);
     Ok(ClusterReport { cluster: cluster.name, taken, incomplete, report })
 }
@@ -242,11 +246,12 @@ fn now() -> Timestamp {
 }
 
 /// Lists the pods. Each is reduced as its page arrives.
-async fn pods(cluster: &ClusterReader, scope: Option<&str>) -> Result<Census, Failure> {
-    let mut census = Census::default();
-    let take = |pod| {
-        if let Some(pod) = RunningPod::read(&pod) {
-            census.put(pod);
+async fn pods(cluster: &ClusterReader, scope: Option<&str>) -> Result<(Census, PodMistakes), Failure> {
+    let (mut census, mut mistakes) = (Census::default(), PodMistakes::default());
+    let take = |pod: Value| {
+        if let Some(running) = RunningPod::read(&pod) {
+            mistakes.put(&running, &pod["metadata"]);
+            census.put(running);
         }
     };
     let told = cluster.each(&ApiResource::erase::<Pod>(&()), scope, Part::Whole, take).await;
@@ -254,7 +259,7 @@ async fn pods(cluster: &ClusterReader, scope: Option<&str>) -> Result<Census, Fa
         let advice = if scope.is_none() { "; --namespace reads those of one namespace" } else { "" };
         Failure::unreadable(format!("{}{advice}", not_readable(&not_told)))
     })?;
-    Ok(census)
+    Ok((census, mistakes))
 }
 
 /// Returns what the report does not know.

@@ -3,7 +3,7 @@
 //! An Event has a name that follows from the workload, the reason and the hour, so that two leaders make one.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -17,10 +17,10 @@ use kube::{
     api::{ApiResource, DynamicObject, PostParams},
 };
 
-use super::{restarts::News, status::MANAGER, workloads::resource};
+use super::{mistakes::Mistaken, restarts::News, status::MANAGER, workloads::resource};
 use crate::{api_client::RequestBackoff, store::Snapshot};
-use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::{
+    mistakes,
     report::{FailureRow, LanguageRow, Report, WorkloadRow},
     silent::Likely,
     state::State,
@@ -49,6 +49,8 @@ pub struct Events {
     known: HashSet<(Workload, &'static str)>,
     /// The Instrumentations of which is known that they are not used.
     unused: HashSet<ObjectName>,
+    /// The mistakes of which Events are made, by their objects.
+    mistaken: HashMap<Workload, String>,
     waiting: VecDeque<Told>,
     backoff: RequestBackoff,
 }
@@ -57,9 +59,15 @@ struct Told {
     workload: Workload,
     reason: &'static str,
     note: String,
-    /// Its UID, if it is known; else it is read.
-    uid: Option<String>,
+    /// Its API version and its UID, if they are known; else they are read.
+    identity: Option<(String, String)>,
 }
+
+/// The API version of Instrumentations in Events.
+const INSTRUMENTATIONS: &str = "opentelemetry.io/v1alpha1";
+
+/// The reason of an Event about mistakes in the metadata of an object.
+const MISTAKE: &str = "Mistake";
 
 impl Events {
     /// Returns Events that are made with this client.
@@ -68,6 +76,7 @@ impl Events {
             client,
             known: HashSet::new(),
             unused: HashSet::new(),
+            mistaken: HashMap::new(),
             waiting: VecDeque::new(),
             backoff: RequestBackoff::default(),
         }
@@ -80,7 +89,7 @@ impl Events {
         for row in report.workloads.iter().filter(|row| resource(&row.workload.kind).is_some()) {
             for (reason, note) in told(row) {
                 let key = (row.workload.clone(), reason);
-                let told = Told { workload: row.workload.clone(), reason, note, uid: None };
+                let told = Told { workload: row.workload.clone(), reason, note, identity: None };
                 let is_known = self.known.contains(&key);
                 let has_room = self.waiting.len() < MOST;
                 if !is_known && reason == FAILING {
@@ -112,7 +121,7 @@ impl Events {
                     workload,
                     reason: NOT_USED,
                     note,
-                    uid: Some(head.uid.clone()),
+                    identity: Some((INSTRUMENTATIONS.to_owned(), head.uid.clone())),
                 });
             } else if !is_known {
                 continue;
@@ -122,11 +131,30 @@ impl Events {
         self.unused = unused;
     }
 
+    /// Notes the objects with mistakes of which no Event was made.
+    pub fn take_mistakes(&mut self, all: &[Mistaken]) {
+        let mut known = HashMap::new();
+        for one in all {
+            let Some(identity) = &one.identity else { continue };
+            let note = note(&one.told);
+            let is_known = self.mistaken.get(&one.object) == Some(&note);
+            if !is_known && self.waiting.len() >= MOST {
+                continue;
+            }
+            if !is_known {
+                let (workload, identity) = (one.object.clone(), Some(identity.clone()));
+                self.waiting.push_back(Told { workload, reason: MISTAKE, note: note.clone(), identity });
+            }
+            known.insert(one.object.clone(), note);
+        }
+        self.mistaken = known;
+    }
+
     /// Notes that the source of what arrives is unavailable. The Lease stands for the controller.
     pub fn tell_of_source(&mut self, lease: &ObjectName, problem: &str) {
         let note = format!("whether data of injected pods arrives is not known: {problem}");
         let workload = Workload::new("Lease", &lease.namespace, &lease.name);
-        self.waiting.push_back(Told { workload, reason: "SourceUnavailable", note, uid: None });
+        self.waiting.push_back(Told { workload, reason: "SourceUnavailable", note, identity: None });
     }
 
     /// Notes what restarts tell.
@@ -135,7 +163,7 @@ impl Events {
             workload,
             reason,
             note,
-            uid: None,
+            identity: None,
         });
         self.waiting.extend(told);
     }
@@ -167,26 +195,32 @@ impl Events {
     async fn make(&self, told: &Told) -> Result<(), kube::Error> {
         let workload = &told.workload;
         let lease = || (workload.kind == "Lease").then(|| ApiResource::erase::<Lease>(&()));
-        let (kind, uid) = match (&told.uid, resource(&workload.kind).or_else(lease)) {
-            (Some(uid), _) => (ApiResource::erase::<Instrumentation>(&()), uid.clone()),
+        let (api_version, uid) = match (&told.identity, resource(&workload.kind).or_else(lease)) {
+            (Some(identity), _) => identity.clone(),
             (None, None) => return Ok(()),
             (None, Some(kind)) => {
                 let api: Api<DynamicObject> =
                     Api::namespaced_with(self.client.clone(), &workload.namespace, &kind);
                 match api.get_opt(&workload.name).await?.and_then(|object| object.metadata.uid) {
-                    Some(uid) => (kind, uid),
+                    Some(uid) => (kind.api_version, uid),
                     None => return Ok(()),
                 }
             }
         };
         let events: Api<Event> = Api::namespaced(self.client.clone(), &workload.namespace);
-        let event = event(told, &kind, uid, Timestamp::now());
+        let event = event(told, api_version, uid, Timestamp::now());
         match events.create(&PostParams::default(), &event).await {
             // Made by another leader within the hour.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
             made => made.map(drop),
         }
     }
+}
+
+/// Returns the mistakes of an object as one sentence.
+fn note(told: &[mistakes::Told]) -> String {
+    let sentence = |told: &mistakes::Told| format!("{}: {}. To do: {}", told.code, told.message, told.remedy);
+    told.iter().map(sentence).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns what is to be told of a workload: a reason, and a sentence.
@@ -253,12 +287,16 @@ fn verb(state: State) -> &'static str {
     }
 }
 
-fn event(told: &Told, kind: &ApiResource, uid: String, now: Timestamp) -> Event {
+fn event(told: &Told, api_version: String, uid: String, now: Timestamp) -> Event {
     /// The API server refuses a longer note.
     const LONGEST: usize = 1000;
     let workload = &told.workload;
     let mut hasher = DefaultHasher::new();
     (&uid, told.reason, now.as_second() / 3600).hash(&mut hasher);
+    if told.reason == MISTAKE {
+        // Another mistake may be made while one is mended.
+        told.note.hash(&mut hasher);
+    }
     let mut name: String = workload.name.chars().take(200).collect();
     name.truncate(name.trim_end_matches(['.', '-']).len());
     let note: String = told.note.chars().take(LONGEST).collect();
@@ -277,8 +315,8 @@ fn event(told: &Told, kind: &ApiResource, uid: String, now: Timestamp) -> Event 
         reporting_controller: Some(MANAGER.to_owned()),
         reporting_instance: Some(MANAGER.to_owned()),
         regarding: Some(ObjectReference {
-            api_version: Some(kind.api_version.clone()),
-            kind: Some(kind.kind.clone()),
+            api_version: Some(api_version),
+            kind: Some(workload.kind.clone()),
             namespace: Some(workload.namespace.clone()),
             name: Some(workload.name.clone()),
             uid: Some(uid),
@@ -340,7 +378,7 @@ mod tests {
         assert_eq!(events.waiting.len(), 1);
         let told = &events.waiting[0];
         assert_eq!(
-            (told.workload.to_string().as_str(), told.uid.as_deref()),
+            (told.workload.to_string().as_str(), told.identity.as_ref().map(|(_, uid)| uid.as_str())),
             ("Instrumentation shop/order", Some("u-1"))
         );
         assert!(told.note.contains("--max-instrumentations-total"), "{}", told.note);

@@ -31,7 +31,9 @@ use crate::{
     reduced::Metadata,
     scope::{Events, Scope},
 };
-use otel_webhook_fleet::{census::Census, count::Counted, next::Around, pod::RunningPod, workload::Workload};
+use otel_webhook_fleet::{
+    census::Census, count::Counted, mistakes::PodMistakes, next::Around, pod::RunningPod, workload::Workload,
+};
 
 /// The field selector of pods that have not ended.
 pub const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
@@ -75,6 +77,10 @@ pub struct Pods {
     suspects: HashSet<Workload>,
     /// Whether a pod was found to fail since that was last asked.
     has_found_failing: bool,
+    /// The mistakes of pods, whether they are of interest or not; `None` if they are not reported.
+    mistakes: Option<PodMistakes>,
+    /// The UIDs of a list of metadata in progress, of all pods with mistakes.
+    seen_mistaken: HashSet<Box<str>>,
 }
 
 impl Pods {
@@ -100,7 +106,19 @@ impl Pods {
             asking: HashMap::new(),
             suspects: HashSet::new(),
             has_found_failing: false,
+            mistakes: None,
+            seen_mistaken: HashSet::new(),
         }
+    }
+
+    /// Notes the mistakes of pods, too.
+    pub fn with_mistakes(self, are_wanted: bool) -> Self {
+        Self { mistakes: are_wanted.then(PodMistakes::default), ..self }
+    }
+
+    /// Returns the mistakes of pods, if they are noted.
+    pub fn mistakes(&mut self) -> Option<&mut PodMistakes> {
+        self.mistakes.as_mut()
     }
 
     /// Returns the pods that have an agent or opt in, to count them.
@@ -198,6 +216,7 @@ impl Pods {
         match event {
             Ok(Event::Init) => {
                 self.seen = Some(HashSet::new());
+                self.seen_mistaken.clear();
                 self.is_list_begun = false;
                 false
             }
@@ -207,11 +226,17 @@ impl Pods {
                 if let Some(seen) = &mut self.seen {
                     seen.extend(self.census.uid(&uid));
                 }
+                if self.mistakes.as_ref().is_some_and(|mistakes| mistakes.has(&uid)) {
+                    self.seen_mistaken.insert(uid.into());
+                }
                 is_changed
             }
             Ok(Event::InitDone) => {
                 let seen = self.seen.take().unwrap_or_default();
                 self.census.keep(&seen);
+                if let Some(mistakes) = &mut self.mistakes {
+                    mistakes.keep(&std::mem::take(&mut self.seen_mistaken));
+                }
                 self.unread.retain(|uid| seen.contains(uid));
                 self.is_listed = true;
                 // A list that began before this one may show pods on its later pages that are gone by now.
@@ -237,6 +262,9 @@ impl Pods {
         if self.listing.is_some() {
             self.deleted.insert(uid.to_owned());
         }
+        if let Some(mistakes) = &mut self.mistakes {
+            mistakes.forget(uid);
+        }
         self.forget(uid)
     }
 
@@ -249,6 +277,9 @@ impl Pods {
         let metadata = serde_json::to_value(pod.metadata).expect("metadata is JSON");
         let uid = metadata["uid"].as_str().unwrap_or_default();
         let Some(running) = RunningPod::of_metadata(&metadata) else { return self.delete(uid) };
+        if let Some(mistakes) = &mut self.mistakes {
+            mistakes.put(&running, &metadata);
+        }
         if !self.suspects.contains(&running.workload) && !is_of_interest(&metadata, &running, around) {
             return self.forget(uid);
         }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use otel_webhook_fleet::{
     count::sentence,
+    mistakes::{MOST_IN_STATUS, MistakeRow},
     report::{Counts, InstrumentationRow},
     restart::{Progress, annotations},
 };
@@ -34,6 +35,8 @@ pub struct Told<'t> {
     pub stored: Option<&'t Stored>,
     /// Its restarts.
     pub restart: Restart<'t>,
+    /// Its mistakes and those of its namespace, the worst first; `None` if they are not reported.
+    pub mistakes: Option<&'t [&'t MistakeRow]>,
 }
 
 /// The restarts of an Instrumentation.
@@ -49,7 +52,7 @@ pub enum Restart<'t> {
 
 /// Returns the status that an Instrumentation has to have; none if `before` is that already.
 pub fn of(told: Told<'_>, generation: i64, before: &Value, now: Timestamp) -> Option<Value> {
-    let Told { row, stored, restart } = told;
+    let Told { row, stored, restart, mistakes } = told;
     let (planned, is_unplanned) = match restart {
         Restart::None => (None, false),
         Restart::Unplanned => (None, true),
@@ -77,6 +80,8 @@ pub fn of(told: Told<'_>, generation: i64, before: &Value, now: Timestamp) -> Op
         "pods": row.pods,
         "workloads": row.workloads,
         "more": row.more,
+        "mistakes": mistakes.map(|all| all.iter().take(MOST_IN_STATUS).map(|row| mistake(row)).collect::<Vec<_>>()),
+        "moreMistakes": mistakes.map(|all| all.len().saturating_sub(MOST_IN_STATUS)),
         // Without restarts it is removed.
         "restart": if is_unplanned { before["restart"].clone() } else { json!(restart) },
         "conditions": conditions,
@@ -88,6 +93,14 @@ pub fn of(told: Told<'_>, generation: i64, before: &Value, now: Timestamp) -> Op
         status["lastUpdated"] = json!(seconds(now));
         status
     })
+}
+
+fn mistake(row: &MistakeRow) -> Value {
+    /// A longer message is truncated.
+    const LONGEST: usize = 500;
+    let MistakeRow { object, told } = row;
+    let message: String = format!("{}; {}", told.message, told.remedy).chars().take(LONGEST).collect();
+    json!({"kind": object.kind, "name": object.name, "code": told.code, "message": message})
 }
 
 /// A field as the API server stores it: without members that are null.

@@ -18,6 +18,7 @@ use super::status::{self, MANAGER, Restart, Told};
 use crate::{api_client::RequestBackoff, store::Snapshot};
 use otel_webhook_api::Instrumentation;
 use otel_webhook_fleet::{
+    mistakes::MistakeRow,
     report::{InstrumentationRow, Report},
     restart::Progress,
 };
@@ -42,6 +43,8 @@ struct Wanted {
 /// The statuses to write.
 pub struct Statuses {
     client: Client,
+    /// Whether mistakes are reported.
+    with_mistakes: bool,
     /// What differs from the last report, as text: a document needs ten times the memory.
     wanted: HashMap<ObjectName, Wanted>,
     written: HashMap<ObjectName, Instant>,
@@ -52,9 +55,10 @@ pub struct Statuses {
 
 impl Statuses {
     /// Returns statuses that are written with this client.
-    pub fn new(client: Client) -> Self {
+    pub fn new(client: Client, with_mistakes: bool) -> Self {
         Self {
             client,
+            with_mistakes,
             wanted: HashMap::new(),
             written: HashMap::new(),
             backoff: RequestBackoff::default(),
@@ -78,6 +82,10 @@ impl Statuses {
         let none = InstrumentationRow::default();
         let now = Timestamp::now();
         self.wanted.clear();
+        let mut mistakes: HashMap<&str, Vec<&MistakeRow>> = HashMap::new();
+        for row in &report.mistakes {
+            mistakes.entry(&row.object.namespace).or_default().push(row);
+        }
         let heads = &snapshot.heads.instrumentations;
         self.written.retain(|name, _| heads.contains_key(name));
         for (name, head) in heads {
@@ -88,7 +96,13 @@ impl Statuses {
                 None => Restart::Unplanned,
                 Some(planned) => planned.get(&head.uid).map_or(Restart::None, Restart::Planned),
             };
-            let told = Told { row, stored, restart };
+            // Nothing is said of the selectors of others.
+            let is_own =
+                |one: &&MistakeRow| one.object.kind != "Instrumentation" || *one.object.name == *name.name;
+            let of_namespace = mistakes.get(&*name.namespace).into_iter().flatten().copied();
+            let mistakes: Vec<_> = of_namespace.filter(is_own).collect();
+            let mistakes = self.with_mistakes.then_some(&*mistakes);
+            let told = Told { row, stored, restart, mistakes };
             if let Some(status) = status::of(told, head.generation, &head.status(), now) {
                 let status = to_raw_value(&status).expect("a document is JSON");
                 self.wanted.insert(name.clone(), Wanted { version: head.version.clone(), status });
@@ -212,7 +226,7 @@ mod tests {
     #[tokio::test]
     async fn conditions_that_others_write_meanwhile_are_not_lost() {
         let (client, sent) = server();
-        let mut statuses = Statuses::new(client);
+        let mut statuses = Statuses::new(client, false);
         let none = HashMap::new();
         statuses.take(&Report::default(), &snapshot("1", &json!([])), Some(&none));
         statuses.write().await;

@@ -45,6 +45,7 @@ pub fn document(clusters: &[ClusterReport]) -> Markup {
                         (filters(&rows, are_several))
                         (workloads(&rows, are_several))
                     }
+                    (mistakes(clusters, are_several))
                     @if !instrumentations.is_empty() {
                         h2 #instrumentations { "Instrumentations" }
                         (table_of_instrumentations(&instrumentations, are_several))
@@ -269,6 +270,45 @@ fn table_of_instrumentations(rows: &[InstrumentationRow], are_several: bool) -> 
         }
     };
     region("instrumentations", &table)
+}
+
+fn mistakes(clusters: &[ClusterReport], are_several: bool) -> Markup {
+    let (rows, more) = rows::mistakes(clusters);
+    let table = html! {
+        table.sortable {
+            caption { "Annotations and labels that nothing reads, and what pods were injected with in spite of a warning" }
+            thead {
+                tr {
+                    @if are_several { th scope="col" { "Cluster" } }
+                    @for heading in ["Namespace", "Object", "Code", "What is wrong", "What to do"] {
+                        th scope="col" { (heading) }
+                    }
+                }
+            }
+            tbody {
+                @for row in &rows {
+                    tr {
+                        @if are_several { td { (row.cluster) } }
+                        td { (row.namespace) }
+                        th scope="row" { (row.object) }
+                        td { code { (row.code) } }
+                        td.reason {
+                            @if !row.field.is_empty() { code { (row.field) } " " }
+                            (row.message)
+                        }
+                        td.to-do { (row.remedy) }
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        @if !rows.is_empty() {
+            h2 #mistakes { "Mistakes" }
+            (region("mistakes", &table))
+            @if more > 0 { p { "and " (more) " more" } }
+        }
+    }
 }
 
 fn states() -> Markup {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use otel_webhook_fleet::{
+    mistakes as report_mistakes,
     report::{self, ClusterReport, Counts, FailureRow, LanguageRow, WorkloadRow, WorstWorkload},
     silent::Likely,
     state::State,
@@ -245,6 +246,35 @@ pub fn paused(clusters: &[ClusterReport]) -> Vec<PauseRow> {
         cluster.report.paused.iter().map(row).collect()
     };
     clusters.iter().flat_map(of_cluster).collect()
+}
+
+/// A mistake of an object.
+pub struct MistakeRow {
+    pub cluster: String,
+    pub namespace: String,
+    pub object: String,
+    pub code: &'static str,
+    pub field: String,
+    pub message: String,
+    pub remedy: String,
+}
+
+/// Returns the mistakes, and how many more there are.
+pub fn mistakes(clusters: &[ClusterReport]) -> (Vec<MistakeRow>, usize) {
+    let of_cluster = |cluster: &ClusterReport| -> Vec<_> {
+        let row = |row: &report_mistakes::MistakeRow| MistakeRow {
+            cluster: one_line(&*cluster.cluster),
+            namespace: one_line(&*row.object.namespace),
+            object: one_line(name(&row.object)),
+            code: row.told.code,
+            field: one_line(&*row.told.field),
+            message: one_line(&*row.told.message),
+            remedy: one_line(&*row.told.remedy),
+        };
+        cluster.report.mistakes.iter().map(row).collect()
+    };
+    let more = clusters.iter().map(|cluster| cluster.report.more_mistakes).sum();
+    (clusters.iter().flat_map(of_cluster).collect(), more)
 }
 
 /// Returns what is not known, with the cluster.

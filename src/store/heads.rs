@@ -9,7 +9,11 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use otel_webhook_fleet::restart::annotations;
-use otel_webhook_inject::{object, reason::ObjectName};
+use otel_webhook_inject::{
+    mistakes::{self, Mistake},
+    object,
+    reason::ObjectName,
+};
 
 /// The objects of a cluster.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +50,10 @@ pub struct NamespaceHead {
     pub labels: BTreeMap<String, String>,
     /// Its annotation about restarts.
     pub consent: Option<String>,
+    /// Its UID.
+    pub uid: String,
+    /// The mistakes in its metadata.
+    pub mistakes: Vec<Mistake>,
 }
 
 impl InstrumentationHead {
@@ -77,6 +85,8 @@ impl NamespaceHead {
         Self {
             labels: object::strings(&metadata["labels"]),
             consent: metadata["annotations"][annotations::RESTART].as_str().map(ToOwned::to_owned),
+            uid: metadata["uid"].as_str().unwrap_or_default().to_owned(),
+            mistakes: mistakes::of(document, "v1", "Namespace"),
         }
     }
 }

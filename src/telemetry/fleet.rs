@@ -8,7 +8,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use otel_webhook_fleet::{report::Report, state::State};
+use otel_webhook_fleet::{mistakes::codes, report::Report, state::State};
 use otel_webhook_inject::language::LANGUAGES;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -39,6 +39,11 @@ struct WorkloadLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MistakeLabels {
+    code: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LeaseLabels {
     lease: String,
 }
@@ -57,6 +62,7 @@ pub struct FleetMetrics {
     leader: Family<LeaseLabels, Gauge<i64, AtomicI64>>,
     data: Family<DataLabels, Gauge<i64, AtomicI64>>,
     source: Family<SourceLabels, Gauge<i64, AtomicI64>>,
+    mistakes: Family<MistakeLabels, Gauge<i64, AtomicI64>>,
 }
 
 impl FleetMetrics {
@@ -90,6 +96,12 @@ impl FleetMetrics {
             "otel_webhook_heard_source_up",
             "1 if the source of what arrives answers, 0 if it does not; only with --heard-source",
             self.source.clone(),
+        );
+        registry.register(
+            "otel_webhook_mistakes",
+            "Workloads, namespaces, bare pods and Instrumentations with a mistake or a warning, by its code; only with \
+             --mistakes",
+            self.mistakes.clone(),
         );
     }
 
@@ -133,6 +145,16 @@ impl FleetMetrics {
         }
     }
 
+    /// Sets how many objects have which mistakes.
+    pub fn set_mistakes<'c>(&self, found: impl Iterator<Item = &'c str>) {
+        let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
+        found.for_each(|code| *counts.entry(code).or_default() += 1);
+        for code in codes() {
+            let count = counts.get(code).copied().unwrap_or_default();
+            self.mistakes.get_or_create(&MistakeLabels { code }).set(count);
+        }
+    }
+
     /// Removes the counts: another replica leads.
     pub fn clear(&self) {
         self.pods.clear();
@@ -140,6 +162,7 @@ impl FleetMetrics {
         self.workloads.clear();
         self.data.clear();
         self.source.clear();
+        self.mistakes.clear();
     }
 
     /// Sets whether the source of what arrives answers.

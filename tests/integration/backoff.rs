@@ -314,6 +314,7 @@ async fn controller(server: Server) {
             config_map: "restarts".to_owned(),
         }),
         scope: Scope::Cluster,
+        mistakes: true,
     };
     let place = ObjectName { namespace: "release".into(), name: "leader".into() };
     let mut election = Election::new(&connections, place, "own".to_owned()).expect("a client");
@@ -377,6 +378,8 @@ const ALL: [Asking; 3] = [
             "patch leases",
             "list deployments",
             "watch deployments",
+            "list deployments metadata",
+            "watch cronjobs metadata",
             "get configmaps",
         ],
         with_others: true,

@@ -40,6 +40,9 @@
 - --log-format={{ .Values.logs.format }}
 - {{ printf "--log=%s" .Values.logs.level | quote }}
 {{ include "otel-webhook.injectionArgs" . }}
+{{- if not .Values.controller.mistakes.enabled }}
+- --mistakes=false
+{{- end }}
 {{- with .Values.controller.restarts }}
 {{- if .enabled }}
 - --restarts

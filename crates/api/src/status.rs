@@ -19,6 +19,10 @@ pub struct InstrumentationStatus {
     pub workloads: Option<Vec<WorstWorkload>>,
     /// How many more such workloads there are.
     pub more: Option<u32>,
+    /// Mistakes in workloads and pods of the namespace, and in the selectors of the Instrumentation, at most five.
+    pub mistakes: Option<Vec<MistakeStatus>>,
+    /// How many more such mistakes there are.
+    pub more_mistakes: Option<u32>,
     /// Restarts of workloads that consent.
     pub restart: Option<RestartStatus>,
     /// `Ready` (the specification can be used), `UpToDate`, `DataArrives`, `RestartInProgress`, `RestartStopped`.
@@ -74,6 +78,21 @@ pub struct WorstWorkload {
     pub silent: Option<u32>,
     /// The code of the reason.
     pub reason: Option<String>,
+}
+
+/// An annotation or a label that nothing reads, or something that pods were injected with in spite of a warning.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct MistakeStatus {
+    /// The kind of the object.
+    pub kind: Option<String>,
+    /// Its name.
+    pub name: Option<String>,
+    /// The code of the mistake.
+    pub code: Option<String>,
+    /// What is wrong, and what to do.
+    pub message: Option<String>,
 }
 
 /// Restarts that bring workloads up to date.

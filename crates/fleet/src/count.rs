@@ -196,7 +196,8 @@ impl Counter {
         self.unpulled.iter().for_each(|(agent, fails)| withhold(&mut workloads, agent, fails));
         silent::compare(&mut workloads);
         let paused = known.around.catalogue.pauses().iter().map(PauseRow::from).collect();
-        let report = Report { paused, instrumentations: instrumentations.collect(), workloads };
+        let report =
+            Report { paused, instrumentations: instrumentations.collect(), workloads, ..Report::default() };
         Counted { report, pods, suspects }
     }
 }

@@ -21,6 +21,7 @@ pub mod count;
 pub mod failing;
 pub mod heard;
 pub mod injected;
+pub mod mistakes;
 pub mod next;
 pub mod pod;
 pub mod report;

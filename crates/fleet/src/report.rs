@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::{
     advice::NotAdvised,
     heard::{Data, Unknown},
+    mistakes::MistakeRow,
     silent::Likely,
     state::State,
     workload::Workload,
@@ -25,6 +26,17 @@ pub struct Report {
     pub instrumentations: Vec<InstrumentationRow>,
     /// The workloads, by namespace, kind and name.
     pub workloads: Vec<WorkloadRow>,
+    /// Mistakes in workloads, namespaces and pods, the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mistakes: Vec<MistakeRow>,
+    /// How many more there are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_mistakes: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A report with where and when it was made.

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use otel_webhook_fleet::{
-    report::{ClusterReport, Counts, FailureRow, InstrumentationRow, LanguageRow, PauseRow, WorkloadRow},
+    mistakes::MistakeRow,
+    report::{
+        ClusterReport, Counts, FailureRow, InstrumentationRow, LanguageRow, PauseRow, Report, WorkloadRow,
+    },
     state::State,
 };
 use otel_webhook_inject::image;
@@ -81,6 +84,7 @@ fn sections(cluster: &ClusterReport, is_outdated_only: bool) -> Vec<Vec<String>>
     if !restarts.is_empty() {
         sections.push(table(OF_RESTARTS, restarts));
     }
+    sections.push(mistakes(report));
     sections.push(commands(&report.workloads));
     sections.push(removals(&report.workloads));
     sections.retain(|lines| !lines.is_empty());
@@ -238,6 +242,18 @@ fn removals(workloads: &[WorkloadRow]) -> Vec<String> {
         "To remove the agents of running pods while injection is paused:",
         commands.map(|command| format!("  {command}")).collect(),
     )
+}
+
+/// Returns what nothing reads, and what pods were injected with in spite of a warning.
+fn mistakes(report: &Report) -> Vec<String> {
+    let line = |MistakeRow { object, told }: &MistakeRow| {
+        let field = if told.field.is_empty() { String::new() } else { format!(" {}:", told.field) };
+        format!("  {object}:{field} {}; {} ({})", told.message, told.remedy, told.code)
+    };
+    let more = report.more_mistakes + report.mistakes.len().saturating_sub(MOST_REASONS);
+    let lines = report.mistakes.iter().take(MOST_REASONS).map(line);
+    let more = (more > 0).then(|| format!("  … and {more} more"));
+    headed("Mistakes:", lines.chain(more).collect())
 }
 
 /// Returns what pauses injection, and how to resume.

@@ -14,7 +14,7 @@ fn row(injected: usize, stale: usize) -> InstrumentationRow {
 }
 
 fn told<'t>(row: &'t InstrumentationRow, stored: Option<&'t Stored>) -> Told<'t> {
-    Told { row, stored, restart: Restart::None }
+    Told { row, stored, restart: Restart::None, mistakes: None }
 }
 
 fn stored(spec: &Value) -> Stored {
@@ -156,7 +156,7 @@ fn those_who_wait_for_the_object_wait_for_a_usable_specification_only() {
         ("a specification that cannot be used", &row(3, 0), &invalid, None, "InProgress"),
     ] {
         let restart = restart.map_or(Restart::None, Restart::Planned);
-        let told = Told { row, stored: Some(stored), restart };
+        let told = Told { row, stored: Some(stored), restart, mistakes: None };
         let status = of(told, 2, &Value::Null, at(0)).expect("a status");
         assert_eq!(kstatus(2, &status), expected, "{what}: {status}");
         assert_eq!(

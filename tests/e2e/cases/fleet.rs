@@ -36,6 +36,9 @@ pub fn missed_and_stale(_: &Cluster) {
     let table = cluster.plane.kubectl(&["get", "otelinst", "--namespace", SHOP]).stdout;
     let heads = ["MATCHED", "INJECTED", "STALE", "MISSED"];
     assert!(heads.iter().all(|head| table.contains(head)) && table.contains("103"), "{table}");
+    let wide = cluster.plane.kubectl(&["get", "otelinst", "--namespace", SHOP, "--output", "wide"]).stdout;
+    let heads = ["SKIPPED", "HEARD", "READY", "RESTART", "FAILING"];
+    assert!(heads.iter().all(|head| wide.contains(head)) && wide.contains("Valid"), "{wide}");
     events(cluster, "missed", "Missed");
 
     let page = controller.page();

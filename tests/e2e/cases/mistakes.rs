@@ -2,13 +2,15 @@
 
 use std::io::Write;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use otel_webhook_review::LONGEST_WARNING;
 use otel_webhook_testkit::{cluster::manifests::instrumentation, objects::items, until::until};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT};
-use crate::program::{check, program};
+use crate::controller::{Controller, deployment};
+use crate::program::{check, program, run};
 use crate::registration;
 
 const ROWS: &str = include_str!("../mistakes.yaml");
@@ -28,6 +30,8 @@ struct Row {
     fault: String,
     /// A part of the remedy.
     remedy: String,
+    /// Whether metadata alone shows it; the others are skipped pods.
+    is_in_metadata: bool,
 }
 
 impl Row {
@@ -49,7 +53,12 @@ impl Row {
         all.as_object_mut().expect("an object").extend(entries.clone());
         let dotted = path.trim_start_matches('/').replace('/', ".");
         let field = format!("{dotted}.{list}[{}]", entries.keys().next().expect("one at least"));
-        Self { what: text("what"), object, field, fault: text("fault"), remedy: text("remedy") }
+        let is_in_metadata = row["decided"] != true;
+        if !is_in_metadata {
+            object["spec"]["replicas"] = json!(1);
+        }
+        let (fault, remedy) = (text("fault"), text("remedy"));
+        Self { what: text("what"), object, field, fault, remedy, is_in_metadata }
     }
 
     fn kind(&self) -> &str {
@@ -125,8 +134,74 @@ pub fn found_everywhere(cluster: &Cluster) {
         let is_explained = any(mistakes, row, &["message", "remedy"]) || any(findings, row, &["reason"]);
         assert!(is_explained, "explain: {}: {explained:?}", row.what);
     }
+    seen_in_the_cluster(cluster, &rows);
     cluster.run(&["delete", "crd", "rollouts.argoproj.io"]);
     println!("{} mistakes, each in the terminal, in check, in explain and in validate", rows.len());
+}
+
+/// The bound for what people see who only look at the cluster.
+const SEEN: Duration = Duration::from_secs(10);
+
+/// Each is in an Event of its object, in the report of the controller, in the output of `status`, and no longer once it
+/// is mended.
+fn seen_in_the_cluster(cluster: &Cluster, rows: &[Row]) {
+    let controller = Controller::new(cluster);
+    controller.start();
+    let is_seen = |found: &[Value], row: &Row| {
+        found.iter().any(|one| is_of(one, row) && one["field"] == *row.field && is_told(one, row))
+    };
+    let in_metadata = || rows.iter().filter(|row| row.is_in_metadata);
+    let mistakes =
+        || -> Vec<Value> { items(&controller.report().unwrap_or_default()["mistakes"]).cloned().collect() };
+    until("the report of the controller has all mistakes", LIMIT, || {
+        let found = mistakes();
+        in_metadata().all(|row| is_seen(&found, row)).then_some(())
+    });
+    let status = run(&cluster.plane, "status", &["--own-flags"]).found.remove(0);
+    let status: Vec<_> = items(&status["mistakes"]).cloned().collect();
+    // It reads no Rollouts.
+    for row in in_metadata().filter(|row| row.kind() != "Rollout") {
+        assert!(is_seen(&status, row), "status: {}: {status:?}", row.what);
+    }
+    until("each object has an Event", LIMIT, || {
+        let events =
+            cluster.plane.kubectl(&["get", "events.events.k8s.io", "--all-namespaces", "-o", "json"]);
+        let events: Value = serde_json::from_str(&events.stdout).expect("JSON");
+        let events: Vec<_> = items(&events["items"]).cloned().collect();
+        let has_event = |row: &&Row| {
+            events.iter().any(|event| {
+                let note = event["note"].as_str().unwrap_or_default();
+                is_of(&event["regarding"], row) && note.contains(&row.fault) && note.contains(&row.remedy)
+            })
+        };
+        rows.iter().all(|row| has_event(&row)).then_some(())
+    });
+    assert!(controller.page().contains("<h2 id=\"mistakes\">"), "the page has no mistakes");
+    let metric = || controller.metric("otel_webhook_mistakes{code=\"unknown-annotation\"}");
+    assert!(metric().is_some_and(|count| count > 0), "{:?}", metric());
+    let stored = cluster.get(NAMESPACE, &["otelinst", "default"]);
+    assert_eq!(items(&stored["status"]["mistakes"]).count(), 5, "{}", stored["status"]);
+
+    // A new one is there within the bound, and is gone when it is mended.
+    let made = Instant::now();
+    let place = ["deployment/late", "--namespace", NAMESPACE];
+    cluster.apply(&deployment(NAMESPACE, "late", 0));
+    let key = "instrumentation.opentelemetry.io/inject-pyton";
+    cluster.annotate(&[&place[..], &[&format!("{key}=true")]].concat());
+    let note = cluster.events(NAMESPACE, "late", "Mistake").remove(0);
+    assert!(note.contains("did you mean \"inject-python\"?"), "{note}");
+    assert!(made.elapsed() < SEEN, "after {:?}", made.elapsed());
+    let is_late = |one: &Value| one["name"] == "late";
+    assert!(mistakes().iter().any(is_late));
+    cluster.annotate(&[&place[..], &[&format!("{key}-")]].concat());
+    until("it is mended", LIMIT, || (!mistakes().iter().any(is_late)).then_some(()));
+    controller.stop();
+}
+
+fn is_told(one: &Value, row: &Row) -> bool {
+    let text: String =
+        ["message", "remedy"].iter().map(|name| one[*name].as_str().unwrap_or_default()).collect();
+    text.contains(&row.fault) && text.contains(&row.remedy)
 }
 
 /// What kubectl prints beside its output when the object is created.

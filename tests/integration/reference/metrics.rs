@@ -23,6 +23,7 @@ pub fn page() -> String {
                 "`outcome` of `otel_webhook_injections_total`".to_owned(),
                 "a [reason code](reasons.md#reasons)".to_owned(),
             ],
+            ["`code`".to_owned(), "the code of a [mistake or a warning](reasons.md)".to_owned()],
             ["`state`".to_owned(), "a [state](../operations/status.md#states)".to_owned()],
             ["`scope`".to_owned(), Pause::SCOPES.map(code).join(", ")],
         ],
@@ -101,6 +102,7 @@ fn exposed() -> String {
     metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "a", Some(true));
     metrics.fleet.set(&otel_webhook_fleet::report::Report::default());
     metrics.fleet.set_leader("a", true);
+    metrics.fleet.set_mistakes(std::iter::empty());
     metrics.fleet.set_source("prometheus", true);
     metrics.set_paused(&[]);
     metrics.restarts.begin();

@@ -6,7 +6,7 @@ use super::{beginning, code, command_line, table};
 use crate::cli;
 
 /// The lists of rules, and what they are for.
-const LISTS: [(&str, &str, &str); 9] = [
+const LISTS: [(&str, &str, &str); 10] = [
     ("cluster", "Webhook", "ClusterRole, in every certificate mode."),
     (
         "nodes",
@@ -38,6 +38,11 @@ const LISTS: [(&str, &str, &str); 9] = [
         "controller-namespace",
         "Controller, in its namespace",
         "Role in the namespace of the controller. `LEASE` stands for its Lease.",
+    ),
+    (
+        "controller-mistakes",
+        "Controller that reports mistakes",
+        "ClusterRole, with `--mistakes` (`controller.mistakes.enabled`).",
     ),
     (
         "controller-restarts",

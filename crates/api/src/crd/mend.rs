@@ -58,6 +58,10 @@ fn mend_node(schema: &mut Value) {
         // Of an unsigned number. Written as 0.0 it would come back from helm as 0.
         node.insert("minimum".into(), json!(0));
     }
+    if node.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
+        // The API server warns of a format that it does not know.
+        node.shift_remove("format");
+    }
     for key in ["properties", "additionalProperties", "items"] {
         match node.get_mut(key) {
             Some(Value::Object(members)) if key == "properties" => {

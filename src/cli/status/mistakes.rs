@@ -1,0 +1,70 @@
+//! Mistakes in the namespaces, workloads and pods of a cluster, as far as the user may read them.
+
+use std::collections::HashSet;
+
+use k8s_openapi::api::{
+    apps::v1::{DaemonSet, Deployment, StatefulSet},
+    batch::v1::CronJob,
+};
+use kube::core::ApiResource;
+use serde_json::Value;
+
+use crate::cli::cluster::{
+    known::Known,
+    object::text,
+    reader::{ClusterReader, Part},
+};
+use otel_webhook_fleet::{
+    mistakes::{self, MOST, MistakeRow, PodMistakes, Told, bound},
+    report::Report,
+    workload::Workload,
+};
+
+/// Adds the mistakes to a report.
+pub async fn write(
+    cluster: &ClusterReader,
+    scope: Option<&str>,
+    known: &Known,
+    pods: &PodMistakes,
+    report: &mut Report,
+) {
+    let mut rows = Vec::new();
+    for (subject, mistake) in &known.mistakes {
+        let object = Workload::new("Namespace", &subject.name, &subject.name);
+        rows.push(MistakeRow { object, told: Told::from(mistake.clone()) });
+    }
+    let mut read = HashSet::new();
+    for (resource, api_version) in kinds() {
+        let take = |object: Value| {
+            let workload = Workload::new(
+                &resource.kind,
+                &text(&object["metadata"]["namespace"]),
+                &text(&object["metadata"]["name"]),
+            );
+            let told = mistakes::of(&object, api_version, &resource.kind).into_iter();
+            rows.extend(told.map(|told| MistakeRow { object: workload.clone(), told }));
+            if pods.of(&workload).is_some() {
+                read.insert(workload);
+            }
+        };
+        // Pods show most of what is not readable.
+        let _ = cluster.each(&resource, scope, Part::Whole, take).await;
+    }
+    for workload in pods.workloads() {
+        let Some(of) = pods.of(workload) else { continue };
+        let own = of.found.own.iter().filter(|_| !read.contains(workload));
+        let told = own.chain(&of.found.warnings).cloned();
+        rows.extend(told.map(|told| MistakeRow { object: workload.clone(), told }));
+    }
+    report.more_mistakes = bound(&mut rows, MOST);
+    report.mistakes = rows;
+}
+
+fn kinds() -> [(ApiResource, &'static str); 4] {
+    [
+        (ApiResource::erase::<Deployment>(&()), "apps/v1"),
+        (ApiResource::erase::<StatefulSet>(&()), "apps/v1"),
+        (ApiResource::erase::<DaemonSet>(&()), "apps/v1"),
+        (ApiResource::erase::<CronJob>(&()), "batch/v1"),
+    ]
+}
