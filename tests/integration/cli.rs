@@ -4,6 +4,7 @@ mod certs;
 mod check;
 mod config;
 mod conformance;
+mod convert;
 mod crd;
 mod default;
 mod explain;
