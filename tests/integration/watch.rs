@@ -347,3 +347,29 @@ async fn what_injection_cannot_do_without_is_waited_for() {
     server.list("namespaces", Listing::Items(Vec::new()));
     following.ready().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn another_served_version_is_listed_and_followed() {
+    let server = Server::empty();
+    let following = server.follow();
+    following.ready().await;
+    assert_eq!(following.store.snapshot().version, Version::V1alpha1);
+    for (served, followed) in [
+        (&["v1alpha1", "v1beta1"][..], Version::V1beta1),
+        (&["v1alpha1"], Version::V1alpha1),
+        (&["v1beta1"], Version::V1beta1),
+    ] {
+        let listed = server.listed("instrumentations");
+        server.serve(served);
+        until(|| {
+            let is_listed = server.listed("instrumentations") > listed;
+            (is_listed && following.store.snapshot().version == followed).then_some(())
+        })
+        .await;
+    }
+    // While none is served, what was known stays.
+    let asked = server.listed("v1alpha1");
+    server.serve(&[]);
+    until(|| (server.listed("v1alpha1") > asked + 1).then_some(())).await;
+    assert_eq!(following.store.snapshot().version, Version::V1beta1);
+}
