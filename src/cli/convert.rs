@@ -43,9 +43,8 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode, Failure> {
     let changed = documents.iter_mut().map(|document| convert_all(document, args.to));
     let changed = changed.collect::<Result<Vec<_>, _>>()?;
     let mut output = Output::standard();
-    let mut written =
-        documents.iter().zip(changed).map(|(document, is_changed)| output.yaml(document, is_changed));
-    let written = written.by_ref().collect::<Result<(), _>>();
+    let mut both = documents.iter().zip(changed);
+    let written = both.try_for_each(|(document, is_changed)| output.yaml(document, is_changed));
     finish(written.and_then(|()| output.out.flush()), ExitCode::SUCCESS)
 }
 

@@ -31,6 +31,7 @@ pub struct PodFacts<'p> {
 
 /// The resource attributes of an Instrumentation.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a field of the specification")]
 pub struct Policy {
     /// Attributes of every target.
     pub attributes: Vec<(String, String)>,
@@ -80,8 +81,6 @@ pub struct Attributes<'p> {
     pub uid_open: bool,
     /// The service's name.
     pub service_name: String,
-    /// Whether it is set as a variable.
-    pub names_service: bool,
 }
 
 const CONTAINER: &str = "k8s.container.name";
@@ -192,10 +191,14 @@ impl<'p> Attributes<'p> {
             is_encoded: true,
             node_name_open: of_pod.node_name_open,
             uid_open: of_pod.uid_open,
-            names_service: of_pod.names_service,
             service_name: of_pod.service_name.clone().unwrap_or_else(|| container.to_owned()),
             of_pod: Rc::clone(of_pod),
         }
+    }
+
+    /// Whether the service's name is set as a variable.
+    pub fn names_service(&self) -> bool {
+        self.of_pod.names_service
     }
 
     /// The value of an attribute.

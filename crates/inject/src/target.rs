@@ -197,7 +197,7 @@ pub fn configure<'p>(
     present: &Keys,
     node_name: bool,
 ) {
-    if attributes.names_service {
+    if attributes.names_service() {
         env.set_default(Entry::new("OTEL_SERVICE_NAME", attributes.service_name.clone()));
     }
     instrumentation.exporter.set(env);
