@@ -6,7 +6,7 @@ use super::{beginning, code, command_line, table};
 use crate::cli;
 
 /// The lists of rules, and what they are for.
-const LISTS: [(&str, &str, &str); 10] = [
+const LISTS: [(&str, &str, &str); 11] = [
     ("cluster", "Webhook", "ClusterRole, in every certificate mode."),
     (
         "nodes",
@@ -28,6 +28,11 @@ const LISTS: [(&str, &str, &str); 10] = [
         "managed-namespace",
         "Managed certificate, in its namespace",
         "Role in the namespace of the webhook, with `--tls-managed`. `SECRET` stands for its Secret.",
+    ),
+    (
+        "managed-conversion",
+        "Managed certificate with conversion",
+        "ClusterRole, with `--conversion-service` (both versions in `crds.served`).",
     ),
     (
         "controller",
