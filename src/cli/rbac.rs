@@ -465,7 +465,9 @@ mod tests {
         let policy = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
         let mistakes = ["ClusterRole", "ClusterRoleBinding"];
         let controller = [&["ServiceAccount"], &managed[..], &mistakes, &managed, &policy].concat();
-        assert_eq!(kinds(&args(true)), [&files[..], &managed, &lease, &controller].concat());
+        let conversion = ["ClusterRole", "ClusterRoleBinding"];
+        let webhook = [&files[..], &managed, &conversion, &lease].concat();
+        assert_eq!(kinds(&args(true)), [&webhook[..], &controller].concat());
         let without_mistakes = RbacArgs { mistakes: false, ..args(true) };
         assert_eq!(kinds(&without_mistakes).len() + mistakes.len(), kinds(&args(true)).len());
         let without_policy = RbacArgs { restarts_without_policy: true, ..args(true) };
@@ -478,7 +480,7 @@ mod tests {
             "{condition}"
         );
         assert_eq!(binding["spec"]["policyName"], policy["metadata"]["name"]);
-        let (webhook, controller) = documents.split_at(files.len() + managed.len() + lease.len());
+        let (webhook, controller) = documents.split_at(webhook.len());
         for (documents, account) in [(webhook, "otel-webhook"), (controller, "otel-webhook-controller")] {
             let subjects = documents.iter().filter_map(|document| document["subjects"][0]["name"].as_str());
             assert!(
