@@ -5,7 +5,11 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use otel_webhook_review::LONGEST_WARNING;
-use otel_webhook_testkit::{cluster::manifests::instrumentation, objects::items, until::until};
+use otel_webhook_testkit::{
+    cluster::manifests::instrumentation,
+    objects::items,
+    until::{poll, until},
+};
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT};
@@ -117,11 +121,13 @@ pub fn found_everywhere(cluster: &Cluster) {
     }
     drop(registered);
 
-    let found = until("check finds all mistakes", LIMIT, || {
+    let mut missing = Vec::new();
+    let found = poll(LIMIT, || {
         let checked = check(&cluster.plane, &["--own-flags"]);
-        let is_complete = rows.iter().all(|row| is_checked(&checked.found, row));
-        is_complete.then_some(checked)
+        missing = not_found(&rows, |row| is_checked(&checked.found, row));
+        missing.is_empty().then_some(checked)
     });
+    let found = found.unwrap_or_else(|| panic!("check does not find {missing:?}"));
     assert!(!found.codes().contains(&"RequestsMet"), "{:?}", found.codes());
     for row in &rows {
         let validated = report("validate", row);
@@ -153,29 +159,33 @@ fn seen_in_the_cluster(cluster: &Cluster, rows: &[Row]) {
     let in_metadata = || rows.iter().filter(|row| row.is_in_metadata);
     let mistakes =
         || -> Vec<Value> { items(&controller.report().unwrap_or_default()["mistakes"]).cloned().collect() };
-    until("the report of the controller has all mistakes", LIMIT, || {
+    let mut missing = Vec::new();
+    let reported = poll(LIMIT, || {
         let found = mistakes();
-        in_metadata().all(|row| is_seen(&found, row)).then_some(())
+        missing = not_found(rows, |row| !row.is_in_metadata || is_seen(&found, row));
+        missing.is_empty().then_some(())
     });
+    assert!(reported.is_some(), "the report of the controller lacks {missing:?}");
     let status = run(&cluster.plane, "status", &["--own-flags"]).found.remove(0);
     let status: Vec<_> = items(&status["mistakes"]).cloned().collect();
     // It reads no Rollouts.
     for row in in_metadata().filter(|row| row.kind() != "Rollout") {
         assert!(is_seen(&status, row), "status: {}: {status:?}", row.what);
     }
-    until("each object has an Event", LIMIT, || {
+    let told = poll(LIMIT, || {
         let events =
             cluster.plane.kubectl(&["get", "events.events.k8s.io", "--all-namespaces", "-o", "json"]);
         let events: Value = serde_json::from_str(&events.stdout).expect("JSON");
-        let events: Vec<_> = items(&events["items"]).cloned().collect();
-        let has_event = |row: &&Row| {
-            events.iter().any(|event| {
+        let has_event = |row: &Row| {
+            items(&events["items"]).any(|event| {
                 let note = event["note"].as_str().unwrap_or_default();
                 is_of(&event["regarding"], row) && note.contains(&row.fault) && note.contains(&row.remedy)
             })
         };
-        rows.iter().all(|row| has_event(&row)).then_some(())
+        missing = not_found(rows, has_event);
+        missing.is_empty().then_some(())
     });
+    assert!(told.is_some(), "no Event for {missing:?}");
     assert!(controller.page().contains("<h2 id=\"mistakes\">"), "the page has no mistakes");
     let metric = || controller.metric("otel_webhook_mistakes{code=\"unknown-annotation\"}");
     assert!(metric().is_some_and(|count| count > 0), "{:?}", metric());
@@ -196,6 +206,11 @@ fn seen_in_the_cluster(cluster: &Cluster, rows: &[Row]) {
     cluster.annotate(&[&place[..], &[&format!("{key}-")]].concat());
     until("it is mended", LIMIT, || (!mistakes().iter().any(is_late)).then_some(()));
     controller.stop();
+}
+
+/// Returns the rows for which something does not hold.
+fn not_found(rows: &[Row], holds: impl Fn(&Row) -> bool) -> Vec<String> {
+    rows.iter().filter(|row| !holds(row)).map(|row| format!("{} ({})", row.what, row.name())).collect()
 }
 
 fn is_told(one: &Value, row: &Row) -> bool {
