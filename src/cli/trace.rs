@@ -159,3 +159,52 @@ fn object(trace: &Trace, caveats: &[String]) -> Value {
         "caveats": caveats.iter().chain(&trace.caveats).collect::<Vec<_>>(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::subject::Subject;
+
+    #[test]
+    fn each_step_is_a_line_with_what_to_do_below_the_one_that_fails() {
+        let step = |name, outcome, message: &str| steps::Step {
+            name,
+            title: name,
+            outcome,
+            message: message.to_owned(),
+        };
+        let remedy = Some("create it".to_owned());
+        let mut trace = Trace {
+            subject: Subject::new("Deployment", "shop", "order"),
+            language: Some("java"),
+            pod: Some("order-1".to_owned()),
+            steps: vec![
+                step("started", Outcome::Passed, "the pod is Ready"),
+                step("exported", Outcome::Unknown, "a file\ndecides"),
+                step("resolved", Outcome::Failed { code: "ServiceNotFound", remedy }, "no Service"),
+            ],
+            causes: Vec::new(),
+            log: Some(Ok("otel: one\notel: two".to_owned())),
+            caveats: Vec::new(),
+        };
+        let expected = "\
+warning: not readable
+
+Deployment/order in namespace shop, java, by pod order-1
+  ✓ started: the pod is Ready
+  ? exported: a file\\ndecides
+  ✗ resolved: ServiceNotFound: no Service
+      to do: create it
+      log lines of the agent:
+        otel: one
+        otel: two
+";
+        assert_eq!(text(std::slice::from_ref(&trace), &["not readable".to_owned()]), expected);
+        assert!(trace.is_failed());
+        let found = object(&trace, &[]);
+        assert_eq!(found["steps"][2]["code"], "ServiceNotFound");
+        assert_eq!(found["steps"][1]["result"], "unknown");
+        trace.steps.pop();
+        assert!(!trace.is_failed());
+    }
+}

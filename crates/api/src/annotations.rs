@@ -104,9 +104,10 @@ pub const OWN_PREFIX: &str = "otel-webhook/";
 
 /// The keys with this prefix, without it; there are also those that begin like
 /// [`NAMESPACE_IMAGE_PREFIX`](crate::defaults::NAMESPACE_IMAGE_PREFIX).
-pub const OWN_KEYS: [&str; 11] = [
+pub const OWN_KEYS: [&str; 12] = [
     "allowed-namespaces",
     "config",
+    "conversion",
     "delivery",
     "injected",
     "message",

@@ -20,6 +20,7 @@ mod rules;
 pub mod schema;
 #[cfg(feature = "schema")]
 mod set;
+mod versions;
 
 use std::sync::LazyLock;
 
@@ -27,6 +28,7 @@ use serde_json::Value;
 
 pub use names::{LANGUAGES, PROPAGATORS, SAMPLERS};
 pub use patterns::{INTERVAL, Pattern, RATIO};
+pub use versions::of;
 
 static CRD: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(schema::CRD).expect("crd.json is generated"));

@@ -12,13 +12,15 @@
 //! - types: `language`, `agent`, `spec`
 //! - defaults: [`defaults`], [`sizes`], [`otlp`], [`mod@image`]
 //! - the schema: [`crd`]
+//! - the versions: `version`, `conversion`
 //! - the webhook endpoints: `defaulting`, [`validation`]
 
-/// Group and version of the Instrumentations that are read.
+/// Group and version of the Instrumentations that the operator serves.
 pub const API_VERSION: &str = "opentelemetry.io/v1alpha1";
 
 mod agent;
 pub mod annotations;
+mod conversion;
 pub mod crd;
 pub mod declarative;
 mod defaulting;
@@ -33,11 +35,15 @@ mod spec;
 mod status;
 pub mod validation;
 mod values;
+mod version;
 
 pub use agent::{AGENTS_FIELD, AgentVariable, GenericAgent, MOUNT_PATH, default_mount_path, with_mount_path};
 pub use annotations::{
     ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, DELIVERY_ANNOTATION, Delivery,
     PAUSED_ANNOTATION, RESOURCE_PREFIX,
+};
+pub use conversion::{
+    CONVERSION_ANNOTATION, ConversionError, convert, has_foreign_note, in_version, version_of,
 };
 pub use defaulting::{defaulting, is_written};
 pub use language::{Agent, ApacheHttpd, Extension, Go, Java, LanguageSettings, Nginx};
@@ -46,3 +52,4 @@ pub use spec::Instrumentation;
 pub use spec::{Defaults, Exporter, InstrumentationSpec, ResourceAttributes, Sampler, Tls};
 pub use status::InstrumentationStatus;
 pub use values::{EnvVar, LabelSelector, LabelSelectorRequirement, Mode, Raw, is_directive_name, is_hollow};
+pub use version::{ALPHA_FIELDS, UnknownVersion, Version};

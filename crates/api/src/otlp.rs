@@ -96,7 +96,10 @@ const SIGNALS: [Signal; 3] = [
 ];
 
 /// The variable that sets the protocol of all signals.
-const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
+pub const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
+
+/// The valid values of the field `protocol`.
+pub const PROTOCOLS: [&str; 3] = ["grpc", "http/protobuf", "http/json"];
 
 /// Where an agent sends one or several signals.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

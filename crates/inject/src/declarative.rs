@@ -19,7 +19,7 @@ use super::{
     language::Language,
     probes,
     reason::{Reason, Taken},
-    shown::Names,
+    shown::{Names, shown},
     stamp,
 };
 use otel_webhook_api::{
@@ -278,8 +278,13 @@ struct Usable {
     has_rules: bool,
 }
 
+/// The name of an agent in sentences.
+fn agent_of(language: &Language, image: &str) -> String {
+    if image.is_empty() { format!("the SDK of {}", language.name) } else { image.to_owned() }
+}
+
 fn support(language: &Language, image: &str, own: &Declarative) -> Result<Usable, Reason> {
-    let agent = if image.is_empty() { format!("the SDK of {}", language.name) } else { image.to_owned() };
+    let agent = agent_of(language, image);
     let unsupported = |why: &str, valid: String| {
         Err(Reason::DeclarativeConfigUnsupported { agent: agent.clone(), why: why.to_owned(), valid })
     };
@@ -364,7 +369,7 @@ pub fn mount_path(container: &str) -> String {
     [MOUNT_PATH, container].concat()
 }
 
-/// What a container does not get of a file.
+/// What a container gets of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// The agent cannot use the file, and has variables instead.
@@ -372,9 +377,13 @@ pub enum Limit {
         /// The paths of what these do not express.
         lost: Names,
     },
-    /// The agent reads the file, but not all of it.
-    Partly {
-        /// What is lost.
+    /// The agent reads the file.
+    Read {
+        /// The agent.
+        agent: String,
+        /// The variable with the path.
+        variable: &'static str,
+        /// What is lost; empty if nothing is.
         lost: &'static str,
     },
     /// The container names its own file.
@@ -391,7 +400,14 @@ impl fmt::Display for Limit {
                 f,
                 "the agent cannot use the file of spec.declarativeConfig and has variables instead; lost: {lost}"
             ),
-            Self::Partly { lost } => write!(f, "the agent reads the file of spec.declarativeConfig; {lost}"),
+            Self::Read { agent, variable, lost } => {
+                let separator = if lost.is_empty() { "" } else { "; " };
+                write!(
+                    f,
+                    "{} reads the file of spec.declarativeConfig by {variable}{separator}{lost}",
+                    shown(agent)
+                )
+            }
             Self::OwnFile { variable } => {
                 write!(f, "the container sets {variable}, so spec.declarativeConfig is not used")
             }
@@ -412,7 +428,7 @@ pub struct Target<'t, 'p> {
 }
 
 impl<'p> Delivered<'p> {
-    /// Adds the file, or the variables that stand for it, to a container. Returns a note about what is missing, and the
+    /// Adds the file, or the variables that stand for it, to a container. Returns a note about what it gets, and the
     /// annotation to set.
     pub fn add(self, plan: &Plan<'_>, target: Target<'_, 'p>) -> (Option<Limit>, Option<(String, &'p str)>) {
         let Target { name, env, mounts, volumes } = target;
@@ -436,7 +452,8 @@ impl<'p> Delivered<'p> {
             env.set_default(Entry::new(*name, *value));
         }
         mounts.add(NewMount { read_only: true, ..NewMount::new(volume.clone(), folder) });
-        let limit = (!lost.is_empty()).then_some(Limit::Partly { lost });
+        let agent = agent_of(plan.language, plan.image);
+        let limit = Some(Limit::Read { agent, variable: path, lost });
         if volumes.has(&volume) {
             return (limit, None);
         }

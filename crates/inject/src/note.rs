@@ -147,6 +147,8 @@ codes! {
     InitContainerKept: Note, "nothing, or what the sentence names";
     /// The agent cannot use the file of `spec.declarativeConfig`, and has variables for what these express.
     DeclarativeConfigByVariables: Note, "use an agent that reads the file; see docs/guides/declarative-config.md";
+    /// The agent reads the file of `spec.declarativeConfig`.
+    DeclarativeConfigRead: Note, "nothing; otel-webhook config prints the file of a pod";
     /// The agent reads the file of `spec.declarativeConfig`, but not all of it.
     DeclarativeConfigLimited: Note, "what the sentence names; see docs/guides/declarative-config.md";
     /// `spec.probes` is `drop`, and the agent cannot drop the spans of probes. The sentence has a rule for a Collector.
@@ -276,7 +278,7 @@ pub enum Note {
     InitContainerKept(Kept),
     /// The agent cannot drop the spans of probes.
     ProbesNotDropped,
-    /// The agent does not use the file, or not all of it.
+    /// What the agent gets of the file.
     Declarative(declarative::Limit),
     /// An annotation has an unknown delivery, and the next source of it is used.
     DeliveryUnknown {
@@ -340,7 +342,8 @@ impl Note {
             Self::InitContainerKept(_) => Code::InitContainerKept,
             Self::ProbesNotDropped => Code::ProbesNotDropped,
             Self::Declarative(Limit::ByVariables { .. }) => Code::DeclarativeConfigByVariables,
-            Self::Declarative(Limit::Partly { .. }) => Code::DeclarativeConfigLimited,
+            Self::Declarative(Limit::Read { lost: "", .. }) => Code::DeclarativeConfigRead,
+            Self::Declarative(Limit::Read { .. }) => Code::DeclarativeConfigLimited,
             Self::Declarative(Limit::OwnFile { .. }) => Code::OwnConfigFile,
             Self::DeliveryUnknown { .. } => Code::DeliveryUnknown,
             Self::DefaultImageInvalid { .. } => Code::DefaultImageInvalid,

@@ -397,3 +397,81 @@ impl Explained {
         Data::of(status.unwrap_or(&Value::Null), &self.subject)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use otel_webhook_fleet::silent::{Backend, Service};
+    use otel_webhook_inject::reason::{ObjectName, Silent};
+
+    use super::*;
+
+    /// The way of a pod that sends to a Service with a ready endpoint.
+    fn arrival(causes: Vec<Likely>) -> Arrival {
+        let endpoint = Endpoint {
+            variable: Some("OTEL_EXPORTER_OTLP_ENDPOINT"),
+            is_tls: false,
+            host: "collector".to_owned(),
+            port: Some(4318),
+            protocol: None,
+        };
+        let name = ObjectName { namespace: "shop".into(), name: "collector".into() };
+        let service = Some(Service { name, ports: Some(vec![4318]), ready: Some(2) });
+        let route =
+            Route { container: "app".to_owned(), endpoint, service, backend: Some(Backend::default()) };
+        Arrival { causes, routes: Some(vec![route]), not_told: Vec::new() }
+    }
+
+    fn steps(arrival: &Arrival, data: Data) -> Vec<(&'static str, String)> {
+        let mut trace =
+            Trace::new(&Explained::new(Subject::new("Deployment", "shop", "order")), Some("java"));
+        along(&mut trace, "java", arrival, data);
+        let line = |step: Step| match step.outcome {
+            Outcome::Passed => (step.name, format!("passed: {}", step.message)),
+            Outcome::Unknown => (step.name, format!("unknown: {}", step.message)),
+            Outcome::Failed { code, .. } => (step.name, code.to_owned()),
+        };
+        trace.steps.into_iter().map(line).collect()
+    }
+
+    fn silent(step: Way) -> Likely {
+        Likely { step, cause: Silent::SdkDisabled { container: "app".to_owned() } }
+    }
+
+    #[test]
+    fn a_trace_ends_at_the_first_step_with_a_cause() {
+        for (number, (way, name, _)) in WAY.into_iter().enumerate() {
+            let found = steps(&arrival(vec![silent(Way::Heard), silent(way)]), Data::NotAsked);
+            assert_eq!(found.last(), Some(&(name, "SdkDisabled".to_owned())), "{found:?}");
+            assert_eq!(found.len(), number + 1);
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_stops_nothing_and_does_not_pass() {
+        let found = steps(&arrival(Vec::new()), Data::NotAsked);
+        let expected = "passed: OTEL_EXPORTER_OTLP_ENDPOINT: collector:4318: Service shop/collector with 2 ready endpoints";
+        assert_eq!(found[3], ("resolved", expected.to_owned()));
+        assert!(found[4].1.starts_with("passed: no NetworkPolicy denies it"), "{found:?}");
+        assert!(found[5].1.starts_with("unknown: not known: the controller has no source"), "{found:?}");
+        let mut by_file = arrival(Vec::new());
+        by_file.routes = None;
+        let found = steps(&by_file, Data::NotKnown { heard: 3 });
+        assert!(found[2..].iter().all(|(_, line)| line.starts_with("unknown: ")), "{found:?}");
+        let mut outside = arrival(Vec::new());
+        outside.routes.iter_mut().flatten().for_each(|route| (route.service, route.backend) = (None, None));
+        let found = steps(&outside, Data::Heard);
+        assert!(
+            found[3].1.contains("not known to be a Service") && found[5].1.starts_with("passed"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn data_that_arrives_is_believed_more_than_what_speaks_against_it() {
+        let found = steps(&arrival(vec![silent(Way::Reachable)]), Data::Heard);
+        assert!(found[4].1.starts_with("unknown: data arrives, although OTEL_SDK_DISABLED"), "{found:?}");
+        assert_eq!(found[5].1, "passed: data of its pods arrives");
+        let found = steps(&arrival(Vec::new()), Data::Silent(2));
+        assert_eq!(found[5], ("heard", "Silent".to_owned()));
+    }
+}

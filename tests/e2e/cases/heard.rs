@@ -2,7 +2,9 @@
 
 use std::{
     fs,
+    io::Write,
     net::{SocketAddr, TcpListener},
+    thread,
 };
 
 use jiff::Timestamp;
@@ -82,13 +84,16 @@ fn has_event(cluster: &Cluster, namespace: &str, kind: &str, name: &str, reason:
 pub fn by_sources_that_fail(_: &Cluster) {
     let cluster = &Cluster::start();
     cluster.instrumented_namespace(SHOP);
-    let [port] = free_ports();
-    let wrong = SocketAddr::from(([127, 0, 0, 1], port));
-    // It has a text of another kind.
-    let _prometheus = prometheus(cluster, wrong);
-    let mute = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let mute = mute.local_addr().map(|address| (address, mute)).expect("an address");
-    for (pods, address, source) in [(1, mute.0, "prometheus"), (2, wrong, "collector")] {
+    // One only accepts connections, the other one answers with a page for browsers.
+    let [mute, wrong] = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let addresses = [&mute, &wrong].map(|listener| listener.local_addr().expect("an address"));
+    thread::spawn(move || {
+        for stream in wrong.incoming() {
+            let page = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n<!DOCTYPE html>\n";
+            let _ = stream.and_then(|mut stream| stream.write_all(page));
+        }
+    });
+    for (pods, address, source) in [(1, addresses[0], "prometheus"), (2, addresses[1], "collector")] {
         cluster.apply(&deployment(SHOP, "order", pods));
         cluster.pods_of(SHOP, "app=order", pods).iter().for_each(|pod| ready(cluster, pod.name()));
         let flags = [format!("--heard-source={source}"), format!("--heard-url=http://{address}/graph")];
@@ -100,6 +105,7 @@ pub fn by_sources_that_fail(_: &Cluster) {
         assert_eq!(condition(&found), ("Unknown".to_owned(), "NotKnown".to_owned()), "{source}");
         controller.stop();
     }
+    drop(mute);
 }
 
 /// A pod is heard after its first export, one that exports nothing is silent after the patience, and nothing is known

@@ -67,6 +67,11 @@ const OWN: &[Row] = &[
         "another value than before resumes restarts, and begins another attempt",
     ),
     (
+        "otel-webhook/conversion",
+        "read from and written to Instrumentations",
+        "what the version has no field for, by [conversion](../guides/v1beta1.md)",
+    ),
+    (
         "otel-webhook/config",
         "written to pod templates",
         "for what the workload was restarted: configuration, generation and attempt, such as `java=v1:0123abcd/7-1`",

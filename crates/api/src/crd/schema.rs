@@ -12,6 +12,7 @@ use serde::{
 };
 
 use super::patterns::{PATTERNS, Pattern};
+use crate::version::Version;
 
 /// The CRD as JSON, as `otel-webhook crd` prints it.
 pub(super) const CRD: &str = include_str!("crd.json");
@@ -106,11 +107,11 @@ struct Crd {
 
 #[derive(Deserialize)]
 struct CrdSpec {
-    versions: [Version; 1],
+    versions: [CrdVersion; 1],
 }
 
 #[derive(Deserialize)]
-struct Version {
+struct CrdVersion {
     schema: Validation,
 }
 
@@ -144,9 +145,20 @@ static COMPILED: LazyLock<Vec<Compiled>> = LazyLock::new(|| {
     PATTERNS.iter().map(compile).collect()
 });
 
+static BETA_SPEC: LazyLock<Schema> =
+    LazyLock::new(|| Schema::deserialize(&*super::versions::BETA_SPEC).expect("a test parses it"));
+
 /// The schema of `spec`.
 pub fn spec() -> &'static Schema {
-    &SPEC
+    spec_in(Version::V1alpha1)
+}
+
+/// The schema of `spec` in a version.
+pub fn spec_in(version: Version) -> &'static Schema {
+    match version {
+        Version::V1alpha1 => &SPEC,
+        Version::V1beta1 => &BETA_SPEC,
+    }
 }
 
 /// The pattern of quantities.
@@ -178,5 +190,7 @@ mod tests {
     fn every_keyword_and_pattern_is_known() {
         let sampler = &spec().properties["sampler"].properties["type"];
         assert_eq!((sampler.kind, sampler.choice.as_ref().map(Vec::len)), (Some(Kind::String), Some(9)));
+        let exporter = &spec_in(Version::V1beta1).properties["envConfig"].properties["exporter"];
+        assert_eq!(exporter.properties["protocol"].choice.as_ref().map(Vec::len), Some(3));
     }
 }
