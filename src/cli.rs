@@ -9,6 +9,7 @@ mod client;
 mod cluster;
 mod config;
 mod controller;
+mod convert;
 mod default;
 mod demo;
 pub mod diff;
@@ -80,6 +81,9 @@ enum Command {
     /// Default the Instrumentations of YAML or JSON documents, as a cluster with the webhook does
     #[command(after_help = default::EXAMPLES)]
     Default(default::DefaultArgs),
+    /// Convert the Instrumentations of YAML or JSON documents to another version
+    #[command(after_help = convert::EXAMPLES)]
+    Convert(convert::ConvertArgs),
     /// Check whether the webhook works in a cluster, and preview what it would change
     #[command(after_help = check::EXAMPLES)]
     Check(Box<check::CheckArgs>),
@@ -143,6 +147,7 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Config(args) => config::run(args),
         Command::Validate(args) => validate::run(args),
         Command::Default(args) => default::run(args),
+        Command::Convert(args) => convert::run(args),
         Command::Certs(args) => certs::run(args),
         Command::Rbac(args) => rbac::run(args),
         Command::Check(args) => check::run(args),

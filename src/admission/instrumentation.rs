@@ -5,15 +5,16 @@
 //! has only some of the errors and no suggestions. So the response of the mutating webhook already warns about
 //! every error. It rejects none, since another webhook may still change the object.
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{answering::Admission, opt_in};
 use otel_webhook_api as api;
 use otel_webhook_api::{
-    InstrumentationSpec,
+    Version,
     defaults::DefaultImages,
+    in_version, read as read_spec,
     validation::{self, Verdict},
+    version_of,
 };
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{Settings, catalogue::Catalogue, size::size_of, text::Text};
@@ -150,6 +151,8 @@ pub fn validate(
     settings: &Settings,
 ) -> Verdict {
     let mut verdict = validation::validate(new, old);
+    let version = version_of(new).unwrap_or_default();
+    let [whole, new] = [new, &*in_version(new, Version::V1alpha1)];
     // An Instrumentation that is invalid or being deleted cannot tie with others.
     let is_deleted = !new["metadata"]["deletionTimestamp"].is_null();
     if !is_deleted {
@@ -157,7 +160,7 @@ pub fn validate(
         validation::check_images(&mut verdict, new, images);
         validation::warn_of_sizes(&mut verdict, &new["spec"], &settings.sizes);
         // Other tools may use it.
-        if let Err(problem) = settings.size_limits.check_one(size_of(new)) {
+        if let Err(problem) = settings.size_limits.check_one(size_of(whole)) {
             verdict.warn(
                 "too-large",
                 "spec",
@@ -167,10 +170,10 @@ pub fn validate(
     }
     if verdict.is_allowed()
         && !is_deleted
-        && let Ok(spec) = Option::<InstrumentationSpec>::deserialize(&new["spec"])
+        && let Ok(spec) = read_spec(whole, &new["spec"])
     {
         let name = new["metadata"]["name"].as_str().unwrap_or_default();
-        let rivals = inject::rivals(catalogue, namespace, name, &spec.unwrap_or_default());
+        let rivals = inject::rivals(catalogue, namespace, name, &spec);
         if !rivals.is_empty() {
             let rivals: Vec<_> = rivals.iter().map(|rival| format!("{rival:?}")).collect();
             let message = format!(
@@ -181,7 +184,7 @@ pub fn validate(
             verdict.warn("selector-tie", "spec.selector", message);
         }
     }
-    verdict
+    verdict.in_version(version)
 }
 
 /// Rejects a selector of namespaces where it has no effect.

@@ -15,7 +15,11 @@ use super::{
     stream::{FileFlags, StreamFlags, World},
     workload::{self, is_instrumentation},
 };
-use otel_webhook_api::declarative::{Part, parts};
+use otel_webhook_api::{
+    Version,
+    declarative::{Part, parts},
+    in_version, version_of,
+};
 use otel_webhook_inject::declarative::{self, Migrated};
 use otel_webhook_review::one_line;
 
@@ -136,13 +140,16 @@ fn migrate(files: &FileFlags) -> Result<ExitCode, Failure> {
             if !is_instrumentation(object_type) {
                 return;
             }
-            if let Some(Migrated { spec, left }) = declarative::migrated(&object["spec"]) {
+            let version = version_of(object).unwrap_or_default();
+            let mut alpha = in_version(object, Version::V1alpha1).into_owned();
+            if let Some(Migrated { spec, left }) = declarative::migrated(&alpha["spec"]) {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
                 for left in left {
                     // Even if standard error is closed, the documents are written.
                     let _ = writeln!(io::stderr(), "{}", one_line(format!("Instrumentation {name}: {left}")));
                 }
-                object["spec"] = spec;
+                alpha["spec"] = spec;
+                *object = in_version(&alpha, version).into_owned();
                 is_changed = true;
             }
         });

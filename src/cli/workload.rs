@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::manifest::{TypeMeta, item_type};
-use otel_webhook_api::{ANNOTATION_PREFIX, API_VERSION};
+use otel_webhook_api::{ANNOTATION_PREFIX, Version};
 use otel_webhook_inject::{
     language::{LANGUAGES, Language},
     mistakes::{self, Mistake},
@@ -63,7 +63,7 @@ fn walk(object: &mut Value, object_type: Option<&TypeMeta>, visit: &mut dyn FnMu
 
 /// Returns whether this is the type of Instrumentations.
 pub fn is_instrumentation(object_type: &TypeMeta) -> bool {
-    object_type.api_version == API_VERSION && object_type.kind == "Instrumentation"
+    Version::of(&object_type.api_version).is_some() && object_type.kind == "Instrumentation"
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Errors in documents.
 
-use otel_webhook_api::API_VERSION;
+use otel_webhook_api::Version;
 use thiserror::Error;
 
 /// An invalid document, and its position.
@@ -44,7 +44,8 @@ pub enum Problem {
         found: &'static str,
     },
     /// It is an Instrumentation of a version that is not known.
-    #[error("apiVersion of {object}: \"{found}\" of an Instrumentation is not known; known is {API_VERSION}")]
+    #[error("apiVersion of {object}: \"{found}\" of an Instrumentation is not known; known are {}",
+        Version::ALL.map(Version::api_version).join(" and "))]
     UnknownVersion {
         /// The object: the document, or an item of it.
         object: String,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::error::Problem;
-use otel_webhook_api::API_VERSION;
+use otel_webhook_api::{API_VERSION, Version};
 
 /// The type of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ fn check_version(object: &Value, name: &dyn Fn() -> String) -> Result<(), Proble
     let (group, _) = API_VERSION.split_once('/').expect("a group and a version");
     let is_ours = api_version.split('/').next() == Some(group)
         && ["Instrumentation", "InstrumentationList"].contains(&&*kind);
-    if is_ours && api_version != API_VERSION {
+    if is_ours && Version::of(&api_version).is_none() {
         return Err(Problem::UnknownVersion { object: name(), found: api_version });
     }
     Ok(())

@@ -156,9 +156,9 @@ fn a_failure_names_document_line_and_what_is_wrong() {
             "x.yaml: document 1, line 1: the document: items[0] has no \"kind\"; every object",
         ),
         (
-            "apiVersion: opentelemetry.io/v1beta1\nkind: Instrumentation\n".to_owned(),
-            "x.yaml: document 1, line 1: apiVersion of the document: \"opentelemetry.io/v1beta1\" of an Instrumentation \
-             is not known; known is opentelemetry.io/v1alpha1",
+            "apiVersion: opentelemetry.io/v1\nkind: Instrumentation\n".to_owned(),
+            "x.yaml: document 1, line 1: apiVersion of the document: \"opentelemetry.io/v1\" of an Instrumentation \
+             is not known; known are opentelemetry.io/v1alpha1 and opentelemetry.io/v1beta1",
         ),
         (
             "apiVersion: v1\nkind: List\nitems: [{apiVersion: opentelemetry.io/v2, kind: Instrumentation}]\n"

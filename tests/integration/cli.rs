@@ -4,6 +4,7 @@ mod certs;
 mod check;
 mod config;
 mod conformance;
+mod convert;
 mod default;
 mod explain;
 mod inject;

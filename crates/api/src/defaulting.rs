@@ -8,15 +8,23 @@ use json_patch::{AddOperation, Patch, PatchOperation, jsonptr::PointerBuf};
 use serde_json::{Map, Value};
 
 use super::{
+    conversion::version_of,
     defaults::{DefaultImages, LIMITS, LanguageDefaults, image_annotation},
     image::Choice,
     values::is_hollow,
+    version::Version,
 };
 
 /// Returns the operations that default an Instrumentation; none if it has no field to default.
 ///
+/// In v1beta1, nothing is: there, the operator injects the languages that have an image, so a default would be more than
+/// its author wrote. Injection uses the same defaults.
+///
 /// What cannot be defaulted, such as a `spec` that is not an object, is left to validation.
 pub fn defaulting(object: &Value, images: &DefaultImages) -> Patch {
+    if version_of(object) == Ok(Version::V1beta1) {
+        return Patch::default();
+    }
     let choices: Vec<_> = images.choices(object).collect();
     let spec = choices.iter().map(|(language, choice)| (language.field, of_language(language, choice)));
     let annotations = choices.iter().map(|(language, choice)| {

@@ -1,8 +1,8 @@
 //! The Instrumentation resource: its types, defaults, validation and
 //! CustomResourceDefinition. No I/O.
 //!
-//! The types follow `opentelemetry.io/v1alpha1` as the OpenTelemetry Operator
-//! serves it, field by field, with additional fields: `spec.selector`, `spec.priority`, `spec.inject`,
+//! The types follow `opentelemetry.io/v1alpha1` as the OpenTelemetry Operator serves it; v1beta1 is read as the same type
+//! (`read`), and converted to and from it (`conversion`). They follow it field by field, with additional fields: `spec.selector`, `spec.priority`, `spec.inject`,
 //! `spec.namespaceSelector`, `spec.agents`, `spec.declarativeConfig`, `spec.probes`, and `delivery` of `spec` and of some languages. The feature `schema`
 //! generates the CRD from them.
 //!
@@ -30,6 +30,7 @@ pub mod images;
 mod language;
 pub mod otlp;
 pub mod quantity;
+mod read;
 pub mod sizes;
 mod spec;
 mod status;
@@ -47,6 +48,7 @@ pub use conversion::{
 };
 pub use defaulting::{defaulting, is_written};
 pub use language::{Agent, ApacheHttpd, Extension, Go, Java, LanguageSettings, Nginx};
+pub use read::{OnlyBeta, read};
 #[cfg(feature = "schema")]
 pub use spec::Instrumentation;
 pub use spec::{Defaults, Exporter, InstrumentationSpec, ResourceAttributes, Sampler, Tls};

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     agent::GenericAgent,
     language::{Agent, ApacheHttpd, Go, Java, Nginx},
+    read::OnlyBeta,
     values::{EnvVar, LabelSelector, Raw},
 };
 
@@ -111,6 +112,9 @@ pub struct InstrumentationSpec {
     pub nginx: Option<Nginx>,
     /// Agents for other languages. Pods opt in to them by `inject-agent: NAME`.
     pub agents: Option<Vec<GenericAgent>>,
+    /// What v1alpha1 has no field for.
+    #[serde(skip)]
+    pub only_beta: OnlyBeta,
 }
 
 /// The collector that telemetry is sent to.

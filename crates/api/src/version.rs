@@ -60,6 +60,18 @@ impl Version {
         alpha.to_owned()
     }
 
+    /// Returns a message that has paths of v1alpha1 with those of this version.
+    pub fn message(self, alpha: &str) -> String {
+        let mut message = alpha.to_owned();
+        for field in moved().iter().filter(|_| self == Self::V1beta1) {
+            message = message.replace(
+                &format!("spec.{}", field.alpha.join(".")),
+                &format!("spec.{}", field.beta.join(".")),
+            );
+        }
+        message
+    }
+
     /// The other version.
     pub(crate) fn other(self) -> Self {
         match self {

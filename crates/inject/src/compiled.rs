@@ -112,12 +112,17 @@ impl Compiled {
             selector,
             opt_in: OptIn::of(spec)?,
             priority: spec.priority.unwrap_or_default(),
-            env: settings(spec.env.as_deref().unwrap_or_default()),
-            exporter: Exporter::new(&spec.exporter.clone().unwrap_or_default()),
+            env: common(spec),
+            exporter: Exporter::new(
+                &spec.exporter.clone().unwrap_or_default(),
+                spec.only_beta.protocol.as_deref(),
+            ),
             resource: Policy {
                 attributes: resource.resource_attributes.unwrap_or_default().into_iter().collect(),
                 with_uids: resource.add_k8s_uid_attributes.unwrap_or_default(),
                 use_labels: labels.unwrap_or_default(),
+                without_k8s: spec.only_beta.without_k8s_metadata,
+                without_service: spec.only_beta.without_service_metadata,
             },
             propagators: spec.propagators.as_ref().filter(|list| !list.is_empty()).map(|list| list.join(",")),
             sampler: filled(sampler.kind).map(|kind| (kind, filled(sampler.argument))),
@@ -136,6 +141,15 @@ impl Compiled {
         };
         Ok(compiled.with_hashes())
     }
+}
+
+/// The variables of every target. Those of `spec.env` override those of `envConfig.env`, to which they may refer.
+fn common(spec: &InstrumentationSpec) -> Vec<Setting> {
+    let own = settings(spec.env.as_deref().unwrap_or_default());
+    let mut all = settings(&spec.only_beta.env);
+    all.retain(|setting| !own.iter().any(|other| other.name == setting.name));
+    all.extend(own);
+    all
 }
 
 held!(Compiled: name, allowed, selector, opt_in, env, exporter, resource, propagators, sampler, declarative, image_pull_policy,

@@ -41,10 +41,13 @@ const LONGEST_NAME: usize = 63;
 
 impl Exporter {
     /// Compiles an exporter.
-    pub fn new(exporter: &api::Exporter) -> Self {
+    pub fn new(exporter: &api::Exporter, protocol: Option<&str>) -> Self {
         let mut ready = Self::default();
         if let Some(endpoint) = filled(exporter.endpoint.as_ref()) {
             ready.push(ENDPOINT, endpoint.to_owned());
+        }
+        if let Some(protocol) = protocol {
+            ready.push(api::otlp::PROTOCOL, protocol.to_owned());
         }
         if let Some(tls) = &exporter.tls {
             ready.add_certificates(tls);

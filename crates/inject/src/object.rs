@@ -5,7 +5,6 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -18,11 +17,10 @@ use super::{
     workload::OwnerKind,
 };
 use otel_webhook_api::{
-    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, API_VERSION, AllowedNamespaces, DELIVERY_ANNOTATION,
-    InstrumentationSpec,
+    ALLOWED_NAMESPACES, ANNOTATION_PREFIX, AllowedNamespaces, DELIVERY_ANNOTATION, Version,
     annotations::{self, PAUSED_ANNOTATION},
     defaults::{DefaultImages, NAMESPACE_IMAGE_PREFIX},
-    image,
+    image, in_version, read,
     validation::{Unusable, unusable},
 };
 
@@ -50,7 +48,7 @@ pub const USERS: &str = "openshift.io/sa.scc.uid-range";
 /// The kind of an object, if anything of it is kept.
 pub fn kind_of(object: &Value) -> Option<Kind> {
     match (object["apiVersion"].as_str()?, object["kind"].as_str()?) {
-        (API_VERSION, "Instrumentation") => Some(Kind::Instrumentation),
+        (version, "Instrumentation") => Version::of(version).map(|_| Kind::Instrumentation),
         ("v1", "Namespace") => Some(Kind::Namespace),
         ("v1", "Node") => Some(Kind::Node),
         ("apps/v1", "ReplicaSet") => Some(Kind::Owner(OwnerKind::ReplicaSet)),
@@ -84,7 +82,8 @@ pub fn instrumentation(object: &Value, images: &DefaultImages, shared: &mut Shar
         blocked: image::blocked(object).map(str::to_owned).collect(),
     };
     let Unusable { at_all, for_languages } = unusable(object);
-    let spec = at_all.map_or_else(|| read_spec(&without(&object["spec"], &for_languages)), Err);
+    let alpha = in_version(object, Version::V1alpha1);
+    let spec = at_all.map_or_else(|| read(object, &without(&alpha["spec"], &for_languages)), Err);
     let compiled = spec
         .and_then(|spec| Compiled::new(name.clone(), metadata["generation"].as_i64(), &about, &spec, images));
     let compiled = compiled.map(|compiled| compiled.unusable_for(&for_languages).sharing(shared));
@@ -156,12 +155,6 @@ fn without<'s>(spec: &'s Value, languages: &BTreeMap<&str, String>) -> Cow<'s, V
         spec.to_mut()[*field] = Value::Null;
     }
     spec
-}
-
-/// Reads a specification. The message of a failure begins with the field's path.
-fn read_spec(spec: &Value) -> Result<InstrumentationSpec, String> {
-    let spec = if spec.is_null() { &Value::Object(serde_json::Map::new()) } else { spec };
-    InstrumentationSpec::deserialize(spec).map_err(|error| format!("spec: {error}"))
 }
 
 /// The entries of a map whose values are text, such as labels.

@@ -31,6 +31,7 @@ pub struct PodFacts<'p> {
 
 /// The resource attributes of an Instrumentation.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a field of the specification")]
 pub struct Policy {
     /// Attributes of every target.
     pub attributes: Vec<(String, String)>,
@@ -38,9 +39,13 @@ pub struct Policy {
     pub with_uids: bool,
     /// Whether labels set the service's name and version.
     pub use_labels: bool,
+    /// Whether no `k8s.*` attribute is derived.
+    pub without_k8s: bool,
+    /// Whether no `service.*` attribute is derived.
+    pub without_service: bool,
 }
 
-held!(Policy: attributes; with_uids, use_labels);
+held!(Policy: attributes; with_uids, use_labels, without_k8s, without_service);
 
 /// The attributes that are the same for all containers of a pod; later sources override earlier ones.
 ///
@@ -56,6 +61,10 @@ pub struct PodAttributes<'p> {
     said: Vec<&'static str>,
     node_name_open: bool,
     uid_open: bool,
+    /// Whether `k8s.*` and `service.*` attributes of containers are derived.
+    derived: [bool; 2],
+    /// Whether the variable of the service's name is added.
+    names_service: bool,
 }
 
 /// The attributes of one container.
@@ -89,11 +98,31 @@ impl<'p> PodAttributes<'p> {
             said: [CONTAINER, INSTANCE].into_iter().filter(|attribute| has(attribute)).collect(),
             node_name_open: false,
             uid_open: false,
+            derived: [!policy.without_k8s, !policy.without_service],
+            names_service: !policy.without_service || annotation(facts.pod, "service.name").is_some(),
         };
         all.collect(facts, policy);
         all.service_name = service_name(facts, policy, &all);
         all.refer_to_downward_api(policy);
+        all.drop_derived(facts, policy);
         all
+    }
+
+    /// Removes what was derived and is not wanted, and restores what it had overridden.
+    fn drop_derived(&mut self, facts: &PodFacts<'p>, policy: &'p Policy) {
+        let is_dropped = |key: &str| {
+            policy.without_k8s && key.starts_with("k8s.")
+                || policy.without_service && key.starts_with("service.")
+        };
+        if policy.without_k8s {
+            (self.node_name_open, self.uid_open) = (false, false);
+        }
+        self.entries.retain(|key, _| !is_dropped(key));
+        for (key, value) in policy.attributes.iter().filter(|(key, _)| is_dropped(key)) {
+            self.entries.insert(key, value.into());
+        }
+        let said = annotations(facts.pod).filter(|(key, _)| is_dropped(key) && *key != "service.name");
+        self.entries.extend(said.map(|(key, value)| (key, value.into())));
     }
 
     /// The sources in order, except for what differs between containers.
@@ -147,13 +176,15 @@ impl<'p> Attributes<'p> {
     /// All attributes of a container.
     pub fn of(of_pod: &Rc<PodAttributes<'p>>, namespace: &str, container: &str, image: &'p str) -> Self {
         let mut own: Vec<(&'static str, Cow<'p, str>)> = Vec::with_capacity(3);
-        if !of_pod.said.contains(&CONTAINER) && !container.is_empty() {
+        let [with_k8s, with_service] = of_pod.derived;
+        if with_k8s && !of_pod.said.contains(&CONTAINER) && !container.is_empty() {
             own.push((CONTAINER, container.to_owned().into()));
         }
-        if !of_pod.said.contains(&INSTANCE) && !namespace.is_empty() && !container.is_empty() {
+        if with_service && !of_pod.said.contains(&INSTANCE) && !namespace.is_empty() && !container.is_empty()
+        {
             own.push((INSTANCE, [namespace, ".$(", POD_NAME, ").", container].concat().into()));
         }
-        let version = of_pod.version.or_else(|| image::version(image));
+        let version = of_pod.version.or_else(|| image::version(image)).filter(|_| with_service);
         own.extend(version.map(|version| (VERSION, version.into())));
         Self {
             own,
@@ -163,6 +194,11 @@ impl<'p> Attributes<'p> {
             service_name: of_pod.service_name.clone().unwrap_or_else(|| container.to_owned()),
             of_pod: Rc::clone(of_pod),
         }
+    }
+
+    /// Whether the service's name is set as a variable.
+    pub fn names_service(&self) -> bool {
+        self.of_pod.names_service
     }
 
     /// The value of an attribute.

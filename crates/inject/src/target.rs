@@ -197,7 +197,9 @@ pub fn configure<'p>(
     present: &Keys,
     node_name: bool,
 ) {
-    env.set_default(Entry::new("OTEL_SERVICE_NAME", attributes.service_name.clone()));
+    if attributes.names_service() {
+        env.set_default(Entry::new("OTEL_SERVICE_NAME", attributes.service_name.clone()));
+    }
     instrumentation.exporter.set(env);
     env.set_default(Entry::field(POD_NAME, "metadata.name"));
     if attributes.uid_open && !present.has("k8s.pod.uid") {

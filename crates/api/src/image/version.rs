@@ -1,4 +1,5 @@
-//! Tags that are versions, and their order: `2.30.0`, `v0.24.0`, `0.64b0`, `2.30.0-rc.1`, `2.30.0-alpine`.
+//! Tags that are versions, and their order: `2.30.0`, `v0.24.0`, `0.64b0`, `2.30.0-rc.1`, `2.30.0-alpine`,
+//! `2.30.0-1`.
 
 use std::cmp::Ordering;
 
@@ -59,7 +60,9 @@ impl<'t> Version<'t> {
     /// Whether it is earlier than a release. As in semantic versions, one with a hyphen is.
     pub fn is_below(&self, release: &Self) -> bool {
         match self.numbers.cmp(&release.numbers) {
-            Ordering::Equal => self.stage.is_some() || self.variant.starts_with('-'),
+            Ordering::Equal => {
+                self.stage.is_some() || self.variant.starts_with('-') && !is_revision(self.variant)
+            }
             order => order.is_lt(),
         }
     }
@@ -84,9 +87,18 @@ fn stage(text: &str) -> (Option<(usize, u64)>, &str) {
     (Some((rank, build)), rest)
 }
 
+/// Whether a suffix is the revision of an image of a release, such as `-1`.
+fn is_revision(variant: &str) -> bool {
+    let digits = variant.strip_prefix('-').unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
 /// The name of a variant, and the number at its end.
 fn build(variant: &str) -> (&str, u64) {
     let name = variant.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    if is_revision(variant) {
+        return ("", variant[name.len()..].parse().unwrap_or_default());
+    }
     (name, variant[name.len()..].parse().unwrap_or_default())
 }
 
@@ -104,7 +116,7 @@ mod tests {
             &["1", "v1.33.6", "2.0.0-rc1", "2.0", "2.29.0", "v2.30.0", "2.30.1-alpine", "10.0.0"][..],
             &["0.63b1", "0.64a2", "0.64b0", "0.64b1", "0.64rc1", "0.64"],
             &["2.30.0-SNAPSHOT", "2.30.0-alpha", "2.30.0-beta.2", "2.30.0-beta.10", "2.30.0-rc.1", "2.30.0"],
-            &["2.30.0-1", "2.30.0-2", "2.30.0-10"],
+            &["2.30.0-rc.1", "2.30.0", "2.30.0-1", "2.30.0-2", "2.30.0-10", "2.30.1"],
             &["20260101", "20261231"],
         ] {
             for (index, one) in ascending.iter().enumerate() {
@@ -117,7 +129,9 @@ mod tests {
         for (one, other) in [("2", "2.0.0"), ("v0.24.0", "0.24.0"), ("1.0.0-RC.1", "1.0rc1")] {
             assert_eq!(version(one).compare(&version(other)), Some(Ordering::Equal), "{one} and {other}");
         }
-        for (one, other) in [("2.30.0", "2.30.0-alpine"), ("2.30.0-debian", "2.30.0-alpine")] {
+        for (one, other) in
+            [("2.30.0", "2.30.0-alpine"), ("2.30.0-1", "2.30.0-alpine"), ("2.30.0-debian", "2.30.0-alpine")]
+        {
             assert_eq!(version(one).compare(&version(other)), None, "{one} and {other}");
         }
     }
@@ -140,6 +154,7 @@ mod tests {
             ("2.0.0-corp", true),
             ("2.0.0", false),
             ("2", false),
+            ("2.0.0-1", false),
             ("2.0.1-rc1", false),
         ] {
             assert_eq!(version(tag).is_below(&version("2.0.0")), expected, "{tag}");

@@ -13,8 +13,9 @@ use crate::{
 
 const ENDPOINT: &str = "spec.exporter.endpoint";
 
-/// Warns about settings that contradict each other.
-pub fn check(verdict: &mut Verdict, object: &Value) {
+/// Warns about settings that contradict each other. `beta` is the object as v1beta1, if it has anything that only that
+/// version has.
+pub fn check(verdict: &mut Verdict, object: &Value, beta: &Value) {
     let spec = &object["spec"];
     let exporter = &spec["exporter"];
     let endpoint = exporter["endpoint"].as_str().unwrap_or_default();
@@ -25,7 +26,7 @@ pub fn check(verdict: &mut Verdict, object: &Value) {
     }
     // The file decides where telemetry goes.
     if !spec[declarative::FIELD].is_object() {
-        check_arrival(verdict, object);
+        check_arrival(verdict, object, &beta["spec"]["envConfig"]);
     }
 }
 
@@ -54,15 +55,15 @@ fn check_tls(verdict: &mut Verdict, endpoint: &str, tls: &Value) {
 
 /// Warns if telemetry would not arrive: from every target by the common settings, and from the targets of
 /// each language that the author configured by its own settings.
-fn check_arrival(verdict: &mut Verdict, object: &Value) {
+fn check_arrival(verdict: &mut Verdict, object: &Value, config: &Value) {
     let spec = &object["spec"];
     let mut found = Found::default();
-    let common = Target { spec, language: None };
+    let common = Target { spec, config, language: None };
     found.add(common.problems(Agent::UNKNOWN), None);
     for language in LANGUAGES.into_iter().filter(|language| is_written(object, language)) {
         let image = spec[language.field]["image"].as_str().filter(|image| !image.is_empty());
         let agent = language.agent(image.unwrap_or(language.image));
-        let target = Target { spec, language: Some(language) };
+        let target = Target { spec, config, language: Some(language) };
         found.add(target.problems(agent), Some(language.language));
     }
     for (field, problem, who) in found.0 {
@@ -93,6 +94,8 @@ impl Found {
 /// The settings of targets, as far as the Instrumentation sets them.
 struct Target<'s> {
     spec: &'s Value,
+    /// `envConfig` of v1beta1.
+    config: &'s Value,
     language: Option<&'static LanguageDefaults>,
 }
 
@@ -122,7 +125,12 @@ impl<'s> Target<'s> {
         });
         let of_all = || listed("spec.env", &self.spec["env"], name);
         let of_exporter = || self.endpoint().filter(|_| name == otlp::ENDPOINT);
-        of_language.or_else(of_all).or_else(of_exporter)
+        let of_config = || listed("spec.envConfig.env", &self.config["env"], name);
+        let of_protocol = || {
+            let protocol = self.config["exporter"]["protocol"].as_str().filter(|_| name == otlp::PROTOCOL)?;
+            Some(("spec.envConfig.exporter.protocol".to_owned(), Seen::Value(protocol)))
+        };
+        of_language.or_else(of_all).or_else(of_config).or_else(of_exporter).or_else(of_protocol)
     }
 
     fn endpoint(&self) -> Option<(String, Seen<'s>)> {

@@ -11,11 +11,67 @@ use super::{
 use crate::{
     agent::AGENTS_FIELD,
     annotations::{self, ALLOWED_NAMESPACES, PAUSED_ANNOTATION},
-    crd,
+    conversion::{CONVERSION_ANNOTATION, has_foreign_note, in_version, version_of},
+    crd, declarative as declarative_config,
+    defaults::LANGUAGES,
+    read::beta,
+    values::is_hollow,
+    version::Version,
 };
 
-/// Checks an object, before or after defaulting.
+/// Checks an object of any version, before or after defaulting.
 pub fn judge(object: &Value) -> Verdict {
+    let mut verdict = judge_alpha(&in_version(object, Version::V1alpha1), beta(object).as_deref());
+    if version_of(object) == Ok(Version::V1beta1) {
+        verdict = verdict.in_version(Version::V1beta1);
+        judge_beta(&mut verdict, &object["spec"]);
+    }
+    if has_foreign_note(object) {
+        let field = format!("metadata.annotations[{CONVERSION_ANNOTATION}]");
+        verdict.warn("conversion-annotation", field, "is not of a conversion and is ignored; remove it");
+    }
+    verdict
+}
+
+/// Adds what only the schema of v1beta1 and its own fields are checked for.
+fn judge_beta(verdict: &mut Verdict, spec: &Value) {
+    let (path, config) = (Path::Root("spec"), Path::Root("spec.envConfig"));
+    let mut own = Verdict::default();
+    if !spec.is_null() {
+        schema::check(&mut own, path, crd::schema::spec_in(Version::V1beta1), spec);
+    }
+    let env = &spec["envConfig"]["env"];
+    variables::check(&mut own, config.member("env"), env);
+    if spec[declarative_config::FIELD].is_object() && !is_hollow(env) {
+        own.reject_settled(
+            config.member("env"),
+            "cannot be set together with spec.declarativeConfig; use spec.env",
+        );
+    }
+    for language in LANGUAGES {
+        let part = &spec[language.field];
+        if part.is_object() && part["image"].as_str().is_none_or(str::is_empty) {
+            let message =
+                "is not set: a default image is used, but the operator requires one to inject the language";
+            own.warn(
+                format!("image-required:{}", language.language),
+                path.member(language.field).member("image"),
+                message,
+            );
+        }
+    }
+    // The names of fields are those of v1beta1.
+    verdict.warnings.retain(|warning| warning.kind != "unknown-field");
+    own.errors.retain(|error| {
+        !verdict.errors.iter().any(|known| (&known.field, &known.message) == (&error.field, &error.message))
+    });
+    own.warnings.retain(|warning| !verdict.warnings.contains(warning));
+    verdict.errors.extend(own.errors);
+    verdict.warnings.extend(own.warnings);
+}
+
+/// Checks an object of v1alpha1; `beta` is the same as v1beta1, if it has anything that only that version has.
+fn judge_alpha(object: &Value, beta: Option<&Value>) -> Verdict {
     let mut verdict = Verdict::default();
     check_name(&mut verdict, &object["metadata"]);
     check_allowed(&mut verdict, &object["metadata"]["annotations"][ALLOWED_NAMESPACES]);
@@ -31,7 +87,7 @@ pub fn judge(object: &Value) -> Verdict {
     selector::check(&mut verdict, path.member("selector"), &spec["selector"]);
     opt_in::check(&mut verdict, path, spec);
     declarative::check(&mut verdict, path, spec);
-    exporter::check(&mut verdict, object);
+    exporter::check(&mut verdict, object, beta.unwrap_or(&Value::Null));
     variables::check(&mut verdict, path.member("env"), &spec["env"]);
     language::check(&mut verdict, path, spec);
     agents::check(&mut verdict, path.member(AGENTS_FIELD), &spec[AGENTS_FIELD]);

@@ -41,7 +41,7 @@ impl Reach {
             _ if top != Some("spec") => Self::NoPod,
             Some(field) if HARMLESS.contains(&field) => Self::NoPod,
             // Injection takes the next source of it.
-            Some(_) if path.ends_with(".delivery") => Self::NoPod,
+            Some(_) if path.ends_with(".delivery") || path.ends_with(".exporter.protocol") => Self::NoPod,
             Some(field) if field == AGENTS_FIELD => Self::Language(AGENTS_FIELD),
             Some(field) => match LANGUAGES.iter().find(|language| language.field == field) {
                 Some(language)

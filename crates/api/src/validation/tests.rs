@@ -166,3 +166,78 @@ fn privileges_of_init_containers_are_warned_of() {
     );
     assert_eq!(warned(json!({"runAsUser": 1, "privileged": false, "capabilities": {"drop": ["ALL"]}})), []);
 }
+
+fn beta(spec: &Value) -> Value {
+    json!({
+        "apiVersion": "opentelemetry.io/v1beta1", "kind": "Instrumentation", "metadata": {"name": "a"}, "spec": spec,
+    })
+}
+
+#[test]
+fn errors_of_v1beta1_name_its_own_fields() {
+    let spec = json!({
+        "envConfig": {
+            "exporter": {"endpoint": 5, "protocol": "http"}, "sampler": {"type": "sometimes"}, "env": [{"value": "x"}],
+        },
+        "resource": {"k8sMetadata": {"enabled": "no"}},
+        "nodejs": {"image": "a:1", "resources": {"limits": {"cpu": "x"}}},
+    });
+    let verdict = validate(&beta(&spec), None);
+    let mut found = fields(&verdict);
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        [
+            "spec.envConfig.env[0].name",
+            "spec.envConfig.exporter.endpoint",
+            "spec.envConfig.exporter.protocol",
+            "spec.envConfig.sampler.type",
+            "spec.nodejs.resources.limits.cpu",
+            "spec.resource.k8sMetadata.enabled",
+        ],
+        "{verdict:#?}"
+    );
+}
+
+#[test]
+fn fields_of_v1alpha1_are_unknown_in_v1beta1() {
+    let verdict = validate(&beta(&json!({"exporter": {"endpoint": "http://c:4317"}, "foreign": 1})), None);
+    let warnings: Vec<_> = verdict.warnings.iter().map(|warning| (&*warning.kind, &*warning.field)).collect();
+    assert_eq!(warnings, [("unknown-field", "spec.exporter"), ("unknown-field", "spec.foreign")]);
+}
+
+#[test]
+fn the_protocol_of_v1beta1_is_compared_with_the_port() {
+    let spec = json!({"envConfig": {"exporter": {"endpoint": "http://c:4317", "protocol": "http/protobuf"}}});
+    let verdict = validate(&beta(&spec), None);
+    let [warning] = verdict.warnings.as_slice() else { panic!("{verdict:#?}") };
+    assert_eq!(
+        (&*warning.kind, &*warning.field),
+        ("endpoint-port-contradicts-protocol", "spec.envConfig.exporter.endpoint")
+    );
+}
+
+#[test]
+fn a_missing_image_is_a_warning_in_v1beta1() {
+    let verdict = validate(&beta(&json!({"java": {}, "python": {"image": "a:1"}})), None);
+    let warnings: Vec<_> = verdict.warnings.iter().map(|warning| (&*warning.kind, &*warning.field)).collect();
+    assert_eq!(warnings, [("image-required:java", "spec.java.image")]);
+}
+
+#[test]
+fn a_file_is_exclusive_with_the_environment() {
+    let config = json!({
+        "exporter": {"endpoint": "http://c:4317"}, "env": [{"name": "OTEL_LOG_LEVEL", "value": "info"}],
+    });
+    let spec = json!({"declarativeConfig": {"file_format": "1.0"}, "envConfig": config});
+    let verdict = validate(&beta(&spec), None);
+    assert_eq!(fields(&verdict), ["spec.envConfig.exporter", "spec.envConfig.env"], "{verdict:#?}");
+}
+
+#[test]
+fn an_annotation_of_no_conversion_is_a_warning() {
+    let mut object = beta(&json!({}));
+    object["metadata"]["annotations"] = json!({"otel-webhook/conversion": "{"});
+    let warnings = validate(&object, None).warnings;
+    assert_eq!(warnings[0].field, "metadata.annotations[otel-webhook/conversion]");
+}

@@ -5,6 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt};
 use serde_json::Value;
 
 use super::{judge::judge, reach::Reach};
+use crate::version::Version;
 
 /// The errors, warnings and notes of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,6 +95,18 @@ impl Verdict {
         message: impl Into<String>,
     ) {
         self.notes.push(Warning { kind: kind.into(), field: field.into(), message: message.into() });
+    }
+
+    /// Returns the same with the fields of v1alpha1 under their paths in a version.
+    #[must_use]
+    pub fn in_version(mut self, version: Version) -> Self {
+        let errors = self.errors.iter_mut().map(|error| (&mut error.field, &mut error.message));
+        let warnings = self.warnings.iter_mut().chain(&mut self.notes);
+        for (field, message) in errors.chain(warnings.map(|one| (&mut one.field, &mut one.message))) {
+            *field = version.field(field);
+            *message = version.message(message);
+        }
+        self
     }
 
     /// Turns errors that the old object had into warnings.

@@ -90,6 +90,8 @@ fn document(common: &Common<'_>, part: &Prepared, image: &str, delivery: Option<
         ("attributes", pairs(&common.resource.attributes)),
         ("addK8sUIDAttributes", common.resource.with_uids.into()),
         ("useLabelsForResourceAttributes", common.resource.use_labels.into()),
+        ("withoutK8sMetadata", common.resource.without_k8s.into()),
+        ("withoutServiceMetadata", common.resource.without_service.into()),
     ]);
     let sampler =
         common.sampler.map(|(kind, argument)| object([("type", kind.into()), ("argument", argument.into())]));

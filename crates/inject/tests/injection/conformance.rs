@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use otel_webhook_api::{Version, in_version};
 use otel_webhook_testkit::{
     conformance::{asked, comparison, injection_cases, is_comparable, languages, marks},
     models::sanity,
@@ -15,8 +16,15 @@ const FEWEST: usize = 1670;
 
 /// What the core makes of a case.
 fn inject(case: &Value) -> Injected {
-    let lists = items(&case["instrumentations"]).chain(items(&case["objects"]));
-    let mut around = Surroundings::new(lists.chain([&case["namespace"]]).cloned());
+    inject_in(case, Version::V1alpha1)
+}
+
+/// What the core makes of a case with the Instrumentations in a version.
+fn inject_in(case: &Value, version: Version) -> Injected {
+    let instrumentations =
+        items(&case["instrumentations"]).map(|object| in_version(object, version).into_owned());
+    let others = items(&case["objects"]).chain([&case["namespace"]]).cloned();
+    let mut around = Surroundings::new(instrumentations.chain(others));
     case["requestNamespace"].as_str().expect("a namespace").clone_into(&mut around.namespace);
     around.settings.languages = languages(case);
     around.inject(&case["pod"])
@@ -51,6 +59,23 @@ fn every_expectation_is_met() {
     assert!(failures.is_empty(), "{} cases differ:\n{}", failures.len(), failures.join("\n"));
     assert_eq!(compared, expected.len());
     assert!(compared >= FEWEST, "only {compared} cases have an expectation");
+}
+
+#[test]
+fn the_cases_in_v1beta1_give_the_same_pods() {
+    let mut converted = 0;
+    for case in injection_cases() {
+        let beta = inject_in(&case, Version::V1beta1);
+        let alpha = inject(&case);
+        assert_eq!(beta.pod, alpha.pod, "{}", case["id"]);
+        assert_eq!(beta.codes(), alpha.codes(), "{}", case["id"]);
+        converted += items(&case["instrumentations"])
+            .filter(|object| {
+                in_version(object, Version::V1beta1)["apiVersion"] == Version::V1beta1.api_version()
+            })
+            .count();
+    }
+    assert!(converted >= FEWEST, "only {converted} Instrumentations were converted");
 }
 
 #[test]

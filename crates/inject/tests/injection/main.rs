@@ -19,3 +19,4 @@ mod properties;
 mod run_again;
 mod scripts;
 mod tokens;
+mod v1beta1;
