@@ -131,8 +131,10 @@ fn is_made(kind: &str, metadata: &Value) -> bool {
         && owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true))
 }
 
-fn annotation(metadata: &str, key: &str) -> String {
-    format!("{metadata}.annotations[{ANNOTATION_PREFIX}{key}]")
+/// Returns the path of what opts in to a language: an annotation, or the label that the pod has in its place.
+fn opt_in(metadata: &str, key: &str, is_label: bool) -> String {
+    let list = if is_label { "labels" } else { "annotations" };
+    format!("{metadata}.{list}[{ANNOTATION_PREFIX}{key}]")
 }
 
 fn check_selectors(verdict: &mut Verdict, workload: &Workload<'_>, around: &Around<'_>) {
@@ -152,7 +154,7 @@ fn check_selectors(verdict: &mut Verdict, workload: &Workload<'_>, around: &Arou
 }
 
 fn field(workload: &Workload<'_>, language: &Language) -> String {
-    annotation(&workload.path("metadata"), language.inject)
+    opt_in(&workload.path("metadata"), language.inject, workload.has_label(language.inject))
 }
 
 /// Adds the warnings of the decision, and the preview.

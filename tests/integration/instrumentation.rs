@@ -221,7 +221,7 @@ async fn an_image_that_is_not_upgraded_is_warned_of_as_by_the_operator() {
     assert_eq!(after["spec"]["java"]["image"], old["spec"]["java"]["image"]);
     let verdict = answer(&router, VALIDATE, &create(&after)).await;
     let warning = format!(
-        "spec.java.image: \"ghcr.io/{REPOSITORY}:1.33.6\" is not upgraded automatically: 2.0.0 has breaking \
+        "spec.java.image: \"ghcr.io/{REPOSITORY}:1.33.6\" is at a version that cannot be automatically upgraded: 2.0.0 has breaking \
          changes of HTTP semantic conventions; set the image to upgrade"
     );
     assert_eq!((&verdict["allowed"], &verdict["warnings"]), (&json!(true), &json!([warning])));

@@ -8,6 +8,9 @@ use std::fmt;
 /// The variable that sets the endpoint of all signals.
 pub const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
+/// The schemes of endpoints that exporters know, those of gRPC names among them.
+const SCHEMES: [&str; 8] = ["http", "https", "grpc", "grpcs", "unix", "dns", "passthrough", "xds"];
+
 /// The protocol of the exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
@@ -45,8 +48,10 @@ pub enum Seen<'v> {
 /// Why telemetry will not reach the collector.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Problem {
-    /// The endpoint is not a URL.
+    /// The endpoint is not a URL, or has a scheme that no exporter knows.
     NoScheme {
+        /// The scheme, if it has one.
+        scheme: Option<String>,
         /// The variable or directive that sets the endpoint.
         variable: &'static str,
         /// Host and port of the endpoint.
@@ -217,8 +222,16 @@ fn problem(
     let Some((scheme, rest)) = endpoint.split_once("://") else {
         // A reference may contain the scheme.
         let host = host(endpoint);
-        return (!host.starts_with("$(")).then(|| Problem::NoScheme { variable, host: host.to_owned() });
+        return (!host.starts_with("$(")).then(|| Problem::NoScheme {
+            scheme: None,
+            variable,
+            host: host.to_owned(),
+        });
     };
+    if !SCHEMES.contains(&scheme) && !scheme.contains("$(") {
+        let (scheme, host) = (Some(scheme.to_owned()), host(rest).to_owned());
+        return Some(Problem::NoScheme { scheme, variable, host });
+    }
     let (protocol, set_by) = protocol?;
     let port = host(rest).rsplit_once(':').map(|(_, port)| port)?;
     let is_url = ["http", "https"].contains(&scheme);
@@ -283,8 +296,11 @@ impl Problem {
     /// it; without names it is "this agent".
     pub fn sentence(&self, who: &[&str]) -> String {
         let (protocol, set_by, only) = match self {
-            Self::NoScheme { host, .. } => {
+            Self::NoScheme { scheme: None, host, .. } => {
                 return format!("is \"{host}\", without a scheme; set it to http://{host}");
+            }
+            Self::NoScheme { scheme: Some(scheme), host, .. } => {
+                return format!("is \"{scheme}://{host}\", with an unknown scheme; set it to http://{host}");
             }
             Self::Port { protocol, set_by, only, .. } => (*protocol, *set_by, *only),
         };

@@ -278,6 +278,10 @@ impl<'a> Place<'a> {
         {
             return Some(unknown_own(&whole.to_string(), word));
         }
+        if let Some(word) = key.inject_of(&said.text()).filter(|word| !effective.has(word)) {
+            let message = format!("the annotation {whole} has no effect");
+            return Some((Fault::UnknownAnnotation, message, self.set(word, Said::Text("true"))));
+        }
         if !key.is_prefixed {
             let word = key.meant().filter(|word| !effective.has(word))?;
             let message = format!("the annotation {whole} is ignored because of its prefix");
@@ -316,8 +320,12 @@ impl<'a> Place<'a> {
         metadata: &Metadata<'_>,
         effective: &Metadata<'_>,
     ) -> Option<(Fault, String, String)> {
-        let word = key.meant().filter(|word| !effective.has(word) && !metadata.has(word))?;
         let whole = shown(key.whole);
+        if let Some(word) = key.inject_of(&said.text()) {
+            let message = format!("the label {whole} has no effect");
+            return Some((Fault::IsLabel, message, self.set(word, Said::Text("true"))));
+        }
+        let word = key.meant().filter(|word| !effective.has(word) && !metadata.has(word))?;
         if !language::is_read_as_label(word, &said.text()) {
             let message = format!("the label {whole} has no effect; only annotations have");
             return Some((Fault::IsLabel, message, self.set(word, said)));
@@ -344,10 +352,16 @@ impl<'a> Place<'a> {
         }
         let languages: Vec<_> =
             LANGUAGES.iter().filter(|row| !row.names_agents()).map(|row| row.name).collect();
+        let own = key.word.strip_prefix("inject-").filter(|own| !own.is_empty());
+        let agent = own.map(|own| {
+            let own = shown(own);
+            format!("; for an agent \"{own}\" of spec.agents, set {ANNOTATION_PREFIX}inject-agent: \"{own}\"")
+        });
         let remedy = format!(
-            "remove it; to opt in, set {ANNOTATION_PREFIX}inject-LANGUAGE in {}.annotations (languages: {})",
+            "remove it; to opt in, set {ANNOTATION_PREFIX}inject-LANGUAGE in {}.annotations (languages: {}){}",
             self.at,
-            languages.join(", ")
+            languages.join(", "),
+            agent.unwrap_or_default()
         );
         (Fault::UnknownAnnotation, message, remedy)
     }
@@ -457,6 +471,14 @@ impl<'a> Key<'a> {
             None if self.is_exact => None,
             None => near(self.word),
         }
+    }
+
+    /// The annotation that `inject: LANGUAGE` probably means, without the prefix.
+    fn inject_of(&self, value: &str) -> Option<&'static str> {
+        // The operator has an annotation `sidecar.opentelemetry.io/inject`.
+        let is_ours = self.word == "inject" && (self.is_prefixed || self.whole == "inject");
+        let mut languages = LANGUAGES.iter().filter(|_| is_ours);
+        languages.find(|row| row.name == value).map(|row| row.inject)
     }
 
     /// Whether it is an annotation of pods and namespaces.
@@ -663,6 +685,35 @@ mod tests {
             text,
             format!("the value of the annotation {JAVA} is true, not a string; quote it: \"true\"")
         );
+    }
+
+    #[test]
+    fn inject_with_a_language_and_unknown_languages_are_explained() {
+        let prefixed = format!("{ANNOTATION_PREFIX}inject");
+        for (list, key, fault) in [
+            ("labels", "inject", Fault::IsLabel),
+            ("labels", &prefixed, Fault::IsLabel),
+            ("annotations", "inject", Fault::UnknownAnnotation),
+            ("annotations", &prefixed, Fault::UnknownAnnotation),
+        ] {
+            let (found, _, text) = found(&pod(&json!({list: {key: "java"}}))).remove(0);
+            assert_eq!(found, fault, "{text}");
+            assert!(
+                text.ends_with(&format!("has no effect; set {JAVA}: \"true\" in metadata.annotations")),
+                "{text}"
+            );
+        }
+        assert_eq!(
+            found(&pod(&json!({"labels": {"inject": "enabled"}}))),
+            [],
+            "it belongs to something else"
+        );
+        let ruby = format!("{ANNOTATION_PREFIX}inject-ruby");
+        let (fault, _, text) = annotated(&ruby).remove(0);
+        assert_eq!(fault, Fault::UnknownAnnotation);
+        let remedy =
+            format!("for an agent \"ruby\" of spec.agents, set {ANNOTATION_PREFIX}inject-agent: \"ruby\"");
+        assert!(text.ends_with(&remedy), "{text}");
     }
 
     #[test]

@@ -73,7 +73,7 @@ codes! {
     CopyMayFailAgain: Warning,
         "if `cp` of the image knows `-f`, name its repository as the operator does, or use image \
          volumes (docs/guides/image-volumes.md); for Apache HTTPD, mount single files by `subPath`";
-    /// An OTLP endpoint such as `collector:4317`; agents expect a URL.
+    /// An OTLP endpoint such as `collector:4317` or `htp://collector:4317`; agents expect a URL of HTTP.
     EndpointWithoutScheme: Warning, "set a URL, such as `http://collector:4317`";
     /// Port 4317 with `http/protobuf`, or 4318 with `grpc`. If no protocol is set, the agent's default
     /// applies: `http/protobuf` for Java 2, Node.js, Python, .NET and Go, `grpc` for Java 1, Apache HTTPD

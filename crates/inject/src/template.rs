@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use otel_webhook_api::ANNOTATION_PREFIX;
+
 use super::{
     build::build,
     catalogue::Catalogue,
@@ -133,6 +135,13 @@ impl<'v> Workload<'v> {
         }
         let Around { namespace, catalogue, settings, .. } = *around;
         Ok(look(Input { pod: &pod, namespace, catalogue, settings }))
+    }
+
+    /// Returns whether the pod has a key, without the prefix, as a label and not as an annotation.
+    pub fn has_label(&self, word: &str) -> bool {
+        let key = format!("{ANNOTATION_PREFIX}{word}");
+        let has = |list: &str| self.pod["metadata"][list].get(&key).is_some();
+        has("labels") && !has("annotations")
     }
 
     /// The result for the pod.

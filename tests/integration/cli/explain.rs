@@ -171,7 +171,7 @@ fn a_pod_that_would_be_evicted_is_explained_by_the_size_of_the_agent() {
 fn what_was_done_to_resources_is_said() {
     let documents = FIRST_CASE.to_owned();
     let run = succeed(&["explain", "-f", "-", "--init-resources=neutral"], &documents);
-    let note = "  note on java in order: the resources of the init containers were adjusted so that the pod's requests and limits stay the same: requests none; limits none";
+    let note = "  note on java in order: the resources of the init containers were adjusted so that the pod's requests and limits stay the same: no requests; no limits";
     assert!(run.out.lines().any(|line| line == note), "{}", run.out);
 }
 

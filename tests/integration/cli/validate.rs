@@ -183,7 +183,7 @@ fn an_image_that_is_kept_or_replaced_is_noted() {
 fn an_image_that_is_not_upgraded_across_a_blocked_version_is_warned_of() {
     let image = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:1.33.6";
     let message = format!(
-        "{image:?} is not upgraded automatically: 2.0.0 has breaking changes of HTTP semantic conventions; set the \
+        "{image:?} is at a version that cannot be automatically upgraded: 2.0.0 has breaking changes of HTTP semantic conventions; set the \
          image to upgrade"
     );
     for object in [with_recorded(image), with_recorded(image).replacen(image, "own:1", 1)] {

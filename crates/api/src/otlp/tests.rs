@@ -68,6 +68,16 @@ fn each_signal_has_its_own_variables_and_is_checked_only_if_it_is_exported() {
 }
 
 #[test]
+fn a_scheme_that_no_exporter_knows_is_reported() {
+    let expected =
+        "OTEL_EXPORTER_OTLP_ENDPOINT is \"htp://c:4318\", with an unknown scheme; set it to http://c:4318";
+    assert_eq!(said(&[(ENDPOINT, "htp://u:p@c:4318/a")], None), [expected.to_owned()]);
+    for known in ["https://c:4318", "unix:///run/otel.sock", "$(SCHEME)://c"] {
+        assert_eq!(said(&[(ENDPOINT, known)], None), [""; 0], "{known}");
+    }
+}
+
+#[test]
 fn the_message_shows_no_secret_of_an_endpoint_without_a_scheme() {
     for (endpoint, host) in [("c:4317", "c:4317"), ("u:p@c:4317/token", "c:4317"), ("c", "c")] {
         let expected =

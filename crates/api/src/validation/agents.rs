@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{
-    claim, resources, secret, text,
+    claim, nearest, resources, secret, text,
     text::Path,
     verdict::{Cause, Verdict},
 };
 use crate::{
-    agent::default_mount_path,
+    agent::{MOUNT_PATH, default_mount_path},
     crd::names::reserved,
     defaults::AGENT_REQUESTS,
     values::{Mode, is_hollow},
@@ -98,6 +98,10 @@ fn check_variables(verdict: &mut Verdict, list: Path<'_>, variables: &Value) {
         check_once(verdict, field.member("name"), name, &mut names);
         let Some(mode) = Mode::parse(variable["mode"].as_str()) else { continue };
         check_mode(verdict, field, name, mode, &variable["separator"]);
+        if let Some(reference) = misspelt_mount_path(value) {
+            let message = format!("refers to $({reference}), which is not replaced; set it to {MOUNT_PATH}");
+            verdict.warn("mount-path-misspelt", field.member("value"), message);
+        }
         if secret::is_credential(name, value) {
             let message = format!(
                 "the value of {} looks like a credential, which everyone with read access to Instrumentations or pods \
@@ -107,6 +111,14 @@ fn check_variables(verdict: &mut Verdict, list: Path<'_>, variables: &Value) {
             verdict.warn("plain-credential", field, message);
         }
     }
+}
+
+/// Returns a reference of a value that was probably meant as that to the mount path.
+fn misspelt_mount_path(value: &str) -> Option<&str> {
+    let meant = MOUNT_PATH.trim_matches(['$', '(', ')']);
+    let references = value.split("$(").skip(1).filter_map(|rest| rest.split_once(')'));
+    let mut names = references.map(|(name, _)| name);
+    names.find(|name| *name != meant && nearest(name, [meant]).is_some())
 }
 
 fn check_mode(verdict: &mut Verdict, field: Path<'_>, name: &str, mode: Mode, separator: &Value) {

@@ -14,7 +14,7 @@ pub fn check(verdict: &mut Verdict, object: &Value, images: &DefaultImages) {
         let (name, field) = (language.language, format!("spec.{}.image", language.field));
         let not_upgraded = |verdict: &mut Verdict, reason: &str| {
             let message = format!(
-                "{:?} is not upgraded automatically: {reason}; set the image to upgrade",
+                "{:?} is at a version that cannot be automatically upgraded: {reason}; set the image to upgrade",
                 choice.image
             );
             verdict.warn(format!("image-not-upgradable:{name}"), field.clone(), message);

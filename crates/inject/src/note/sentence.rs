@@ -49,7 +49,7 @@ impl fmt::Display for Note {
                 if !due_to.is_empty() {
                     write!(f, ", and so that {} accepts the pod", due_to.join(", "))?;
                 }
-                write!(f, ": requests {}; limits {}", text(requests), text(limits))
+                write!(f, ": {}", resources(requests, limits))
             }
             Self::MemoryTooLittle { allowed } => {
                 write!(
@@ -61,9 +61,8 @@ impl fmt::Display for Note {
                 let due_to = if due_to.is_empty() { "spec.resources".to_owned() } else { due_to.join(", ") };
                 write!(
                     f,
-                    "the resources of the sidecar were adjusted so that {due_to} accepts the pod: requests {}; limits {}",
-                    text(requests),
-                    text(limits)
+                    "the resources of the sidecar were adjusted so that {due_to} accepts the pod: {}",
+                    resources(requests, limits)
                 )
             }
             Self::Image(choice) => choice.fmt(f),
@@ -152,4 +151,14 @@ fn default_image_invalid(f: &mut fmt::Formatter<'_>, language: &str, value: &str
          reference and is ignored; valid: a reference such as registry.example.com/agents/{language}:1.0",
         text(value)
     )
+}
+
+/// Says which requests and limits a container has.
+fn resources(requests: &str, limits: &str) -> String {
+    const NONE: &str = "none";
+    let said = |what: &str, amounts: &str| match amounts {
+        NONE => format!("no {what}"),
+        amounts => format!("{what} {}", text(amounts)),
+    };
+    format!("{}; {}", said("requests", requests), said("limits", limits))
 }

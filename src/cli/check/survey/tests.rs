@@ -54,7 +54,8 @@ impl Seen {
 
     /// Adds the warning about an endpoint without a scheme to the last finding.
     pub fn warned(self) -> Self {
-        let problem = otlp::Problem::NoScheme { variable: otlp::ENDPOINT, host: "c:4317".to_owned() };
+        let problem =
+            otlp::Problem::NoScheme { scheme: None, variable: otlp::ENDPOINT, host: "c:4317".to_owned() };
         self.change(|one| match &mut one.next {
             Next::Decided(findings) => findings.last_mut().expect("one").notes.push(Note::Exporter(problem)),
             next => panic!("{next:?}"),
