@@ -112,6 +112,8 @@ pub fn rules() -> Vec<Value> {
     vec![
         read("", &["pods"], &["get", "list", "watch"]),
         read("admissionregistration.k8s.io", &["mutatingwebhookconfigurations"], &["get"]),
+        // One of them, to find out whether the API server can convert it.
+        read("opentelemetry.io", &["instrumentations"], &["get"]),
         read("opentelemetry.io", &["instrumentations/status"], &["patch"]),
         read("apps", &["deployments", "statefulsets", "daemonsets"], &["get"]),
         read("events.k8s.io", &["events"], &["create"]),
@@ -202,7 +204,7 @@ async fn mistakes(mistakes: &mut Option<Mistakes>) -> bool {
 struct Leading {
     pods: Pods,
     selection: Selection,
-    conversion: Conversion,
+    conversion: Option<Conversion>,
     statuses: Statuses,
     events: Events,
     restarts: Option<Restarts>,
@@ -230,7 +232,8 @@ impl Leading {
         Self {
             pods: Pods::watch(client, scope).with_mistakes(controller.mistakes),
             selection: Selection::new(client.clone(), controller.configurations.clone()),
-            conversion: Conversion::new(client.clone()),
+            // One check covers all namespaces, which a controller of some may not read.
+            conversion: (*scope == Scope::Cluster).then(|| Conversion::new(client.clone())),
             statuses: Statuses::new(client.clone(), controller.mistakes),
             events: Events::new(client.clone()),
             restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, scope, settings)),
@@ -258,7 +261,9 @@ impl Leading {
         if self.selection.refresh().await {
             (self.is_dirty, self.counted_with) = (true, None);
         }
-        if let Some(problem) = self.conversion.refresh().await {
+        if let Some(conversion) = &mut self.conversion
+            && let Some(problem) = conversion.refresh().await
+        {
             self.events.tell_of_conversion(&controller.lease, &problem);
         }
         // A list in progress would show pods as gone that are on one of its later pages.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use futures::{Stream, StreamExt, stream};
 use kube::{
-    Api, Client,
+    Api, Client, ResourceExt,
     api::{ApiResource, DynamicObject, ListParams},
 };
 
@@ -42,13 +42,12 @@ pub async fn version(client: &Client) -> kube::Result<Option<Version>> {
 /// Returns why the API server cannot convert Instrumentations; `None` if it can, or has none to convert.
 ///
 /// # Errors
-/// If they may not be listed, or the API server cannot be asked.
+/// If they may not be listed and read, or the API server cannot be asked.
 pub async fn conversion_problem(client: &Client) -> kube::Result<Option<String>> {
     // The first object is stored in one version, so that it is converted for the others.
     for (version, _) in served(client).await? {
-        let api = Api::<DynamicObject>::all_with(client.clone(), &resource(version));
-        match api.list_metadata(&ListParams::default().limit(1)).await {
-            Ok(_) => {}
+        match read_first(client, version).await {
+            Ok(()) => {}
             Err(kube::Error::Api(status)) if status.message.contains("conversion webhook") => {
                 return Ok(Some(status.message));
             }
@@ -56,6 +55,18 @@ pub async fn conversion_problem(client: &Client) -> kube::Result<Option<String>>
         }
     }
     Ok(None)
+}
+
+/// Reads the first object in a version. Lists may be those that the API server had before conversion failed; a single
+/// object is read from its store.
+async fn read_first(client: &Client, version: Version) -> kube::Result<()> {
+    let resource = resource(version);
+    let all = Api::<DynamicObject>::all_with(client.clone(), &resource);
+    let list = all.list_metadata(&ListParams::default().limit(1)).await?;
+    let Some(first) = list.items.first() else { return Ok(()) };
+    let (name, namespace) = (first.name_any(), first.namespace().unwrap_or_default());
+    let own = Api::<DynamicObject>::namespaced_with(client.clone(), &namespace, &resource);
+    own.get_metadata_opt(&name).await.map(drop)
 }
 
 /// Returns the known versions that are served, each with the hash of the one that is stored.

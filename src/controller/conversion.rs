@@ -29,8 +29,13 @@ impl Conversion {
             return None;
         }
         self.due = Instant::now() + PERIOD;
-        // Objects of all namespaces may not be readable. Failures of the API server are told by the watches.
-        let problem = served::conversion_problem(&self.client).await.ok()?;
+        let problem = match served::conversion_problem(&self.client).await {
+            Ok(problem) => problem,
+            Err(error) => {
+                tracing::warn!(%error, "whether Instrumentations can be converted is not known; retrying");
+                return None;
+            }
+        };
         let was_failing = std::mem::replace(&mut self.is_failing, problem.is_some());
         match problem {
             Some(problem) if !was_failing => {
