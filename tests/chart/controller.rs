@@ -104,7 +104,7 @@ fn there_is_nothing_of_it_where_it_is_off() {
     let on = objects_with(&["networkPolicy.enabled=true"]);
     assert_eq!(
         on.len(),
-        objects.len() + 11,
+        objects.len() + 13,
         "Deployment, account, roles with bindings, Service, budget, policy, and the role of the webhook for its Lease"
     );
 }

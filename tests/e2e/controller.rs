@@ -53,6 +53,11 @@ pub fn roles() -> Vec<Value> {
     printed(&[])
 }
 
+/// Those of a controller that reports no mistakes.
+pub fn roles_without_mistakes() -> Vec<Value> {
+    printed(&["--mistakes=false"])
+}
+
 /// Those of a controller that restarts workloads.
 pub fn roles_with_restarts() -> Vec<Value> {
     printed(&["--restarts"])
