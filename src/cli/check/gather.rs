@@ -39,8 +39,13 @@ pub async fn crd(cluster: &ClusterReader) -> Asked<Option<Value>> {
 
 /// Returns why the API server cannot convert Instrumentations, if it cannot.
 pub async fn conversion_problem(cluster: &ClusterReader, crd: &Value) -> Option<String> {
-    let (namespace, name) = conversion::service(crd)?;
-    if let Ok(None) = cluster.get::<Service>(Some(namespace), name).await {
+    if crd["spec"]["conversion"]["strategy"] != "Webhook" {
+        return None;
+    }
+    // Without one, the webhook has a URL.
+    if let Some((namespace, name)) = conversion::service(crd)
+        && let Ok(None) = cluster.get::<Service>(Some(namespace), name).await
+    {
         return Some(format!("Service {namespace}/{name}, which converts them, not found"));
     }
     // The list of Instrumentations tells of a missing permission.
