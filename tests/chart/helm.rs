@@ -132,9 +132,11 @@ pub fn server(objects: &[Value]) -> &Value {
     &deployment(objects, "webhook")["spec"]["template"]["spec"]
 }
 
-/// The Service that the API server calls, and that of the webhook's metrics.
+/// The Service that the API server calls for reviews, and that of the webhook's metrics.
 pub fn services(objects: &[Value]) -> [&Value; 2] {
-    let services = of_component(objects, "Service", "webhook");
+    let mut services = of_component(objects, "Service", "webhook");
+    // That of conversions.
+    services.retain(|service| service["spec"]["publishNotReadyAddresses"] != true);
     let of = |component| {
         let has = |service: &&&Value| service["metadata"]["labels"][COMPONENT].as_str() == Some(component);
         *services.iter().find(has).expect(component)
