@@ -290,7 +290,7 @@ impl Leading {
             let mistaken = self.find_mistakes(snapshot, &mut report);
             controller.metrics.fleet.set(&report);
             if controller.mistakes {
-                let codes = mistaken.iter().flat_map(|one| one.told.iter().map(|told| told.code));
+                let codes = mistaken.iter().flat_map(|one| one.findings.iter().map(|finding| finding.code));
                 controller.metrics.fleet.set_mistakes(codes);
             }
             if let Some(restarts) = &self.restarts {

@@ -20,7 +20,7 @@ use kube::{
 use super::{mistakes::Mistaken, restarts::News, status::MANAGER, workloads::resource};
 use crate::{api_client::RequestBackoff, store::Snapshot};
 use otel_webhook_fleet::{
-    mistakes,
+    mistakes::Finding,
     report::{FailureRow, LanguageRow, Report, WorkloadRow},
     silent::Likely,
     state::State,
@@ -136,7 +136,7 @@ impl Events {
         let mut known = HashMap::new();
         for one in all {
             let Some(identity) = &one.identity else { continue };
-            let note = note(&one.told);
+            let note = note(&one.findings);
             let is_known = self.mistaken.get(&one.object) == Some(&note);
             if !is_known && self.waiting.len() >= MOST {
                 continue;
@@ -227,9 +227,9 @@ impl Events {
 }
 
 /// Returns the mistakes of an object as one sentence.
-fn note(told: &[mistakes::Told]) -> String {
-    let sentence = |told: &mistakes::Told| format!("{}: {}. To do: {}", told.code, told.message, told.remedy);
-    told.iter().map(sentence).collect::<Vec<_>>().join("; ")
+fn note(findings: &[Finding]) -> String {
+    let sentence = |one: &Finding| format!("{}: {}. To do: {}", one.code, one.message, one.remedy);
+    findings.iter().map(sentence).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns what is to be told of a workload: a reason, and a sentence.
@@ -297,7 +297,7 @@ fn verb(state: State) -> &'static str {
 }
 
 fn event(told: &Told, api_version: String, uid: String, now: Timestamp) -> Event {
-    /// The API server refuses a longer note.
+    /// In bytes. The API server rejects a note with more than 1024.
     const LONGEST: usize = 1000;
     let workload = &told.workload;
     let mut hasher = DefaultHasher::new();
@@ -308,7 +308,7 @@ fn event(told: &Told, api_version: String, uid: String, now: Timestamp) -> Event
     }
     let mut name: String = workload.name.chars().take(200).collect();
     name.truncate(name.trim_end_matches(['.', '-']).len());
-    let note: String = told.note.chars().take(LONGEST).collect();
+    let note = told.note[..told.note.floor_char_boundary(LONGEST)].to_owned();
     let is_restart = ["Restarted", "RestartStopped", "RestartRefused"].contains(&told.reason);
     Event {
         metadata: ObjectMeta {

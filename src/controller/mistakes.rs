@@ -39,7 +39,7 @@ use crate::{
     store::{InstrumentationHead, Snapshot},
 };
 use otel_webhook_fleet::{
-    mistakes::{self, MistakeRow, PodMistakes, SELECTS_NOTHING, Told},
+    mistakes::{self, Finding, MistakeRow, PodMistakes, SELECTS_NOTHING},
     report::Report,
     workload::Workload,
 };
@@ -65,13 +65,13 @@ pub struct Mistaken {
     /// Its API version and its UID, for an Event; `None` if they are not known.
     pub identity: Option<(String, String)>,
     /// Its mistakes.
-    pub told: Vec<Told>,
+    pub findings: Vec<Finding>,
 }
 
 /// The mistakes of a workload that was read.
 struct Read {
     uid: String,
-    told: Vec<Told>,
+    findings: Vec<Finding>,
 }
 
 /// A workload, and the answer to its request.
@@ -187,19 +187,19 @@ impl Mistakes {
         for object in self.read.keys().chain(of_pods) {
             let (found, read) = (pods.of(object), self.read.get(object));
             let own = match (read, found) {
-                (Some(read), _) => &read.told[..],
+                (Some(read), _) => &read.findings[..],
                 // Its template is mended, or it is read soon.
                 (None, Some(_)) if self.heads.contains_key(object) => &[],
                 (None, Some(found)) => &found.found.own,
                 (None, None) => &[],
             };
             let warnings = found.map(|found| &found.found.warnings[..]).unwrap_or_default();
-            let told: Vec<_> = own.iter().chain(warnings).cloned().collect();
+            let findings: Vec<_> = own.iter().chain(warnings).cloned().collect();
             let identity = read
                 .and_then(|read| Some((self.resource(&object.kind)?.api_version.clone(), read.uid.clone())))
                 .or_else(|| found?.identity.clone());
-            if !told.is_empty() {
-                all.push(Mistaken { object: object.clone(), identity, told });
+            if !findings.is_empty() {
+                all.push(Mistaken { object: object.clone(), identity, findings });
             }
         }
         all.extend(of_namespaces(snapshot));
@@ -278,7 +278,7 @@ impl Mistakes {
         let metadata = serde_json::to_value(object.metadata).expect("metadata is JSON");
         let own = mistakes::of_metadata(&metadata, &resource.api_version, &resource.kind);
         let mut hasher = DefaultHasher::new();
-        (generation, own.iter().map(|told| (&told.field, &told.message)).collect::<Vec<_>>())
+        (generation, own.iter().map(|finding| (&finding.field, &finding.message)).collect::<Vec<_>>())
             .hash(&mut hasher);
         let digest = hasher.finish();
         let may_be_wrong = !own.is_empty();
@@ -311,12 +311,12 @@ impl Mistakes {
             Ok(Some(object)) => {
                 self.backoff.succeed();
                 let Some(resource) = self.resource(&workload.kind) else { return false };
-                let told = mistakes::of(&object, &resource.api_version, &resource.kind);
+                let findings = mistakes::of(&object, &resource.api_version, &resource.kind);
                 let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
-                let before = self.read.remove(&workload).map(|read| read.told).unwrap_or_default();
-                let is_changed = before != told;
-                if !told.is_empty() {
-                    self.read.insert(workload, Read { uid, told });
+                let before = self.read.remove(&workload).map(|read| read.findings).unwrap_or_default();
+                let is_changed = before != findings;
+                if !findings.is_empty() {
+                    self.read.insert(workload, Read { uid, findings });
                 }
                 is_changed
             }
@@ -364,7 +364,7 @@ fn of_namespaces(snapshot: &Snapshot) -> impl Iterator<Item = Mistaken> {
     namespaces.map(|(name, head)| Mistaken {
         object: Workload::new("Namespace", name, name),
         identity: Some(("v1".to_owned(), head.uid.clone())),
-        told: head.mistakes.iter().cloned().map(Told::from).collect(),
+        findings: head.mistakes.iter().cloned().map(Finding::from).collect(),
     })
 }
 
@@ -384,7 +384,7 @@ fn selectors(snapshot: &Snapshot, report: &Report) -> Vec<Mistaken> {
     let mistaken = |(name, head): (&ObjectName, &Arc<InstrumentationHead>)| Mistaken {
         object: Workload::new("Instrumentation", &name.namespace, &name.name),
         identity: Some(("opentelemetry.io/v1alpha1".to_owned(), head.uid.clone())),
-        told: vec![Told {
+        findings: vec![Finding {
             code: SELECTS_NOTHING,
             field: "spec.selector".to_owned(),
             message: "spec.selector matches no running pod that opts in".to_owned(),
@@ -398,9 +398,9 @@ fn selectors(snapshot: &Snapshot, report: &Report) -> Vec<Mistaken> {
 pub fn rows(all: &[Mistaken]) -> Vec<MistakeRow> {
     let of = |one: &Mistaken| {
         let object = one.object.clone();
-        one.told
+        one.findings
             .iter()
-            .map(move |told| MistakeRow { object: object.clone(), told: told.clone() })
+            .map(move |finding| MistakeRow { object: object.clone(), finding: finding.clone() })
             .collect::<Vec<_>>()
     };
     all.iter().flat_map(of).collect()
@@ -459,8 +459,8 @@ mod tests {
 
     fn all(mistakes: &Mistakes, pods: &PodMistakes) -> Vec<(String, Vec<String>)> {
         let all = mistakes.all(pods, &Snapshot::default(), &Report::default());
-        let told = |one: &Mistaken| one.told.iter().map(|told| told.field.clone()).collect();
-        all.iter().map(|one| (one.object.to_string(), told(one))).collect()
+        let findings = |one: &Mistaken| one.findings.iter().map(|finding| finding.field.clone()).collect();
+        all.iter().map(|one| (one.object.to_string(), findings(one))).collect()
     }
 
     /// Follows until nothing is left to be read.

@@ -98,9 +98,9 @@ pub fn of(told: Told<'_>, generation: i64, before: &Value, now: Timestamp) -> Op
 fn mistake(row: &MistakeRow) -> Value {
     /// A longer message is truncated.
     const LONGEST: usize = 500;
-    let MistakeRow { object, told } = row;
-    let message: String = format!("{}; {}", told.message, told.remedy).chars().take(LONGEST).collect();
-    json!({"kind": object.kind, "name": object.name, "code": told.code, "message": message})
+    let MistakeRow { object, finding } = row;
+    let message: String = format!("{}; {}", finding.message, finding.remedy).chars().take(LONGEST).collect();
+    json!({"kind": object.kind, "name": object.name, "code": finding.code, "message": message})
 }
 
 /// A field as the API server stores it: without members that are null.

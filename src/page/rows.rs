@@ -266,10 +266,10 @@ pub fn mistakes(clusters: &[ClusterReport]) -> (Vec<MistakeRow>, usize) {
             cluster: one_line(&*cluster.cluster),
             namespace: one_line(&*row.object.namespace),
             object: one_line(name(&row.object)),
-            code: row.told.code,
-            field: one_line(&*row.told.field),
-            message: one_line(&*row.told.message),
-            remedy: one_line(&*row.told.remedy),
+            code: row.finding.code,
+            field: one_line(&*row.finding.field),
+            message: one_line(&*row.finding.message),
+            remedy: one_line(&*row.finding.remedy),
         };
         cluster.report.mistakes.iter().map(row).collect()
     };

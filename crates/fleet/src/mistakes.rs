@@ -14,6 +14,7 @@ use otel_webhook_inject::{
     MESSAGE, STATUS,
     mistakes::{self, Fault, Mistake},
     note::{Code, Level},
+    shown::{LONGEST_TEXT, Short},
     stamp,
 };
 use serde::Serialize;
@@ -36,7 +37,7 @@ const MOST_WORKLOADS: usize = 5000;
 /// A mistake in an object, or in what pods were injected with.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Told {
+pub struct Finding {
     /// The code of the mistake or of the warning.
     pub code: &'static str,
     /// Path of the annotation or the label; empty for a warning.
@@ -56,10 +57,10 @@ pub struct MistakeRow {
     pub object: Workload,
     /// The mistake.
     #[serde(flatten)]
-    pub told: Told,
+    pub finding: Finding,
 }
 
-impl From<Mistake> for Told {
+impl From<Mistake> for Finding {
     fn from(mistake: Mistake) -> Self {
         let Mistake { fault, field, message, remedy, .. } = mistake;
         Self { code: fault.code(), field, message, remedy }
@@ -74,13 +75,13 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the mistakes in the metadata of an object.
-pub fn of(object: &Value, api_version: &str, kind: &str) -> Vec<Told> {
-    mistakes::of(object, api_version, kind).into_iter().map(Told::from).collect()
+pub fn of(object: &Value, api_version: &str, kind: &str) -> Vec<Finding> {
+    mistakes::of(object, api_version, kind).into_iter().map(Finding::from).collect()
 }
 
 /// Returns the mistakes in the own metadata of a workload, if its pod template has no annotation: a workload without them
 /// need not be read.
-pub fn of_metadata(metadata: &Value, api_version: &str, kind: &str) -> Vec<Told> {
+pub fn of_metadata(metadata: &Value, api_version: &str, kind: &str) -> Vec<Finding> {
     let template = json!({"spec": {"containers": []}});
     let spec = json!({"template": template, "jobTemplate": {"spec": {"template": template}}});
     of(&json!({"metadata": metadata, "spec": spec}), api_version, kind)
@@ -90,9 +91,9 @@ pub fn of_metadata(metadata: &Value, api_version: &str, kind: &str) -> Vec<Told>
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfPod {
     /// Those in its metadata.
-    pub own: Vec<Told>,
+    pub own: Vec<Finding>,
     /// Those that it was injected with, by its stamp.
-    pub warnings: Vec<Told>,
+    pub warnings: Vec<Finding>,
 }
 
 impl OfPod {
@@ -106,25 +107,27 @@ impl OfPod {
     }
 }
 
-fn warnings(metadata: &Value) -> Vec<Told> {
+fn warnings(metadata: &Value) -> Vec<Finding> {
     let annotation = |key: &str| metadata["annotations"][key].as_str().unwrap_or_default();
     let (status, message) = (annotation(STATUS), annotation(MESSAGE));
+    // The annotation of a pod that was not reviewed can have any length.
+    let bounded = || Short { what: message, longest: LONGEST_TEXT }.to_string();
     // Most stamps have none.
     if !status.contains("\"warnings\"") {
         return Vec::new();
     }
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     for entry in stamp::parse(status).iter().filter(|entry| entry.is_injected()) {
         let known = |name: &str| Code::ALL.iter().find(|code| code.name() == name);
         for code in entry.warnings.iter().filter_map(|name| known(name)) {
             let [meaning, remedy] = code.texts().map(plain);
-            let message = if message.is_empty() { meaning } else { message.to_owned() };
-            told.push(Told { code: code.name(), field: String::new(), message, remedy });
+            let message = if message.is_empty() { meaning } else { bounded() };
+            findings.push(Finding { code: code.name(), field: String::new(), message, remedy });
         }
     }
-    told.sort();
-    told.dedup();
-    told
+    findings.sort();
+    findings.dedup();
+    findings
 }
 
 /// Returns Markdown without its marks of code.
@@ -251,12 +254,28 @@ impl PodMistakes {
 
 /// Sorts rows and keeps the worst. Returns how many are left out.
 ///
-/// What nothing reads comes before what was injected with a warning.
+/// What nothing reads comes before what was injected with a warning. Each namespace keeps its worst ones before another
+/// keeps more, so that nobody's mistakes displace those of others.
 pub fn bound(rows: &mut Vec<MistakeRow>, most: usize) -> usize {
-    rows.sort_by(|a, b| (a.told.field.is_empty(), a).cmp(&(b.told.field.is_empty(), b)));
+    let by_severity = |a: &MistakeRow, b: &MistakeRow| {
+        (a.finding.field.is_empty(), a).cmp(&(b.finding.field.is_empty(), b))
+    };
+    rows.sort_by(by_severity);
     rows.dedup();
     let more = rows.len().saturating_sub(most);
-    rows.truncate(most);
+    if more > 0 {
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        let ranked = std::mem::take(rows).into_iter().map(|row| {
+            let rank = counts.entry(row.object.namespace.clone()).or_default();
+            *rank += 1;
+            (*rank, row)
+        });
+        let mut ranked: Vec<_> = ranked.collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.truncate(most);
+        rows.extend(ranked.into_iter().map(|(_, row)| row));
+        rows.sort_by(by_severity);
+    }
     more
 }
 
@@ -295,12 +314,12 @@ mod tests {
         put(&mut known, &pod("c", "6e", 2, &warned));
         assert_eq!(known.changed().len(), 1);
         let found = &known.of(&order).expect("a warning").found;
-        let [told] = &found.warnings[..] else { panic!("{found:?}") };
+        let [finding] = &found.warnings[..] else { panic!("{found:?}") };
         assert_eq!(
-            (told.code, &*told.message),
+            (finding.code, &*finding.message),
             ("EndpointWithoutScheme", "java: the endpoint has no scheme")
         );
-        assert_eq!(told.remedy, "set a URL, such as http://collector:4317");
+        assert_eq!(finding.remedy, "set a URL, such as http://collector:4317");
         // The rollout ends: the pods of the former template are gone, then the annotation is mended.
         known.keep(&HashSet::from(["c".into()]));
         assert_eq!(known.of(&order).expect("a warning").found.own, []);
@@ -341,11 +360,30 @@ mod tests {
     fn reports_are_bounded_and_begin_with_what_nothing_reads() {
         let row = |number: usize, field: &str| MistakeRow {
             object: Workload::new("Deployment", "shop", &format!("{number:03}")),
-            told: Told { code: "a", field: field.to_owned(), message: String::new(), remedy: String::new() },
+            finding: Finding {
+                code: "a",
+                field: field.to_owned(),
+                message: String::new(),
+                remedy: String::new(),
+            },
         };
         let mut rows: Vec<_> = (0..10).map(|number| row(number, if number < 8 { "" } else { "x" })).collect();
         assert_eq!((bound(&mut rows, 3), rows.len()), (7, 3));
         assert_eq!(rows.iter().map(|row| &*row.object.name).collect::<Vec<_>>(), ["008", "009", "000"]);
+
+        let mut rows: Vec<_> = (0..10).map(|number| row(number, "x")).collect();
+        let mut other = row(0, "");
+        other.object.namespace = "team-b".into();
+        rows.push(other.clone());
+        assert_eq!((bound(&mut rows, 3), rows.len()), (8, 3));
+        assert_eq!(rows[2], other, "the first of each namespace stays");
+    }
+
+    #[test]
+    fn the_sentence_of_a_stamp_that_others_wrote_is_bounded() {
+        let stamp = r#"[{"language":"java","outcome":"Injected","hash":"v1:0","warnings":["EndpointWithoutScheme"]}]"#;
+        let found = warnings(&json!({"annotations": {STATUS: stamp, MESSAGE: "m".repeat(200_000)}}));
+        assert!(found[0].message.len() < LONGEST_TEXT + 10, "{}", found[0].message.len());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::cli::cluster::{
     reader::{ClusterReader, Part},
 };
 use otel_webhook_fleet::{
-    mistakes::{self, MOST, MistakeRow, PodMistakes, Told, bound},
+    mistakes::{self, Finding, MOST, MistakeRow, PodMistakes, bound},
     report::Report,
     workload::Workload,
 };
@@ -31,7 +31,7 @@ pub async fn write(
     let mut rows = Vec::new();
     for (subject, mistake) in &known.mistakes {
         let object = Workload::new("Namespace", &subject.name, &subject.name);
-        rows.push(MistakeRow { object, told: Told::from(mistake.clone()) });
+        rows.push(MistakeRow { object, finding: Finding::from(mistake.clone()) });
     }
     let mut read = HashSet::new();
     for (resource, api_version) in kinds() {
@@ -41,8 +41,8 @@ pub async fn write(
                 &text(&object["metadata"]["namespace"]),
                 &text(&object["metadata"]["name"]),
             );
-            let told = mistakes::of(&object, api_version, &resource.kind).into_iter();
-            rows.extend(told.map(|told| MistakeRow { object: workload.clone(), told }));
+            let findings = mistakes::of(&object, api_version, &resource.kind).into_iter();
+            rows.extend(findings.map(|finding| MistakeRow { object: workload.clone(), finding }));
             if pods.of(&workload).is_some() {
                 read.insert(workload);
             }
@@ -53,8 +53,8 @@ pub async fn write(
     for workload in pods.workloads() {
         let Some(of) = pods.of(workload) else { continue };
         let own = of.found.own.iter().filter(|_| !read.contains(workload));
-        let told = own.chain(&of.found.warnings).cloned();
-        rows.extend(told.map(|told| MistakeRow { object: workload.clone(), told }));
+        let findings = own.chain(&of.found.warnings).cloned();
+        rows.extend(findings.map(|finding| MistakeRow { object: workload.clone(), finding }));
     }
     report.more_mistakes = bound(&mut rows, MOST);
     report.mistakes = rows;

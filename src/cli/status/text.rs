@@ -246,9 +246,9 @@ fn removals(workloads: &[WorkloadRow]) -> Vec<String> {
 
 /// Returns what nothing reads, and what pods were injected with in spite of a warning.
 fn mistakes(report: &Report) -> Vec<String> {
-    let line = |MistakeRow { object, told }: &MistakeRow| {
-        let field = if told.field.is_empty() { String::new() } else { format!(" {}:", told.field) };
-        format!("  {object}:{field} {}; {} ({})", told.message, told.remedy, told.code)
+    let line = |MistakeRow { object, finding }: &MistakeRow| {
+        let field = if finding.field.is_empty() { String::new() } else { format!(" {}:", finding.field) };
+        format!("  {object}:{field} {}; {} ({})", finding.message, finding.remedy, finding.code)
     };
     let more = report.more_mistakes + report.mistakes.len().saturating_sub(MOST_REASONS);
     let lines = report.mistakes.iter().take(MOST_REASONS).map(line);
