@@ -25,7 +25,7 @@ use super::{
     selector::{Labels, Selector},
 };
 use otel_webhook_api::{
-    ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw,
+    ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw, ResourceAttributes,
     annotations::{PAUSED_ANNOTATION, is_paused},
     defaults::DefaultImages,
 };
@@ -101,6 +101,8 @@ impl Compiled {
         let sampler = spec.sampler.clone().unwrap_or_default();
         let labels = spec.defaults.as_ref().and_then(|defaults| defaults.use_labels_for_resource_attributes);
         let selector = opt_in::compiled("spec.selector", spec.selector.as_ref())?;
+        let unnamed = spec.only_beta.without_service_metadata.then(|| unnamed_service(&resource));
+        let drops_probes = spec.probes.as_deref() == Some("drop");
         let security_context = spec.init_container_security_context.as_ref();
         let languages = LANGUAGES.iter().map(|language| prepare(language, spec, about, images));
         let agents = spec.agents.iter().flatten().map(|agent| prepare_agent(agent, spec));
@@ -131,8 +133,8 @@ impl Compiled {
                 .as_ref()
                 .map(Raw::value)
                 .filter(|file| file.is_object())
-                .map(|file| Declarative::new(file, spec.probes.as_deref() == Some("drop"))),
-            drops_probes: spec.probes.as_deref() == Some("drop"),
+                .map(|file| Declarative::new(file, drops_probes, unnamed.as_deref())),
+            drops_probes,
             image_pull_policy: filled(spec.image_pull_policy.clone()),
             security_context: security_context.map(Raw::value).filter(|value| !value.is_null()).cloned(),
             parts: languages.chain(agents).map(Arc::new).collect(),
@@ -141,6 +143,16 @@ impl Compiled {
         };
         Ok(compiled.with_hashes())
     }
+}
+
+/// The name of services of which none is derived: that of the Instrumentation, or the one that SDKs use. A name that could
+/// end a reference in a configuration file is not used.
+fn unnamed_service(resource: &ResourceAttributes) -> String {
+    let own = resource.resource_attributes.as_ref().and_then(|own| own.get("service.name"));
+    let is_plain = |name: &&String| {
+        !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "-_./".contains(letter))
+    };
+    own.filter(is_plain).map_or_else(|| "unknown_service".to_owned(), String::clone)
 }
 
 /// The variables of every target. Those of `spec.env` override those of `envConfig.env`, to which they may refer.

@@ -189,13 +189,14 @@ pub struct Declarative {
 held!(Declarative: field, text, without_probes, format, instead; assume);
 
 impl Declarative {
-    /// Compiles the field of a specification.
-    pub fn new(field: &Value, drops_probes: bool) -> Self {
+    /// Compiles the field of a specification. `unnamed` is the name of services
+    /// without `OTEL_SERVICE_NAME`; `None` if each container gets that.
+    pub fn new(field: &Value, drops_probes: bool, unnamed: Option<&str>) -> Self {
         let document = declarative::document(field);
         let ruled = drops_probes.then(|| probes::with_rule(&document)).flatten();
         Self {
-            without_probes: ruled.map(|document| declarative::yaml(&with_resource(&document))),
-            text: declarative::yaml(&with_resource(&document)),
+            without_probes: ruled.map(|document| declarative::yaml(&with_resource(&document, unnamed))),
+            text: declarative::yaml(&with_resource(&document, unnamed)),
             format: document["file_format"].as_str().unwrap_or_default().to_owned(),
             assume: field[ASSUME_SUPPORTED] == true,
             instead: (field[ON_UNSUPPORTED] == "env").then(|| expressed(&document)),
@@ -205,13 +206,18 @@ impl Declarative {
 }
 
 /// The document with the attributes that injection derives. Those that it sets itself override them.
-fn with_resource(document: &Value) -> Value {
+fn with_resource(document: &Value, unnamed: Option<&str>) -> Value {
     const ATTRIBUTES: &str = "${OTEL_RESOURCE_ATTRIBUTES:-}";
     let mut document = document.clone();
     let resource = &mut document["resource"];
     let sets_name = |one: &Value| one["name"] == "service.name";
     if !resource["attributes"].as_array().is_some_and(|own| own.iter().any(sets_name)) {
-        let name = json!({"name": "service.name", "value": "${OTEL_SERVICE_NAME}"});
+        // An attribute without a value is not valid.
+        let name = match unnamed {
+            None => "${OTEL_SERVICE_NAME}".to_owned(),
+            Some(unnamed) => format!("${{OTEL_SERVICE_NAME:-{unnamed}}}"),
+        };
+        let name = json!({"name": "service.name", "value": name});
         match resource["attributes"].as_array_mut() {
             Some(own) => own.push(name),
             None => resource["attributes"] = json!([name]),

@@ -78,6 +78,26 @@ fn the_name_of_the_service_that_the_pod_sets_stays() {
     assert!(!attributes.contains("service."), "{attributes}");
 }
 
+/// An attribute of the file without a value would make the agent reject the file.
+#[test]
+fn a_file_names_a_service_of_which_no_name_is_derived() {
+    let provider = json!({"processors": [{"batch": {"exporter": {"console": {}}}}]});
+    for (attributes, expected) in [
+        (json!({}), "${OTEL_SERVICE_NAME:-unknown_service}"),
+        (json!({"service.name": "shop"}), "${OTEL_SERVICE_NAME:-shop}"),
+        (json!({"service.name": "a}${B}"}), "${OTEL_SERVICE_NAME:-unknown_service}"),
+    ] {
+        let spec = json!({
+            "declarativeConfig": {"file_format": "1.0", "tracer_provider": provider},
+            "resource": {"attributes": attributes, "serviceMetadata": {"enabled": false}},
+        });
+        let injected = injected(&spec, Version::V1beta1, "java");
+        let file = injected.pod["metadata"]["annotations"]["otel-webhook/declarative-config-java"].as_str();
+        let file = file.expect("a file");
+        assert!(file.contains(&format!("\"value\": \"{expected}\"\n")), "{file}");
+    }
+}
+
 #[test]
 fn d46_labels_name_the_service_by_their_own_field_only() {
     let name = |object: &Value| {
