@@ -36,7 +36,7 @@ use serde_json::Value;
 use super::{
     cluster::{
         facts::Facts,
-        flags::ClusterFlags,
+        flags::{ClusterFlags, RegistrationFlags},
         object::Account,
         reader::{ClusterReader, NotTold},
     },
@@ -92,16 +92,8 @@ pub struct CheckArgs {
     #[command(flatten)]
     cluster: ClusterFlags,
 
-    /// Name of the webhook configurations; may be repeated; by default, they are found by the names of their
-    /// webhooks
-    #[arg(
-        long,
-        env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
-        value_name = "NAME",
-        value_delimiter = ',',
-        help_heading = "Cluster"
-    )]
-    webhook_configuration: Vec<String>,
+    #[command(flatten)]
+    registration: RegistrationFlags,
 
     /// Secret of the serving certificate, in the namespace of the webhook's Service; by default, it is read from the
     /// webhook's pods
@@ -176,7 +168,7 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     }
     let ahead = args.instrumentations()?;
     let cluster = ClusterReader::connect(&args.cluster).await?;
-    let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
+    let facts = Facts::gather(&cluster, &args.registration.webhook_configuration).await;
     let mut flags = facts.flags(&args.injection, args.own_flags);
     flags.ahead = ahead;
     let mut survey = survey::take(&cluster, args.namespace.as_deref(), &facts, flags).await;

@@ -11,7 +11,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{flags::ClusterFlags, reader::ClusterReader},
+    cluster::{
+        flags::{ClusterFlags, RegistrationFlags},
+        reader::ClusterReader,
+    },
     flags::InjectionFlags,
     output::{Failure, ReportFlags},
     stream::{FileFlags, Review, StreamFlags, Streams, World},
@@ -44,16 +47,8 @@ pub struct ExplainArgs {
     #[command(flatten)]
     cluster: ClusterFlags,
 
-    /// Name of the webhook configurations; may be repeated; by default, they are found by the names of their
-    /// webhooks
-    #[arg(
-        long,
-        env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
-        value_name = "NAME",
-        value_delimiter = ',',
-        help_heading = "Cluster"
-    )]
-    webhook_configuration: Vec<String>,
+    #[command(flatten)]
+    registration: RegistrationFlags,
 
     #[command(flatten)]
     input: StreamFlags,
@@ -159,7 +154,7 @@ async fn ask(args: &ExplainArgs) -> Result<Answer, Failure> {
         namespace: args.input.namespace.clone().unwrap_or_else(|| cluster.namespace.clone()),
         targets: &targets,
         labels,
-        configurations: &args.webhook_configuration,
+        configurations: &args.registration.webhook_configuration,
         injection: &args.injection,
         own_flags: args.own_flags,
     };

@@ -17,7 +17,7 @@ use kube::core::ApiResource;
 use serde_json::Value;
 
 use super::{
-    cluster::flags::{ClusterFlags, ClustersFlags},
+    cluster::flags::{ClusterFlags, ClustersFlags, RegistrationFlags},
     flags::InjectionFlags,
     output::{Failure, ReportFlags},
 };
@@ -49,16 +49,8 @@ pub struct StatusArgs {
     #[command(flatten)]
     clusters: ClustersFlags,
 
-    /// Name of the webhook configurations; may be repeated; by default, they are found by the names of their
-    /// webhooks
-    #[arg(
-        long,
-        env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
-        value_name = "NAME",
-        value_delimiter = ',',
-        help_heading = "Cluster"
-    )]
-    webhook_configuration: Vec<String>,
+    #[command(flatten)]
+    registration: RegistrationFlags,
 
     #[command(flatten)]
     report: ReportFlags,
@@ -196,7 +188,7 @@ fn unread(cluster: &ClusterFlags, failure: &Failure) -> ClusterReport {
 async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, Failure> {
     let scope = args.namespace.as_deref();
     let cluster = ClusterReader::connect(flags).await?;
-    let facts = Facts::gather(&cluster, &args.webhook_configuration).await;
+    let facts = Facts::gather(&cluster, &args.registration.webhook_configuration).await;
     let mut known = Known::list(&cluster, scope, facts.flags(&args.injection, args.own_flags)).await;
     if let Some(name) = scope.filter(|_| known.namespaces.is_empty() && !known.unread.namespaces) {
         return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));

@@ -8,7 +8,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{flags::ClusterFlags, reader::ClusterReader},
+    cluster::{
+        flags::{ClusterFlags, RegistrationFlags},
+        reader::ClusterReader,
+    },
     explain::{
         live::{self, Question},
         target,
@@ -33,16 +36,8 @@ pub struct TraceArgs {
     #[command(flatten)]
     cluster: ClusterFlags,
 
-    /// Name of the webhook configurations; may be repeated; by default, they are found by the names of their
-    /// webhooks
-    #[arg(
-        long,
-        env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
-        value_name = "NAME",
-        value_delimiter = ',',
-        help_heading = "Cluster"
-    )]
-    webhook_configuration: Vec<String>,
+    #[command(flatten)]
+    registration: RegistrationFlags,
 
     #[command(flatten)]
     report: ReportFlags,
@@ -89,7 +84,7 @@ async fn follow(args: &TraceArgs) -> Result<(Vec<Trace>, Vec<String>), Failure> 
         namespace: args.namespace.clone().unwrap_or_else(|| cluster.namespace.clone()),
         targets: &targets,
         labels: None,
-        configurations: &args.webhook_configuration,
+        configurations: &args.registration.webhook_configuration,
         injection: &args.injection,
         own_flags: args.own_flags,
     };

@@ -34,6 +34,16 @@ pub struct ClustersFlags {
     context: Vec<String>,
 }
 
+/// Flags of the registration in the cluster.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub struct RegistrationFlags {
+    /// Name of the webhook configurations; may be repeated; by default, they are found by the names of their
+    /// webhooks
+    #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',')]
+    pub webhook_configuration: Vec<String>,
+}
+
 impl ClustersFlags {
     /// Returns the flags of each cluster.
     pub fn each(&self) -> Vec<ClusterFlags> {
