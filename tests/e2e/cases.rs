@@ -35,6 +35,7 @@ mod reviews;
 mod status;
 mod tenants;
 mod trace;
+mod versions;
 
 use crate::cluster::Cluster;
 use otel_webhook_testkit::runner::Group;
@@ -117,6 +118,8 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("the_operators_crd_drops_the_status_and_nothing_else", fleet::operators_crd),
     ("paused_injection_skips_the_next_pod_at_each_place", paused::each_place),
     ("paused_by_the_lease_where_namespaces_cannot_be_read", paused::by_the_lease),
+    ("a_lossy_conversion_of_another_webhook_costs_nothing_and_is_replaced", versions::lossy_conversion),
+    ("no_pod_misses_its_agent_while_versions_change", versions::changed),
     ("moving_over_by_the_selectors_loses_no_pod_its_agent", migration::parted),
     ("moving_over_by_the_name_loses_no_pod_its_agent", migration::ahead),
 ];
