@@ -48,7 +48,7 @@ pub async fn conversion_problem(cluster: &ClusterReader, crd: &Value) -> Option<
     {
         return Some(format!("Service {namespace}/{name}, which converts them, not found"));
     }
-    // The list of Instrumentations tells of a missing permission.
+    // The list of Instrumentations reports a missing permission.
     served::conversion_problem(&cluster.client()).await.ok().flatten()
 }
 
