@@ -3,7 +3,7 @@
 use std::{fmt::Debug, time::Duration};
 
 use futures::{
-    StreamExt,
+    Stream, StreamExt,
     stream::{self, BoxStream, SelectAll},
 };
 use k8s_openapi::{Resource as _, api::core::v1::Namespace};
@@ -28,7 +28,21 @@ pub fn follow<K>(api: Api<K>, config: Config) -> Events<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    watcher(api, config.timeout(LENGTH)).backoff(Patient::default()).boxed()
+    patiently(watcher(api, config.timeout(LENGTH))).boxed()
+}
+
+/// Waits after failures. If the API server has forgotten the version of a watch, it has answered, and a list follows at
+/// once: after the failures of its restart, the wait would be a long one.
+fn patiently<T: Send + 'static>(
+    events: impl Stream<Item = watcher::Result<T>> + Send + 'static,
+) -> impl Stream<Item = watcher::Result<T>> + Send {
+    let is_forgotten =
+        |error: &watcher::Error| matches!(error, watcher::Error::WatchError(status) if status.code == 410);
+    let events = events.map(move |event| match event {
+        Err(error) if is_forgotten(&error) => Ok(Err(error)),
+        event => event.map(Ok),
+    });
+    events.backoff(Patient::default()).map(Result::flatten)
 }
 
 /// Where objects are watched.
@@ -213,6 +227,24 @@ mod tests {
     use futures::channel::mpsc;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_follows_a_forgotten_version_at_once_and_other_failures_later() {
+        let failed = |code| {
+            let status = kube::core::Status { code, ..kube::core::Status::default() };
+            watcher::Error::WatchError(Box::new(status))
+        };
+        for (code, expected) in [(410, true), (500, false)] {
+            let events = stream::iter([Err(failed(500)), Ok(1), Err(failed(code)), Ok(2)]);
+            let mut events = Box::pin(patiently(events));
+            assert!(events.next().await.is_some_and(|event| event.is_err()));
+            assert!(matches!(events.next().await, Some(Ok(1))));
+            let begun = tokio::time::Instant::now();
+            assert!(events.next().await.is_some_and(|event| event.is_err()), "it is reported");
+            assert!(matches!(events.next().await, Some(Ok(2))));
+            assert_eq!(begun.elapsed().is_zero(), expected, "{code}");
+        }
+    }
 
     /// The watches that were begun, by namespace.
     type Begun = Arc<Mutex<Vec<(String, Sender)>>>;
