@@ -109,11 +109,15 @@ pub fn versions(client: Client) -> impl Stream<Item = Version> {
         Some((version, (client, PERIOD)))
     });
     asked
-        .scan(None, |last, answer| {
+        .scan((None, false), |(last, has_failed), answer| {
+            // Watches report each failure.
+            let is_first = !std::mem::replace(has_failed, answer.is_err());
             let found = match answer {
                 Ok(found) => found.or(*last).or(Some(Version::V1alpha1)),
                 Err(error) => {
-                    tracing::warn!(%error, "the served versions of Instrumentation cannot be read; retrying");
+                    if is_first {
+                        tracing::warn!(%error, "the served versions of Instrumentation cannot be read; retrying");
+                    }
                     *last
                 }
             };
