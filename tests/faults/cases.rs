@@ -4,7 +4,7 @@ use std::{
     fs,
     path::Path,
     sync::{
-        Arc, Mutex,
+        Arc, LazyLock, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -296,37 +296,41 @@ fn honest(number: usize) -> String {
     if number == 0 { material::NAMESPACE.to_owned() } else { format!("honest-{number}") }
 }
 
-fn namespace(number: usize) -> Value {
+fn namespace(number: usize) -> String {
     let name = if number < HOSTILE { format!("a-{number}") } else { honest(number - HOSTILE) };
-    json!({"metadata": {"name": name, "resourceVersion": "1"}})
+    json!({"metadata": {"name": name, "resourceVersion": "1"}}).to_string()
 }
 
-/// Those that hold the most memory for their length, listed before the honest ones and created before them.
-fn stored_instrumentation(number: usize) -> Value {
+/// What hostile Instrumentations have: what holds the most memory for its length, and nothing.
+static HOSTILE_SPECS: LazyLock<[String; 3]> = LazyLock::new(|| {
     let variables = |count: usize| -> Value {
         (0..count).map(|number| json!({"name": format!("V{number}"), "value": "a"})).collect()
     };
+    let agent = |number: usize| json!({"name": format!("a{number}"), "image": "own:1", "directory": "/a", "env": variables(64)});
+    let [java, nodejs, python] = [(); 3].map(|()| json!({"env": variables(600)}));
+    let specs = [
+        json!({"agents": (0..16).map(agent).collect::<Vec<_>>()}),
+        json!({"java": java, "nodejs": nodejs, "python": python}),
+        json!({}),
+    ];
+    specs.map(|spec| spec.to_string())
+});
+
+/// The hostile ones are listed before the honest ones and were created before them.
+fn stored_instrumentation(number: usize) -> String {
     let Some(honest_number) = number.checked_sub(HOSTILE * HOSTILE_EACH) else {
-        let agent = |number: usize| json!({"name": format!("a{number}"), "image": "own:1", "directory": "/a", "env": variables(64)});
-        let spec = match number % 3 {
-            0 => json!({"agents": (0..16).map(agent).collect::<Vec<_>>()}),
-            1 => {
-                json!({"java": {"env": variables(600)}, "nodejs": {"env": variables(600)}, "python": {"env": variables(600)}})
-            }
-            _ => json!({}),
-        };
         let metadata = json!({
             "namespace": format!("a-{}", number / HOSTILE_EACH), "name": format!("i-{number}"), "resourceVersion": "1",
             "uid": format!("{number}"), "creationTimestamp": "2025-01-01T00:00:00Z",
         });
-        return json!({"metadata": metadata, "spec": spec});
+        return format!(r#"{{"metadata":{metadata},"spec":{}}}"#, HOSTILE_SPECS[number % 3]);
     };
     let mut object = material::instrumentation();
     let metadata = &mut object["metadata"];
     metadata["namespace"] = honest(honest_number).into();
     metadata["resourceVersion"] = "1".into();
     metadata["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
-    object
+    object.to_string()
 }
 
 /// Each honest one is used, and what all hold is bounded.
