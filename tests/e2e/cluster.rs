@@ -21,7 +21,7 @@ use crate::webhook::Webhook;
 pub use otel_webhook_testkit::cluster::manifests::{asking, java};
 
 /// Longer than a watch or a controller takes on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// Fields are dropped in their order: the webhook goes before what it watches.
 pub struct Cluster {

@@ -34,7 +34,7 @@ const WORKLOADS: &str = "workloads.otel-webhook.io";
 
 /// The webhook's own account.
 pub const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// Installs the CRD, and the service account with its roles. Gives a
 /// kubeconfig for that account.

@@ -16,7 +16,7 @@ use otel_webhook_testkit::{admin, load::material, until::poll};
 pub const LIMIT: u64 = 128 << 20;
 
 /// Longer than a start or an orderly end takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What a server is started with.
 pub struct Start<'s> {

@@ -13,7 +13,7 @@ use otel_webhook_testkit::{
 use serde_json::{Value, json};
 
 /// Longer than a watch or a controller takes on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// How many pods are created at the same time: with one connection each, a pod every few milliseconds.
 const SENDERS: usize = 4;

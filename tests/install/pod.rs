@@ -26,7 +26,7 @@ pub fn program() -> PathBuf {
 }
 
 /// Longer than a start takes on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// Where the webhook of a release is reached, before there is one: the chart has to be told.
 #[derive(Clone, Copy)]

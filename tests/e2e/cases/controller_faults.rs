@@ -183,7 +183,7 @@ pub fn missing_permissions(_: &Cluster) {
     }
     let says = |name: &str, expected: &str| {
         let log = || fs::read_to_string(cluster.plane.dir().join(format!("{name}.log"))).expect("a log");
-        let said = poll(LIMIT * 2, || log().contains(expected).then_some(()));
+        let said = poll(LIMIT, || log().contains(expected).then_some(()));
         assert!(said.is_some(), "{name} does not say that it {expected}:\n{}", log());
     };
     // Beside others, it would find the status written already.

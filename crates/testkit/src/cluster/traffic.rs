@@ -17,7 +17,7 @@ use super::{
 use crate::until::until;
 
 /// Longer than some pods take on a busy machine.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// Pods, created one after the other by each sender, and deleted again.
 pub struct Traffic<'t> {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::process::{self, Memory};
 
 /// Longer than a start takes on a busy machine.
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// A server that runs until it is dropped.
 pub struct Server {
