@@ -36,7 +36,7 @@ const KINDS: [(fn() -> ApiResource, Names); 8] = [
 const CONTROLLED: [&str; 3] = ["ReplicaSet", "Job", "Pod"];
 
 /// Rollouts of Argo.
-fn rollouts() -> ApiResource {
+pub fn rollouts() -> ApiResource {
     ApiResource {
         group: "argoproj.io".to_owned(),
         version: "v1alpha1".to_owned(),

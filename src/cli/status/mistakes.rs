@@ -9,10 +9,13 @@ use k8s_openapi::api::{
 use kube::core::ApiResource;
 use serde_json::Value;
 
-use crate::cli::cluster::{
-    known::Known,
-    object::text,
-    reader::{ClusterReader, Part},
+use crate::cli::{
+    cluster::{
+        known::Known,
+        object::text,
+        reader::{ClusterReader, Part},
+    },
+    explain::target::rollouts,
 };
 use otel_webhook_fleet::{
     mistakes::{self, Finding, MOST, MistakeRow, PodMistakes, bound},
@@ -34,14 +37,14 @@ pub async fn write(
         rows.push(MistakeRow { object, finding: Finding::from(mistake.clone()) });
     }
     let mut read = HashSet::new();
-    for (resource, api_version) in kinds() {
+    for resource in kinds() {
         let take = |object: Value| {
             let workload = Workload::new(
                 &resource.kind,
                 &text(&object["metadata"]["namespace"]),
                 &text(&object["metadata"]["name"]),
             );
-            let findings = mistakes::of(&object, api_version, &resource.kind).into_iter();
+            let findings = mistakes::of(&object, &resource.api_version, &resource.kind).into_iter();
             rows.extend(findings.map(|finding| MistakeRow { object: workload.clone(), finding }));
             if pods.of(&workload).is_some() {
                 read.insert(workload);
@@ -60,11 +63,12 @@ pub async fn write(
     report.mistakes = rows;
 }
 
-fn kinds() -> [(ApiResource, &'static str); 4] {
+fn kinds() -> [ApiResource; 5] {
     [
-        (ApiResource::erase::<Deployment>(&()), "apps/v1"),
-        (ApiResource::erase::<StatefulSet>(&()), "apps/v1"),
-        (ApiResource::erase::<DaemonSet>(&()), "apps/v1"),
-        (ApiResource::erase::<CronJob>(&()), "batch/v1"),
+        ApiResource::erase::<Deployment>(&()),
+        ApiResource::erase::<StatefulSet>(&()),
+        ApiResource::erase::<DaemonSet>(&()),
+        ApiResource::erase::<CronJob>(&()),
+        rollouts(),
     ]
 }

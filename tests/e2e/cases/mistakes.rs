@@ -12,8 +12,8 @@ use otel_webhook_testkit::{
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, LIMIT};
-use crate::controller::Controller;
-use crate::program::{check, program};
+use crate::controller::{Controller, deployment};
+use crate::program::{check, program, run};
 use crate::registration;
 
 const ROWS: &str = include_str!("../mistakes.yaml");
@@ -149,7 +149,8 @@ pub fn found_everywhere(cluster: &Cluster) {
     println!("{} mistakes, each in the terminal, in check, in explain and in validate", rows.len());
 }
 
-/// Each is in the report of the controller, which its page, metrics and Events are made of.
+/// Each is in an Event of its object, in the report of the controller, in the output of `status`, and no longer once it
+/// is mended.
 fn seen_in_the_cluster(cluster: &Cluster, rows: &[Row]) {
     let controller = Controller::new(cluster);
     controller.start();
@@ -165,6 +166,41 @@ fn seen_in_the_cluster(cluster: &Cluster, rows: &[Row]) {
         missing.is_empty().then_some(())
     });
     assert!(reported.is_some(), "the report of the controller lacks {missing:?}");
+    let status = run(&cluster.plane, "status", &["--own-flags"]).found.remove(0);
+    let status: Vec<_> = items(&status["mistakes"]).cloned().collect();
+    for row in rows.iter().filter(|row| row.is_watched()) {
+        assert!(is_seen(&status, row), "status: {}: {status:?}", row.what);
+    }
+    let told = poll(LIMIT, || {
+        let events =
+            cluster.plane.kubectl(&["get", "events.events.k8s.io", "--all-namespaces", "-o", "json"]);
+        let events: Value = serde_json::from_str(&events.stdout).expect("JSON");
+        let has_event = |row: &Row| {
+            items(&events["items"]).any(|event| {
+                let note = event["note"].as_str().unwrap_or_default();
+                is_of(&event["regarding"], row) && note.contains(&row.fault) && note.contains(&row.remedy)
+            })
+        };
+        missing = not_found(rows, |row| !row.is_watched() || has_event(row));
+        missing.is_empty().then_some(())
+    });
+    assert!(told.is_some(), "no Event for {missing:?}");
+    assert!(controller.page().contains("<h2 id=\"mistakes\">"), "the page has no mistakes");
+    let metric = || controller.metric("otel_webhook_mistakes{code=\"unknown-annotation\"}");
+    assert!(metric().is_some_and(|count| count > 0), "{:?}", metric());
+    let stored = cluster.get(NAMESPACE, &["otelinst", "default"]);
+    assert_eq!(items(&stored["status"]["mistakes"]).count(), 5, "{}", stored["status"]);
+
+    let place = ["deployment/late", "--namespace", NAMESPACE];
+    cluster.apply(&deployment(NAMESPACE, "late", 0));
+    let key = "instrumentation.opentelemetry.io/inject-pyton";
+    cluster.annotate(&[&place[..], &[&format!("{key}=true")]].concat());
+    let note = cluster.events(NAMESPACE, "late", "Mistake").remove(0);
+    assert!(note.contains("did you mean \"inject-python\"?"), "{note}");
+    let is_late = |one: &Value| one["name"] == "late";
+    until("it is reported", LIMIT, || mistakes().iter().any(is_late).then_some(()));
+    cluster.annotate(&[&place[..], &[&format!("{key}-")]].concat());
+    until("it is mended", LIMIT, || (!mistakes().iter().any(is_late)).then_some(()));
     controller.stop();
 }
 
