@@ -168,7 +168,7 @@ pub enum Exclusion<'h> {
 }
 
 fn unmet_by<'s>(selector: &'s Selector, labels: &Labels) -> Option<Unmet<'s>> {
-    selector.unmet_by(|key| labels.get(key).map(String::as_str))
+    selector.unmet_by(|key| labels.get(key).map(String::as_str)).into_iter().next()
 }
 
 fn is_met(selector: Option<&Selector>, labels: &Labels) -> bool {

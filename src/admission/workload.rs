@@ -13,7 +13,7 @@ use otel_webhook_inject as inject;
 use otel_webhook_inject::{
     Finding, Outcome,
     language::{self, LANGUAGES, Language},
-    mistakes,
+    mistakes, nearly,
     shown::shown,
     template::{Around, Workload},
 };
@@ -99,7 +99,12 @@ pub fn advise(
     let workload = Workload::of(object, api_version, kind)?;
     check_selectors(&mut verdict, &workload, around);
     match workload.outcome(around) {
-        Ok(outcome) => tell(&mut verdict, &outcome, &workload, preview),
+        Ok(outcome) => {
+            for mistake in nearly::selected(&workload, around, &outcome.findings) {
+                verdict.warn(mistake.fault.code(), mistake.field.clone(), mistake.to_string());
+            }
+            tell(&mut verdict, &outcome, &workload, preview);
+        }
         Err(problem) => {
             let message = format!("the pod of this {kind} cannot be read: {problem}");
             verdict.warn("unreadable", workload.path("spec"), message);

@@ -14,7 +14,9 @@ use crate::{
     manifest::{self, Document},
     store::{Snapshot, dir},
 };
-use otel_webhook_inject::{Outcome, Settings, catalogue::Catalogue, mistakes::Mistake, template::Around};
+use otel_webhook_inject::{
+    Outcome, Settings, catalogue::Catalogue, mistakes::Mistake, nearly, template::Around,
+};
 
 /// Flags of the input files.
 #[derive(Clone, Debug, Args)]
@@ -165,11 +167,12 @@ impl World {
     /// Injects into the pods and pod templates of a document, as in a cluster. Returns a result for each.
     pub fn inject(&self, document: &mut Document<'_>) -> Vec<Review> {
         let mut reviews = Vec::new();
-        workload::each(&mut document.value, &mut |workload, mistakes| {
+        workload::each(&mut document.value, &mut |workload, mut mistakes| {
             let namespace = workload.namespace.as_deref().unwrap_or(&self.namespace).to_owned();
             let fields = workload::fields(&workload);
             let outcome = workload.outcome(&self.around(&namespace)).map_err(|error| error.to_string());
             let outcome = outcome.and_then(|outcome| {
+                mistakes.extend(nearly::selected(&workload, &self.around(&namespace), &outcome.findings));
                 let patch = &outcome.patch.operations();
                 json_patch::patch(workload.pod, patch).map_err(|error| error.to_string())?;
                 Ok(outcome)

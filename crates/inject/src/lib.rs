@@ -24,7 +24,7 @@
 //! - one language in one pod: `injection`, `delivery`, `target`, `agents`; `required_nodes`, `warning` and `message` look
 //!   at the result
 //! - the whole: `build`, [`template`]; [`object`] reads stored objects
-//! - what no decision sees: [`mistakes`] in annotations and labels
+//! - what no decision sees: [`mistakes`] in annotations and labels, and selectors that match [`nearly`]
 
 mod added;
 pub mod agents;
@@ -59,6 +59,7 @@ pub mod line;
 pub mod mark;
 mod message;
 pub mod mistakes;
+pub mod nearly;
 pub mod note;
 pub mod object;
 mod object_name;

@@ -99,22 +99,12 @@ impl Selector {
 
     /// Whether the labels that `value` returns match every requirement.
     pub fn matches_by<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> bool {
-        self.unmet_by(value).is_none()
+        self.0.iter().all(|one| one.operator.is_met_by(value(&one.key)))
     }
 
-    /// The first requirement that the labels that `value` returns do not match.
-    pub fn unmet_by<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> Option<Unmet<'_>> {
-        let unmet = self.0.iter().find(|requirement| {
-            let value = value(&requirement.key);
-            let among = |values: &[String]| value.is_some_and(|value| values.iter().any(|one| one == value));
-            !match &requirement.operator {
-                Operator::In(values) => among(values),
-                Operator::NotIn(values) => !among(values),
-                Operator::Exists => value.is_some(),
-                Operator::DoesNotExist => value.is_none(),
-            }
-        });
-        unmet.map(Unmet)
+    /// The requirements that the labels that `value` returns do not match.
+    pub fn unmet_by<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> Vec<Unmet<'_>> {
+        self.0.iter().filter(|one| !one.operator.is_met_by(value(&one.key))).map(Unmet).collect()
     }
 }
 
@@ -125,6 +115,19 @@ impl Unmet<'_> {
     /// The key of the label.
     pub fn key(&self) -> &str {
         &self.0.key
+    }
+
+    /// The values of the label that match, if they are listed.
+    pub fn values(&self) -> &[String] {
+        match &self.0.operator {
+            Operator::In(values) => values,
+            _ => &[],
+        }
+    }
+
+    /// Whether the label matches with this value.
+    pub fn is_met_by(&self, value: &str) -> bool {
+        self.0.operator.is_met_by(Some(value))
     }
 
     /// A value of the label that matches. `None` if the label has to be removed or changed.
@@ -150,6 +153,17 @@ impl fmt::Display for Unmet<'_> {
 }
 
 impl Operator {
+    /// Whether the value of a label matches, or its absence.
+    fn is_met_by(&self, value: Option<&str>) -> bool {
+        let among = |values: &[String]| value.is_some_and(|value| values.iter().any(|one| one == value));
+        match self {
+            Self::In(values) => among(values),
+            Self::NotIn(values) => !among(values),
+            Self::Exists => value.is_some(),
+            Self::DoesNotExist => value.is_none(),
+        }
+    }
+
     /// Whether neither a value nor its absence matches both.
     fn excludes(&self, other: &Self) -> bool {
         match (self, other) {

@@ -13,6 +13,14 @@ fn said(object: &Value, preview: bool) -> Option<Vec<String>> {
         "metadata": {"name": "order", "namespace": "shop"},
         "spec": {"selector": {"matchLabels": {"app": "order"}}},
     }));
+    writer.put(&json!({
+        "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+        "metadata": {"name": "jvm", "namespace": "shop"},
+        "spec": {"inject": ["java"], "selector": {
+            "matchLabels": {"runtime": "jvm"},
+            "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["batch"]}],
+        }},
+    }));
     writer.publish();
     let snapshot = writer.store().snapshot();
     let catalogue: &Catalogue = &snapshot.catalogue;
@@ -92,9 +100,49 @@ fn only_the_first_of_many_unknown_annotations_are_reported_one_by_one() {
 #[test]
 fn findings_are_reported() {
     let warnings = of_template(&json!({"inject-java": "ordr"}));
-    let expected = "java: Instrumentation \"shop/ordr\" not found; its namespace has: order";
+    let expected = "java: Instrumentation \"shop/ordr\" not found; its namespace has: jvm, order";
     let field = format!("spec.template.metadata.annotations[{ANNOTATION_PREFIX}inject-java]");
     assert_eq!(warnings[0], format!("{field}: {expected}"));
+}
+
+#[test]
+fn labels_that_a_selector_nearly_matches_are_reported() {
+    let labelled = |own: &Value, template: &Value| {
+        let mut object = deployment(&json!({}), &json!({}), "order");
+        object["metadata"]["labels"] = own.clone();
+        object["spec"]["template"]["metadata"]["labels"] = template.clone();
+        said(&object, false).expect("a workload").join("\n")
+    };
+    let by = "the selector of Instrumentation \"shop/jvm\" needs the label runtime";
+    let at = "spec.template.metadata.labels";
+    for (own, template, expected) in [
+        (json!({}), json!({"runtime": "jvm"}), String::new()),
+        (json!({}), json!({"runtime": "python"}), String::new()),
+        (json!({}), json!({"runtime": "jvm2"}), String::new()),
+        (json!({}), json!({"tier": "web"}), String::new()),
+        (json!({"runtime": "jvm"}), json!({"tier": "batch"}), String::new()),
+        (json!({}), json!({"runtime": "jmvv"}), String::new()),
+        (
+            json!({}),
+            json!({"runtime": "Jvm"}),
+            format!("{at}[runtime]: {by}: \"jvm\", and it is \"Jvm\"; set runtime: \"jvm\" in {at}"),
+        ),
+        (
+            json!({"runtime": "jvm"}),
+            json!({}),
+            format!(
+                "metadata.labels[runtime]: {by} on the pod template; the Deployment has it on itself; set runtime: \
+                 \"jvm\" in {at}"
+            ),
+        ),
+        (
+            json!({}),
+            json!({"runtme": "jvm"}),
+            format!("{at}[runtme]: {by}, and there is runtme; rename it to runtime"),
+        ),
+    ] {
+        assert_eq!(labelled(&own, &template), expected, "{own} {template}");
+    }
 }
 
 #[test]

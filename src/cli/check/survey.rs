@@ -42,6 +42,7 @@ use otel_webhook_inject::{
     Finding,
     catalogue::Stored,
     mistakes::{self, Fault, Mistake},
+    nearly,
     pause::Pause,
     template::Workload,
     workload::OwnerKind,
@@ -440,7 +441,7 @@ impl Survey {
 /// Returns the row of a workload.
 fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
     let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
-    let mistakes = mistakes::of(&object, &api_version, &kind);
+    let mut mistakes = mistakes::of(&object, &api_version, &kind);
     let replaced = replaced(&object);
     let workload = Workload::of(&mut object, &api_version, &kind)?;
     let (mut unsure, mut agents, mut mounted) = (Vec::new(), Vec::new(), Vec::new());
@@ -448,6 +449,10 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
         Ok(decided) => {
             unsure = decided.unsure;
             let outcome = decided.outcome;
+            if unsure.is_empty() {
+                let around = known.around(&subject.namespace);
+                mistakes.extend(nearly::selected(&workload, &around, &outcome.findings));
+            }
             let mut next = workload.pod.clone();
             // The operations are made for this pod. Without them, the images stay unknown.
             let _ = json_patch::patch(&mut next, &outcome.patch.operations());

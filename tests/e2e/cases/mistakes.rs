@@ -33,7 +33,7 @@ struct Row {
     fault: String,
     /// A part of the remedy.
     remedy: String,
-    /// Whether metadata alone shows it; the others are skipped pods.
+    /// Whether metadata alone shows it; the others depend on Instrumentations.
     is_in_metadata: bool,
 }
 
@@ -78,6 +78,12 @@ impl Row {
     }
 }
 
+/// An Instrumentation that opts pods in by a label.
+fn selecting() -> Value {
+    let spec = json!({"inject": ["java"], "selector": {"matchLabels": {"runtime": "jvm"}}});
+    instrumentation(NAMESPACE, "jvm", &spec)
+}
+
 /// A kind that brings its own controller; here it has none.
 fn rollouts() -> Value {
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
@@ -96,6 +102,7 @@ fn rollouts() -> Value {
 /// stored that drops them.
 pub fn found_everywhere(cluster: &Cluster) {
     cluster.instrumented_namespace(NAMESPACE);
+    cluster.apply(&selecting());
     cluster.apply(&rollouts());
     until("rollouts are served", LIMIT, || {
         cluster.plane.kubectl(&["get", "rollouts.argoproj.io"]).ok.then_some(())
@@ -240,7 +247,7 @@ fn is_of(object: &Value, row: &Row) -> bool {
     object["kind"] == row.kind() && object["name"] == row.name()
 }
 
-/// Runs a subcommand on the manifest, beside the Instrumentation of the namespace.
+/// Runs a subcommand on the manifest and the Instrumentations of the namespace.
 fn report(subcommand: &str, row: &Row) -> Vec<Value> {
     let instrumentation = instrumentation(NAMESPACE, "default", &json!({}));
     let mut running = program()
@@ -250,7 +257,7 @@ fn report(subcommand: &str, row: &Row) -> Vec<Value> {
         .spawn()
         .expect("the program runs");
     let mut input = running.stdin.take().expect("a pipe");
-    write!(input, "{instrumentation}\n---\n{}\n", row.object).expect("it reads");
+    write!(input, "{instrumentation}\n---\n{}\n---\n{}\n", selecting(), row.object).expect("it reads");
     drop(input);
     let output = running.wait_with_output().expect("it ends");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
