@@ -73,10 +73,13 @@ impl Line {
     /// Returns the line if API servers do not send the pod to the webhook.
     #[must_use]
     pub fn without_review(self, cause: &str) -> Self {
-        if !self.is_injected() {
-            return self;
-        }
-        Self { outcome: "NotReviewed", is_trouble: true, reason: cause.to_owned(), notes: Vec::new(), ..self }
+        let reason = match (self.is_injected(), self.is_trouble && self.depends_on.is_some()) {
+            (true, _) => cause.to_owned(),
+            // What to do about the reason has no effect before the pod is sent.
+            (false, true) => format!("{cause}; after that, {}: {}", self.outcome, self.reason),
+            (false, false) => return self,
+        };
+        Self { outcome: "NotReviewed", is_trouble: true, reason, notes: Vec::new(), ..self }
     }
 
     /// Returns whether the language is opted in to and is not injected, or whether this is not known.

@@ -134,9 +134,18 @@ fn a_language_without_review_or_with_an_unknown_result_is_not_called_injected() 
     let missing = Missing::Instrumentations("ta".to_owned());
     let unknown =
         Line::unknown(&Unsure { language: "go", missing }).without_review("no configuration selects it");
+    let finding = Finding {
+        language: "nodejs",
+        agent: None,
+        container: None,
+        instrumentation: None,
+        reason: Reason::NoInstrumentation { namespace: "shop".to_owned(), advice: "create one" },
+        notes: Vec::new(),
+    };
+    let nodejs = Line::of(&finding, &std::collections::BTreeMap::new());
     let mut explained = injected();
     let java = explained.lines.remove(0).without_review("no configuration selects it");
-    explained.lines = vec![java, unknown];
+    explained.lines = vec![java, unknown, nodejs.without_review("no configuration selects it")];
     let object = explained.object(&[]);
     let findings = object["findings"].as_array().expect("a list");
     let of = |index: usize| (findings[index]["outcome"].clone(), findings[index]["reason"].clone());
@@ -144,4 +153,8 @@ fn a_language_without_review_or_with_an_unknown_result_is_not_called_injected() 
     let reason =
         "the Instrumentations of namespace \"ta\" are not readable by you (list instrumentations in ta)";
     assert_eq!(of(1), (json!("NotReadable"), json!(reason)));
+    let (outcome, reason) = of(2);
+    let reason = reason.as_str().expect("a text");
+    assert_eq!(outcome, "NotReviewed");
+    assert!(reason.starts_with("no configuration selects it; after that, NoInstrumentation: "), "{reason}");
 }
