@@ -16,11 +16,11 @@ mod certificate;
 mod controller;
 mod conversion;
 mod crd;
-mod exporter;
 mod gather;
 mod installation;
 mod permissions;
 mod preview;
+mod references;
 mod registration;
 mod requests;
 mod result;
@@ -193,7 +193,7 @@ async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
     results.push(args.settings(&facts));
     results.extend(installation::delivery(&cluster, &facts).await);
     results.extend(requests::results(&survey, &facts.registration));
-    results.extend(exporter::results(&cluster, &survey).await);
+    results.extend(references::results(&cluster, &survey).await);
     results.extend(facts.not_told.iter().chain(&survey.not_told).map(NotTold::result));
     if args.fix_commands {
         return write_commands(&results, &args.cluster, args.report);

@@ -143,6 +143,8 @@ codes! {
     AnnotationIgnored: "requests" Warning;
     /// The Secret or `ConfigMap` of an exporter does not exist.
     ExporterFilesMissing: "requests" Warning;
+    /// The Secret or `ConfigMap` of a variable does not exist, and new pods do not start without it.
+    EnvSourceMissing: "requests" Failure;
     /// A workload opts in, but no configuration selects its pods.
     NotReviewed: "requests" Warning;
     /// Pods were created before, and run without the injection of new pods.

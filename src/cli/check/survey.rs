@@ -22,7 +22,7 @@ use crate::{
         facts::Facts,
         fleet,
         known::{COLLECTOR, Flags, Known},
-        object::{File, files, labels, own_languages, text, typed},
+        object::{Referenced, labels, own_languages, referenced, text, typed},
         owners::{self, Listed, Owned, Owners},
         reader::{Asked, ClusterReader, NotTold, Part},
     },
@@ -345,8 +345,8 @@ pub struct Surveyed {
     pub unsure: Vec<Unsure>,
     /// The agents of a new pod.
     pub agents: Vec<Agent>,
-    /// The objects that a new pod mounts for its exporters.
-    pub files: Vec<File>,
+    /// The Secrets and `ConfigMap`s that injection makes a new pod refer to.
+    pub referenced: Vec<Referenced>,
     /// How its pods are replaced.
     pub replaced: Replaced,
     /// Its pods.
@@ -444,7 +444,7 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
     let mut mistakes = mistakes::of(&object, &api_version, &kind);
     let replaced = replaced(&object);
     let workload = Workload::of(&mut object, &api_version, &kind)?;
-    let (mut unsure, mut agents, mut mounted) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut unsure, mut agents, mut references) = (Vec::new(), Vec::new(), Vec::new());
     let next = match known.decide(&workload, &subject.namespace) {
         Ok(decided) => {
             unsure = decided.unsure;
@@ -457,7 +457,7 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
             // The operations are made for this pod. Without them, the images stay unknown.
             let _ = json_patch::patch(&mut next, &outcome.patch.operations());
             agents = injected::next_agents(&next, &outcome.findings);
-            mounted = files(&next);
+            references = referenced(workload.pod, &next);
             Next::Decided(outcome.findings)
         }
         Err(problem) => Next::Unreadable(problem),
@@ -472,7 +472,7 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
         next,
         unsure,
         agents,
-        files: mounted,
+        referenced: references,
         replaced,
         pods: Pods::default(),
         failures: Vec::new(),

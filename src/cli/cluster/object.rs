@@ -1,5 +1,7 @@
 //! Objects of lists, and the names of service accounts.
 
+use std::collections::HashSet;
+
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::core::ApiResource;
 use serde_json::Value;
@@ -39,16 +41,18 @@ pub fn text(value: &Value) -> String {
 /// The beginnings of the names of the volumes that injection adds.
 const VOLUMES: [&str; 2] = ["otel-auto-secret-", "otel-auto-configmap-"];
 
-/// An object that a pod mounts for its exporters.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct File {
+/// A Secret or a `ConfigMap` that injection makes a pod refer to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Referenced {
     /// Its kind.
     pub kind: &'static str,
     /// Its name.
     pub name: String,
+    /// Whether a container does not start without it: it is the source of a variable. An exporter's files are optional.
+    pub is_required: bool,
 }
 
-impl File {
+impl Referenced {
     /// Returns the resource of its kind.
     pub fn resource(&self) -> ApiResource {
         match self.kind {
@@ -58,19 +62,39 @@ impl File {
     }
 }
 
+/// Returns the objects that injection makes a pod refer to, by the pod before and after the injection.
+pub fn referenced(before: &Value, after: &Value) -> Vec<Referenced> {
+    let own: HashSet<_> = sources(before).collect();
+    files(after).chain(sources(after).filter(|source| !own.contains(source))).collect()
+}
+
 /// Returns the objects that injection mounts into a pod, as it is after the injection.
-pub fn files(injected: &Value) -> Vec<File> {
+pub fn files(injected: &Value) -> impl Iterator<Item = Referenced> {
     let volumes = injected["spec"]["volumes"].as_array().into_iter().flatten();
     let added = volumes.filter(|volume| {
         let name = volume["name"].as_str().unwrap_or_default();
         VOLUMES.iter().any(|start| name.starts_with(start))
     });
-    let file = |volume: &Value| {
+    added.filter_map(|volume| {
         let secret = volume["secret"]["secretName"].as_str().map(|name| ("Secret", name));
         let found = secret.or_else(|| volume["configMap"]["name"].as_str().map(|name| ("ConfigMap", name)));
-        found.map(|(kind, name)| File { kind, name: name.to_owned() })
-    };
-    added.filter_map(file).collect()
+        found.map(|(kind, name)| Referenced { kind, name: name.to_owned(), is_required: false })
+    })
+}
+
+/// Returns the objects without which a container of a pod does not start, by its variables.
+fn sources(pod: &Value) -> impl Iterator<Item = Referenced> {
+    let containers = ["initContainers", "containers"].into_iter();
+    let containers = containers.flat_map(|list| pod["spec"][list].as_array().into_iter().flatten());
+    let variables = containers.flat_map(|container| container["env"].as_array().into_iter().flatten());
+    variables.flat_map(|variable| {
+        let kinds = [("Secret", "secretKeyRef"), ("ConfigMap", "configMapKeyRef")].into_iter();
+        kinds.filter_map(|(kind, field)| {
+            let source = &variable["valueFrom"][field];
+            let name = source["name"].as_str().filter(|_| source["optional"] != true)?;
+            Some(Referenced { kind, name: name.to_owned(), is_required: true })
+        })
+    })
 }
 
 /// A service account.

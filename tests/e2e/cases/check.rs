@@ -212,9 +212,32 @@ fn requests(plane: &ControlPlane) {
     };
     asks("shop", "misspelt", "ordr");
     let said = until_found(plane, "NotInjected", 0);
-    let reason = "Instrumentation \\\"shop/ordr\\\" not found; its namespace has: default";
+    let reason = "Instrumentation \\\"shop/ordr\\\" not found; its namespace has: by-secret, default";
     assert!(said.contains(reason) && said.contains("\"name\":\"misspelt\""), "{said}");
     plane.run_kubectl(&["delete", "deployment", "misspelt", "-n", "shop"]);
+
+    asks("shop", "lacking", "by-secret");
+    let said = until_found(plane, "EnvSourceMissing", 1);
+    let effect = "new pods of Deployment shop/lacking do not start";
+    assert!(said.contains(effect) && said.contains("\"name\":\"agent-token\""), "{said}");
+    plane.run_kubectl(&[
+        "create",
+        "secret",
+        "generic",
+        "agent-token",
+        "--from-literal=token=a",
+        "-n",
+        "shop",
+    ]);
+    assert!(!check(plane, &["-n", "shop"]).codes().contains(&"EnvSourceMissing"));
+    plane.run_kubectl(&[
+        "delete",
+        "deployment/lacking",
+        "secret/agent-token",
+        "otelinst/by-secret",
+        "-n",
+        "shop",
+    ]);
 
     // Left out by the registration itself.
     asks("kube-system", "left-out", "shop/default");

@@ -26,7 +26,7 @@ pub fn seen(kind: &str, namespace: &str, name: &str) -> Seen {
         next: Next::Decided(Vec::new()),
         unsure: Vec::new(),
         agents: Vec::new(),
-        files: Vec::new(),
+        referenced: Vec::new(),
         replaced: Replaced::default(),
         pods: Pods::default(),
         failures: Vec::new(),

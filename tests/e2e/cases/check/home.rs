@@ -43,6 +43,12 @@ impl Home {
         // Before the registration, since nobody would answer.
         plane.namespace("shop", json!({}));
         plane.instrumentation("shop", "default", &json!({}));
+        // For pods that name it.
+        let source = json!({"secretKeyRef": {"name": "agent-token", "key": "token"}});
+        let spec = json!({
+            "selector": {"matchLabels": {"by": "name"}}, "env": [{"name": "TOKEN", "valueFrom": source}],
+        });
+        plane.instrumentation("shop", "by-secret", &spec);
         plane.apply_server_side(&deployment("shop", "order", 1).to_string());
         until("a pod that asks is there", LIMIT, || {
             let args = ["get", "pods", "-n", "shop", "-l", "app=order", "-o", "name"];
