@@ -173,7 +173,7 @@ impl Controller {
             tokio::select! {
                 is_changed = leading.pods.step(&around) => leading.is_dirty |= is_changed,
                 () = workloads(&mut leading.restarts) => {}
-                is_changed = mistakes(&mut leading.mistakes) => leading.are_mistakes_dirty |= is_changed,
+                is_changed = mistakes(&mut leading.mistakes, &snapshot, &self.settings) => leading.are_mistakes_dirty |= is_changed,
                 _ = tick.tick() => leading.tell(self, &snapshot).await,
             }
         }
@@ -193,9 +193,9 @@ async fn workloads(restarts: &mut Option<Restarts>) {
 }
 
 /// Follows the metadata of workloads, if mistakes are reported.
-async fn mistakes(mistakes: &mut Option<Mistakes>) -> bool {
+async fn mistakes(mistakes: &mut Option<Mistakes>, snapshot: &Snapshot, settings: &Settings) -> bool {
     match mistakes {
-        Some(mistakes) => mistakes.step().await,
+        Some(mistakes) => mistakes.step(snapshot, settings).await,
         None => std::future::pending().await,
     }
 }
@@ -255,6 +255,9 @@ impl Leading {
     async fn tell(&mut self, controller: &Controller, snapshot: &Arc<Snapshot>) {
         if !Arc::ptr_eq(&self.snapshot, snapshot) {
             self.pods.follow_namespaces(&controller.around(snapshot));
+            if let Some(mistakes) = &mut self.mistakes {
+                mistakes.follow_selectors(snapshot, &controller.settings);
+            }
             self.snapshot = Arc::clone(snapshot);
             self.is_dirty = true;
         }

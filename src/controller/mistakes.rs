@@ -4,6 +4,8 @@
 //! watches of metadata of workloads ── generation or annotations changed ──> the workload is read once ──┐
 //! metadata of pods of other owners ───────────────────────────────────────────────────────────────────┴─> mistakes
 //! ```
+//! A workload that nothing opts in is compared with the selectors of its namespace, and read again when these change.
+//!
 //! Which field is meant follows from the workload: in its metadata, a key has no effect, and in its pod template it may
 //! have one. What is read first is what shows a mistake in its own metadata or in that of a pod.
 
@@ -43,7 +45,13 @@ use otel_webhook_fleet::{
     report::Report,
     workload::Workload,
 };
-use otel_webhook_inject::{catalogue::Stored, reason::ObjectName};
+use otel_webhook_inject::{
+    Settings,
+    catalogue::{Namespace, Stored},
+    nearly,
+    reason::ObjectName,
+    template::{self, Around},
+};
 
 /// The number of workloads on a page of metadata.
 const PAGE: u32 = 250;
@@ -87,7 +95,7 @@ pub struct Mistakes {
     events: SelectAll<BoxStream<'static, Listed>>,
     /// The names of a list in progress, by kind.
     listing: HashMap<usize, HashSet<Workload>>,
-    /// The workloads, each with a digest of its generation and of the mistakes in its metadata.
+    /// The workloads, each with a digest of its generation, its labels and the mistakes in its metadata.
     heads: HashMap<Workload, u64>,
     /// Those that were read and have mistakes.
     read: HashMap<Workload, Read>,
@@ -98,7 +106,12 @@ pub struct Mistakes {
     backoff: RequestBackoff,
     asking: Option<BoxFuture<'static, bool>>,
     next_question: Instant,
+    /// The Instrumentations that opt pods in by selectors, by namespace, when workloads were last compared with them.
+    selecting: Option<HashMap<Box<str>, Vec<Generation>>>,
 }
+
+/// The name of an Instrumentation, and its generation.
+type Generation = (Box<str>, Option<i64>);
 
 impl Mistakes {
     /// Begins to watch.
@@ -117,6 +130,7 @@ impl Mistakes {
             backoff: RequestBackoff::default(),
             asking: None,
             next_question: Instant::now(),
+            selecting: None,
         };
         for kind in [
             ApiResource::erase::<Deployment>(&()),
@@ -138,7 +152,7 @@ impl Mistakes {
     }
 
     /// Waits for news of workloads, or reads one. Returns whether something has changed.
-    pub async fn step(&mut self) -> bool {
+    pub async fn step(&mut self, snapshot: &Snapshot, settings: &Settings) -> bool {
         self.begin_read();
         self.ask_for_rollouts();
         let (is_reading, is_asking) = (self.reading.is_some(), self.asking.is_some());
@@ -147,7 +161,7 @@ impl Mistakes {
             Some((kind, event)) = self.events.next() => self.take(kind, event),
             (workload, found) = pending_or(&mut self.reading), if is_reading => {
                 self.reading = None;
-                self.take_read(workload, found)
+                self.take_read(workload, found, snapshot, settings)
             }
             is_served = pending_or(&mut self.asking), if is_asking => {
                 self.asking = None;
@@ -178,6 +192,30 @@ impl Mistakes {
             }
         }
         is_changed
+    }
+
+    /// Lets workloads be read again where other Instrumentations opt pods in by selectors.
+    pub fn follow_selectors(&mut self, snapshot: &Snapshot, settings: &Settings) {
+        let of = |namespace: &Namespace| -> Vec<Generation> {
+            let opting_in = namespace.instrumentations.opting_in();
+            opting_in.map(|(compiled, _)| (compiled.name.name.clone(), compiled.generation)).collect()
+        };
+        let now = snapshot.catalogue.namespaces.iter();
+        let now = now.map(|(name, namespace)| (name.clone(), of(namespace)));
+        let now: HashMap<_, _> = now.filter(|(_, selecting)| !selecting.is_empty()).collect();
+        let Some(before) = self.selecting.replace(now) else { return };
+        let now = self.selecting.iter().flatten();
+        let mut changed: HashSet<_> =
+            now.filter(|(name, of)| before.get(*name) != Some(of)).map(|(name, _)| name.clone()).collect();
+        let is_gone = |name: &str| self.selecting.as_ref().is_some_and(|now| !now.contains_key(name));
+        changed.extend(before.into_keys().filter(|name| is_gone(name)));
+        // Those of its namespace may select other namespaces.
+        let default = settings.default_instrumentation.as_ref();
+        let are_all = default.is_some_and(|default| changed.contains(&*default.namespace));
+        let again = self.heads.keys().filter(|workload| are_all || changed.contains(&*workload.namespace));
+        for workload in again.cloned().collect::<Vec<_>>() {
+            self.push(workload, false);
+        }
     }
 
     /// Returns all objects with mistakes.
@@ -274,12 +312,13 @@ impl Mistakes {
     /// Notes the metadata of a workload.
     fn put(&mut self, kind: usize, workload: Workload, object: Metadata) -> bool {
         let resource = &self.kinds[kind];
-        let generation = object.metadata.generation;
+        let (generation, labels) = (object.metadata.generation, object.metadata.labels.clone());
         let metadata = serde_json::to_value(object.metadata).expect("metadata is JSON");
         let own = mistakes::of_metadata(&metadata, &resource.api_version, &resource.kind);
         let mut hasher = DefaultHasher::new();
-        (generation, own.iter().map(|finding| (&finding.field, &finding.message)).collect::<Vec<_>>())
-            .hash(&mut hasher);
+        let own_mistakes: Vec<_> = own.iter().map(|finding| (&finding.field, &finding.message)).collect();
+        // Its generation does not count changes of its own labels.
+        (generation, &labels, own_mistakes).hash(&mut hasher);
         let digest = hasher.finish();
         let may_be_wrong = !own.is_empty();
         if self.heads.insert(workload.clone(), digest) != Some(digest) {
@@ -305,13 +344,26 @@ impl Mistakes {
         self.reading = Some(read.boxed());
     }
 
-    fn take_read(&mut self, workload: Workload, found: Result<Option<Value>, kube::Error>) -> bool {
+    fn take_read(
+        &mut self,
+        workload: Workload,
+        found: Result<Option<Value>, kube::Error>,
+        snapshot: &Snapshot,
+        settings: &Settings,
+    ) -> bool {
         self.due.pop_front();
         match found {
-            Ok(Some(object)) => {
+            Ok(Some(mut object)) => {
                 self.backoff.succeed();
                 let Some(resource) = self.resource(&workload.kind) else { return false };
-                let findings = mistakes::of(&object, &resource.api_version, &resource.kind);
+                let mut findings = mistakes::of(&object, &resource.api_version, &resource.kind);
+                let around = Around {
+                    namespace: &workload.namespace,
+                    catalogue: &snapshot.catalogue,
+                    settings,
+                    owners: &snapshot.owners,
+                };
+                findings.extend(nearly_selected(&mut object, resource, &around));
                 let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
                 let before = self.read.remove(&workload).map(|read| read.findings).unwrap_or_default();
                 let is_changed = before != findings;
@@ -356,6 +408,16 @@ async fn pending_or<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
         Some(future) => future.await,
         None => std::future::pending().await,
     }
+}
+
+/// Returns the mistakes for which a workload is not opted in by a selector.
+fn nearly_selected(object: &mut Value, resource: &ApiResource, around: &Around<'_>) -> Vec<Finding> {
+    let Some(workload) = template::Workload::of(object, &resource.api_version, &resource.kind) else {
+        return Vec::new();
+    };
+    // What a pod that cannot be read opts in to is not known.
+    let Ok(outcome) = workload.outcome(around) else { return Vec::new() };
+    nearly::selected(&workload, around, &outcome.findings).into_iter().map(Finding::from).collect()
 }
 
 /// Returns the mistakes of namespaces.
@@ -412,11 +474,13 @@ mod tests {
 
     use hyper::{Request, Response};
     use kube::client::Body;
+    use otel_webhook_api::defaults::DefaultImages;
     use otel_webhook_fleet::pod::RunningPod;
     use serde_json::json;
     use tokio::time::timeout;
 
     use super::*;
+    use crate::store::Writer;
 
     const JAVA: &str = "instrumentation.opentelemetry.io/inject-java";
 
@@ -465,9 +529,15 @@ mod tests {
 
     /// Follows until nothing is left to be read.
     async fn settle(mistakes: &mut Mistakes, until: impl Fn(&Mistakes) -> bool) {
+        settle_with(mistakes, &Snapshot::default(), until).await;
+    }
+
+    async fn settle_with(mistakes: &mut Mistakes, snapshot: &Snapshot, until: impl Fn(&Mistakes) -> bool) {
+        let settings = Settings::default();
+        mistakes.follow_selectors(snapshot, &settings);
         let settled = async {
             while !until(mistakes) || !mistakes.due.is_empty() {
-                mistakes.step().await;
+                mistakes.step(snapshot, &settings).await;
             }
         };
         timeout(Duration::from_secs(20), settled).await.expect("it is read");
@@ -515,6 +585,35 @@ mod tests {
             [("Deployment shop/order".to_owned(), of_pod)],
             "only its pods are there"
         );
+    }
+
+    #[tokio::test]
+    async fn a_workload_is_compared_with_the_selectors_of_its_namespace_again_when_these_change() {
+        let mut stored = order(&json!({}), &json!({}), 1);
+        stored["spec"]["template"]["metadata"]["labels"] = json!({"runtime": "JVM"});
+        stored["spec"]["template"]["spec"]["containers"] = json!([{"name": "app"}]);
+        let (client, read) = server(&Arc::new(Mutex::new(stored)));
+        let mut mistakes = Mistakes::watch(&client, &Scope::Cluster);
+        settle(&mut mistakes, |known| !known.heads.is_empty()).await;
+        let pods = PodMistakes::default();
+        assert_eq!(all(&mistakes, &pods), []);
+        let mut writer = Writer::new(DefaultImages::default());
+        let nearly = vec!["spec.template.metadata.labels[runtime]".to_owned()];
+        for (generation, value, reads, expected) in [
+            (1, "jvm", 2, vec![("Deployment shop/order".to_owned(), nearly.clone())]),
+            (1, "jvm", 2, vec![("Deployment shop/order".to_owned(), nearly)]),
+            (2, "python", 3, Vec::new()),
+        ] {
+            writer.put(&json!({
+                "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+                "metadata": {"name": "jvm", "namespace": "shop", "generation": generation},
+                "spec": {"inject": ["java"], "selector": {"matchLabels": {"runtime": value}}},
+            }));
+            writer.publish();
+            settle_with(&mut mistakes, &writer.store().snapshot(), |_| true).await;
+            assert_eq!(all(&mistakes, &pods), expected);
+            assert_eq!(read.lock().expect("not poisoned").len(), reads);
+        }
     }
 
     #[test]

@@ -42,7 +42,6 @@ use otel_webhook_inject::{
     Finding,
     catalogue::Stored,
     mistakes::{self, Fault, Mistake},
-    nearly,
     pause::Pause,
     template::Workload,
     workload::OwnerKind,
@@ -447,12 +446,9 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
     let (mut unsure, mut agents, mut references) = (Vec::new(), Vec::new(), Vec::new());
     let next = match known.decide(&workload, &subject.namespace) {
         Ok(decided) => {
+            mistakes.extend(known.nearly_selected(&workload, &subject.namespace, &decided));
             unsure = decided.unsure;
             let outcome = decided.outcome;
-            if unsure.is_empty() {
-                let around = known.around(&subject.namespace);
-                mistakes.extend(nearly::selected(&workload, &around, &outcome.findings));
-            }
             let mut next = workload.pod.clone();
             // The operations are made for this pod. Without them, the images stay unknown.
             let _ = json_patch::patch(&mut next, &outcome.patch.operations());

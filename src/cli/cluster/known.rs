@@ -29,7 +29,7 @@ use otel_webhook_inject::{
     Outcome, Settings,
     limits::LimitKind,
     mistakes::{self, Mistake},
-    object,
+    nearly, object,
     size::shown,
     template::{Around, Workload},
 };
@@ -257,6 +257,19 @@ impl Known {
         let outcome = workload.outcome(&self.around(namespace)).map_err(|problem| problem.to_string())?;
         let (findings, unsure) = self.unread.divide(namespace, outcome.findings);
         Ok(Decided { outcome: Outcome { findings, ..outcome }, unsure })
+    }
+
+    /// Returns the mistakes for which a workload is not opted in by a selector, where all that opts in is readable.
+    pub fn nearly_selected(
+        &self,
+        workload: &Workload<'_>,
+        namespace: &str,
+        decided: &Decided,
+    ) -> Vec<Mistake> {
+        if !decided.unsure.is_empty() {
+            return Vec::new();
+        }
+        nearly::selected(workload, &self.around(namespace), &decided.outcome.findings)
     }
 
     /// Returns what decisions about the workloads of a namespace depend on.

@@ -33,7 +33,7 @@ use otel_webhook_fleet::{
     census::Census, failing::Run, pod::RunningPod, report::FailureRow, silent::container,
     workload as fleet_workload,
 };
-use otel_webhook_inject::{Finding, mistakes, nearly, template::Workload, text::Text, workload::OwnerKind};
+use otel_webhook_inject::{Finding, mistakes, template::Workload, text::Text, workload::OwnerKind};
 
 /// Of how many containers of a workload the logs are read, and of how many silent languages the causes.
 const LOGS: usize = 3;
@@ -212,14 +212,7 @@ impl World {
         };
         match self.known.decide(&workload, namespace) {
             Ok(decided) => {
-                if decided.unsure.is_empty() {
-                    let around = self.known.around(namespace);
-                    explained.mistakes.extend(nearly::selected(
-                        &workload,
-                        &around,
-                        &decided.outcome.findings,
-                    ));
-                }
+                explained.mistakes.extend(self.known.nearly_selected(&workload, namespace, &decided));
                 let fields = workload::fields(&workload);
                 let findings = decided.outcome.findings.iter().map(|finding| Line::of(finding, &fields));
                 explained.lines = findings.chain(decided.unsure.iter().map(Line::unknown)).collect();

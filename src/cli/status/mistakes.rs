@@ -22,6 +22,7 @@ use otel_webhook_fleet::{
     report::Report,
     workload::Workload,
 };
+use otel_webhook_inject::template;
 
 /// Adds the mistakes to a report.
 pub async fn write(
@@ -38,13 +39,20 @@ pub async fn write(
     }
     let mut read = HashSet::new();
     for resource in kinds() {
-        let take = |object: Value| {
+        let take = |mut object: Value| {
             let workload = Workload::new(
                 &resource.kind,
                 &text(&object["metadata"]["namespace"]),
                 &text(&object["metadata"]["name"]),
             );
-            let findings = mistakes::of(&object, &resource.api_version, &resource.kind).into_iter();
+            let mut findings = mistakes::of(&object, &resource.api_version, &resource.kind);
+            if let Some(read) = template::Workload::of(&mut object, &resource.api_version, &resource.kind)
+                && let Ok(decided) = known.decide(&read, &workload.namespace)
+            {
+                let nearly = known.nearly_selected(&read, &workload.namespace, &decided);
+                findings.extend(nearly.into_iter().map(Finding::from));
+            }
+            let findings = findings.into_iter();
             rows.extend(findings.map(|finding| MistakeRow { object: workload.clone(), finding }));
             if pods.of(&workload).is_some() {
                 read.insert(workload);

@@ -33,7 +33,7 @@ struct Row {
     fault: String,
     /// A part of the remedy.
     remedy: String,
-    /// Whether metadata alone shows it; the others depend on Instrumentations.
+    /// Whether it is found without a decision; the others are skipped pods.
     is_in_metadata: bool,
 }
 
