@@ -3,6 +3,7 @@
 mod attributes;
 mod exporters;
 mod failures;
+mod files;
 mod options;
 mod pods;
 mod traces;
@@ -24,6 +25,12 @@ pub const GROUPS: &[Group<Cluster>] = &[
     &[
         ("as_many_traces_are_sampled_as_the_ratio_says", traces::ratio),
         ("always_off_sends_no_spans", traces::always_off),
+    ],
+    &[
+        ("a_file_configures_agents_for_java", files::java),
+        ("no_spans_of_probes_are_sent", files::probes),
+        ("agents_that_cannot_use_a_file_are_skipped_or_have_variables", files::unsupported),
+        ("a_migrated_file_sends_the_same_spans", files::migrated),
     ],
     &[
         ("mutual_tls_has_its_files_from_a_secret", exporters::mutual_tls),

@@ -13,7 +13,7 @@ use crate::collector::{Collector, Security};
 use crate::service::Language;
 
 /// So that a test does not wait longer than it has to.
-const SOON: [(&str, &str); 3] = [
+pub const SOON: [(&str, &str); 3] = [
     ("OTEL_BSP_SCHEDULE_DELAY", "100"),
     ("OTEL_BLRP_SCHEDULE_DELAY", "100"),
     ("OTEL_METRIC_EXPORT_INTERVAL", "1000"),
@@ -96,7 +96,7 @@ impl<'c> Stage<'c> {
         self.run(self.cluster.create(self.namespace, &pod))
     }
 
-    fn run(&self, stored: Created) -> Running {
+    pub fn run(&self, stored: Created) -> Running {
         let mut pod = stored.pod.clone();
         pod["apiVersion"] = "v1".into();
         pod["kind"] = "Pod".into();

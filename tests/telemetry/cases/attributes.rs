@@ -29,7 +29,7 @@ pub fn usual(cluster: &Cluster) {
 }
 
 /// What a Deployment's pod has without any setting.
-fn expected(stage: &Stage<'_>, running: &Running, service: &str) -> Attributes {
+pub fn expected(stage: &Stage<'_>, running: &Running, service: &str) -> Attributes {
     let name = running.stored.name();
     let owner = running.stored.pod["metadata"]["ownerReferences"][0]["name"].as_str().expect("an owner");
     let instance = format!("{}.{name}.app", stage.namespace);
@@ -98,7 +98,7 @@ pub fn set(cluster: &Cluster) {
 }
 
 /// Everything that the service sends is of exactly this resource, but for what the agent finds out by itself.
-fn assert_resources(stage: &Stage<'_>, service: &Service, expected: &Attributes) {
+pub fn assert_resources(stage: &Stage<'_>, service: &Service, expected: &Attributes) {
     stage.ask(service, "orders");
     let name = &expected["service.name"];
     stage

@@ -1,6 +1,6 @@
 //! What a kubelet does and podman leaves undone: in variables `$(NAME)` stands
 //! for one set earlier, and fields tell of the pod and its node; each pod has volumes
-//! of its own, some with the content of `ConfigMap`s and Secrets; and init containers run once.
+//! of its own, some with the content of `ConfigMap`s, Secrets and annotations; and init containers run once.
 
 use std::collections::HashMap;
 use std::fs;
@@ -66,6 +66,7 @@ pub fn prepare(documents: &mut [Value], folder: &Path) {
         spec["restartPolicy"] = "Never".into();
         for volume in spec["volumes"].as_array_mut().into_iter().flatten() {
             fill(volume, &data, folder);
+            fill_by_annotations(volume, &metadata, folder);
         }
         separate(&mut spec["volumes"], &name);
         for list in ["initContainers", "containers"] {
@@ -104,6 +105,20 @@ fn fill(volume: &mut Value, data: &Data, folder: &Path) {
     fs::create_dir_all(&path).expect("a folder");
     for (key, content) in found.into_iter().flatten() {
         fs::write(path.join(key), content).expect("a file");
+    }
+    *volume = json!({"name": volume["name"], "hostPath": {"path": path, "type": "Directory"}});
+}
+
+/// Makes a folder of a volume of the downward API with annotations of the pod.
+fn fill_by_annotations(volume: &mut Value, metadata: &Value, folder: &Path) {
+    let Some(items) = volume["downwardAPI"]["items"].as_array() else { return };
+    let path = folder.join(text(&volume["name"]));
+    fs::create_dir_all(&path).expect("a folder");
+    for item in items {
+        let field = text(&item["fieldRef"]["fieldPath"]);
+        let key = field.strip_prefix("metadata.annotations['").and_then(|rest| rest.strip_suffix("']"));
+        let content = text(&metadata["annotations"][key.expect("an annotation")]);
+        fs::write(path.join(text(&item["path"])), content).expect("a file");
     }
     *volume = json!({"name": volume["name"], "hostPath": {"path": path, "type": "Directory"}});
 }
