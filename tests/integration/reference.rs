@@ -56,11 +56,15 @@ fn the_reference_says_what_the_code_does() {
     }
 }
 
+/// The specification, which the code follows.
+const BY_HAND: &str = "injection.md";
+
 #[test]
-fn every_file_of_the_reference_is_written_from_the_code() {
+fn every_other_file_of_the_reference_is_written_from_the_code() {
     for entry in fs::read_dir(file("")).expect("a folder").flatten() {
         let name = entry.file_name().into_string().expect("UTF-8");
-        assert!(PAGES.iter().any(|page| page.0 == name), "docs/reference/{name} is written by nothing");
+        let is_written = name == BY_HAND || PAGES.iter().any(|page| page.0 == name);
+        assert!(is_written, "docs/reference/{name} is written by nothing");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The annotations of pod and namespace (docs/concepts/injection.md, "Opting in"), and the labels that are read as such.
+//! The annotations of pod and namespace (docs/reference/injection.md, "Opting in"), and the labels that are read as such.
 
 use super::{catalogue::Namespace, language::is_read_as_label, pod::Pod, reason::Annotation, text::Map};
 use otel_webhook_api::ANNOTATION_PREFIX;

@@ -1,4 +1,4 @@
-//! The containers into which a language is injected (docs/concepts/injection.md, "Choosing containers").
+//! The containers into which a language is injected (docs/reference/injection.md, "Choosing containers").
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,5 @@
 //! The variables of a container while they are edited: precedence, extension
-//! and order (docs/concepts/injection.md, "Environment variables").
+//! and order (docs/reference/injection.md, "Environment variables").
 //!
 //! The container's own variables override those of the Instrumentation,
 //! and those override derived ones. Only a few variables are extended; no

@@ -1,4 +1,4 @@
-//! The endpoint of the exporter and its TLS files (docs/concepts/injection.md, "Exporter and TLS").
+//! The endpoint of the exporter and its TLS files (docs/reference/injection.md, "Exporter and TLS").
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` (docs/concepts/injection.md, "Resource attributes").
+//! `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME` (docs/reference/injection.md, "Resource attributes").
 
 use std::{borrow::Cow, collections::BTreeMap, rc::Rc};
 

@@ -1,4 +1,4 @@
-//! The common injection into every target, in any language (docs/concepts/injection.md, "Environment variables").
+//! The common injection into every target, in any language (docs/reference/injection.md, "Environment variables").
 
 mod merged;
 

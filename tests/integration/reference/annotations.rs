@@ -166,7 +166,7 @@ pub fn page() -> String {
         [
             code(format!("{RESOURCE_PREFIX}<attribute>")),
             "pods".to_owned(),
-            "the value of a [resource attribute](../concepts/injection.md#resource-attributes)".to_owned(),
+            "the value of a [resource attribute](injection.md#resource-attributes)".to_owned(),
         ],
         [
             code(format!("{ANNOTATION_PREFIX}default-auto-instrumentation-<language>-image")),

@@ -21,7 +21,7 @@ const OF_KUBERNETES: [(&str, &str); 9] = [
 pub fn page() -> String {
     let purpose = "Every field of `Instrumentation` (`opentelemetry.io/v1alpha1`), as in the \
                    CustomResourceDefinition. A list is shown as `field[]`, a map as `field.*`. \
-                   [Validation](../concepts/injection.md#validation) says what is rejected beyond the types.";
+                   [Validation](injection.md#validation) says what is rejected beyond the types.";
     let mut text = beginning("Fields of Instrumentation", purpose);
     for part in ["spec", "status"] {
         text += &format!("\n## {part}\n\n{}\n\n", prose(described(&schema()["properties"][part])));

@@ -43,10 +43,10 @@ fn every_difference_has_a_test() {
 
 #[test]
 fn every_difference_is_documented() {
-    let page = include_str!("../../../../docs/concepts/injection.md");
+    let page = include_str!("../../../../docs/reference/injection.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| D")?.split_once(" |"));
     let documented: Vec<u8> = rows.map(|(number, _)| number.parse().expect("a number")).collect();
-    assert_eq!(documented, numbers().collect::<Vec<_>>(), "the table of docs/concepts/injection.md");
+    assert_eq!(documented, numbers().collect::<Vec<_>>(), "the table of docs/reference/injection.md");
 }
 
 /// Owners that could not be looked up in time.
