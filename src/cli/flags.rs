@@ -44,6 +44,11 @@ pub struct InjectionFlags {
     #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Neutral)]
     pub init_resources: InitResources,
 
+    /// Skip languages for which an Instrumentation of v1beta1 has no image, as the operator does; without it, the default
+    /// image is used
+    #[arg(long, env = "OTEL_WEBHOOK_REQUIRE_IMAGES")]
+    require_images: bool,
+
     /// How agents get into pods if neither the annotation otel-webhook/delivery of the pod or its namespace nor the
     /// Instrumentation says: "initContainer" copies them, as the operator does; "imageVolume" mounts their images;
     /// "auto" mounts them where every node that the pod may run on can, and copies them elsewhere
@@ -196,6 +201,7 @@ impl InjectionFlags {
                 PrivilegedInit::Deny => inject::PrivilegedInit::Deny,
             },
             helpers: Helpers::with(self.helper_containers.iter().cloned()),
+            require_images: self.require_images,
             sizes: AgentSizes::with(self.agent_size.iter().cloned()),
             max_pod_size: self.max_pod_size,
             max_declarative_config_size: self.max_declarative_config_size,

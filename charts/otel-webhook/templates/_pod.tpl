@@ -97,6 +97,9 @@
 {{- if $injection.watchNodes }}
 - --watch-nodes
 {{- end }}
+{{- if $injection.requireImages }}
+- --require-images
+{{- end }}
 - --image-volumes-from={{ $injection.imageVolumesFrom }}
 - --cross-namespace={{ $injection.crossNamespace }}
 - --init-containers-privileged={{ $injection.initContainersPrivileged }}

@@ -237,6 +237,13 @@ impl<'p> Decision<'p> {
         if let Some(pause) = self.input.catalogue.paused(self.input.namespace, instrumentation) {
             return self.leave_out_of(by, subject, Some(instrumentation), Reason::paused(pause));
         }
+        // It was found for the subject, so it has that part.
+        let part = instrumentation.part(language, subject.agent).unwrap_or(language.index());
+        let is_without_image = instrumentation.is_beta && instrumentation.parts[part].has_default_image;
+        if self.input.settings.require_images && is_without_image {
+            let reason = Reason::ImageRequired { field: format!("spec.{}.image", language.field) };
+            return self.leave_out_of(by, subject, Some(instrumentation), reason);
+        }
         if let Err(reason) = listed.check(self.input.pod) {
             return self.leave_out_of(by.clone(), subject, Some(instrumentation), reason);
         }
@@ -259,8 +266,6 @@ impl<'p> Decision<'p> {
         }
         let Places { first, note, .. } = places;
         let notes = by.into_iter().chain(note).collect();
-        // It was found for the subject, so it has that part.
-        let part = instrumentation.part(language, subject.agent).unwrap_or(language.index());
         let PodImage { image, notes: image_notes } = self.image(instrumentation, part);
         self.plans.push(Plan {
             language,

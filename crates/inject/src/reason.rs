@@ -401,6 +401,11 @@ reasons! {
     MirrorPod: Trouble, Pod
         => "the pod is the mirror pod of a static pod, which cannot be changed; add the agent to the static pod's manifest",
         said "add the agent to the static pod's manifest";
+    /// The Instrumentation is one of v1beta1 and has no image for the language, which `--require-images` demands, as the
+    /// operator does.
+    ImageRequired { field: String }: Trouble, Flags
+        => "{field} is not set: in v1beta1, this installation injects only languages with an image (--require-images)",
+        fix "set the image";
     /// The configuration path of a web server is relative, or the root itself.
     ConfigPath { field: &'static str, value: String }: Trouble, Used
         => "{field}: \"{value}\" cannot be mounted over; set an absolute path of a file or folder below the root",

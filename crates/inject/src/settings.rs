@@ -32,6 +32,8 @@ pub struct Settings {
     pub privileged_init: PrivilegedInit,
     /// Containers that are skipped if none is named.
     pub helpers: Helpers,
+    /// Whether an Instrumentation of v1beta1 injects only the languages that have an image, as with the operator.
+    pub require_images: bool,
     /// The sizes of agents in their volumes.
     pub sizes: AgentSizes,
     /// The maximum size of an injected pod, in bytes.
@@ -58,6 +60,7 @@ impl Default for Settings {
             cross_namespace: CrossNamespace::Allow,
             privileged_init: PrivilegedInit::Allow,
             helpers: Helpers::default(),
+            require_images: false,
             sizes: AgentSizes::default(),
             max_pod_size: MAX_POD_SIZE,
             max_declarative_config_size: declarative::MAX_SIZE,

@@ -120,3 +120,21 @@ fn d47_a_language_without_an_image_is_injected_with_the_default_one() {
     let injected = injected(&json!({"java": {}}), Version::V1beta1, "java");
     assert_eq!(injected.pod["spec"]["initContainers"][0]["image"], JAVA.image);
 }
+
+#[test]
+fn d47_with_required_images_a_language_without_one_is_skipped_in_v1beta1() {
+    let codes = |api_version: &str, spec: &Value| {
+        let object = json!({
+            "apiVersion": api_version, "kind": "Instrumentation",
+            "metadata": {"name": "inst", "namespace": NAMESPACE}, "spec": spec,
+        });
+        let mut around = Surroundings::new([object]);
+        around.settings.require_images = true;
+        let injected = around.inject(&asking(&["java"], json!({"image": "example.com/app:1"})));
+        injected.codes()
+    };
+    let (beta, alpha) = (Version::V1beta1.api_version(), Version::V1alpha1.api_version());
+    assert_eq!(codes(beta, &json!({"java": {}})), ["java: ImageRequired"]);
+    assert_eq!(codes(beta, &json!({"java": {"image": "own:1"}})), ["java/app: Injected"]);
+    assert_eq!(codes(alpha, &json!({"java": {}})), ["java/app: Injected"]);
+}
