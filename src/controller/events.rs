@@ -63,9 +63,6 @@ struct Told {
     identity: Option<(String, String)>,
 }
 
-/// The API version of Instrumentations in Events.
-const INSTRUMENTATIONS: &str = "opentelemetry.io/v1alpha1";
-
 /// The reason of an Event about mistakes in the metadata of an object.
 const MISTAKE: &str = "Mistake";
 
@@ -121,7 +118,7 @@ impl Events {
                     workload,
                     reason: NOT_USED,
                     note,
-                    identity: Some((INSTRUMENTATIONS.to_owned(), head.uid.clone())),
+                    identity: Some((snapshot.version.api_version().to_owned(), head.uid.clone())),
                 });
             } else if !is_known {
                 continue;
@@ -339,7 +336,7 @@ fn event(told: &Told, api_version: String, uid: String, now: Timestamp) -> Event
 mod tests {
     use hyper::{Request, Response};
     use kube::client::Body;
-    use otel_webhook_api::defaults::DefaultImages;
+    use otel_webhook_api::{Version, defaults::DefaultImages};
     use otel_webhook_inject::size::SizeLimits;
     use otel_webhook_testkit::reports::{language, workload};
     use serde_json::json;
@@ -380,16 +377,16 @@ mod tests {
         let mut writer = Writer::new(DefaultImages::default()).with_size_limits(limits, [""; 0]).with_heads();
         let metadata = json!({"namespace": "shop", "name": "order", "uid": "u-1"});
         writer.put_instrumentation(&json!({"metadata": metadata, "spec": {}}), 2);
+        writer.set_version(Version::V1beta1);
         writer.publish();
         let snapshot = writer.store().snapshot();
         events.take_unused(&snapshot);
         events.take_unused(&snapshot);
         assert_eq!(events.waiting.len(), 1);
         let told = &events.waiting[0];
-        assert_eq!(
-            (told.workload.to_string().as_str(), told.identity.as_ref().map(|(_, uid)| uid.as_str())),
-            ("Instrumentation shop/order", Some("u-1"))
-        );
+        let identity = ("opentelemetry.io/v1beta1".to_owned(), "u-1".to_owned());
+        assert_eq!(told.workload.to_string(), "Instrumentation shop/order");
+        assert_eq!(told.identity, Some(identity));
         assert!(told.note.contains("--max-instrumentations-total"), "{}", told.note);
     }
 

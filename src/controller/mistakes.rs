@@ -445,7 +445,7 @@ fn selectors(snapshot: &Snapshot, report: &Report) -> Vec<Mistaken> {
     });
     let mistaken = |(name, head): (&ObjectName, &Arc<InstrumentationHead>)| Mistaken {
         object: Workload::new("Instrumentation", &name.namespace, &name.name),
-        identity: Some(("opentelemetry.io/v1alpha1".to_owned(), head.uid.clone())),
+        identity: Some((snapshot.version.api_version().to_owned(), head.uid.clone())),
         findings: vec![Finding {
             code: SELECTS_NOTHING,
             field: "spec.selector".to_owned(),

@@ -22,9 +22,10 @@ use std::{env, fmt::Display, fs, path::PathBuf};
 type Page = (&'static str, fn() -> String);
 
 /// All of them.
-pub const PAGES: [Page; 10] = [
+pub const PAGES: [Page; 11] = [
     ("command-line.md", command_line::page),
     ("instrumentation.md", instrumentation::page),
+    ("instrumentation-v1beta1.md", instrumentation::page_of_beta),
     ("annotations.md", annotations::page),
     ("chart-values.md", chart_values::page),
     ("declarative-config.md", declarative::page),

@@ -1,5 +1,6 @@
 //! Pods without annotations that the selector of an Instrumentation opts in, as a preview and `check` show them.
 
+use otel_webhook_api::Version;
 use otel_webhook_testkit::{
     cluster::manifests::{deployment_of, instrumentation, template_asking},
     until::until,
@@ -19,16 +20,19 @@ pub fn told(cluster: &Cluster) {
     cluster.pods_of(namespace, "app=order", 2);
     let selector = json!({"matchLabels": {"app": "order"}});
     let spec = json!({"inject": ["java"], "selector": selector, "java": {"image": "agent"}});
-    let object = instrumentation(namespace, "orders", &spec);
     let file = cluster.plane.dir().join("opt-in.json");
-    std::fs::write(&file, object.to_string()).expect("the scratch folder is writable");
-    let file = file.to_str().expect("UTF-8");
-    let preview = || check(&cluster.plane, &["--preview", "-n", namespace, "-f", file]);
-    let ahead = preview();
-    let [order] = &ahead.found[..] else { panic!("{ahead:?}") };
-    assert_eq!((&order["pods"], &order["languages"][0]["change"]), (&json!(2), &json!("added")), "{ahead:?}");
-    let note = "opted in by the selector of Instrumentation \"opt-in-told/orders\"";
-    assert_eq!(order["languages"][0]["notes"], json!([note]), "{ahead:?}");
+    for version in Version::ALL {
+        let mut object = instrumentation(namespace, "orders", &spec);
+        object["apiVersion"] = version.api_version().into();
+        std::fs::write(&file, object.to_string()).expect("the scratch folder is writable");
+        let file = file.to_str().expect("UTF-8");
+        let ahead = check(&cluster.plane, &["--preview", "-n", namespace, "-f", file]);
+        let [order] = &ahead.found[..] else { panic!("{version}: {ahead:?}") };
+        let [pods, change] = [&order["pods"], &order["languages"][0]["change"]];
+        assert_eq!((pods, change), (&json!(2), &json!("added")), "{version}: {ahead:?}");
+        let note = "opted in by the selector of Instrumentation \"opt-in-told/orders\"";
+        assert_eq!(order["languages"][0]["notes"], json!([note]), "{version}: {ahead:?}");
+    }
     let without = check(&cluster.plane, &["--preview", "-n", namespace]);
     assert_eq!(without.found[0]["languages"], json!([]), "{without:?}");
 

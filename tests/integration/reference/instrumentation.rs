@@ -1,6 +1,6 @@
 //! The Instrumentation, field by field.
 
-use otel_webhook_api::crd;
+use otel_webhook_api::{Version, crd};
 use serde_json::Value;
 
 use super::{beginning, code, prose, table};
@@ -21,19 +21,39 @@ const OF_KUBERNETES: [(&str, &str); 9] = [
 pub fn page() -> String {
     let purpose = "Every field of `Instrumentation` (`opentelemetry.io/v1alpha1`), as in the \
                    CustomResourceDefinition. A list is shown as `field[]`, a map as `field.*`. \
-                   [Validation](injection.md#validation) says what is rejected beyond the types.";
+                   [Validation](injection.md#validation) says what is rejected beyond the types. \
+                   [Fields of v1beta1](instrumentation-v1beta1.md) has what differs there.";
     let mut text = beginning("Fields of Instrumentation", purpose);
     for part in ["spec", "status"] {
-        text += &format!("\n## {part}\n\n{}\n\n", prose(described(&schema()["properties"][part])));
-        let mut rows = Vec::new();
-        fields(part, &schema()["properties"][part], &mut rows);
-        text += &table(["field", "type", "meaning"], rows);
+        let schema = schema(Version::V1alpha1);
+        text += &format!("\n## {part}\n\n{}\n\n", prose(described(&schema["properties"][part])));
+        text += &table(COLUMNS, rows(part, Version::V1alpha1));
     }
     text
 }
 
-fn schema() -> Value {
-    crd::crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+/// What differs in v1beta1.
+pub fn page_of_beta() -> String {
+    let purpose = "The fields of `opentelemetry.io/v1beta1` that [v1alpha1](instrumentation.md) does not have, or has with \
+                   another type or meaning; all others are the same. [Instrumentation v1beta1](../guides/v1beta1.md) says \
+                   how the two are converted.";
+    let known = rows("spec", Version::V1alpha1);
+    let is_own = |row: &[String; 3]| !known.contains(row);
+    let own = rows("spec", Version::V1beta1).into_iter().filter(is_own);
+    beginning("Fields of Instrumentation v1beta1", purpose) + "\n" + &table(COLUMNS, own)
+}
+
+const COLUMNS: [&str; 3] = ["field", "type", "meaning"];
+
+fn schema(version: Version) -> Value {
+    let crd = crd::of(&[version], version);
+    crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+}
+
+fn rows(part: &str, version: Version) -> Vec<[String; 3]> {
+    let mut rows = Vec::new();
+    fields(part, &schema(version)["properties"][part], &mut rows);
+    rows
 }
 
 fn described(schema: &Value) -> &str {
@@ -78,11 +98,11 @@ fn meaning(field: &Value, of: &Value) -> String {
 
 #[test]
 fn every_field_has_a_meaning() {
-    let mut rows = Vec::new();
-    fields("spec", &schema()["properties"]["spec"], &mut rows);
-    fields("status", &schema()["properties"]["status"], &mut rows);
-    assert!(rows.len() > 80, "only {} fields", rows.len());
-    for [name, _, meaning] in rows {
-        assert!(!meaning.is_empty(), "{name} has no description in crates/api");
+    for version in Version::ALL {
+        let rows = [rows("spec", version), rows("status", version)].concat();
+        assert!(rows.len() > 80, "only {} fields", rows.len());
+        for [name, _, meaning] in rows {
+            assert!(!meaning.is_empty(), "{name} of {version} has no description in crates/api");
+        }
     }
 }
