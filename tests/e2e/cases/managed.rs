@@ -21,7 +21,7 @@ const KINDS: [&str; 2] = ["mutatingwebhookconfiguration", "validatingwebhookconf
 const ROTATIONS: usize = 10;
 
 /// A third of these is what processes that share a machine with others have to follow in.
-const SHORT: [&str; 6] = ["--tls-lifetime", "12s", "--tls-ca-lifetime", "12s", "--tls-propagation", "1s"];
+const SHORT: [&str; 6] = ["--tls-lifetime", "24s", "--tls-ca-lifetime", "24s", "--tls-propagation", "1s"];
 
 /// All of them make what is missing, and one of them does.
 pub fn together(cluster: &Cluster) {
