@@ -3,7 +3,7 @@
 .PHONY: test binary chart compare e2e e2e-install e2e-node e2e-run e2e-telemetry page page-pictures bench bench-agents bench-create bench-fleet bench-load bench-node bench-scale faults fuzz lint fips lint-workflows simulation generate docs docs-pictures release release-test
 
 # What `tests/control-plane/build` has to build for the end-to-end tests, and for the chart's installation.
-E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok prometheus
+E2E_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler kwok prometheus collector
 TELEMETRY_TOOLS = etcd kube-apiserver kube-controller-manager kubectl collector
 NODE_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-scheduler helm3 kubelet kube-proxy \
 	containerd containerd-shim-runc-v2 ctr bridge host-local loopback portmap coredns

@@ -42,7 +42,7 @@ use otel_webhook_testkit::runner::Group;
 
 /// All groups; those that take longest begin first.
 pub const GROUPS: &[Group<Cluster>] =
-    &[ROTATIONS, OWN_WEBHOOK, OWN_CLUSTERS, RESTARTS, EXTREMES, MANAGED, GENERATED];
+    &[ROTATIONS, OWN_WEBHOOK, OWN_CLUSTERS, RESTARTS, CONTROLLER, EXTREMES, CHANGES, MANAGED, GENERATED];
 
 /// Cases about the cluster's own webhook.
 const OWN_WEBHOOK: Group<Cluster> = &[
@@ -103,10 +103,15 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("large_objects_do_not_fill_the_memory_of_the_controller", extremes::controller),
     ("a_node_that_joins_or_leaves_changes_the_next_delivery", nodes::join_and_leave),
     ("explain_equals_the_dry_run_for_generated_workloads", explain::generated),
+];
+
+/// The same, with the controller.
+const CONTROLLER: Group<Cluster> = &[
     ("the_controller_tells_what_was_missed_and_what_is_stale", fleet::missed_and_stale),
     ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
     ("the_controller_tells_what_a_selector_opts_in", fleet::opted_in),
     ("pods_are_heard_or_silent_by_a_real_prometheus", heard::by_prometheus),
+    ("pods_are_heard_or_silent_by_a_real_collector", heard::by_collector),
     ("sources_that_fail_delay_no_status", heard::by_sources_that_fail),
     ("failing_pods_are_counted_until_they_recover", failing::counted),
     ("a_corrected_instrumentation_mends_a_failing_workload", failing::mended),
@@ -116,6 +121,10 @@ const OWN_CLUSTERS: Group<Cluster> = &[
     ("the_controllers_account_changes_two_annotations_of_workloads", restart_policy::two_annotations_alone),
     ("the_controller_of_one_namespace_reads_no_other", fleet::one_namespace),
     ("the_operators_crd_drops_the_status_and_nothing_else", fleet::operators_crd),
+];
+
+/// The same, with what changes while pods are created.
+const CHANGES: Group<Cluster> = &[
     ("paused_injection_skips_the_next_pod_at_each_place", paused::each_place),
     ("paused_by_the_lease_where_namespaces_cannot_be_read", paused::by_the_lease),
     ("a_lossy_conversion_of_another_webhook_costs_nothing_and_is_replaced", versions::lossy_conversion),
