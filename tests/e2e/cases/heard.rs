@@ -218,7 +218,9 @@ pub fn by_collector(_: &Cluster) {
     cluster.instrumented_namespace(SHOP);
     cluster.apply(&deployment(SHOP, "order", 3));
     let pods = cluster.pods_of(SHOP, "app=order", 3);
-    pods.iter().for_each(|pod| ready(cluster, pod.name()));
+    for pod in &pods {
+        ready(cluster, pod.name());
+    }
     let [otlp, shown] = free_ports().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
     let mut source = collector(cluster, otlp, shown);
     export(otlp, "/v1/metrics", pods[0].name());
