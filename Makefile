@@ -12,8 +12,8 @@ INSTALL_TOOLS = etcd kube-apiserver kube-controller-manager kubectl kube-schedul
 # Where `make release` puts what it makes.
 OUT = dist/release
 
-# What the program in the image is built for: the machine's own processor, or
-# aarch64-unknown-linux-musl beside x86_64-unknown-linux-musl, given the tools.
+# What the program in the image is built for: the machine's processor, or with the tools
+# aarch64-unknown-linux-musl on x86_64.
 TARGET = $(shell uname -m)-unknown-linux-musl
 
 # Needs nothing but Rust.
@@ -109,7 +109,7 @@ bench-create:
 	OTEL_WEBHOOK_CONTROL_PLANE=$$control_plane OTEL_WEBHOOK_BENCH_ROUNDS=$(ROUNDS) \
 	cargo bench --bench create --target $(TARGET)
 
-# The controller beside a real API server with FLEET pods, workloads and Instrumentations, 50000/5000/1000 where it is not
+# The controller with a real API server with FLEET pods, workloads and Instrumentations, 50000/5000/1000 where it is not
 # set.
 bench-fleet:
 	rustup target add $(TARGET)
@@ -122,7 +122,7 @@ bench-fleet:
 bench-node:
 	OTEL_WEBHOOK_BENCH_NODE=1 $(MAKE) e2e-node CASE=
 
-# Beside a real API server with thousands of objects: SCALE is namespaces,
+# With a real API server with thousands of objects: SCALE is namespaces,
 # Instrumentations and ReplicaSets, as in 2000/1000/5000; LIMIT_RANGES, such as
 # 2000, adds a LimitRange to so many of the namespaces.
 bench-scale:
@@ -132,7 +132,7 @@ bench-scale:
 	OTEL_WEBHOOK_BENCH_LIMIT_RANGES=$(LIMIT_RANGES) \
 	cargo bench --bench scale --target $(TARGET)
 
-# Attackers and failures beside good reviews, against the program as it is in the
+# Attackers and failures, while good reviews are sent, against the program as it is in the
 # image; CASE is a part of the names.
 faults: binary
 	OTEL_WEBHOOK_PROGRAM=$${OTEL_WEBHOOK_PROGRAM:-dist/otel-webhook} cargo test --test faults -- $(CASE)

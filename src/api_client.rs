@@ -81,7 +81,7 @@ impl Connections {
         Ok(Self { open: Arc::new(open), current })
     }
 
-    /// Returns the same, with connections of its own.
+    /// Returns the same, with its own connections.
     ///
     /// # Errors
     /// If the configuration cannot be used.

@@ -39,7 +39,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use flags::InjectionFlags;
 
@@ -59,7 +59,7 @@ enum Command {
     Demo(demo::DemoFlags),
     /// Run the webhook server
     Serve(Box<serve::ServeFlags>),
-    /// Run the controller, which tells what runs without the present agents
+    /// Run the controller, which reports pods with missing or outdated agents
     #[command(after_help = controller::EXAMPLES)]
     Controller(Box<controller::ControllerFlags>),
     /// Inject into the pods of YAML or JSON documents, as the webhook does in a cluster
@@ -121,7 +121,8 @@ enum Command {
 
 /// Runs the program.
 pub fn run() -> ExitCode {
-    match dispatch(&Cli::parse().command) {
+    let parsed = Cli::from_arg_matches(&command_line().get_matches());
+    match dispatch(&parsed.unwrap_or_else(|error| error.exit()).command) {
         Ok(code) => code,
         Err(failure) => {
             // It may have several lines, and names from the input.
@@ -130,6 +131,22 @@ pub fn run() -> ExitCode {
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// Returns the command line. Where the flags of the webhook are not the subject, only `--help` lists them.
+pub fn command_line() -> clap::Command {
+    let is_of_webhook = |arg: &clap::Arg| {
+        let heading = arg.get_help_heading();
+        matches!(heading, Some("Injection" | "Images")) && arg.get_id() != "own_flags"
+    };
+    let hide = |arg: clap::Arg| {
+        let is_of_webhook = is_of_webhook(&arg);
+        arg.hide_short_help(is_of_webhook)
+    };
+    Cli::command().mut_subcommands(|one| match one.get_name() {
+        "serve" | "controller" => one,
+        _ => one.mut_args(hide),
+    })
 }
 
 fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
@@ -152,12 +169,12 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::Resume(args) => pause::run(args, pause::Action::Resume),
         Command::Heard(args) => heard::run(args),
         Command::Version(args) => version::run(args),
-        Command::ManPages(args) => man::run(args, Cli::command()),
+        Command::ManPages(args) => man::run(args, command_line()),
         Command::Crd(args) => crd::run(args),
         Command::Completions { shell } => {
             // It panics if it cannot write, as to a closed pipe.
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "otel-webhook", &mut script);
+            clap_complete::generate(*shell, &mut command_line(), "otel-webhook", &mut script);
             output::finish(io::stdout().write_all(&script), ExitCode::SUCCESS)
         }
     }

@@ -104,6 +104,8 @@ pub struct Controller {
     pub scope: Scope,
     /// Whether mistakes in workloads, namespaces and pods are reported.
     pub mistakes: bool,
+    /// How many namespaces have their own metrics.
+    pub metrics_namespaces: usize,
 }
 
 /// Returns the rules of a role for the controller, in addition to those of the store.
@@ -256,7 +258,7 @@ impl Leading {
         if !Arc::ptr_eq(&self.snapshot, snapshot) {
             self.pods.follow_namespaces(&controller.around(snapshot));
             if let Some(mistakes) = &mut self.mistakes {
-                mistakes.follow_selectors(snapshot, &controller.settings);
+                mistakes.follow_opt_ins(snapshot, &controller.settings);
             }
             self.snapshot = Arc::clone(snapshot);
             self.is_dirty = true;
@@ -292,6 +294,9 @@ impl Leading {
             let mut report = std::mem::take(&mut self.counted.report);
             let mistaken = self.find_mistakes(snapshot, &mut report);
             controller.metrics.fleet.set(&report);
+            if controller.metrics_namespaces > 0 {
+                controller.metrics.fleet.set_namespaces(&report, controller.metrics_namespaces);
+            }
             if controller.mistakes {
                 let codes = mistaken.iter().flat_map(|one| one.findings.iter().map(|finding| finding.code));
                 controller.metrics.fleet.set_mistakes(codes);

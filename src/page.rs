@@ -4,8 +4,8 @@
 //! reports of clusters ──> rows.rs (text of each cell) ──> markup.rs (maud escapes it) + page.css + page.js ──> page
 //! ```
 //!
-//! Names and reasons come from users' objects, and a file is opened far from any server's headers, so it has a policy
-//! of its own, which allows this style and this script, by their hashes, and nothing that is fetched.
+//! Names and reasons come from users' objects, and a file is opened far from any server's headers, so it has its
+//! own policy, which allows this style and this script, by their hashes, and nothing that is fetched.
 //!
 //! The rows are a table in the document, not data from which a script makes one: one place writes them, and they can be
 //! read where scripts do not run, as in the viewers of build artifacts. The script filters, sorts and copies.

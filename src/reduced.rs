@@ -24,6 +24,17 @@ pub struct Reduced<const IS_METADATA_ALL: bool> {
     pub status: Option<Box<RawValue>>,
 }
 
+/// Rollouts of Argo, which have a pod template as Deployments do.
+pub fn rollouts() -> ApiResource {
+    ApiResource {
+        group: "argoproj.io".to_owned(),
+        version: "v1alpha1".to_owned(),
+        api_version: "argoproj.io/v1alpha1".to_owned(),
+        kind: "Rollout".to_owned(),
+        plural: "rollouts".to_owned(),
+    }
+}
+
 /// Metadata. The API server is asked for nothing else.
 pub type Metadata = Reduced<true>;
 

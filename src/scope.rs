@@ -144,8 +144,8 @@ struct Merged<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     Empty,
-    /// Objects of it were told.
-    Told,
+    /// Objects of it were passed on.
+    Begun,
     Complete,
 }
 
@@ -201,7 +201,7 @@ impl<K: Send + 'static> Merged<K> {
             }
             Event::Init => (!std::mem::replace(&mut self.is_begun, true)).then_some(Event::Init),
             Event::InitApply(object) => {
-                self.lists[index] = List::Told;
+                self.lists[index] = List::Begun;
                 Some(Event::InitApply(object))
             }
             Event::InitDone => {

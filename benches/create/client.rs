@@ -6,7 +6,7 @@ use axum::http::Request;
 use kube::Client;
 use otel_webhook_testkit::cluster::{client::client, control_plane::ControlPlane};
 
-/// A client with a connection of its own.
+/// A client with its own connection.
 pub struct Creator(Client);
 
 impl Creator {

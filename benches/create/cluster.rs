@@ -1,6 +1,6 @@
 //! The API server with the namespaces and the registration of each way, and the two webhooks.
 
-use std::{env, fs, process::Command, time::Duration};
+use std::{env, fs, process::Command};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
@@ -25,9 +25,6 @@ use crate::{
     hook,
     ways::{Pods, WAYS, Way, Webhook},
 };
-
-/// Longer than anything here takes.
-const LIMIT: Duration = Duration::from_secs(120);
 
 /// What is measured.
 pub struct Cluster {
@@ -87,7 +84,7 @@ impl Cluster {
         command.env("KUBECONFIG", self.plane.kubeconfig());
         let server = Server::start(command);
         let address = server.address_of("admin");
-        until("the product is ready", LIMIT, || admin::body(address, "/readyz").map(drop));
+        until("the product is ready", || admin::body(address, "/readyz").map(drop));
         self.ours = Some(server);
     }
 

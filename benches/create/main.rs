@@ -4,7 +4,7 @@
 //! clients ──pods──> API server ──reviews──> the hook that allows everything, or the product
 //!                        └──> etcd
 //! ```
-//! Each way to create a pod has namespaces and a registration of its own, so that the ways take turns within a
+//! Each way to create a pod has its own namespaces and registration, so that the ways take turns within a
 //! run. `OTEL_WEBHOOK_BENCH_ROUNDS` is the number of turns of each.
 
 mod client;

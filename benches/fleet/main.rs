@@ -6,6 +6,7 @@
 
 mod measure;
 mod objects;
+mod source;
 
 use std::{env, path::Path};
 

@@ -21,6 +21,7 @@ use otel_webhook_testkit::{
 use crate::{
     PROGRAM,
     objects::{Fleet, MISSED_EVERY},
+    source,
 };
 
 /// How long nothing happens.
@@ -46,9 +47,9 @@ pub async fn all(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
     let server = plane.process("kube-apiserver");
     let before = process::cpu(server);
     let started = Instant::now();
-    let controller = Controller::start(plane);
+    let controller = Controller::start(plane, &[]);
     let missed = u64::try_from(fleet.scale.pods / MISSED_EVERY).expect("thousands");
-    until("all pods are counted", LIMIT, || {
+    until("all pods are counted", || {
         (controller.pods("missed") == missed && controller.pods("unconfirmed") == 0).then_some(())
     });
     figures.add("start until all pods are counted", "s", "≤ 30", &[started.elapsed().as_secs_f64()]);
@@ -74,15 +75,38 @@ pub async fn all(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
     let memory = controller.memory();
     figures.add("resident", "MB", "≤ 60", &[memory.resident]);
     figures.add("resident at most", "MB", "", &[memory.peak]);
+    drop(controller);
+    heard(figures, plane, fleet);
+}
+
+/// Another controller, which also asks whether data arrives, of a store that has an instance of each injected pod and
+/// as many again that are none.
+fn heard(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
+    let instances = fleet.instances();
+    let count = u64::try_from(instances.len()).expect("thousands");
+    let url = format!("--heard-url=http://{}", source::start(instances));
+    let controller = Controller::start(plane, &["--heard-source=prometheus", &url]);
+    until("all injected pods are heard", || {
+        let metric = "otel_webhook_pods_data{data=\"heard\",language=\"java\"}";
+        (admin::metric(controller.admin, metric) == Some(count)).then_some(())
+    });
+    figures.add("resident with data of all pods", "MB", "≤ 80", &[controller.memory().resident]);
+    let (requests, cpu) = (requests(plane, ""), process::cpu(controller.program.id()));
+    thread::sleep(IDLE);
+    let rate = count_of(self::requests(plane, "") - requests) / IDLE.as_secs_f64();
+    figures.add("requests to the API server then", "/s", "≤ 5", &[rate]);
+    let cpu = process::cpu(controller.program.id()).saturating_sub(cpu);
+    figures.add("CPU then", "% of a core", "", &[cpu.as_secs_f64() / IDLE.as_secs_f64() * 100.0]);
+    figures.add("resident at most then", "MB", "", &[controller.memory().peak]);
 }
 
 fn idle(figures: &mut Figures, plane: &ControlPlane, controller: &Controller) {
     let (requests, cpu) = (requests(plane, ""), process::cpu(controller.program.id()));
     let writes = status_writes(plane);
     thread::sleep(IDLE);
-    let rate = count(self::requests(plane, "") - requests) / IDLE.as_secs_f64();
+    let rate = count_of(self::requests(plane, "") - requests) / IDLE.as_secs_f64();
     figures.add("requests while idle", "/s", "≤ 5", &[rate]);
-    figures.add("status writes in a minute while idle", "", "0", &[count(status_writes(plane) - writes)]);
+    figures.add("status writes in a minute while idle", "", "0", &[count_of(status_writes(plane) - writes)]);
     let cpu = process::cpu(controller.program.id()).saturating_sub(cpu);
     figures.add("CPU while idle", "% of a core", "", &[cpu.as_secs_f64() / IDLE.as_secs_f64() * 100.0]);
 }
@@ -92,7 +116,7 @@ async fn change(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
     let started = Instant::now();
     fleet.change("changed").await;
     while fleet.stale().await == 0 {
-        assert!(started.elapsed() < LIMIT, "the change was not told");
+        assert!(started.elapsed() < LIMIT, "the change was not reported");
         thread::sleep(PAUSE);
     }
     figures.add(
@@ -102,10 +126,10 @@ async fn change(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
         &[started.elapsed().as_secs_f64()],
     );
     thread::sleep(AFTER);
-    figures.add("status writes after the change", "", "1", &[count(status_writes(plane) - writes)]);
+    figures.add("status writes after the change", "", "1", &[count_of(status_writes(plane) - writes)]);
 }
 
-fn count(number: usize) -> f64 {
+fn count_of(number: usize) -> f64 {
     f64::from(u32::try_from(number).expect("few"))
 }
 
@@ -125,12 +149,12 @@ fn status_writes(plane: &ControlPlane) -> usize {
 }
 
 impl Controller {
-    fn start(plane: &ControlPlane) -> Self {
+    fn start(plane: &ControlPlane, flags: &[&str]) -> Self {
         let [port] = free_ports();
         let admin = SocketAddr::from(([127, 0, 0, 1], port));
         let mut command = Command::new(PROGRAM);
         command.args(["controller", "--lease-namespace", "default", "--admin-listen", &admin.to_string()]);
-        command.args(["--page-listen", "off"]).env("KUBECONFIG", plane.kubeconfig());
+        command.args(["--page-listen", "off"]).args(flags).env("KUBECONFIG", plane.kubeconfig());
         Self { program: Program::run(command, plane.dir().join("controller.log")), admin }
     }
 

@@ -11,7 +11,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-/// One in so many workloads was created while the webhook was away.
+/// One in so many workloads was created while the webhook was unavailable.
 pub const MISSED_EVERY: usize = 10;
 
 /// How many objects there are.
@@ -89,6 +89,16 @@ impl Fleet {
         found.data["status"]["pods"]["stale"].as_u64().unwrap_or_default()
     }
 
+    /// What injected pods send as their instances.
+    pub fn instances(&self) -> Vec<String> {
+        let is_injected = |index: &usize| !(index % self.scale.workloads).is_multiple_of(MISSED_EVERY);
+        let injected = (0..self.scale.pods).filter(is_injected);
+        injected
+            .map(|index| Pod::of(index, &self.scale))
+            .map(|pod| format!("{}.{}.order", pod.namespace, pod.name))
+            .collect()
+    }
+
     /// How many Instrumentations have a status.
     pub async fn told(&self) -> usize {
         let mut any = instrumentation("");
@@ -107,17 +117,32 @@ fn namespace(index: usize) -> String {
     format!("team-{index:05}")
 }
 
+/// Where a pod is.
+struct Pod {
+    workload: usize,
+    namespace: String,
+    replica_set: String,
+    name: String,
+}
+
+impl Pod {
+    fn of(index: usize, scale: &Scale) -> Self {
+        let workload = index % scale.workloads;
+        let replica_set = format!("order-{workload:05}-7c9d8");
+        let name = format!("{replica_set}-{index:05}");
+        Self { workload, namespace: namespace(workload % scale.instrumentations), replica_set, name }
+    }
+}
+
 /// The captured pod, as one of a Deployment. Most are injected.
 fn pod(index: usize, scale: &Scale) -> Value {
-    let workload = index % scale.workloads;
-    let namespace = namespace(workload % scale.instrumentations);
+    let Pod { workload, namespace, replica_set, name } = Pod::of(index, scale);
     let mut pod = material::usual()["request"]["object"].take();
-    let replica_set = format!("order-{workload:05}-7c9d8");
     let metadata = pod["metadata"].as_object_mut().expect("metadata");
     for field in ["managedFields", "generateName", "uid", "creationTimestamp"] {
         metadata.remove(field);
     }
-    metadata.insert("name".to_owned(), format!("{replica_set}-{index:05}").into());
+    metadata.insert("name".to_owned(), name.into());
     metadata.insert("namespace".to_owned(), namespace.as_str().into());
     metadata["labels"]["pod-template-hash"] = "7c9d8".into();
     metadata.insert(

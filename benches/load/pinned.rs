@@ -11,7 +11,7 @@ use crate::empty;
 const SERVER_CORE: &str = "0";
 const CLIENT_CORE: &str = "1";
 
-/// Keeps what sends on a core of its own. Says so where it cannot.
+/// Keeps what sends on its own core. Says so where it cannot.
 pub fn pin_this_process() {
     let pid = std::process::id().to_string();
     let pinned = Command::new("taskset").args(["-acp", CLIENT_CORE, &pid]).output();

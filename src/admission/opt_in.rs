@@ -25,7 +25,7 @@ pub fn warn(verdict: &mut Verdict, new: &Value, old: Option<&Value>, namespace: 
         return;
     }
     if only_annotated {
-        let message = "has no effect: API servers send only pods with an annotation or a label of their own to the \
+        let message = "has no effect: API servers send only pods with their own annotation or label to the \
                        webhook (registration.pods.shape: annotated); set the shape all, or annotate the pods";
         return verdict.warn("opt-in-not-sent", field, message);
     }

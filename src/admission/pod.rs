@@ -114,7 +114,7 @@ impl Admission {
 
 /// Returns the codes of the warnings about injections: `java/order=EndpointWithoutScheme`.
 fn warned(outcome: &Outcome) -> String {
-    let warnings = outcome.told();
+    let warnings = outcome.all_warnings();
     let noted = warnings.iter().filter(|warning| warning.note.is_some());
     summary_of(noted.map(|warning| {
         let container = shown(warning.finding.container.as_deref().unwrap_or("-"));
@@ -128,7 +128,7 @@ fn missing(outcome: &Outcome) -> Option<String> {
     if !outcome.counted().any(|finding| finding.reason.is_trouble()) {
         return None;
     }
-    let warnings = outcome.told();
+    let warnings = outcome.all_warnings();
     let missing = warnings.iter().filter(|warning| warning.note.is_none());
     Some(sentences_of(missing))
 }

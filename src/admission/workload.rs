@@ -164,7 +164,7 @@ fn field(workload: &Workload<'_>, language: &Language) -> String {
 
 /// Adds the warnings of the decision, and the preview.
 fn tell(verdict: &mut Verdict, outcome: &Outcome, workload: &Workload<'_>, preview: bool) {
-    for warning in outcome.told() {
+    for warning in outcome.all_warnings() {
         let language = language::named(warning.finding.language);
         let field = language.map(|language| field(workload, language)).unwrap_or_default();
         verdict.warn(warning.code(), field, warning.to_string());

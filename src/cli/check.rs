@@ -32,13 +32,14 @@ use std::{borrow::Cow, path::PathBuf, process::ExitCode, time::Duration};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{
     cluster::{
         facts::Facts,
         flags::{ClusterFlags, RegistrationFlags},
         object::Account,
-        reader::{ClusterReader, NotTold},
+        reader::{ClusterReader, FailedRequest},
     },
     flags::InjectionFlags,
     output::{Failure, ReportFlags},
@@ -50,6 +51,7 @@ use otel_webhook_inject::object;
 use otel_webhook_review::one_line;
 use result::{CheckResult, Level};
 use review::ReviewUrl;
+use survey::Survey;
 
 /// Flags of `check`.
 #[derive(Debug, Args)]
@@ -86,6 +88,10 @@ pub struct CheckArgs {
     #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster")]
     namespace: Option<String>,
 
+    /// Check the workloads of all namespaces, which is the default
+    #[arg(short = 'A', long, help_heading = "Cluster", conflicts_with = "namespace")]
+    all_namespaces: bool,
+
     #[command(flatten)]
     files: FileFlags,
 
@@ -112,7 +118,12 @@ pub struct CheckArgs {
     #[arg(long, help_heading = "Output")]
     strict: bool,
 
-    /// Print only the commands that replace pods without the present agents, one rollout after another; they are not
+    /// Check again until nothing fails, and with --strict until nothing is warned of; report the last results after so
+    /// many seconds
+    #[arg(long, value_name = "SECONDS", help_heading = "Output", conflicts_with_all = ["preview", "fix_commands"])]
+    wait: Option<u64>,
+
+    /// Print only the commands that replace pods with missing or outdated agents, one rollout after another; they are not
     /// run
     #[arg(long, help_heading = "Output", conflicts_with_all = ["preview", "review", "output"])]
     fix_commands: bool,
@@ -126,8 +137,8 @@ pub struct CheckArgs {
 }
 
 /// The help of the files, which differs from that of other subcommands.
-const FILE_HELP: &str = "File of YAML or JSON documents, or \"-\" for standard input; may be repeated: preview as if its \
-                         Instrumentations were stored";
+const FILE_HELP: &str = "File of YAML or JSON documents, directory of such files, or \"-\" for standard input; may be \
+                         repeated: preview as if its Instrumentations were stored";
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -140,15 +151,20 @@ Examples:
     otel-webhook check --preview -n shop -f instrumentation.yaml
   Preview it before the webhook is installed, with its future flags:
     otel-webhook check --preview --languages java,nodejs
-  Print the commands that restart what runs without the present agents, one rollout after another:
+  Print the commands that restart pods with missing or outdated agents, one rollout after another:
     otel-webhook check -n shop --fix-commands
   In a pipeline:
     otel-webhook check --context production -o json --strict
+  Wait after an installation until it works:
+    otel-webhook check --wait 120
   Check that a webhook responds, with a certificate that the CA bundle verifies:
     otel-webhook check --review https://otel-webhook.otel-webhook.svc/mutate-v1-pod --ca ca.crt
 
 Exit status: 0; 1 on failures, and with --strict on warnings; 2 if nothing could be checked. A preview exits with
 status 0, and --fix-commands with status 1 if failures come first.";
+
+/// How long `--wait` waits before it checks again.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// Runs the subcommand.
 ///
@@ -156,56 +172,16 @@ status 0, and --fix-commands with status 1 if failures come first.";
 /// If nothing could be checked, or the report cannot be written.
 pub fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(Failure::failed)?.block_on(check(args))
-}
-
-async fn check(args: &CheckArgs) -> Result<ExitCode, Failure> {
-    if let Some(url) = &args.review {
-        let patience = Duration::from_secs(args.timeout);
-        let client = args.client_cert.as_deref().zip(args.client_key.as_deref());
-        let results = review::review(url, args.ca.as_deref(), client, patience).await?;
-        return report(args, &results);
-    }
-    let ahead = args.instrumentations()?;
-    let cluster = ClusterReader::connect(&args.cluster).await?;
-    let facts = Facts::gather(&cluster, &args.registration.webhook_configuration).await;
-    let mut flags = facts.flags(&args.injection, args.own_flags);
-    flags.ahead = ahead;
-    let mut survey = survey::take(&cluster, args.namespace.as_deref(), &facts, flags).await;
-    survey.is_registration_unread = !facts.is_registration_told;
-    if let Some(name) = args.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
-        return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
-    }
+    let runtime = runtime.map_err(Failure::failed)?;
     if args.preview {
-        let doubts = facts.not_told.iter().chain(&survey.not_told).map(NotTold::result);
-        for doubt in doubts.chain([args.settings(&facts)]).filter(|doubt| doubt.code.level() > Level::Ok) {
-            eprintln!("{}", doubt.line());
-        }
-        let registration = Some(&facts.registration).filter(|_| facts.is_registration_told);
-        let text = || preview::text(&survey);
-        return args.report.write(ExitCode::SUCCESS, text, || preview::objects(&survey, registration));
+        return runtime.block_on(args.preview());
     }
-    let mut results = installation::pauses(&survey.paused);
-    results.extend(args.of_installation(&cluster, &facts).await);
-    if facts.is_registration_told {
-        results.extend(registration::injectors(&facts.registration, &survey.namespaces));
-    }
-    results.push(args.settings(&facts));
-    results.extend(installation::delivery(&cluster, &facts).await);
-    results.extend(requests::results(&survey, &facts.registration));
-    results.extend(references::results(&cluster, &survey).await);
-    results.extend(facts.not_told.iter().chain(&survey.not_told).map(NotTold::result));
+    let results = runtime.block_on(args.wait_for_results())?;
     if args.fix_commands {
         return write_commands(&results, &args.cluster, args.report);
     }
-    report(args, &results)
-}
-
-fn report(args: &CheckArgs, results: &[CheckResult]) -> Result<ExitCode, Failure> {
-    let worst = results.iter().map(|result| result.code.level()).max().unwrap_or(Level::Ok);
-    let bad = if args.strict { Level::Warning } else { Level::Failure };
-    let code = ExitCode::from(u8::from(worst >= bad));
-    args.report.write(code, || result::text(results), || results.iter().map(CheckResult::object))
+    let code = ExitCode::from(u8::from(args.worst(&results).is_some()));
+    args.report.write(code, || result::text(&results), || results.iter().map(CheckResult::object))
 }
 
 /// Returns the results about the controller. None if its pods could not be listed.
@@ -215,12 +191,86 @@ async fn of_controller(cluster: &ClusterReader, facts: &Facts) -> Vec<CheckResul
             let needs = controller::needs(running);
             controller::results(running, &gather::answers(cluster, &running.account, needs).await)
         }
-        None if facts.not_told.is_empty() && !facts.services.is_empty() => vec![controller::none()],
+        None if facts.failed.is_empty() && !facts.services.is_empty() => vec![controller::none()],
         None => Vec::new(),
     }
 }
 
 impl CheckArgs {
+    /// Returns the results as soon as none is bad, or when the time of `--wait` is over.
+    async fn wait_for_results(&self) -> Result<Vec<CheckResult>, Failure> {
+        let end = Instant::now() + Duration::from_secs(self.wait.unwrap_or(0));
+        let mut reported = String::new();
+        loop {
+            let results = self.results().await;
+            let problem = match &results {
+                Ok(results) => self.worst(results).map(CheckResult::line),
+                Err(failure) => Some(one_line(failure.to_string())),
+            };
+            let Some(problem) = problem.filter(|_| Instant::now() < end) else { return results };
+            if problem != reported {
+                eprintln!("waiting: {problem}");
+                reported = problem;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Returns the first of the worst results, if the exit status depends on it.
+    fn worst<'r>(&self, results: &'r [CheckResult]) -> Option<&'r CheckResult> {
+        let bad = if self.strict { Level::Warning } else { Level::Failure };
+        let bad = results.iter().filter(|result| result.code.level() >= bad);
+        bad.rev().max_by_key(|result| result.code.level())
+    }
+
+    async fn results(&self) -> Result<Vec<CheckResult>, Failure> {
+        if let Some(url) = &self.review {
+            let patience = Duration::from_secs(self.timeout);
+            let client = self.client_cert.as_deref().zip(self.client_key.as_deref());
+            return review::review(url, self.ca.as_deref(), client, patience).await;
+        }
+        let (cluster, facts, mut survey) = self.survey().await?;
+        let mut results = installation::pauses(&survey.paused);
+        results.extend(self.of_installation(&cluster, &facts).await);
+        if facts.is_registration_told {
+            results.extend(registration::injectors(&facts.registration, &survey.namespaces));
+        }
+        results.push(self.settings(&facts));
+        results.extend(installation::delivery(&cluster, &facts, &survey).await);
+        let of_references = references::results(&cluster, &mut survey).await;
+        results.extend(requests::results(&survey, facts.selecting().unwrap_or(&facts.registration)));
+        results.extend(of_references);
+        results.extend(facts.failed.iter().chain(&survey.failed).map(FailedRequest::result));
+        Ok(results)
+    }
+
+    async fn preview(&self) -> Result<ExitCode, Failure> {
+        let (_, facts, survey) = self.survey().await?;
+        let doubts = facts.failed.iter().chain(&survey.failed).map(FailedRequest::result);
+        for doubt in doubts.chain([self.settings(&facts)]).filter(|doubt| doubt.code.level() > Level::Ok) {
+            eprintln!("{}", doubt.line());
+        }
+        let registration = facts.selecting();
+        let text = || preview::text(&survey);
+        self.report.write(ExitCode::SUCCESS, text, || preview::objects(&survey, registration))
+    }
+
+    /// Reads the cluster.
+    async fn survey(&self) -> Result<(ClusterReader, Facts, Survey), Failure> {
+        let ahead = self.instrumentations()?;
+        let cluster = ClusterReader::connect(&self.cluster).await?;
+        let mut facts = Facts::gather(&cluster, &self.registration.webhook_configuration).await;
+        facts.read_settings(&cluster, &self.registration.settings).await;
+        let mut flags = facts.flags(&self.injection, self.own_flags);
+        flags.ahead = ahead;
+        let mut survey = survey::take(&cluster, self.namespace.as_deref(), &facts, flags).await;
+        survey.is_registration_unread = facts.selecting().is_none();
+        if let Some(name) = self.namespace.as_deref().filter(|_| survey.is_of_nowhere()) {
+            return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
+        }
+        Ok((cluster, facts, survey))
+    }
+
     /// Returns the Instrumentations of the files.
     ///
     /// # Errors
@@ -252,7 +302,7 @@ impl CheckArgs {
                 }
                 results
             }
-            Err(not_told) => vec![not_told.result()],
+            Err(failed) => vec![failed.result()],
         };
         if facts.is_registration_told {
             results.extend(facts.registration.results());
@@ -288,8 +338,8 @@ impl CheckArgs {
     }
 }
 
-/// Writes the commands. While the webhook does not work, restarts would be in vain: then the failures are written to
-/// standard error.
+/// Writes the commands. While the webhook does not work, restarts would bring no agents: then the failures are written
+/// to standard error.
 ///
 /// # Errors
 /// If they cannot be written.

@@ -12,7 +12,7 @@ use super::{
     flags::InjectionFlags,
     inject,
     output::{Failure, Output, finish},
-    stream::{FileFlags, StreamFlags, World},
+    stream::{FileFlags, Inputs, StreamFlags},
     workload::{self, is_instrumentation},
 };
 use otel_webhook_api::{
@@ -72,10 +72,10 @@ pub fn run(args: &ConfigArgs) -> Result<ExitCode, Failure> {
 fn print(args: &ConfigArgs) -> Result<ExitCode, Failure> {
     let streams = args.input.files.read()?;
     let documents = streams.documents()?;
-    let world = World::new(&args.input, &args.injection, &documents)?;
+    let inputs = Inputs::new(&args.input, &args.injection, &documents)?;
     let mut text = String::new();
     for mut document in documents {
-        world.inject(&mut document).iter().for_each(inject::report);
+        inputs.inject(&mut document).iter().for_each(inject::report);
         workload::each(&mut document.value, &mut |workload, _| {
             let title = format!("{}/{}", workload.kind, workload.name);
             files(&title, workload.pod, &mut text);

@@ -1,4 +1,4 @@
-//! `otel-webhook controller`: tells what runs without the present agents.
+//! `otel-webhook controller`: reports pods with missing or outdated agents.
 
 use std::{fmt::Display, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
@@ -93,7 +93,7 @@ pub struct ControllerFlags {
     )]
     webhook_configuration: Vec<String>,
 
-    /// Name of the Lease by which one of several replicas leads
+    /// Name of the Lease for leader election
     #[arg(long, env = "OTEL_WEBHOOK_LEASE", value_name = "NAME", default_value = "otel-webhook-controller",
         value_parser = dns_name, help_heading = "Controller")]
     lease: String,
@@ -135,6 +135,11 @@ pub struct ControllerFlags {
     #[arg(long, env = "OTEL_WEBHOOK_MISTAKES", value_name = "BOOL", default_value_t = true,
         action = ArgAction::Set, help_heading = "Controller")]
     mistakes: bool,
+
+    /// Number of namespaces with their own metrics, those with the most pods; the others are summed. 0 is none
+    #[arg(long, env = "OTEL_WEBHOOK_METRICS_NAMESPACES", value_name = "COUNT", default_value_t = 0,
+        value_parser = clap::value_parser!(u16).range(..=1000), help_heading = "Controller")]
+    metrics_namespaces: u16,
 
     /// Format of log lines
     #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
@@ -237,6 +242,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         heard: flags.heard.settings(&leadership),
         scope: Scope::of(&flags.namespaces),
         mistakes: flags.mistakes,
+        metrics_namespaces: flags.metrics_namespaces.into(),
     };
     if controller.restarts.is_some() {
         metrics.restarts.begin();
@@ -341,8 +347,13 @@ struct Candidate {
 impl Candidate {
     /// Leads again and again, until the process is to stop. Then it gives the Lease up.
     async fn run(mut self, mut is_ready: watch::Receiver<bool>, mut stopping: watch::Receiver<bool>) {
-        // An error means that the store has ended, and the process with it.
-        if is_ready.wait_for(|ready| *ready).await.is_err() {
+        // Without a permission, or an API server that answers, it is never ready.
+        let is_listed = tokio::select! {
+            // An error means that the store has ended, and the process with it.
+            ready = is_ready.wait_for(|ready| *ready) => ready.is_ok(),
+            _ = stopping.wait_for(|stop| *stop) => false,
+        };
+        if !is_listed {
             return;
         }
         let (holding, holds) = watch::channel(false);

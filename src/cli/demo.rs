@@ -226,7 +226,7 @@ fn patched(before: &Value, response: &Value) -> Result<Value, Failure> {
 }
 
 /// Returns an entry of `otel-webhook/status` as a row. Injected languages have no message in it, so that their
-/// reason is the outcome; what is amiss is in `otel-webhook/message`.
+/// reason is the outcome; problems are in `otel-webhook/message`.
 fn row(entry: &Entry<'_>) -> [String; 5] {
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
     let reason = if entry.is_injected() { Reason::Injected.to_string() } else { or_dash(&entry.message) };

@@ -5,7 +5,7 @@ pub mod live;
 pub mod report;
 pub mod target;
 
-use std::{iter, process::ExitCode};
+use std::{collections::BTreeSet, iter, process::ExitCode};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use super::{
     },
     flags::InjectionFlags,
     output::{Failure, ReportFlags},
-    stream::{FileFlags, Review, StreamFlags, Streams, World},
+    stream::{FileFlags, Inputs, Review, StreamFlags, Streams},
     workload,
 };
 use line::Line;
@@ -29,7 +29,7 @@ use report::Answer;
 /// Flags of `explain`.
 #[derive(Debug, Args)]
 #[command(
-    mut_arg("filename", |file| file.required(false).required_unless_present_any(["targets", "selector"])),
+    mut_arg("filename", |file| file.required(false).required_unless_present_any(["all_namespaces", "targets", "selector"])),
     mut_arg("namespace", |namespace| namespace.help(NAMESPACE_HELP).long_help(None)),
     override_usage = USAGE
 )]
@@ -43,6 +43,10 @@ pub struct ExplainArgs {
     /// Label selector of the workloads to explain, as for kubectl
     #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "filename", help_heading = "Cluster")]
     selector: Option<String>,
+
+    /// Explain the workloads of all namespaces, by type or label selector
+    #[arg(short = 'A', long, conflicts_with_all = ["filename", "namespace"], help_heading = "Cluster")]
+    all_namespaces: bool,
 
     #[command(flatten)]
     cluster: ClusterFlags,
@@ -73,10 +77,11 @@ pub struct ExplainArgs {
     injection: InjectionFlags,
 }
 
-/// The two forms of the command.
+/// The forms of the command.
 const USAGE: &str = "\
 otel-webhook explain TYPE/NAME... [-n NAMESPACE] [OPTIONS]
-       otel-webhook explain -f FILE|- [OPTIONS]";
+       otel-webhook explain [TYPE] [-l SELECTOR] -A [OPTIONS]
+       otel-webhook explain -f FILE|DIR|- [OPTIONS]";
 
 /// The help of the namespace, which differs from that of other subcommands.
 const NAMESPACE_HELP: &str = "Namespace of the workloads; by default that of the context. With -f, the namespace of \
@@ -89,6 +94,8 @@ Examples:
     otel-webhook explain deployment/order -n shop
   For all workloads with a label, as JSON:
     otel-webhook explain -l app=order -n shop -o json
+  For the Deployments of a team in all namespaces:
+    otel-webhook explain deployments -l team=payments -A
   Show why a Deployment of a file is not injected:
     otel-webhook explain -f app.yaml --source instrumentations/
   Show which agents would be mounted in a cluster with these nodes:
@@ -106,7 +113,7 @@ reached, or a workload does not exist or is not readable by you.";
 /// # Errors
 /// If the input or the cluster cannot be read, or the output cannot be written.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
-    if !args.targets.is_empty() || args.selector.is_some() {
+    if !args.targets.is_empty() || args.selector.is_some() || args.all_namespaces {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let answer = runtime.map_err(Failure::failed)?.block_on(ask(args))?;
         let code = args.code(answer.is_trouble());
@@ -116,8 +123,8 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let mut documents = streams.documents()?;
     let of_nodes = args.nodes.as_deref().map(|file| FileFlags::one(file).read()).transpose()?;
     let nodes = of_nodes.as_ref().map(Streams::documents).transpose()?.unwrap_or_default();
-    let world = World::new(&args.input, &args.injection, documents.iter().chain(&nodes))?;
-    let reviews: Vec<Review> = documents.iter_mut().flat_map(|document| world.inject(document)).collect();
+    let inputs = Inputs::new(&args.input, &args.injection, documents.iter().chain(&nodes))?;
+    let reviews: Vec<Review> = documents.iter_mut().flat_map(|document| inputs.inject(document)).collect();
     let mut namespaces = Vec::new();
     for document in &mut documents {
         workload::mistaken_namespaces(&mut document.value, &mut namespaces);
@@ -140,7 +147,7 @@ impl ExplainArgs {
 /// Whether the pod is not injected as it opts in.
 fn is_trouble(review: &Review) -> bool {
     let is_skipped = |outcome: &Outcome| outcome.findings.iter().any(|finding| finding.reason.is_trouble());
-    !review.mistakes.is_empty() || review.outcome.as_ref().map_or(true, is_skipped)
+    review.mistakes.iter().any(Mistake::is_of_opt_in) || review.outcome.as_ref().map_or(true, is_skipped)
 }
 
 async fn ask(args: &ExplainArgs) -> Result<Answer, Failure> {
@@ -149,19 +156,34 @@ async fn ask(args: &ExplainArgs) -> Result<Answer, Failure> {
     if labels.is_some() && targets.iter().any(target::Target::is_named) {
         return Err(Failure::unreadable("--selector selects workloads, so none can be named as well"));
     }
+    if args.all_namespaces && targets.iter().any(target::Target::is_named) {
+        return Err(Failure::unreadable(
+            "--all-namespaces explains workloads by type or label selector, not by name",
+        ));
+    }
     let cluster = ClusterReader::connect(&args.cluster).await?;
-    let question = Question {
-        namespace: args.input.namespace.clone().unwrap_or_else(|| cluster.namespace.clone()),
-        targets: &targets,
-        labels,
-        configurations: &args.registration.webhook_configuration,
-        injection: &args.injection,
-        own_flags: args.own_flags,
+    let (namespaces, place) = if args.all_namespaces {
+        (target::namespaces(&cluster, &targets, labels).await?, "any namespace".to_owned())
+    } else {
+        let namespace = args.input.namespace.clone().unwrap_or_else(|| cluster.namespace.clone());
+        let place = format!("namespace \"{namespace}\"");
+        (BTreeSet::from([namespace]), place)
     };
-    let (answer, _) = live::answer(&cluster, &question).await?;
+    let mut answer = Answer::default();
+    for namespace in namespaces {
+        let question = Question {
+            namespace,
+            targets: &targets,
+            labels,
+            registration: &args.registration,
+            injection: &args.injection,
+            own_flags: args.own_flags,
+        };
+        answer.add(live::answer(&cluster, &question).await?.0);
+    }
     if answer.workloads.is_empty() {
         let caveats = answer.caveats.iter().map(|caveat| format!("\n{caveat}"));
-        let none = format!("no workloads found in namespace \"{}\"", question.namespace);
+        let none = format!("no workloads found in {place}");
         return Err(Failure::unreadable(iter::once(none).chain(caveats).collect::<String>()));
     }
     Ok(answer)

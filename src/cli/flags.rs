@@ -29,7 +29,7 @@ pub struct InjectionFlags {
     pub languages: LanguageSet,
 
     /// Mark pods that opted in with the label otel-webhook/injected (true, partial or false) and the annotations
-    /// otel-webhook/status and, if something is amiss, otel-webhook/message
+    /// otel-webhook/status and, if there are problems, otel-webhook/message
     #[arg(long, env = "OTEL_WEBHOOK_STAMP", value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
     pub stamp: bool,
 
@@ -44,8 +44,8 @@ pub struct InjectionFlags {
     #[arg(long, env = "OTEL_WEBHOOK_INIT_RESOURCES", value_enum, default_value_t = InitResources::Neutral)]
     pub init_resources: InitResources,
 
-    /// Skip languages for which an Instrumentation of v1beta1 has no image, as the operator does; without it, the default
-    /// image is used
+    /// Skip languages for which an Instrumentation that is stored as v1beta1 has no image, as the operator does; without
+    /// it, the default image is used
     #[arg(long, env = "OTEL_WEBHOOK_REQUIRE_IMAGES")]
     require_images: bool,
 

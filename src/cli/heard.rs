@@ -95,7 +95,7 @@ pub struct HeardFlags {
         value_parser = signed)]
     patience: SignedDuration,
 
-    /// File with the CA bundle that verifies the source; by default that of the system
+    /// File with the CA bundle that verifies the source; by default that of the system, which the image does not have
     #[arg(long = "heard-ca-file", env = "OTEL_WEBHOOK_HEARD_CA_FILE", value_name = "FILE")]
     ca_file: Option<PathBuf>,
 

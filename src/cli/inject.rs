@@ -12,7 +12,7 @@ use super::{
     diff,
     flags::InjectionFlags,
     output::{Failure, Output, finish},
-    stream::{Review, StreamFlags, World},
+    stream::{Inputs, Review, StreamFlags},
 };
 use crate::manifest::{self, Document, Style};
 use otel_webhook_inject::Finding;
@@ -60,11 +60,11 @@ Exit status: 0; 2 if the input cannot be read or a document has no apiVersion or
 pub fn run(args: &InjectArgs) -> Result<ExitCode, Failure> {
     let streams = args.input.files.read()?;
     let documents = streams.documents()?;
-    let world = World::new(&args.input, &args.injection, &documents)?;
+    let inputs = Inputs::new(&args.input, &args.injection, &documents)?;
     let mut writer = Writer::new(args.output);
     let written = documents.into_iter().try_for_each(|mut document| {
         let before = (args.output == Format::Diff).then(|| document.value.clone());
-        let reviews = world.inject(&mut document);
+        let reviews = inputs.inject(&mut document);
         reviews.iter().for_each(report);
         writer.write(&document, before.as_ref(), &reviews)
     });

@@ -5,6 +5,8 @@ use std::{
     process::ExitCode,
 };
 
+use anstream::AutoStream;
+use anstyle::AnsiColor;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -15,7 +17,7 @@ use otel_webhook_review::one_line_of_json;
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ReportFlags {
-    /// "text": for reading; "json": one JSON object per line
+    /// "text": for reading; "json": one JSON object per line; "yaml": one document for each
     #[arg(short, long, value_enum, default_value_t = ReportFormat::Text)]
     output: ReportFormat,
 }
@@ -25,6 +27,7 @@ enum ReportFormat {
     #[value(alias = "table")]
     Text,
     Json,
+    Yaml,
 }
 
 impl ReportFlags {
@@ -38,15 +41,58 @@ impl ReportFlags {
         text: impl FnOnce() -> String,
         objects: impl FnOnce() -> I,
     ) -> Result<ExitCode, Failure> {
-        let mut out = BufWriter::new(io::stdout().lock());
+        let out = io::stdout().lock();
         let written = match self.output {
-            ReportFormat::Text => out.write_all(text().as_bytes()),
-            ReportFormat::Json => objects()
-                .into_iter()
-                .try_for_each(|object| writeln!(out, "{}", one_line_of_json(&object.to_string()))),
+            ReportFormat::Text => {
+                let lines: String = text().split_inclusive('\n').map(coloured).collect();
+                // It drops the colours where they are not shown.
+                AutoStream::auto(out).write_all(lines.as_bytes())
+            }
+            ReportFormat::Json => {
+                write_each(out, objects(), |object| format!("{}\n", one_line_of_json(&object.to_string())))
+            }
+            ReportFormat::Yaml => write_each(out, objects(), |object| {
+                format!("---\n{}", manifest::write(object, Style { indented_lists: false }))
+            }),
         };
-        finish(written.and_then(|()| out.flush()), code)
+        finish(written.and_then(|()| io::stdout().flush()), code)
     }
+}
+
+fn write_each(
+    out: StdoutLock<'_>,
+    objects: impl IntoIterator<Item = Value>,
+    text: impl Fn(&Value) -> String,
+) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    objects.into_iter().try_for_each(|object| out.write_all(text(&object).as_bytes()))?;
+    out.flush()
+}
+
+/// The colour of a cell that says how good something is.
+fn colour(cell: &str) -> Option<AnsiColor> {
+    match cell {
+        "ok" | "allowed" | "injected" | "heard" | "✓" => Some(AnsiColor::Green),
+        "warning" | "skipped" | "foreign" | "unconfirmed" | "stale" | "silent" => Some(AnsiColor::Yellow),
+        "failure" | "error" | "rejected" | "missed" | "failing" | "✗" => Some(AnsiColor::Red),
+        _ => None,
+    }
+}
+
+/// Colours the cells of a line, which two spaces separate.
+fn coloured(line: &str) -> String {
+    let cell = |cell: &str| {
+        let word = match cell.trim_start().chars().next() {
+            Some('✓') => "✓",
+            Some('✗') => "✗",
+            _ => cell.trim(),
+        };
+        match colour(word).map(AnsiColor::on_default) {
+            Some(style) => cell.replacen(word, &format!("{style}{word}{style:#}"), 1),
+            None => cell.to_owned(),
+        }
+    };
+    line.split("  ").map(cell).collect::<Vec<_>>().join("  ")
 }
 
 /// Returns the lines of a table with padded columns.
@@ -148,5 +194,23 @@ impl Failure {
     /// The input cannot be read.
     pub fn unreadable(error: impl std::fmt::Display) -> Self {
         Self { message: error.to_string(), code: 2 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use otel_webhook_fleet::state::State;
+
+    #[test]
+    fn each_state_has_a_colour_and_only_cells_are_coloured() {
+        for state in State::ALL {
+            assert!(colour(state.name()).is_some(), "{}", state.name());
+        }
+        let line = "shop  deployment/injected  java  missed  1 injected\n";
+        let expected = "shop  deployment/injected  java  \u{1b}[31mmissed\u{1b}[0m  1 injected\n";
+        assert_eq!(coloured(line), expected);
+        assert_eq!(coloured("  ✓ started: ok\n"), "  \u{1b}[32m✓\u{1b}[0m started: ok\n");
+        assert_eq!(anstream::adapter::strip_str(&coloured(line)).to_string(), line);
     }
 }

@@ -27,7 +27,7 @@ impl Parts {
         self.names.insert(handle.id(), name);
     }
 
-    /// Starts a task on a runtime and a thread of its own, so that it goes on while all threads of the other tasks
+    /// Starts a task on its own runtime and thread, so that it goes on while all threads of the other tasks
     /// are busy.
     ///
     /// # Errors

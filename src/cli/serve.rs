@@ -118,8 +118,8 @@ pub struct ServeFlags {
     #[arg(long, env = "OTEL_WEBHOOK_PREVIEW_WARNINGS", help_heading = "Server")]
     preview_warnings: bool,
 
-    /// Warn that Instrumentations with spec.inject have no effect: the webhook is registered only for pods with an
-    /// annotation or a label of their own
+    /// Warn that Instrumentations with spec.inject have no effect: the webhook is registered only for pods with
+    /// their own annotation or label
     #[arg(long, env = "OTEL_WEBHOOK_ONLY_ANNOTATED_PODS", help_heading = "Server")]
     only_annotated_pods: bool,
 

@@ -46,6 +46,10 @@ pub struct StatusArgs {
     #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster")]
     namespace: Option<String>,
 
+    /// Show the pods of all namespaces, which is the default
+    #[arg(short = 'A', long, help_heading = "Cluster", conflicts_with = "namespace")]
+    all_namespaces: bool,
+
     #[command(flatten)]
     clusters: ClustersFlags,
 
@@ -97,13 +101,13 @@ Examples:
     otel-webhook status --context staging,production --html status.html
   Show what would be restarted by consent, when, and why not the rest:
     otel-webhook status --plan
-  Wait in a pipeline until all pods have the present configuration:
+  Wait in a pipeline until all pods have the current configuration:
     until otel-webhook status -n shop --strict; do sleep 10; done
   The same until data of all pods arrives, as far as that is known:
     until otel-webhook status -n shop --silent; do sleep 10; done
 
 States, from the best to the worst:
-  injected     it has the agent, with the present configuration
+  injected     it has the agent, with the current configuration
   skipped      it opts in and has no agent, and a new pod would not get one either
   foreign      another injector, such as the operator, has injected it
   unconfirmed  whether it is up to date is not known
@@ -188,14 +192,15 @@ fn unread(cluster: &ClusterFlags, failure: &Failure) -> ClusterReport {
 async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, Failure> {
     let scope = args.namespace.as_deref();
     let cluster = ClusterReader::connect(flags).await?;
-    let facts = Facts::gather(&cluster, &args.registration.webhook_configuration).await;
+    let mut facts = Facts::gather(&cluster, &args.registration.webhook_configuration).await;
+    facts.read_settings(&cluster, &args.registration.settings).await;
     let mut known = Known::list(&cluster, scope, facts.flags(&args.injection, args.own_flags)).await;
     if let Some(name) = scope.filter(|_| known.namespaces.is_empty() && !known.unread.namespaces) {
         return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
     }
     let taken = now();
     let (census, mistaken) = pods(&cluster, scope).await?;
-    let registration = Some(&facts.registration).filter(|_| facts.is_registration_told);
+    let registration = facts.selecting();
     let (mut counted, named) = fleet::count(&census, &known, registration);
     // Pods may name Instrumentations of namespaces that were not listed yet.
     if !named.is_empty() && known.learn(&cluster, named).await {
@@ -247,9 +252,9 @@ async fn pods(cluster: &ClusterReader, scope: Option<&str>) -> Result<(Census, P
         }
     };
     let told = cluster.each(&ApiResource::erase::<Pod>(&()), scope, Part::Whole, take).await;
-    told.map_err(|not_told| {
+    told.map_err(|failed| {
         let advice = if scope.is_none() { "; --namespace reads those of one namespace" } else { "" };
-        Failure::unreadable(format!("{}{advice}", not_readable(&not_told)))
+        Failure::unreadable(format!("{}{advice}", not_readable(&failed)))
     })?;
     Ok((census, mistakes))
 }
@@ -257,8 +262,10 @@ async fn pods(cluster: &ClusterReader, scope: Option<&str>) -> Result<(Census, P
 /// Returns what the report does not know.
 fn incomplete(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
     let mut incomplete = caveats(facts, known, own_flags);
-    if facts.is_registration_told && facts.registration.pods().next().is_none() {
-        let names = facts.registration.names.join(", ");
+    if let Some(registration) = facts.selecting()
+        && registration.pods().next().is_none()
+    {
+        let names = registration.names.join(", ");
         incomplete.push(format!("no webhook of {names} selects new pods: pods are not injected"));
     }
     incomplete

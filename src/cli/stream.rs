@@ -1,7 +1,12 @@
 //! The input of `inject`, `explain` and `validate`: streams of documents, and the objects that decisions
 //! depend on.
 
-use std::{collections::BTreeMap, io::Read, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io::Read,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
 
@@ -22,9 +27,13 @@ use otel_webhook_inject::{
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Input")]
 pub struct FileFlags {
-    /// File of YAML or JSON documents, or "-" for standard input; may be repeated
-    #[arg(short, long = "filename", value_name = "FILE|-", required = true)]
+    /// File of YAML or JSON documents, directory of such files, or "-" for standard input; may be repeated
+    #[arg(short, long = "filename", value_name = "FILE|DIR|-", required = true)]
     filename: Vec<String>,
+
+    /// Read the subdirectories of directories, too
+    #[arg(short = 'R', long, requires = "filename")]
+    recursive: bool,
 }
 
 /// Flags of the input files, and of the objects that decisions depend on.
@@ -62,7 +71,7 @@ struct Stream {
 }
 
 /// The objects and settings that decisions depend on.
-pub struct World {
+pub struct Inputs {
     snapshot: Arc<Snapshot>,
     settings: Settings,
     namespace: String,
@@ -87,15 +96,32 @@ pub struct Review {
 impl FileFlags {
     /// Returns the flags for one file.
     pub fn one(file: &str) -> Self {
-        Self { filename: vec![file.to_owned()] }
+        Self { filename: vec![file.to_owned()], recursive: false }
     }
 
     /// Reads all streams completely.
     ///
     /// # Errors
-    /// If one of them cannot be read or is not UTF-8.
+    /// If one of them cannot be read or is not UTF-8, or a directory has no files to read.
     pub fn read(&self) -> Result<Streams, Failure> {
-        self.filename.iter().map(|file| Stream::read(file)).collect::<Result<_, _>>().map(Streams)
+        let mut streams = Vec::new();
+        for file in &self.filename {
+            let path = Path::new(file);
+            if file == "-" || !path.is_dir() {
+                streams.push(Stream::read(file)?);
+                continue;
+            }
+            let files = dir::files(path, self.recursive).map_err(Failure::unreadable)?;
+            if files.is_empty() {
+                let more = if self.recursive { "" } else { "; --recursive reads its subdirectories" };
+                let message = format!("{file}: the directory has no files *.yaml, *.yml or *.json{more}");
+                return Err(Failure::unreadable(message));
+            }
+            for file in files {
+                streams.push(Stream::read(&file.to_string_lossy())?);
+            }
+        }
+        Ok(Streams(streams))
     }
 }
 
@@ -132,7 +158,7 @@ impl Stream {
     }
 }
 
-impl World {
+impl Inputs {
     /// Reads the directory, then the documents. If both contain an object, that of the documents is used.
     ///
     /// # Errors

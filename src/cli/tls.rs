@@ -68,7 +68,7 @@ struct ManagedFlags {
         requires = "tls_managed", value_parser = dns_name)]
     webhook_configuration: Vec<String>,
 
-    /// Service by which API servers call the webhook to convert between versions, in the same namespace: its name is
+    /// Service through which API servers call the webhook to convert between versions, in the same namespace: its name is
     /// in the certificate, and caBundle of the CRD is kept up to date if the CRD names it
     #[arg(long, env = "OTEL_WEBHOOK_CONVERSION_SERVICE", value_name = "NAME", requires = "tls_managed",
         value_parser = label)]

@@ -84,7 +84,7 @@ async fn follow(args: &TraceArgs) -> Result<(Vec<Trace>, Vec<String>), Failure> 
         namespace: args.namespace.clone().unwrap_or_else(|| cluster.namespace.clone()),
         targets: &targets,
         labels: None,
-        configurations: &args.registration.webhook_configuration,
+        registration: &args.registration,
         injection: &args.injection,
         own_flags: args.own_flags,
     };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     flags::InjectionFlags,
     output::{Failure, ReportFlags},
-    stream::{StreamFlags, World},
+    stream::{Inputs, StreamFlags},
     workload::{self, is_instrumentation},
 };
 use crate::{admission, manifest::TypeMeta};
@@ -60,14 +60,14 @@ struct Checked {
 pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
     let streams = args.input.files.read()?;
     let mut documents = streams.documents()?;
-    let world = World::new(&args.input, &args.injection, &documents)?;
+    let inputs = Inputs::new(&args.input, &args.injection, &documents)?;
     let mut checked = Vec::new();
     for document in &mut documents {
         workload::each_object(&mut document.value, &mut |object, object_type| {
             if is_instrumentation(object_type) {
-                checked.push(check(object, &object_type.kind, args, &world));
+                checked.push(check(object, &object_type.kind, args, &inputs));
             } else {
-                checked.extend(advise(object, object_type, args, &world));
+                checked.extend(advise(object, object_type, args, &inputs));
                 checked.extend(read_limit(object, object_type, args));
             }
         });
@@ -79,7 +79,7 @@ pub fn run(args: &ValidateArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Defaults and validates an Instrumentation, as a cluster does.
-fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> Checked {
+fn check(object: &mut Value, kind: &str, args: &ValidateArgs, inputs: &Inputs) -> Checked {
     let images = args.injection.images();
     let (namespace, name) = identity(object, args);
     // Before defaulting, which replaces images.
@@ -88,7 +88,7 @@ fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> 
     let patch = api::defaulting(object, &images);
     json_patch::patch(object, &patch).expect("the operations are made for this object");
     let mut verdict =
-        admission::validate(object, None, &namespace, world.catalogue(), &images, world.settings());
+        admission::validate(object, None, &namespace, inputs.catalogue(), &images, inputs.settings());
     let replaced: Vec<_> = before.notes.into_iter().filter(|note| !verdict.notes.contains(note)).collect();
     verdict.notes.extend(replaced);
     Checked { kind: kind.to_owned(), namespace, name, verdict }
@@ -96,9 +96,9 @@ fn check(object: &mut Value, kind: &str, args: &ValidateArgs, world: &World) -> 
 
 /// Returns the warnings of a cluster when the object is applied; none if it is neither a workload nor a namespace
 /// with a mistake.
-fn advise(object: &mut Value, of: &TypeMeta, args: &ValidateArgs, world: &World) -> Option<Checked> {
+fn advise(object: &mut Value, of: &TypeMeta, args: &ValidateArgs, inputs: &Inputs) -> Option<Checked> {
     let (namespace, name) = identity(object, args);
-    let verdict = admission::advise(object, &of.api_version, &of.kind, &world.around(&namespace), false)?;
+    let verdict = admission::advise(object, &of.api_version, &of.kind, &inputs.around(&namespace), false)?;
     if of.kind == "Namespace" {
         let is_said = !verdict.warnings.is_empty();
         return is_said.then(|| Checked { kind: of.kind.clone(), namespace: String::new(), name, verdict });

@@ -50,7 +50,7 @@ pub struct Election {
     api: Api<Lease>,
     place: ObjectName,
     identity: String,
-    seen: Option<Seen>,
+    seen: Option<KnownLease>,
     backoff: DefaultBackoff,
     /// When the last request began that was answered.
     answered: Instant,
@@ -61,14 +61,14 @@ pub struct Election {
 }
 
 /// The Lease as it was last read or written.
-struct Seen {
+struct KnownLease {
     version: Option<String>,
     spec: LeaseSpec,
     /// When it was first seen like this.
     since: Instant,
 }
 
-impl Seen {
+impl KnownLease {
     fn holder(&self) -> Option<&str> {
         self.spec.holder_identity.as_deref().filter(|holder| !holder.is_empty())
     }
@@ -127,7 +127,7 @@ impl Election {
                     self.connections.replace();
                 }
                 holds.send_if_modified(|held| std::mem::replace(held, is_held) != is_held);
-                let over = self.seen.as_ref().filter(|_| !is_held).map(Seen::ends);
+                let over = self.seen.as_ref().filter(|_| !is_held).map(KnownLease::ends);
                 let next = begun + PERIOD;
                 return over.filter(|over| *over > Instant::now()).map_or(next, |over| over.min(next));
             }
@@ -196,15 +196,15 @@ impl Election {
         let (version, spec) = (metadata.resource_version, spec.unwrap_or_default());
         match &mut self.seen {
             Some(seen) if seen.spec == spec => seen.version = version,
-            _ => self.seen = Some(Seen { version, spec, since: Instant::now() }),
+            _ => self.seen = Some(KnownLease { version, spec, since: Instant::now() }),
         }
     }
 
     fn is_held(&self) -> bool {
-        self.seen.as_ref().and_then(Seen::holder) == Some(&self.identity)
+        self.seen.as_ref().and_then(KnownLease::holder) == Some(&self.identity)
     }
 
-    fn is_of_another(&self, seen: &Seen) -> bool {
+    fn is_of_another(&self, seen: &KnownLease) -> bool {
         seen.holder().is_some_and(|holder| holder != self.identity) && Instant::now() < seen.ends()
     }
 

@@ -51,11 +51,11 @@ pub struct Events {
     unused: HashSet<ObjectName>,
     /// The mistakes of which Events are made, by their objects.
     mistaken: HashMap<Workload, String>,
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<Pending>,
     backoff: RequestBackoff,
 }
 
-struct Told {
+struct Pending {
     workload: Workload,
     reason: &'static str,
     note: String,
@@ -84,9 +84,9 @@ impl Events {
         let mut known = HashSet::new();
         // Pods and Jobs get no Event.
         for row in report.workloads.iter().filter(|row| resource(&row.workload.kind).is_some()) {
-            for (reason, note) in told(row) {
+            for (reason, note) in notes_of(row) {
                 let key = (row.workload.clone(), reason);
-                let told = Told { workload: row.workload.clone(), reason, note, identity: None };
+                let told = Pending { workload: row.workload.clone(), reason, note, identity: None };
                 let is_known = self.known.contains(&key);
                 let has_room = self.waiting.len() < MOST;
                 if !is_known && reason == FAILING {
@@ -114,7 +114,7 @@ impl Events {
             if !is_known && self.waiting.len() < MOST {
                 let workload = Workload::new("Instrumentation", &name.namespace, &name.name);
                 let note = format!("cannot be used: {problem}");
-                self.waiting.push_back(Told {
+                self.waiting.push_back(Pending {
                     workload,
                     reason: NOT_USED,
                     note,
@@ -140,7 +140,7 @@ impl Events {
             }
             if !is_known {
                 let (workload, identity) = (one.object.clone(), Some(identity.clone()));
-                self.waiting.push_back(Told { workload, reason: MISTAKE, note: note.clone(), identity });
+                self.waiting.push_back(Pending { workload, reason: MISTAKE, note: note.clone(), identity });
             }
             known.insert(one.object.clone(), note);
         }
@@ -151,7 +151,7 @@ impl Events {
     pub fn tell_of_source(&mut self, lease: &ObjectName, problem: &str) {
         let note = format!("whether data of injected pods arrives is not known: {problem}");
         let workload = Workload::new("Lease", &lease.namespace, &lease.name);
-        self.waiting.push_back(Told { workload, reason: "SourceUnavailable", note, identity: None });
+        self.waiting.push_back(Pending { workload, reason: "SourceUnavailable", note, identity: None });
     }
 
     /// Notes that the API server cannot convert Instrumentations. The Lease stands for the controller.
@@ -160,12 +160,12 @@ impl Events {
             "Instrumentations cannot be read or written in every version; otel-webhook check prints what to do: {problem}"
         );
         let workload = Workload::new("Lease", &lease.namespace, &lease.name);
-        self.waiting.push_back(Told { workload, reason: "ConversionFailed", note, identity: None });
+        self.waiting.push_back(Pending { workload, reason: "ConversionFailed", note, identity: None });
     }
 
     /// Notes what restarts tell.
     pub fn tell(&mut self, news: Vec<News>) {
-        let told = news.into_iter().map(|News { workload, reason, note }| Told {
+        let told = news.into_iter().map(|News { workload, reason, note }| Pending {
             workload,
             reason,
             note,
@@ -177,7 +177,7 @@ impl Events {
     /// Makes some.
     pub async fn send(&mut self) {
         for number in 0..FAILING_EACH_SECOND {
-            let is_due = |told: &mut Told| number < EACH_SECOND || told.reason == FAILING;
+            let is_due = |told: &mut Pending| number < EACH_SECOND || told.reason == FAILING;
             if !self.backoff.is_over() {
                 return;
             }
@@ -198,7 +198,7 @@ impl Events {
         }
     }
 
-    async fn make(&self, told: &Told) -> Result<(), kube::Error> {
+    async fn make(&self, told: &Pending) -> Result<(), kube::Error> {
         let workload = &told.workload;
         let lease = || (workload.kind == "Lease").then(|| ApiResource::erase::<Lease>(&()));
         let (api_version, uid) = match (&told.identity, resource(&workload.kind).or_else(lease)) {
@@ -230,7 +230,7 @@ fn note(findings: &[Finding]) -> String {
 }
 
 /// Returns what is to be told of a workload: a reason, and a sentence.
-fn told(row: &WorkloadRow) -> Vec<(&'static str, String)> {
+fn notes_of(row: &WorkloadRow) -> Vec<(&'static str, String)> {
     let failure = row.failures.iter().find(|failure| failure.is_counted);
     let mut told: Vec<(&'static str, String)> =
         failure.map(|failure| (FAILING, failing(failure))).into_iter().collect();
@@ -293,7 +293,7 @@ fn verb(state: State) -> &'static str {
     }
 }
 
-fn event(told: &Told, api_version: String, uid: String, now: Timestamp) -> Event {
+fn event(told: &Pending, api_version: String, uid: String, now: Timestamp) -> Event {
     /// In bytes. The API server rejects a note with more than 1024.
     const LONGEST: usize = 1000;
     let workload = &told.workload;

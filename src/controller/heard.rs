@@ -12,7 +12,12 @@ use std::{
 };
 
 use http_body_util::BodyExt;
-use hyper::{Request, Uri, body::Bytes, header, http::uri::PathAndQuery};
+use hyper::{
+    Request, Uri,
+    body::Bytes,
+    header,
+    http::uri::{PathAndQuery, Scheme},
+};
 use jiff::{SignedDuration, Timestamp};
 use kube::{
     Client, Config,
@@ -86,7 +91,7 @@ pub struct HeardSettings {
     pub patience: SignedDuration,
     /// The telemetry that the source shows.
     pub signals: Signals,
-    /// A file with the CA bundle that verifies the source; none for that of the system.
+    /// A file with the CA bundle that verifies the source; none for that of the system, which the image does not have.
     pub ca: Option<PathBuf>,
     /// A file with a bearer token.
     pub token: Option<PathBuf>,
@@ -116,12 +121,13 @@ impl Listening {
         Self { answers, heard: Heard::new(settings.patience, settings.signals), problem: None, _task: task }
     }
 
-    /// Takes what was reported since the last call, if anything was. Returns whether something is known now that was not
-    /// before, and, once for each time that the source becomes unavailable, why.
+    /// Takes what was reported since the last call, if anything was. Returns whether what is known of pods or of the source
+    /// has changed, and, once for each time that the source becomes unavailable, why.
     pub fn take(&mut self, census: &mut Census) -> Option<(bool, Option<String>)> {
         let (at, answer) = self.answers.try_recv().ok()?;
         let is_changed = self.heard.take(answer.as_ref().ok(), at, census);
         let before = std::mem::replace(&mut self.problem, answer.err());
+        let is_changed = is_changed || before != self.problem;
         match (&before, &self.problem) {
             (None, Some(problem)) => {
                 tracing::warn!(problem, "the source of what arrives is unavailable");
@@ -164,6 +170,11 @@ fn client(settings: &HeardSettings) -> Result<Client, String> {
     }
     let mut config = Config::new(Uri::from_parts(url).map_err(|error| error.to_string())?);
     config.root_cert_file.clone_from(&settings.ca);
+    let is_plain = settings.url.scheme() == Some(&Scheme::HTTP);
+    if is_plain {
+        // Else the CAs of the system are loaded, and the image has none.
+        config.root_cert = Some(Vec::new());
+    }
     if let Some(path) = &settings.token {
         let token = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         // Secrets often end with a line break, which no header may have.
@@ -171,7 +182,8 @@ fn client(settings: &HeardSettings) -> Result<Client, String> {
     }
     // One request an interval.
     config.default_retry = false;
-    Client::try_from(config).map_err(|error| in_full(&error))
+    let hint = if is_plain || settings.ca.is_some() { "" } else { "; set --heard-ca-file" };
+    Client::try_from(config).map_err(|error| format!("{}{hint}", in_full(&error)))
 }
 
 async fn ask(client: &Client, settings: &HeardSettings) -> Result<HashSet<u64>, String> {

@@ -4,7 +4,7 @@
 //! watches of metadata of workloads ── generation or annotations changed ──> the workload is read once ──┐
 //! metadata of pods of other owners ───────────────────────────────────────────────────────────────────┴─> mistakes
 //! ```
-//! A workload that nothing opts in is compared with the selectors of its namespace, and read again when these change.
+//! A workload that nothing opts in is compared with the selectors of Instrumentations, and read again when these change.
 //!
 //! Which field is meant follows from the workload: in its metadata, a key has no effect, and in its pod template it may
 //! have one. What is read first is what shows a mistake in its own metadata or in that of a pod.
@@ -36,7 +36,7 @@ use tokio::time::{Instant, sleep_until};
 use super::watches;
 use crate::{
     api_client::RequestBackoff,
-    reduced::Metadata,
+    reduced::{Metadata, rollouts},
     scope::Scope,
     store::{InstrumentationHead, Snapshot},
 };
@@ -61,9 +61,6 @@ const PACE: Duration = Duration::from_millis(50);
 
 /// How often it is asked whether Rollouts are served.
 const PERIOD_OF_DISCOVERY: Duration = Duration::from_secs(60);
-
-/// The group and version of Rollouts, which have a controller of their own.
-const ROLLOUTS: (&str, &str) = ("argoproj.io", "v1alpha1");
 
 /// An object with mistakes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,12 +103,9 @@ pub struct Mistakes {
     backoff: RequestBackoff,
     asking: Option<BoxFuture<'static, bool>>,
     next_question: Instant,
-    /// The Instrumentations that opt pods in by selectors, by namespace, when workloads were last compared with them.
-    selecting: Option<HashMap<Box<str>, Vec<Generation>>>,
+    /// Digests of what opts pods in, by namespace, when workloads were last compared with it; `None` at first.
+    opting_in: Option<HashMap<Box<str>, u64>>,
 }
-
-/// The name of an Instrumentation, and its generation.
-type Generation = (Box<str>, Option<i64>);
 
 impl Mistakes {
     /// Begins to watch.
@@ -130,7 +124,7 @@ impl Mistakes {
             backoff: RequestBackoff::default(),
             asking: None,
             next_question: Instant::now(),
-            selecting: None,
+            opting_in: None,
         };
         for kind in [
             ApiResource::erase::<Deployment>(&()),
@@ -166,14 +160,7 @@ impl Mistakes {
             is_served = pending_or(&mut self.asking), if is_asking => {
                 self.asking = None;
                 if is_served {
-                    let (group, version) = ROLLOUTS;
-                    self.follow(ApiResource {
-                        group: group.to_owned(),
-                        version: version.to_owned(),
-                        api_version: format!("{group}/{version}"),
-                        kind: "Rollout".to_owned(),
-                        plural: "rollouts".to_owned(),
-                    });
+                    self.follow(rollouts());
                 }
                 false
             }
@@ -194,25 +181,12 @@ impl Mistakes {
         is_changed
     }
 
-    /// Lets workloads be read again where other Instrumentations opt pods in by selectors.
-    pub fn follow_selectors(&mut self, snapshot: &Snapshot, settings: &Settings) {
-        let of = |namespace: &Namespace| -> Vec<Generation> {
-            let opting_in = namespace.instrumentations.opting_in();
-            opting_in.map(|(compiled, _)| (compiled.name.name.clone(), compiled.generation)).collect()
-        };
-        let now = snapshot.catalogue.namespaces.iter();
-        let now = now.map(|(name, namespace)| (name.clone(), of(namespace)));
-        let now: HashMap<_, _> = now.filter(|(_, selecting)| !selecting.is_empty()).collect();
-        let Some(before) = self.selecting.replace(now) else { return };
-        let now = self.selecting.iter().flatten();
-        let mut changed: HashSet<_> =
-            now.filter(|(name, of)| before.get(*name) != Some(of)).map(|(name, _)| name.clone()).collect();
-        let is_gone = |name: &str| self.selecting.as_ref().is_some_and(|now| !now.contains_key(name));
-        changed.extend(before.into_keys().filter(|name| is_gone(name)));
-        // Those of its namespace may select other namespaces.
-        let default = settings.default_instrumentation.as_ref();
-        let are_all = default.is_some_and(|default| changed.contains(&*default.namespace));
-        let again = self.heads.keys().filter(|workload| are_all || changed.contains(&*workload.namespace));
+    /// Lets workloads be read again where something else opts pods in.
+    pub fn follow_opt_ins(&mut self, snapshot: &Snapshot, settings: &Settings) {
+        let now = opting_in(snapshot, settings);
+        let Some(before) = self.opting_in.replace(now.clone()) else { return };
+        let is_other = |name: &str| before.get(name) != now.get(name);
+        let again = self.heads.keys().filter(|workload| is_other(&workload.namespace));
         for workload in again.cloned().collect::<Vec<_>>() {
             self.push(workload, false);
         }
@@ -317,7 +291,7 @@ impl Mistakes {
         let own = mistakes::of_metadata(&metadata, &resource.api_version, &resource.kind);
         let mut hasher = DefaultHasher::new();
         let own_mistakes: Vec<_> = own.iter().map(|finding| (&finding.field, &finding.message)).collect();
-        // Its generation does not count changes of its own labels.
+        // Its generation does not count changes of its labels.
         (generation, &labels, own_mistakes).hash(&mut hasher);
         let digest = hasher.finish();
         let may_be_wrong = !own.is_empty();
@@ -388,16 +362,16 @@ impl Mistakes {
 
     /// Asks whether Rollouts are served, until they are.
     fn ask_for_rollouts(&mut self) {
-        if self.asking.is_some() || Instant::now() < self.next_question || self.resource("Rollout").is_some()
-        {
+        let wanted = rollouts();
+        let is_followed = self.resource(&wanted.kind).is_some();
+        if self.asking.is_some() || Instant::now() < self.next_question || is_followed {
             return;
         }
         let client = self.client.clone();
-        let (group, version) = ROLLOUTS;
         self.next_question = Instant::now() + PERIOD_OF_DISCOVERY;
         let ask = async move {
-            let served = client.list_api_group_resources(&format!("{group}/{version}")).await;
-            served.is_ok_and(|served| served.resources.iter().any(|resource| resource.name == "rollouts"))
+            let served = client.list_api_group_resources(&wanted.api_version).await;
+            served.is_ok_and(|served| served.resources.iter().any(|resource| resource.name == wanted.plural))
         };
         self.asking = Some(ask.boxed());
     }
@@ -408,6 +382,28 @@ async fn pending_or<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
         Some(future) => future.await,
         None => std::future::pending().await,
     }
+}
+
+/// Returns digests of what opts pods in, by namespace: its annotations and labels, and the selectors of Instrumentations.
+/// Where there are no such selectors, nothing can nearly match one.
+fn opting_in(snapshot: &Snapshot, settings: &Settings) -> HashMap<Box<str>, u64> {
+    let Snapshot { catalogue, heads, .. } = snapshot;
+    let of = |namespace: &Namespace| -> Vec<(String, i64)> {
+        let opting_in = namespace.instrumentations.opting_in();
+        let heads = opting_in.filter_map(|(compiled, _)| heads.instrumentations.get(&compiled.name));
+        heads.map(|head| (head.uid.clone(), head.generation)).collect()
+    };
+    let default = settings.default_instrumentation.as_ref();
+    let of_default =
+        default.and_then(|default| catalogue.namespace(&default.namespace)).map(of).unwrap_or_default();
+    let digests = catalogue.namespaces.iter().filter_map(|(name, namespace)| {
+        let selectors = (of(namespace), &of_default);
+        let Namespace { annotations, opt_in_labels, labels, .. } = &**namespace;
+        let mut hasher = DefaultHasher::new();
+        (&selectors, annotations, opt_in_labels, labels).hash(&mut hasher);
+        (!selectors.0.is_empty() || !of_default.is_empty()).then(|| (name.clone(), hasher.finish()))
+    });
+    digests.collect()
 }
 
 /// Returns the mistakes for which a workload is not opted in by a selector.
@@ -534,7 +530,7 @@ mod tests {
 
     async fn settle_with(mistakes: &mut Mistakes, snapshot: &Snapshot, until: impl Fn(&Mistakes) -> bool) {
         let settings = Settings::default();
-        mistakes.follow_selectors(snapshot, &settings);
+        mistakes.follow_opt_ins(snapshot, &settings);
         let settled = async {
             while !until(mistakes) || !mistakes.due.is_empty() {
                 mistakes.step(snapshot, &settings).await;
@@ -597,7 +593,7 @@ mod tests {
         settle(&mut mistakes, |known| !known.heads.is_empty()).await;
         let pods = PodMistakes::default();
         assert_eq!(all(&mistakes, &pods), []);
-        let mut writer = Writer::new(DefaultImages::default());
+        let mut writer = Writer::new(DefaultImages::default()).with_heads();
         let nearly = vec!["spec.template.metadata.labels[runtime]".to_owned()];
         for (generation, value, reads, expected) in [
             (1, "jvm", 2, vec![("Deployment shop/order".to_owned(), nearly.clone())]),

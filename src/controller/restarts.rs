@@ -5,7 +5,7 @@
 //!                                                   └─ replicas of the webhook asked
 //! ```
 //!
-//! A step is taken only after the ledger that contains it is stored. Whoever leads next finds in the ledger and in the
+//! A step is taken only after the ledger that contains it is stored. A new leader finds in the ledger and in the
 //! records of workloads what was done; see docs/adr/0013-restarts.md.
 
 mod health;
@@ -36,8 +36,8 @@ use otel_webhook_fleet::{
     count::WorkloadPods,
     report::{Report, RestartRow},
     restart::{
-        Around, Consent, Health, Instrumentation, Ledger, Left, Pace, Plan, Progress, Seen, Step, Verdict,
-        World, plan,
+        Around, Consent, Health, Instrumentation, Ledger, Left, Observed, ObservedWorkload, Pace, Plan,
+        Progress, Step, Verdict, plan,
     },
     workload::Workload,
 };
@@ -161,8 +161,8 @@ impl Restarts {
         let known = reduced(heads);
         let planned = loop {
             let webhook = self.replicas.known();
-            let world = World { now, instrumentations: &known, workloads: &workloads, webhook };
-            let planned = plan(world, &self.pace, &ledger);
+            let observed = Observed { now, instrumentations: &known, workloads: &workloads, webhook };
+            let planned = plan(observed, &self.pace, &ledger);
             if self.replicas.agree(&planned, pods).await {
                 break planned;
             }
@@ -195,7 +195,7 @@ impl Restarts {
         ledger: &Ledger,
         heads: &Heads,
         now: Timestamp,
-    ) -> Vec<Seen> {
+    ) -> Vec<ObservedWorkload> {
         let restarted = ledger.flights.iter().map(|flight| &flight.workload);
         let restarted: Vec<_> =
             restarted.filter_map(|workload| Some((workload, self.workloads.get(workload)?))).collect();
@@ -216,7 +216,7 @@ impl Restarts {
         let counted: HashSet<_> = pods.iter().map(|pods| &pods.workload).collect();
         // A workload whose only pod is being replaced has none for a moment.
         let empty = restarted.iter().filter(|(workload, _)| !counted.contains(workload));
-        let empty = empty.map(|(workload, _)| Seen::without_pods((*workload).clone()));
+        let empty = empty.map(|(workload, _)| ObservedWorkload::without_pods((*workload).clone()));
         let one = |pods: WorkloadPods| {
             let namespace = pods.workload.namespace.clone();
             let head = pods.instrumentation.as_ref().and_then(|name| {
@@ -231,13 +231,13 @@ impl Restarts {
             let health =
                 rollout.map_or(Health::Healthy, |rollout| self.healths.of(&pods.workload, rollout, now));
             let refused = self.refused.get(&pods.workload).cloned();
-            Seen::of(pods, rollout, around, health, refused)
+            ObservedWorkload::of(pods, rollout, around, health, refused)
         };
         pods.iter().cloned().chain(empty).map(one).collect()
     }
 
     /// Keeps what is told of a plan. Returns whether it is something new.
-    fn note(&mut self, planned: &Plan, workloads: &[Seen], known: &[Instrumentation]) -> bool {
+    fn note(&mut self, planned: &Plan, workloads: &[ObservedWorkload], known: &[Instrumentation]) -> bool {
         let verdicts = workloads.iter().zip(&planned.verdicts);
         let verdicts = verdicts.filter(|(_, verdict)| **verdict != Verdict::UpToDate);
         let verdicts: BTreeMap<_, _> =

@@ -26,9 +26,9 @@ const STOPPED: &str = "RestartStopped";
 const DATA: &str = "DataArrives";
 const OWN: [&str; 5] = [READY, UP_TO_DATE, DATA, IN_PROGRESS, STOPPED];
 
-/// What a status tells.
+/// What a status is made of.
 #[derive(Clone, Copy)]
-pub struct Told<'t> {
+pub struct Input<'t> {
     /// The pods.
     pub row: &'t InstrumentationRow,
     /// The Instrumentation as the webhook knows it.
@@ -51,8 +51,8 @@ pub enum Restart<'t> {
 }
 
 /// Returns the status that an Instrumentation has to have; none if `before` is that already.
-pub fn of(told: Told<'_>, generation: i64, before: &Value, now: Timestamp) -> Option<Value> {
-    let Told { row, stored, restart, mistakes } = told;
+pub fn of(input: Input<'_>, generation: i64, before: &Value, now: Timestamp) -> Option<Value> {
+    let Input { row, stored, restart, mistakes } = input;
     let (planned, is_unplanned) = match restart {
         Restart::None => (None, false),
         Restart::Unplanned => (None, true),

@@ -14,7 +14,7 @@ use serde_json::{
 };
 use tokio::time::Instant;
 
-use super::status::{self, MANAGER, Restart, Told};
+use super::status::{self, Input, MANAGER, Restart};
 use crate::{api_client::RequestBackoff, served, store::Snapshot};
 use otel_webhook_api::Version;
 use otel_webhook_fleet::{
@@ -106,8 +106,8 @@ impl Statuses {
             let of_namespace = mistakes.get(&*name.namespace).into_iter().flatten().copied();
             let mistakes: Vec<_> = of_namespace.filter(is_own).collect();
             let mistakes = self.with_mistakes.then_some(&*mistakes);
-            let told = Told { row, stored, restart, mistakes };
-            if let Some(status) = status::of(told, head.generation, &head.status(), now) {
+            let input = Input { row, stored, restart, mistakes };
+            if let Some(status) = status::of(input, head.generation, &head.status(), now) {
                 let status = to_raw_value(&status).expect("a document is JSON");
                 self.wanted.insert(name.clone(), Wanted { version: head.version.clone(), status });
             }

@@ -162,6 +162,7 @@ fn filters(rows: &[Row], are_several: bool) -> Markup {
             button type="reset" { "Clear" }
             button #copy-all type="button" { "Copy the commands shown" }
             output #shown {}
+            button #show-all type="button" hidden { "Show all" }
             p #said.said role="status" {}
         }
     }

@@ -50,7 +50,16 @@ function filters(form, table) {
     Array.from(columns.keys(), (name) => [name, form.elements.namedItem(name)?.value])
       .filter(([, value]) => value)
       .map(([name, value]) => [name, name === "state" ? value.split(" ") : [value]]);
-  const visible = () => rows.filter(({ row }) => !row.hidden);
+  const visible = () => rows.filter(({ row }) => row.checkVisibility());
+  const showAll = element("show-all");
+
+  function count() {
+    const shown = visible().length;
+    const matching = rows.filter(({ row }) => !row.hidden).length;
+    element("shown").value = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows shown`;
+    showAll.hidden = shown === matching;
+    showAll.textContent = `Show all ${matching.toLocaleString("en")}`;
+  }
 
   function apply() {
     const words = form.elements.text.value.toLowerCase().split(/\s+/);
@@ -63,8 +72,7 @@ function filters(form, table) {
       // Elements that stay as they are cost the browser nothing.
       if (row.hidden !== hidden) row.hidden = hidden;
     }
-    const count = visible().length.toLocaleString("en");
-    element("shown").value = `${count} of ${rows.length.toLocaleString("en")} rows shown`;
+    count();
   }
 
   // The address keeps the filters, so that a view can be linked and reloaded.
@@ -86,6 +94,7 @@ function filters(form, table) {
   // Fields have their first values only after the event.
   form.addEventListener("reset", () => setTimeout(() => (apply(), remember())));
   addEventListener("hashchange", recall);
+  showAll.addEventListener("click", () => (table.classList.add("all"), count()));
   form.hidden = false;
   recall();
   return { rows, visible };

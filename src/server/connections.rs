@@ -26,7 +26,7 @@ const KEPT: Duration = Duration::from_secs(90);
 const FIRST_REQUEST: Duration = Duration::from_secs(10);
 
 /// How long a request may take, from its headers to the last byte of the response. The longest timeout of an API
-/// server is 30 s; whoever does not read the response in twice that time does not want it.
+/// server is 30 s; a client that does not read the response in twice that time does not want it.
 const LONGEST_REQUEST: Duration = Duration::from_secs(60);
 
 /// How often a connection looks at the two.

@@ -1,4 +1,4 @@
-//! The status page, and the same as JSON, on a port of its own without TLS.
+//! The status page, and the same as JSON, on its own port without TLS.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -28,7 +28,7 @@ pub fn page_router(read: ReadReport, address: SocketAddr) -> Router {
     if address.ip().is_loopback() { router.layer(from_fn(only_for_loopback)) } else { router }
 }
 
-/// While the port is forwarded, a web site could have a browser read the page under a name of its own that it lets
+/// While the port is forwarded, a web site could have a browser read the page under its own name that it lets
 /// resolve to 127.0.0.1 (DNS rebinding). Such a request names that site.
 async fn only_for_loopback(request: Request, next: Next) -> Response {
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();

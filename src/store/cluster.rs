@@ -78,7 +78,7 @@ type Kind = Option<OwnerKind>;
 /// The lookups in progress, each with its number. They end with the last review that waits for them.
 #[derive(Default)]
 struct Asking {
-    lookups: HashMap<Question, (u64, WeakShared<BoxFuture<'static, Told>>)>,
+    lookups: HashMap<Question, (u64, WeakShared<BoxFuture<'static, Answer>>)>,
     last: u64,
 }
 
@@ -99,7 +99,7 @@ struct OwnerKey {
 
 /// The result of a lookup.
 #[derive(Clone, Debug)]
-enum Told {
+enum Answer {
     Owners(Option<Vec<Owner>>),
     Namespace(Option<Arc<catalogue::Namespace>>),
     /// The request failed; the message is for the log.
@@ -119,7 +119,7 @@ struct FoundMetadata {
     owner_references: Option<Vec<OwnerReference>>,
 }
 
-type Asked = Shared<BoxFuture<'static, Told>>;
+type Asked = Shared<BoxFuture<'static, Answer>>;
 
 /// The owners that were looked up for one review.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl ClusterLookup {
     /// Looks up a namespace until the deadline.
     pub async fn namespace(&self, name: &str, deadline: Instant) -> Option<Arc<catalogue::Namespace>> {
         match self.ask(Question::Namespace(name.into()), deadline).await {
-            Some(Told::Namespace(found)) => found,
+            Some(Answer::Namespace(found)) => found,
             _ => None,
         }
     }
@@ -160,8 +160,8 @@ impl ClusterLookup {
             return Lookup::Known(owners);
         }
         match self.ask(Question::Owner(key.clone()), deadline).await {
-            Some(Told::Owners(Some(owners))) => Lookup::Known(owners),
-            Some(Told::Owners(None)) => Lookup::Absent,
+            Some(Answer::Owners(Some(owners))) => Lookup::Known(owners),
+            Some(Answer::Owners(None)) => Lookup::Absent,
             _ => Lookup::Unknown,
         }
     }
@@ -186,14 +186,14 @@ impl ClusterLookup {
     }
 
     /// Starts or joins a lookup, and waits for it. Returns none if it fails or times out.
-    async fn ask(&self, question: Question, deadline: Instant) -> Option<Told> {
+    async fn ask(&self, question: Question, deadline: Instant) -> Option<Answer> {
         let asked = self.joined(&question);
         match tokio::time::timeout_at(deadline, asked).await {
-            Ok(Told::Nothing(problem)) => {
+            Ok(Answer::Nothing(problem)) => {
                 tracing::warn!(lookup = ?question, %problem, "a lookup at the API server failed");
                 None
             }
-            Ok(told) => Some(told),
+            Ok(answer) => Some(answer),
             Err(_) => {
                 tracing::warn!(lookup = ?question, timeout = ?PATIENCE, "a lookup at the API server timed out");
                 None
@@ -212,12 +212,12 @@ struct Leaving {
 }
 
 impl Leaving {
-    async fn answered(mut self) -> Told {
+    async fn answered(mut self) -> Answer {
         let Self { inner, question, begun, .. } = &mut self;
         let answer = async {
             let place = inner.places.acquire().await;
             if place.is_err() || !inner.backoff(question, RequestBackoff::claim) {
-                return Told::Nothing("the last ones failed, so none is made now".into());
+                return Answer::Nothing("the last ones failed, so none is made now".into());
             }
             *begun = Some(Instant::now());
             let answered = inner.answer(question).await;
@@ -226,14 +226,14 @@ impl Leaving {
                 Err(error) => backoff.fail(error),
                 Ok(_) => backoff.succeed(),
             });
-            answered.unwrap_or_else(|error| Told::Nothing(error.to_string().into()))
+            answered.unwrap_or_else(|error| Answer::Nothing(error.to_string().into()))
         };
-        let told = tokio::time::timeout(LONGEST_ANSWER, answer).await;
-        let told = told.unwrap_or_else(|elapsed| Told::Nothing(elapsed.to_string().into()));
-        if let (Question::Owner(key), Told::Owners(Some(owners))) = (question, &told) {
+        let answer = tokio::time::timeout(LONGEST_ANSWER, answer).await;
+        let answer = answer.unwrap_or_else(|elapsed| Answer::Nothing(elapsed.to_string().into()));
+        if let (Question::Owner(key), Answer::Owners(Some(owners))) = (question, &answer) {
             locked(&inner.owners).put(key.clone(), owners.clone());
         }
-        told
+        answer
     }
 }
 
@@ -252,14 +252,14 @@ impl Drop for Leaving {
 }
 
 impl Inner {
-    async fn answer(&self, question: &Question) -> kube::Result<Told> {
+    async fn answer(&self, question: &Question) -> kube::Result<Answer> {
         match question {
             Question::Owner(key) => match key.kind {
                 OwnerKind::ReplicaSet => self.owners::<ReplicaSet>(key).await,
                 OwnerKind::Job => self.owners::<Job>(key).await,
             }
-            .map(Told::Owners),
-            Question::Namespace(name) => self.namespace(name).await.map(Told::Namespace),
+            .map(Answer::Owners),
+            Question::Namespace(name) => self.namespace(name).await.map(Answer::Namespace),
         }
     }
 

@@ -9,18 +9,18 @@ mod follow;
 
 use std::path::Path;
 
-pub use files::{DEFAULT_NAMESPACE, SourceError};
+pub use files::{DEFAULT_NAMESPACE, SourceError, files};
 pub use follow::Follower;
 
 use super::Writer;
-use files::{documents, files, read_file};
+use files::{documents, read_file};
 
 /// Adds all objects of a directory. `namespace` is the namespace of objects that specify none.
 ///
 /// # Errors
 /// If the directory or one of its files cannot be read, or a file is not a stream of Kubernetes objects.
 pub fn read(dir: &Path, namespace: &str, writer: &mut Writer) -> Result<(), SourceError> {
-    for path in files(dir)? {
+    for path in files(dir, false)? {
         let text = read_file(&path)?;
         for document in documents(&path, &text)? {
             writer.put_document(&document.value, namespace);

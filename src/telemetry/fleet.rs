@@ -1,6 +1,10 @@
 //! Metrics of the controller. None of them exists in a webhook server.
 
-use std::{collections::BTreeMap, sync::atomic::AtomicI64};
+use std::{
+    cmp::Reverse,
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError, atomic::AtomicI64},
+};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -16,6 +20,16 @@ struct PodLabels {
     state: &'static str,
     language: &'static str,
 }
+
+/// Not `namespace`, which a scraped target has as a label.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NamespaceLabels {
+    pod_namespace: String,
+    state: &'static str,
+}
+
+/// The label of all further namespaces together. No namespace has such a name.
+const OTHERS: &str = "_others";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct DataLabels {
@@ -63,6 +77,9 @@ pub struct FleetMetrics {
     data: Family<DataLabels, Gauge<i64, AtomicI64>>,
     source: Family<SourceLabels, Gauge<i64, AtomicI64>>,
     mistakes: Family<MistakeLabels, Gauge<i64, AtomicI64>>,
+    by_namespace: Family<NamespaceLabels, Gauge<i64, AtomicI64>>,
+    /// The namespaces that `by_namespace` has.
+    shown: Mutex<Vec<String>>,
 }
 
 impl FleetMetrics {
@@ -103,6 +120,44 @@ impl FleetMetrics {
              --mistakes",
             self.mistakes.clone(),
         );
+        registry.register(
+            "otel_webhook_namespace_pods",
+            "Running pods by namespace and state, of the namespaces with the most; of all others together as _others; a \
+             pod with several languages is counted for each; only with --metrics-namespaces",
+            self.by_namespace.clone(),
+        );
+    }
+
+    /// Sets the counts of so many namespaces.
+    pub fn set_namespaces(&self, report: &Report, most: usize) {
+        let mut all: BTreeMap<&str, [usize; State::ALL.len()]> = BTreeMap::new();
+        for row in &report.workloads {
+            let counts = all.entry(&row.workload.namespace).or_default();
+            for language in &row.languages {
+                for (count, state) in counts.iter_mut().zip(State::ALL) {
+                    *count += language.pods.of(state);
+                }
+            }
+        }
+        let mut sorted: Vec<_> = all.into_iter().collect();
+        sorted.sort_by_key(|(name, counts)| (Reverse(counts.iter().sum::<usize>()), *name));
+        let others = sorted.split_off(most.min(sorted.len()));
+        if let Some(sum) = others.into_iter().map(|(_, counts)| counts).reduce(added) {
+            sorted.push((OTHERS, sum));
+        }
+        for (name, counts) in &sorted {
+            for (state, count) in State::ALL.into_iter().zip(counts) {
+                let labels = NamespaceLabels { pod_namespace: (*name).to_owned(), state: state.name() };
+                self.by_namespace.get_or_create(&labels).set(i64::try_from(*count).unwrap_or(i64::MAX));
+            }
+        }
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        for gone in shown.iter().filter(|name| !sorted.iter().any(|(own, _)| own == name)) {
+            for state in State::ALL.map(State::name) {
+                self.by_namespace.remove(&NamespaceLabels { pod_namespace: gone.clone(), state });
+            }
+        }
+        *shown = sorted.into_iter().map(|(name, _)| name.to_owned()).collect();
     }
 
     /// Sets the counts.
@@ -163,6 +218,7 @@ impl FleetMetrics {
         self.data.clear();
         self.source.clear();
         self.mistakes.clear();
+        self.by_namespace.clear();
     }
 
     /// Sets whether the source of what arrives answers.
@@ -174,5 +230,52 @@ impl FleetMetrics {
     /// Sets whether this replica leads.
     pub fn set_leader(&self, lease: &str, leads: bool) {
         self.leader.get_or_create(&LeaseLabels { lease: lease.to_owned() }).set(leads.into());
+    }
+}
+
+fn added<const N: usize>(one: [usize; N], other: [usize; N]) -> [usize; N] {
+    std::array::from_fn(|index| one[index] + other[index])
+}
+
+#[cfg(test)]
+mod tests {
+    use otel_webhook_testkit::reports::{language, workload};
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    fn shown(metrics: &FleetMetrics) -> Vec<String> {
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).expect("text");
+        let lines = text.lines().filter_map(|line| line.strip_prefix("otel_webhook_namespace_pods"));
+        let mut lines: Vec<_> =
+            lines.filter(|line| line.starts_with('{') && !line.ends_with(" 0")).map(str::to_owned).collect();
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn the_namespaces_with_the_most_pods_are_shown_and_the_others_are_summed() {
+        let report = |pods: &[(&str, usize)]| Report {
+            workloads: pods
+                .iter()
+                .map(|(namespace, missed)| {
+                    let languages = vec![language("java", &[(State::Missed, *missed)], None)];
+                    workload("Deployment", namespace, "order", languages)
+                })
+                .collect(),
+            ..Report::default()
+        };
+        let metrics = FleetMetrics::default();
+        metrics.set_namespaces(&report(&[("a", 1), ("b", 5), ("c", 2), ("b", 1), ("d", 3)]), 2);
+        let missed =
+            |name: &str, count: usize| format!("{{pod_namespace=\"{name}\",state=\"missed\"}} {count}");
+        assert_eq!(shown(&metrics), [missed("_others", 3), missed("b", 6), missed("d", 3)]);
+        metrics.set_namespaces(&report(&[("a", 1), ("c", 2)]), 2);
+        assert_eq!(shown(&metrics), [missed("a", 1), missed("c", 2)]);
+        metrics.set_namespaces(&report(&[]), 2);
+        assert_eq!(shown(&metrics), Vec::<String>::new());
     }
 }

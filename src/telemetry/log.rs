@@ -79,7 +79,7 @@ pub fn log_panics() {
 
 impl Drop for Logging {
     fn drop(&mut self) {
-        // The guard waits for a second, and then prints that it was not enough: for ever, if standard output is not read
+        // The guard waits for a second, and then prints that it was not enough: forever, if standard output is not read
         // either. So it is dropped by another thread, which the process does not wait for when it ends.
         let writer = self.writer.take();
         let (ended, end) = mpsc::channel::<()>();

@@ -77,7 +77,8 @@ impl RestartMetrics {
 }
 
 impl RestartResult {
-    const ALL: [Self; 7] = [
+    /// All of them.
+    pub const ALL: [Self; 7] = [
         Self::Begun,
         Self::Done,
         Self::Stopped,
@@ -87,7 +88,8 @@ impl RestartResult {
         Self::Unrecorded,
     ];
 
-    fn name(self) -> &'static str {
+    /// Returns the value of the label.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Begun => "begun",
             Self::Done => "done",

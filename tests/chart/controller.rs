@@ -1,4 +1,4 @@
-//! The controller: a Deployment of its own, which has the webhook's settings and not its rights.
+//! The controller: a separate Deployment, which has the webhook's settings and not its rights.
 
 use std::collections::BTreeSet;
 

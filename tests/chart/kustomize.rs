@@ -94,10 +94,11 @@ fn build(overlay: &Path) -> Result<Objects, String> {
     Ok(by_name(objects(&text)))
 }
 
-/// The chart as it is installed by its own name, without its test.
+/// The chart as it is installed by its own name, without its test, and without the copy of its settings.
 fn of_chart(set: &[&str]) -> Objects {
     let mut command = Command::new(tool("helm3"));
     command.args(["template", "otel-webhook", "--namespace", "otel-webhook", "--skip-tests"]).arg(chart());
+    command.args(["--set-json", "settings.readers=[]"]);
     command.args(set.iter().flat_map(|value| ["--set", value]));
     by_name(objects(&run(&mut command).expect("rendered")))
 }

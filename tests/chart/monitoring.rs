@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use otel_webhook::telemetry::{Metrics, ReviewOutcome};
+use otel_webhook::telemetry::{Metrics, RestartResult, ReviewOutcome};
 use otel_webhook_fleet::{report::Report, state::State};
 use otel_webhook_inject::reason::Reason;
 use otel_webhook_testkit::objects::items;
@@ -110,6 +110,9 @@ fn labels_and_outcomes_are_those_of_the_program() {
                     for state in found[2].split('|') {
                         assert!(State::ALL.iter().any(|known| known.name() == state), "{state}");
                     }
+                }
+                "result" => {
+                    assert!(RestartResult::ALL.iter().any(|known| known.name() == &found[2]), "{query}");
                 }
                 "endpoint" => assert_eq!(&found[2], "/mutate-v1-pod"),
                 "outcome" => {
@@ -235,7 +238,7 @@ fn alerts_about_the_controller_ask_for_its_metrics_and_go_with_it() {
         assert!(query.contains(&service), "{query}");
     }
     let without = alert_queries(&["controller.enabled=false"]);
-    assert_eq!(without.len() + 8, queries.len(), "{without:?}");
+    assert_eq!(without.len() + 9, queries.len(), "{without:?}");
     let chosen = the(objects_of(&values("everything")), "PrometheusRule").to_string();
     assert!(chosen.contains(r#"otel_webhook_controller_leader{job=\"controller\"}"#), "{chosen}");
 }

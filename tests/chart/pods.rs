@@ -57,7 +57,7 @@ fn no_service_gets_among_the_flags() {
     }
 }
 
-/// Whoever chooses pods by label chooses those of one component, and no others, such as the pod of `helm test`.
+/// A selector of pods chooses those of one component, and no others, such as the pod of `helm test`.
 #[test]
 fn selectors_choose_the_pods_of_one_component_alone() {
     for file in matrix() {

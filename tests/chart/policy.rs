@@ -12,6 +12,7 @@ const KINDS: [&str; 2] = ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolic
 
 /// What the names of the policies end with.
 const CERTIFICATES: &str = "-certificates";
+const CONVERSION: &str = "-conversion";
 const RESTARTS: &str = "-restarts";
 
 fn count(objects: &[Value], of: &str) -> [usize; 2] {
@@ -34,7 +35,11 @@ fn specs<'o>(objects: &'o [Value], of: &str) -> [&'o Value; 2] {
 fn each_policy_is_where_its_objects_may_be_patched() {
     for file in matrix() {
         let objects = objects_of(&file);
-        for (of, group) in [(CERTIFICATES, "admissionregistration.k8s.io"), (RESTARTS, "apps")] {
+        for (of, group) in [
+            (CERTIFICATES, "admissionregistration.k8s.io"),
+            (CONVERSION, "apiextensions.k8s.io"),
+            (RESTARTS, "apps"),
+        ] {
             let rules = of_kind(objects, "ClusterRole").into_iter().flat_map(|role| items(&role["rules"]));
             let may_patch = rules
                 .filter(|rule| rule["apiGroups"] == json!([group]))
@@ -99,7 +104,33 @@ fn the_policy_compares_every_field_of_a_webhook_but_the_bundle() {
     }
 }
 
-/// All fields of a part are compared but those that are named: the annotations, what is a part of its own, and what
+#[test]
+fn the_policy_compares_every_field_of_the_crd_but_the_bundle() {
+    let both = objects_with(&["crds.served={v1alpha1,v1beta1}"]);
+    let validations = specs(&both, CONVERSION)[0]["validations"].to_string();
+    let all = Schemas::versions().into_iter().flat_map(|version| {
+        let of = |kind: &str| {
+            let package = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
+            fields(&version, &format!("{package}.{kind}"))
+        };
+        [
+            "CustomResourceDefinitionSpec",
+            "CustomResourceConversion",
+            "WebhookConversion",
+            "WebhookClientConfig",
+        ]
+        .map(of)
+        .concat()
+    });
+    // What has parts is compared by them.
+    for field in
+        all.filter(|field| !["caBundle", "conversion", "webhook", "clientConfig"].contains(&field.as_str()))
+    {
+        assert!(validations.contains(&format!(".?{field} == ")), "{field}: {validations}");
+    }
+}
+
+/// All fields of a part are compared but those that are named: the annotations, what is a separate part, and what
 /// the API server sets.
 #[test]
 fn the_policy_of_restarts_names_what_may_change() {

@@ -14,7 +14,7 @@ fn webhooks(objects: &[Value]) -> Vec<Value> {
     configurations.flat_map(|found| found["webhooks"].as_array().expect("webhooks").clone()).collect()
 }
 
-/// An empty one would be fought for by whoever fills it in and a GitOps tool.
+/// An empty one would be fought for by the tool that fills it in and a GitOps tool.
 #[test]
 fn an_authority_is_rendered_only_where_it_is_known() {
     for file in matrix() {
@@ -47,6 +47,36 @@ fn cert_manager_is_told_whose_authority_to_fill_in() {
     for name in ["default", "files"] {
         for configuration in KINDS.map(|kind| the(objects_of(&values(name)), kind).clone()) {
             assert!(configuration["metadata"]["annotations"].is_null(), "{name}: {configuration}");
+        }
+    }
+}
+
+/// For users who may read neither.
+#[test]
+fn the_settings_are_those_of_the_deployment_and_of_the_registration() {
+    for file in matrix() {
+        let objects = objects_of(&file);
+        let is_settings = |found: &&Value| found["data"]["mutatingWebhookConfiguration"].is_string();
+        let found = of_kind(objects, "ConfigMap").into_iter().find(is_settings);
+        let Some(settings) = found else {
+            assert!(file == values("least"), "{}", file.display());
+            continue;
+        };
+        let manifest = |key: &str| -> Value {
+            serde_json::from_str(settings["data"][key].as_str().expect("a text")).expect("JSON")
+        };
+        let mut expected = the(objects, KINDS[0]).clone();
+        for webhook in expected["webhooks"].as_array_mut().expect("webhooks") {
+            webhook["clientConfig"].as_object_mut().expect("an object").remove("caBundle");
+        }
+        assert_eq!(manifest("mutatingWebhookConfiguration"), expected, "{}", file.display());
+        let (pod, spec) = (manifest("pod"), server(objects));
+        assert_eq!(pod["spec"]["containers"][0]["args"], spec["containers"][0]["args"]);
+        assert_eq!(pod["spec"]["serviceAccountName"], spec["serviceAccountName"]);
+        assert_eq!(pod["metadata"]["namespace"], NAMESPACE);
+        for variable in items(&pod["spec"]["containers"][0]["env"]) {
+            assert!(items(&spec["containers"][0]["env"]).any(|own| own == variable), "{variable}");
+            assert!(variable["name"].as_str().is_some_and(|name| name.starts_with("OTEL_WEBHOOK_")));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Restarts by consent: off unless they are switched on, with flags, roles and names of their own.
+//! Restarts by consent: off unless they are switched on, with their own flags, roles and names.
 
 use std::collections::BTreeSet;
 

@@ -151,7 +151,7 @@ fn tighten(schema: &mut Value, references: &mut Vec<String>) {
     }
     for keyword in ["allOf", "anyOf", "oneOf"] {
         for inner in object.get_mut(keyword).and_then(Value::as_array_mut).into_iter().flatten() {
-            // They narrow what their parent has, and list no properties of their own.
+            // They narrow what their parent has, and list no properties themselves.
             tighten_part(inner, references);
         }
     }

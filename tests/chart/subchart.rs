@@ -1,4 +1,4 @@
-//! The chart as a part of another one, which hands down values of its own.
+//! The chart as a part of another one, which hands down its own values.
 
 use std::fs;
 use std::path::Path;

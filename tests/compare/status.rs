@@ -3,7 +3,7 @@
 use otel_webhook_inject::{MESSAGE, STATUS, language::LANGUAGES};
 use serde_json::Value;
 
-/// What the status annotation has for people, or by a way of its own.
+/// What the status annotation has for people, or by its own way.
 const MAY_DIFFER: [&str; 5] = ["hash", "image", "message", "notes", "warnings"];
 
 /// Codes of reasons that were renamed on purpose (CHANGELOG.md): the old one, and the present one.

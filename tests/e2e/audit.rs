@@ -6,7 +6,7 @@ use std::fs;
 use otel_webhook_testkit::{objects::items, until::until};
 use serde_json::Value;
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 
 pub use crate::registration::ACCOUNT;
 
@@ -20,7 +20,7 @@ fn entries(cluster: &Cluster, part: &str) -> Vec<Value> {
 
 /// The annotations of the entry for the creation of a pod.
 pub fn of_creation(cluster: &Cluster, namespace: &str, pod: &str) -> Value {
-    until(&format!("an audit entry for the creation of {namespace}/{pod}"), LIMIT, || {
+    until(&format!("an audit entry for the creation of {namespace}/{pod}"), || {
         let mut entries = entries(cluster, &format!("\"{pod}\"")).into_iter();
         let found = entries.find(|entry| {
             let object = &entry["objectRef"];

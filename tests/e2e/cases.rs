@@ -2,7 +2,7 @@
 //!
 //! A case belongs to `OWN_WEBHOOK` if it sends pods to the cluster's own webhook, stops it, changes its flags
 //! or its registration, reads its metrics, or changes the CRD. The other groups have webhooks, namespaces or
-//! clusters of their own; pods for other webhooks have the label of `registration::ELSEWHERE`.
+//! their own clusters; pods for other webhooks have the label of `registration::ELSEWHERE`.
 
 mod aftermath;
 mod bounded;
@@ -93,10 +93,10 @@ const MANAGED: Group<Cluster> = &[
     ("managed_certificates_leave_the_secret_of_somebody_else_alone", managed::foreign_secret),
 ];
 
-/// The same on sets of replicas with Secrets of their own.
+/// The same on sets of replicas with their own Secrets.
 const ROTATIONS: Group<Cluster> = &[("managed_rotations_cost_no_pod_its_agent", managed::rotations)];
 
-/// Each with a control plane of its own.
+/// Each with its own control plane.
 const OWN_CLUSTERS: Group<Cluster> = &[
     ("check_finds_each_way_to_be_broken", check::each_way_to_be_broken),
     ("large_objects_do_not_fill_the_memory", extremes::start_up),

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use std::time::Duration;
 
 use otel_webhook_testkit::{
     cluster::{
@@ -19,9 +18,6 @@ use crate::registration;
 use crate::webhook::Webhook;
 
 pub use otel_webhook_testkit::cluster::manifests::{asking, java};
-
-/// Longer than a watch or a controller takes on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// Fields are dropped in their order: the webhook goes before what it watches.
 pub struct Cluster {
@@ -65,7 +61,7 @@ impl Cluster {
         registration::register(&self.plane, &self.webhook.url_of("/mutate-v1-pod"), authorities, number);
         let mut left_out = java("left-out");
         left_out["metadata"]["labels"] = json!({(registration::LABEL): number.to_string()});
-        until("the registration is in effect", LIMIT, || {
+        until("the registration is in effect", || {
             let injected = |pod| self.dry_run("registered", pod).is_injected();
             (!injected(&left_out) && injected(&java("included"))).then_some(())
         });
@@ -81,7 +77,7 @@ impl Cluster {
     pub fn instrumented_namespace(&self, name: &str) {
         self.namespace(name, &[]);
         self.instrumentation(name, "default", &json!({}));
-        until("the Instrumentation is known", LIMIT, || {
+        until("the Instrumentation is known", || {
             self.dry_run(name, &java("probe")).is_injected().then_some(())
         });
     }
@@ -125,7 +121,7 @@ impl Cluster {
         pod: &Value,
         ready: impl Fn(&Created) -> bool,
     ) -> Created {
-        until(what, LIMIT, || ready(&self.dry_run(namespace, pod)).then_some(()));
+        until(what, || ready(&self.dry_run(namespace, pod)).then_some(()));
         self.create(namespace, pod)
     }
 
@@ -136,7 +132,7 @@ impl Cluster {
 
     /// Waits for `count` pods that a controller makes and that have this label.
     pub fn pods_of(&self, namespace: &str, label: &str, count: usize) -> Vec<Created> {
-        until(&format!("{count} pods with {label}"), LIMIT, || {
+        until(&format!("{count} pods with {label}"), || {
             let list = self.get(namespace, &["pods", "--selector", label]);
             let pods = list["items"].as_array().expect("a list");
             (pods.len() == count).then(|| pods.iter().cloned().map(Created::found).collect())
@@ -152,7 +148,7 @@ impl Cluster {
 
     /// Waits for Events on an object, and returns their notes.
     pub fn events(&self, namespace: &str, name: &str, reason: &str) -> Vec<String> {
-        until(&format!("the Event {reason} on {name}"), LIMIT, || {
+        until(&format!("the Event {reason} on {name}"), || {
             let list = self.get(namespace, &["events.events.k8s.io"]);
             let own = items(&list["items"])
                 .filter(|event| event["regarding"]["name"] == name && event["reason"] == reason);

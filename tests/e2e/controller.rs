@@ -16,7 +16,7 @@ use otel_webhook_testkit::{
 use serde_json::Value;
 
 use crate::{
-    cluster::{Cluster, LIMIT},
+    cluster::Cluster,
     program::{PROGRAM, roles as printed_roles},
     registration::HOME,
 };
@@ -102,6 +102,12 @@ impl<'c> Controller<'c> {
         self
     }
 
+    /// The same with another kubeconfig, such as that of a proxy.
+    pub fn connecting_by(mut self, kubeconfig: PathBuf) -> Self {
+        self.kubeconfig = kubeconfig;
+        self
+    }
+
     fn with(
         cluster: &'c Cluster,
         roles: &[Value],
@@ -112,7 +118,7 @@ impl<'c> Controller<'c> {
         for role in roles {
             cluster.apply(role);
         }
-        until("the roles are in effect", LIMIT, || {
+        until("the roles are in effect", || {
             let can = [&["auth", "can-i"], &last[..], place, &["--as", ACCOUNT]].concat();
             cluster.plane.kubectl(&can).ok.then_some(())
         });
@@ -141,10 +147,11 @@ impl<'c> Controller<'c> {
         command.args(["--lease-namespace", HOME, "--log-format", "json", "--log", "info,otel_webhook=debug"]);
         command.args(["--page-listen", &self.page.to_string()]);
         command.args(&self.flags).args(&self.more);
-        command.env("KUBECONFIG", &self.kubeconfig);
+        // The image has no CAs of a system either.
+        command.env("KUBECONFIG", &self.kubeconfig).env("SSL_CERT_FILE", "/dev/null");
         let log = self.cluster.plane.dir().join("controller.log");
         self.process.replace(Some(Program::run(command, log)));
-        until("the controller leads and has counted", LIMIT, || {
+        until("the controller leads and has counted", || {
             let mut process = self.process.borrow_mut();
             let process = process.as_mut().expect("it was started");
             assert!(!process.has_ended(), "{}", process.report());
@@ -176,9 +183,11 @@ impl<'c> Controller<'c> {
         admin::metric(self.admin, name_and_labels)
     }
 
-    /// The numbers of pods of Java in these states, by the metrics.
+    /// The numbers of pods of Java in these states, by the metrics of one moment.
     pub fn java_pods<const N: usize>(&self, states: [&str; N]) -> [Option<u64>; N] {
-        states.map(|state| self.metric(&format!("otel_webhook_pods{{state=\"{state}\",language=\"java\"}}")))
+        let metrics = admin::body(self.admin, "/metrics").unwrap_or_default();
+        let name = |state| format!("otel_webhook_pods{{state=\"{state}\",language=\"java\"}}");
+        states.map(|state| admin::value(&metrics, &name(state)))
     }
 
     /// The status page.
@@ -203,7 +212,7 @@ impl<'c> Controller<'c> {
     /// Waits until the report has this code for a workload, and returns the sentence.
     pub fn expect_restart(&self, namespace: &str, name: &str, code: &str) -> String {
         let mut last = None;
-        let found = poll(LIMIT, || {
+        let found = poll(|| {
             last = self.restart(namespace, name);
             last.clone().filter(|(found, _)| found == code)
         });
@@ -215,7 +224,7 @@ impl<'c> Controller<'c> {
     /// Waits until the status of an Instrumentation has these counts, of the states that are not zero.
     pub fn expect(&self, namespace: &str, name: &str, counts: &Value) -> Value {
         let mut last = Value::Null;
-        let found = poll(LIMIT, || {
+        let found = poll(|| {
             let object = self.cluster.get(namespace, &["otelinst", name]);
             let mut pods = object["status"]["pods"].clone();
             if let Some(pods) = pods.as_object_mut() {

@@ -7,7 +7,7 @@
 //!  cases ─────────────> Webhook (the program, `serve`, as its own service account)
 //! ```
 //! One control plane serves all cases, which run in groups side by side. Each
-//! case has namespaces of its own, and what it does to the webhook or its
+//! case has its own namespaces, and what it does to the webhook or its
 //! registration is undone when it ends, however it ends.
 
 mod audit;
@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use cluster::Cluster;
 use otel_webhook_testkit::runner::{self, Shared};
 
-/// Runs the cases whose name contains the first argument; without one, all.
+/// Runs the cases whose names contain one of the arguments; without arguments, all.
 fn main() -> ExitCode {
     let after_failure =
         |cluster: &Cluster| format!("The end of the webhook's log:\n{}", cluster.webhook.log_tail());

@@ -2,7 +2,6 @@
 //! webhook that runs beside the API server instead of in the cluster.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook_testkit::{
@@ -34,8 +33,6 @@ const WORKLOADS: &str = "workloads.otel-webhook.io";
 
 /// The webhook's own account.
 pub const ACCOUNT: &str = "system:serviceaccount:otel-webhook:otel-webhook";
-const LIMIT: Duration = Duration::from_secs(180);
-
 /// Installs the CRD, and the service account with its roles. Gives a
 /// kubeconfig for that account.
 pub fn install(plane: &ControlPlane) -> PathBuf {
@@ -43,7 +40,7 @@ pub fn install(plane: &ControlPlane) -> PathBuf {
     plane.namespace(HOME, json!({}));
     plane.apply_server_side(ROLES);
     // The API server learns of roles by a watch.
-    until("the roles are in effect", LIMIT, || {
+    until("the roles are in effect", || {
         let can = ["auth", "can-i", "watch", "instrumentations.opentelemetry.io", "--all-namespaces"];
         plane.kubectl(&[&can[..], &["--as", ACCOUNT]].concat()).ok.then_some(())
     });
@@ -85,7 +82,7 @@ pub fn register_instrumentations<'p>(
     // The API server learns of both by watches; this is a mistake that no schema knows.
     let two = json!({"fieldRef": {"fieldPath": "metadata.name"}, "secretKeyRef": {"name": "a", "key": "b"}});
     let probe = instrumentation(namespace, "probe", &json!({"env": [{"name": "A", "valueFrom": two}]}));
-    until("the registration is in effect", LIMIT, || {
+    until("the registration is in effect", || {
         let ran = plane.kubectl_in(&["create", "--dry-run=server", "--filename", "-"], &probe.to_string());
         (!ran.ok && ran.stderr.contains("Warning: spec.env[0].valueFrom")).then_some(())
     });
@@ -140,12 +137,10 @@ pub fn apply_unchecked(plane: &ControlPlane, object: &Value) {
         json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     plane.apply_server_side(&lax.to_string());
     let args = ["apply", "--server-side", "--force-conflicts", "--validate=false", "--filename", "-"];
-    until("a bad object is stored", LIMIT, || plane.kubectl_in(&args, &object.to_string()).ok.then_some(()));
+    until("a bad object is stored", || plane.kubectl_in(&args, &object.to_string()).ok.then_some(()));
     plane.apply_server_side(CRD);
     let mut copy = object.clone();
     copy["metadata"]["name"] = "copy".into();
     let args = ["create", "--dry-run=server", "--validate=false", "--filename", "-"];
-    until("the CRD is strict again", LIMIT, || {
-        (!plane.kubectl_in(&args, &copy.to_string()).ok).then_some(())
-    });
+    until("the CRD is strict again", || (!plane.kubectl_in(&args, &copy.to_string()).ok).then_some(()));
 }

@@ -1,5 +1,5 @@
 //! Replicas with managed certificates: processes of one service account that has nothing but the roles that
-//! `otel-webhook rbac` prints, each behind a webhook configuration of its own.
+//! `otel-webhook rbac` prints, each behind its own webhook configuration.
 
 use std::cell::RefCell;
 use std::fs;
@@ -14,7 +14,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT, java};
+use crate::cluster::{Cluster, java};
 use crate::program::{PROGRAM, roles as printed_roles};
 use crate::registration;
 
@@ -95,8 +95,8 @@ impl<'c> Replicas<'c> {
         Self::new(cluster, namespace, flags).start_all()
     }
 
-    /// The same beside others that run at the same time: `set` is a number that none of them has. With a
-    /// Secret and configurations of its own, a set has nothing to do with the others.
+    /// The same while others run: `set` is a number that none of them has. With its
+    /// own Secret and configurations, a set has nothing to do with the others.
     pub fn started_set(cluster: &'c Cluster, set: usize, namespace: &str, flags: &[&str]) -> Self {
         Self::new_set(cluster, &format!("-set-{set}"), namespace, flags).start_all()
     }
@@ -130,7 +130,7 @@ impl<'c> Replicas<'c> {
     }
 
     pub fn wait_until_ready(&self, replica: usize) {
-        until(&format!("replica {replica} is ready"), LIMIT, || {
+        until(&format!("replica {replica} is ready"), || {
             let has_ended = self.processes.borrow_mut()[replica].as_mut().is_none_or(Program::has_ended);
             assert!(!has_ended, "replica {replica} has ended: {:?}", self.log(replica));
             self.is_ready(replica).then_some(())

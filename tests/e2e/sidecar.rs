@@ -18,7 +18,7 @@ use otel_webhook_testkit::{objects::items, until::until};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::cluster::{Cluster, LIMIT, asking};
+use crate::cluster::{Cluster, asking};
 use crate::webhook::pair;
 
 /// The name of the container that it adds.
@@ -43,7 +43,7 @@ impl<'c> SidecarWebhook<'c> {
         let (address, authority) = serve(&runtime, &shutdown);
         let webhook = Self { cluster, shutdown, _runtime: runtime };
         cluster.apply(&configuration(address, &authority, namespace));
-        until("the second webhook is in effect", LIMIT, || {
+        until("the second webhook is in effect", || {
             let probe = cluster.dry_run(namespace, &asking("probe", &[]));
             has_sidecar(&probe.pod).then_some(())
         });

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_testkit::{
@@ -25,9 +24,6 @@ fn program() -> PathBuf {
     std::env::var_os("OTEL_WEBHOOK_PROGRAM")
         .map_or_else(|| env!("CARGO_BIN_EXE_otel-webhook").into(), PathBuf::from)
 }
-
-/// Longer than a start takes on a busy machine.
-const LIMIT: Duration = Duration::from_secs(180);
 
 /// `otel-webhook serve`, on the same ports however often it is started.
 pub struct Webhook {
@@ -176,7 +172,7 @@ impl Webhook {
                 .env("KUBECONFIG", &self.kubeconfig);
         }
         locked(&self.process).replace(Program::run(command, self.log.clone()));
-        until("the webhook is ready", LIMIT, || {
+        until("the webhook is ready", || {
             self.running(|process| assert!(!process.has_ended(), "the webhook ended\n{}", process.report()));
             admin::body(self.addresses()[1], "/readyz").filter(|body| body == "ready\n")
         });
@@ -208,7 +204,7 @@ impl Drop for Paused<'_> {
     }
 }
 
-/// A certificate under an authority of its own.
+/// A certificate under its own authority.
 pub fn pair() -> SelfSigned {
     SelfSigned::generate(&DEFAULT_NAMES).expect("a pair")
 }

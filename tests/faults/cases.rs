@@ -269,12 +269,12 @@ fn unread_log(scale: &Scale) -> Row {
     let mut row = at_pace(scale, &start, pace, |server| {
         // A pipe takes 64 KiB, and the queue some thousand lines.
         let dropped = || server.metric("otel_webhook_log_lines_dropped_total") > 0.0;
-        if poll(Duration::from_secs(120), || dropped().then_some(())).is_none() {
+        if poll(|| dropped().then_some(())).is_none() {
             wrong.push("no line was dropped and counted".to_owned());
         }
         thread::sleep(scale.unread);
     });
-    // A server of its own, since traffic ends before.
+    // Its own server, since traffic ends before.
     let mut server = Process::start(&start);
     for _ in 0..200 {
         check_allowed(&server, "usual", &material::usual());

@@ -31,7 +31,7 @@ pub fn unfinished(webhook: SocketAddr, count: usize, sent: usize) -> Vec<Box<dyn
     (0..count).filter_map(|number| open(number).ok()).collect()
 }
 
-/// Sends bodies by single bytes, each in a record of its own, until it is told to stop.
+/// Sends bodies by single bytes, each in its own record, until it is told to stop.
 pub fn by_single_bytes(webhook: SocketAddr, count: usize, stop: &AtomicBool) -> usize {
     let mut streams = unfinished(webhook, count, 1024);
     let mut bytes = 0;

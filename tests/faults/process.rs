@@ -15,9 +15,6 @@ use otel_webhook_testkit::{admin, load::material, until::poll};
 /// The memory limit of the chart, in bytes.
 pub const LIMIT: u64 = 128 << 20;
 
-/// Longer than a start or an orderly end takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(300);
-
 /// What a server is started with.
 pub struct Start<'s> {
     /// The kubeconfig of a cluster; without one, the source is a directory with the usual Instrumentation.
@@ -85,11 +82,11 @@ impl Process {
             Some(log)
         };
         let process = Self { webhook, admin, child, unread, cgroup, _folder: folder };
-        assert!(poll(PATIENCE, || process.is_up("/readyz").then_some(())).is_some(), "it is not ready");
+        assert!(poll(|| process.is_up("/readyz").then_some(())).is_some(), "it is not ready");
         process
     }
 
-    /// Whether a path of the admin port is answered by 200, on a connection of its own.
+    /// Whether a path of the admin port is answered by 200, on its own connection.
     pub fn is_up(&self, path: &str) -> bool {
         admin::body(self.admin, path).is_some()
     }
@@ -126,7 +123,7 @@ impl Process {
     pub fn terminate(&mut self) -> Option<Duration> {
         let started = Instant::now();
         self.signal();
-        poll(PATIENCE, || self.child.try_wait().ok().flatten()).map(|_| started.elapsed())
+        poll(|| self.child.try_wait().ok().flatten()).map(|_| started.elapsed())
     }
 
     /// Sends SIGTERM.

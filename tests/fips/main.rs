@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 const SECP256R1: &dyn SupportedKxGroup = kx_group::SECP256R1;
 
-/// The program with a certificate of its own.
+/// The program with its own certificate.
 struct Serving {
     server: Server,
     roots: Arc<RootCertStore>,

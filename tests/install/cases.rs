@@ -22,6 +22,7 @@ pub const ALL: Group<Cluster> = &[
     ("the_controller_leads_and_tells_what_runs", release::controller),
     ("a_test_of_the_release_asks_the_webhook", managed::tested),
     ("the_webhooks_account_changes_the_bundle_and_nothing_else", managed::bundle_alone),
+    ("explain_is_certain_for_a_developer", release::developer),
     ("own_certificates_are_used_as_they_are", release::own_certificates),
     ("cert_manager_issues_and_renews_and_no_pod_is_lost", cert_manager::issues_and_renews),
     ("the_mode_of_certificates_is_changed_by_a_second_release", mode::changed),

@@ -1,6 +1,6 @@
 //! cert-manager's controllers and its injector of CAs, as a process.
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use otel_webhook_testkit::{cluster::program::Program, until::until};
 
 /// cert-manager is there, until this is dropped.
@@ -16,7 +16,7 @@ impl CertManager {
         let crds = crds.to_str().expect("a path in UTF-8");
         let ran = cluster.plane.kubectl(&["apply", "--server-side", "--filename", crds]);
         assert!(ran.ok, "kubectl apply failed: {}", ran.stderr);
-        until("cert-manager's resources are served", LIMIT, || {
+        until("cert-manager's resources are served", || {
             cluster.plane.kubectl(&["get", "issuers,certificates", "--all-namespaces"]).ok.then_some(())
         });
         let program = cluster.plane.spawn("cert-manager", "--kubeconfig=kubeconfig");

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook_testkit::{
@@ -11,9 +10,6 @@ use otel_webhook_testkit::{
     until::{poll, until},
 };
 use serde_json::{Value, json};
-
-/// Longer than a watch or a controller takes on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// How many pods are created at the same time: with one connection each, a pod every few milliseconds.
 const SENDERS: usize = 4;
@@ -71,8 +67,7 @@ impl Cluster {
 
     /// Waits for a Secret, and gives the text under one of its keys.
     pub fn secret(&self, namespace: &str, secret: &str, key: &str) -> String {
-        let found =
-            until(&format!("the Secret {secret}"), LIMIT, || self.find_in(namespace, "secret", secret));
+        let found = until(&format!("the Secret {secret}"), || self.find_in(namespace, "secret", secret));
         let value = found["data"][key].as_str().unwrap_or_else(|| panic!("no {key} in {secret}"));
         String::from_utf8(BASE64_STANDARD.decode(value).expect("base64")).expect("text")
     }
@@ -85,7 +80,7 @@ impl Cluster {
     /// Waits until pods of a namespace are injected.
     pub fn until_injected(&self, namespace: &str) {
         let mut last = String::new();
-        let found = poll(LIMIT, || {
+        let found = poll(|| {
             let tried = self.dry_run(namespace);
             last = format!("{} {}", tried.warnings, tried.status());
             tried.is_injected().then_some(())
@@ -95,7 +90,7 @@ impl Cluster {
 
     /// Waits until pods of a namespace are left as they are.
     pub fn until_untouched(&self, namespace: &str) {
-        until("pods are left as they are", LIMIT, || self.dry_run(namespace).is_untouched().then_some(()));
+        until("pods are left as they are", || self.dry_run(namespace).is_untouched().then_some(()));
     }
 
     fn dry_run(&self, namespace: &str) -> Created {

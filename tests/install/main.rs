@@ -24,7 +24,7 @@ use otel_webhook_testkit::runner::{self, Shared};
 /// How many clusters run side by side.
 const CLUSTERS: usize = 2;
 
-/// Runs the cases whose name contains the first argument; without one, all. With an earlier version, those of upgrades.
+/// Runs the cases whose names contain one of the arguments; without arguments, all. With an earlier version, those of upgrades.
 fn main() -> ExitCode {
     let cases = if cases::upgrade::earlier().is_some() { cases::UPGRADES } else { cases::ALL };
     runner::run_apart(CLUSTERS, cases, &Shared { start: Cluster::start, after_failure: Cluster::logs })

@@ -6,7 +6,6 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use otel_webhook_testkit::{
     admin,
@@ -24,9 +23,6 @@ pub fn program() -> PathBuf {
     std::env::var_os("OTEL_WEBHOOK_PROGRAM")
         .map_or_else(|| env!("CARGO_BIN_EXE_otel-webhook").into(), PathBuf::from)
 }
-
-/// Longer than a start takes on a busy machine.
-const LIMIT: Duration = Duration::from_secs(180);
 
 /// Where the webhook of a release is reached, before there is one: the chart has to be told.
 #[derive(Clone, Copy)]
@@ -117,7 +113,7 @@ impl<'c> Pod<'c> {
 
     /// Waits for its readiness probe.
     pub fn until_ready(&mut self) {
-        until(&format!("{} is ready", self.deployment), LIMIT, || {
+        until(&format!("{} is ready", self.deployment), || {
             let program = self.program.as_mut().expect("it was started");
             assert!(!program.has_ended(), "it ended\n{}", program.report());
             let probe = &self.template()["spec"]["containers"][0]["readinessProbe"]["httpGet"];
@@ -137,7 +133,7 @@ impl<'c> Pod<'c> {
             let [certificate, key] = self.pair(secret);
             volume.borrow_mut().swap(&certificate, &key);
         }
-        until("the mounted certificate is served", LIMIT, || (served() > before).then_some(()));
+        until("the mounted certificate is served", || (served() > before).then_some(()));
     }
 
     /// The container's arguments, with the addresses and the folders of this machine.
@@ -164,7 +160,7 @@ impl<'c> Pod<'c> {
         }
         assert!(!addresses.is_empty(), "{container}");
         if arguments[0] == "controller" {
-            // Pods have addresses of their own, and these processes do not.
+            // Pods have their own addresses, and these processes do not.
             arguments.push("--page-listen=off".to_owned());
         }
         for (flag, _) in addresses {

@@ -54,7 +54,7 @@ pub const RECORDED: [(&str, &str); 3] = [
         "mirror.example.com:5000/java:2.29.0",
         "the recorded default image \"mirror.example.com:5000/java:2.29.0\" is not replaced by the default \
          \"ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-java:2.30.0\": its repository is not that \
-         of the built-in default; to replace it, set --default-image or --image-registry to a registry of your own",
+         of the built-in default; to replace it, set --default-image or --image-registry to your own registry",
     ),
 ];
 

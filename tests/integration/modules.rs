@@ -32,6 +32,7 @@ const TABLE: [(&str, &[&str]); 16] = [
             "controller",
             "manifest",
             "page",
+            "reduced",
             "registration",
             "scope",
             "served",

@@ -93,7 +93,7 @@ impl Tenants {
             }
     }
 
-    /// All that whoever sends the pod, or a Deployment of it, gets to see.
+    /// All that a user who sends the pod, or a Deployment of it, gets to see.
     async fn messages(&self, is_there: impl Fn(&Instrumented) -> bool) -> (Vec<String>, Outcome) {
         let mut writer = Writer::new(DefaultImages::default());
         writer.put(&self.namespace);

@@ -336,7 +336,7 @@ async fn what_may_not_be_listed_is_said_once_and_not_waited_for() {
     until(|| said().last()?.contains("can be read again").then_some(())).await;
 }
 
-/// Instrumentations and namespaces are needed, whatever the reason why they are not told.
+/// Instrumentations and namespaces are needed, whatever the reason why they are not known.
 #[tokio::test]
 async fn what_injection_cannot_do_without_is_waited_for() {
     let server = Server::empty();

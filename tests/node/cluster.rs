@@ -6,7 +6,6 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
 
 use otel_webhook_testkit::cluster::control_plane::Ran;
 use otel_webhook_testkit::cluster::node::Node;
@@ -15,9 +14,6 @@ use otel_webhook_testkit::until::until;
 use serde_json::{Value, json};
 
 use crate::workload;
-
-/// Longer than a pod with several JVMs takes to start on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(300);
 
 /// The namespace of the product.
 pub const HOME: &str = "otel-webhook";
@@ -59,7 +55,7 @@ impl Cluster {
         }
         // kube-proxy learns a little later that pods are ready.
         let object = instrumentation("default", "probe", &json!({})).to_string();
-        until("the Service reaches the webhook", LIMIT, || {
+        until("the Service reaches the webhook", || {
             let args = ["create", "--dry-run=server", "--filename=-"];
             cluster.node().plane.kubectl_in(&args, &object).ok.then_some(())
         });
@@ -128,7 +124,7 @@ impl Cluster {
     pub fn namespace(&self, name: &str, labels: &Value) {
         let metadata = json!({"name": name, "labels": labels});
         self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}));
-        until("the namespace has its service account", LIMIT, || {
+        until("the namespace has its service account", || {
             self.kubectl(&["get", "serviceaccount", "default", "--namespace", name]).ok.then_some(())
         });
     }
@@ -148,7 +144,7 @@ impl Cluster {
             let wanted = spec["env"].as_array().cloned().unwrap_or_default();
             ran.ok && !injected.is_empty() && wanted.iter().all(|variable| injected.contains(variable))
         };
-        until(&format!("Instrumentation {namespace}/{name} is used"), LIMIT, || {
+        until(&format!("Instrumentation {namespace}/{name} is used"), || {
             // The Service spreads connections over the replicas.
             (0..4).all(|_| known()).then_some(())
         });
@@ -168,7 +164,7 @@ impl Cluster {
 
     /// Waits until a Deployment is rolled out.
     pub fn rolled_out(&self, namespace: &str, deployment: &str) {
-        let timeout = format!("--timeout={}s", LIMIT.as_secs());
+        let timeout = format!("--timeout={}s", otel_webhook_testkit::until::LIMIT.as_secs());
         let target = format!("deployment/{deployment}");
         let ran = self.kubectl(&["rollout", "status", &target, "--namespace", namespace, &timeout]);
         assert!(ran.ok, "{}{}\n{}", ran.stdout, ran.stderr, self.states(namespace));

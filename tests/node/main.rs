@@ -14,12 +14,17 @@
     reason = "`json!` makes a value, and a test reads better without the &"
 )]
 
+mod backend;
 mod cases;
 mod cluster;
 mod harm;
 mod measure;
 mod workload;
 
+/// What a Collector writes, as the tests of telemetry read it.
+#[path = "../telemetry/received.rs"]
+#[allow(dead_code, reason = "shared with the tests of telemetry")]
+mod received;
 /// The services of the tests of telemetry.
 #[path = "../telemetry/service.rs"]
 #[allow(dead_code, reason = "shared with the tests of telemetry")]
@@ -36,7 +41,7 @@ use otel_webhook_testkit::runner::{self, Shared};
 /// Set by `make bench-node`.
 const MEASURE: &str = "OTEL_WEBHOOK_BENCH_NODE";
 
-/// Runs the cases whose name contains the first argument; without one, all.
+/// Runs the cases whose names contain one of the arguments; without arguments, all.
 fn main() -> ExitCode {
     let shared = Shared { start: Cluster::start, after_failure: Cluster::logs };
     namespaces::apart(save_images, || match std::env::var_os(MEASURE) {

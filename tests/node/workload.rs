@@ -9,7 +9,7 @@ use otel_webhook_testkit::runner::note;
 use otel_webhook_testkit::until::until;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::service::{JAVA, Language, NODEJS, PYTHON};
 
 /// The ways of an agent into a pod.
@@ -161,18 +161,24 @@ impl<'c> Running<'c> {
 
     /// Waits for what `probe` finds in the pod.
     pub fn poll<T>(&self, probe: impl Fn(&Value) -> Option<T>) -> Option<T> {
-        otel_webhook_testkit::until::poll(LIMIT, || probe(&self.get()))
+        otel_webhook_testkit::until::poll(|| probe(&self.get()))
     }
 
     /// What the container `app` has printed once this is among it.
     pub fn log_with(&self, wanted: &str) -> String {
-        until(&format!("{} prints {wanted}", self.name), LIMIT, || {
+        self.log_of("app", wanted)
+    }
+
+    /// What a container has printed once this is among it.
+    pub fn log_of(&self, container: &str, wanted: &str) -> String {
+        until(&format!("{} prints {wanted}", self.name), || {
             let ran = self.cluster.kubectl(&[
                 "logs",
                 &self.name,
                 "--namespace",
                 &self.namespace,
-                "--container=app",
+                "--container",
+                container,
             ]);
             ran.stdout.contains(wanted).then_some(ran.stdout)
         })

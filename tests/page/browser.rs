@@ -10,15 +10,11 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{Receiver, Sender, channel},
     thread,
-    time::Duration,
 };
 
-use otel_webhook_testkit::objects::items;
+use otel_webhook_testkit::{objects::items, until::LIMIT};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// How long the browser may take to answer; only a browser that hangs takes so long.
-const LIMIT: Duration = Duration::from_secs(180);
 
 /// Chromium reads the protocol from descriptor 3 and writes it to 4. A shell moves them.
 const MOVED: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#;

@@ -81,17 +81,19 @@ fn the_address_keeps_the_filters() {
 #[test]
 fn two_thousand_workloads_are_filtered() {
     let mut browser = Browser::open(&page(&[sample::large(2000)]));
-    for (name, value, rows) in [
-        ("text", "", "2,000"),
-        ("text", "service-1999", "1"),
-        ("text", "service-19", "111"),
-        ("text", "", "2,000"),
-        ("state", "missed", "200"),
-        ("state", "missed stale", "400"),
-        ("namespace", "team-0", "40"),
+    let button = "document.querySelector('#show-all:not([hidden])')?.textContent ?? ''";
+    for (name, value, rows, more) in [
+        ("text", "", "200", "Show all 2,000"),
+        ("text", "service-1999", "1", ""),
+        ("text", "service-19", "111", ""),
+        ("text", "", "200", "Show all 2,000"),
+        ("state", "missed", "200", ""),
+        ("state", "missed stale", "200", "Show all 400"),
+        ("namespace", "team-0", "40", ""),
     ] {
         browser.set(name, value);
         assert_eq!(count(&mut browser), format!("{rows} of 2,000 rows shown"), "{name}: {value}");
+        assert_eq!(browser.evaluate(button), more, "{name}: {value}");
     }
     // A key that changes nothing changes no element: the work is in proportion to what changes.
     let changes = browser.evaluate(

@@ -11,9 +11,9 @@ use otel_webhook_testkit::reports::{self, counts, failing, failure};
 const IMAGES: &str = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-";
 
 /// A language of a workload: the state, how many pods have it, the code and the sentence of the reason.
-pub type Told<'t> = (&'static str, State, usize, &'static str, &'t str);
+pub type LanguageState<'t> = (&'static str, State, usize, &'static str, &'t str);
 
-fn language(&(language, state, number, code, message): &Told<'_>, current: usize) -> LanguageRow {
+fn language(&(language, state, number, code, message): &LanguageState<'_>, current: usize) -> LanguageRow {
     let has_agent = matches!(state, State::Injected | State::Stale | State::Foreign | State::Unconfirmed);
     let image = |version: &str| format!("{IMAGES}{language}:{version}");
     let mut images = Vec::new();
@@ -30,7 +30,13 @@ fn language(&(language, state, number, code, message): &Told<'_>, current: usize
 }
 
 /// A workload with so many pods of each language that are up to date, beside the others.
-pub fn workload(kind: &str, namespace: &str, name: &str, told: &[Told<'_>], current: usize) -> WorkloadRow {
+pub fn workload(
+    kind: &str,
+    namespace: &str,
+    name: &str,
+    told: &[LanguageState<'_>],
+    current: usize,
+) -> WorkloadRow {
     let languages = told.iter().map(|told| language(told, current)).collect();
     reports::workload(kind, namespace, name, languages)
 }
@@ -58,8 +64,10 @@ fn not_pulled() -> FailureRow {
 
 /// Two clusters with workloads in every state, and one that fails.
 pub fn two_clusters() -> [ClusterReport; 2] {
-    let stale = |language| -> Told<'_> { (language, State::Stale, 2, "ConfigurationChanged", CHANGED) };
-    let missed = |language| -> Told<'_> { (language, State::Missed, 3, "WebhookNotReached", NOT_REACHED) };
+    let stale =
+        |language| -> LanguageState<'_> { (language, State::Stale, 2, "ConfigurationChanged", CHANGED) };
+    let missed =
+        |language| -> LanguageState<'_> { (language, State::Missed, 3, "WebhookNotReached", NOT_REACHED) };
     let mut production = cluster(
         "production",
         vec![

@@ -84,6 +84,42 @@ fn without_scripts_the_rows_are_a_table() {
     let controls = ["searchbox", "combobox", "button"];
     let dead = names.iter().filter(|(role, _)| controls.contains(&&**role));
     assert_eq!(dead.count(), 0, "nothing is offered that does not work: {names:?}");
+    browser.open_file(&page(&[sample::large(300)]));
+    let headers =
+        browser.accessible().into_iter().filter(|(role, name)| role == "rowheader" && name != "large");
+    assert_eq!(headers.count(), 300, "all rows are there, since no button would show them");
+}
+
+/// What takes more room than it has is scrolled, or wraps. The time is from the navigation to the first frame with all rows.
+#[test]
+fn five_thousand_rows_are_whole_at_three_widths() {
+    let html = page(&[sample::large(5_000)]);
+    let mut browser = Browser::start();
+    for (width, height) in [(1500, 1050), (768, 1024), (360, 740)] {
+        // The browser has nothing else to lay out.
+        browser.visit("about:blank");
+        browser.size(width, height);
+        browser.open_file(&html);
+        let frame =
+            "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))";
+        let shown = browser.evaluate(frame);
+        println!("{width} pixels: 5,000 rows are shown after {shown} ms");
+        assert_eq!(browser.texts("#shown"), ["200 of 5,000 rows shown"]);
+        assert_eq!(browser.texts("#show-all"), ["Show all 5,000"]);
+        browser.click("#show-all");
+        assert_eq!(browser.texts("#shown"), ["5,000 of 5,000 rows shown"]);
+        assert_eq!(browser.evaluate("document.querySelectorAll('#rows tbody tr').length"), 5_000);
+        let cut = browser.list(
+            "Array.from(document.querySelectorAll('main *')).filter((e) => {
+                const {overflowX, textOverflow} = getComputedStyle(e);
+                return (overflowX === 'hidden' || textOverflow === 'ellipsis') && e.scrollWidth > e.clientWidth + 1;
+            }).slice(0, 3).map((e) => e.outerHTML.slice(0, 200))",
+        );
+        assert_eq!(cut, [""; 0], "at {width} pixels");
+        let wide = browser.evaluate("document.documentElement.scrollWidth");
+        assert!(wide.as_u64() <= Some(width as u64), "at {width} pixels the page is {wide} wide");
+    }
+    assert_eq!(browser.complaints(), [""; 0]);
 }
 
 #[test]

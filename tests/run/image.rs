@@ -1,7 +1,6 @@
 //! The image that the Dockerfile makes: no shell, and not root.
 
 use crate::unique;
-use otel_webhook_testkit::containers::played::LIMIT;
 use otel_webhook_testkit::containers::podman::{both, build_product, podman};
 use otel_webhook_testkit::until::poll;
 
@@ -34,7 +33,7 @@ fn the_image_serves_reviews_without_root_and_without_anything_else() {
     assert!(started.status.success(), "{}", both(&started));
     let ask = ["exec", &name, "/otel-webhook", "check", "--review", "https://localhost:9443/mutate-v1-pod"];
     let mut said = String::new();
-    let answered = poll(LIMIT, || {
+    let answered = poll(|| {
         let asked = podman(&ask);
         said = both(&asked);
         asked.status.success().then_some(())

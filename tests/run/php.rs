@@ -8,7 +8,7 @@ use otel_webhook_testkit::containers::{played::Played, podman::Network};
 
 const PATH: &str = "/otel-auto-instrumentation-php";
 
-/// An application with variables of its own: one that the agent extends, one that it would set, and a reference.
+/// An application with its own variables: one that the agent extends, one that it would set, and a reference.
 fn app(name: &str) -> Value {
     let env = json!([
         {"name": "PHP_INI_SCAN_DIR", "value": "/own"},

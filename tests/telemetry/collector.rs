@@ -9,7 +9,6 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use otel_webhook_testkit::cluster::program::Program;
-use otel_webhook_testkit::containers::played::LIMIT;
 use otel_webhook_testkit::containers::podman::Network;
 use otel_webhook_testkit::until::{poll, until};
 use serde_json::{Value, json};
@@ -36,18 +35,18 @@ pub struct Security {
 pub struct Collector {
     program: Program,
     folder: TempDir,
-    seen: Mutex<Seen>,
+    seen: Mutex<ReadSoFar>,
 }
 
 /// What was read of the files.
 #[derive(Default)]
-pub struct Seen {
+pub struct ReadSoFar {
     received: Received,
     /// The bytes of each file.
     read: HashMap<PathBuf, u64>,
 }
 
-impl Seen {
+impl ReadSoFar {
     /// Adds the new lines of a file; the last may be half written.
     fn read(&mut self, protocol: &'static str, path: &Path) {
         let read = self.read.entry(path.to_owned()).or_default();
@@ -62,7 +61,7 @@ impl Seen {
     }
 }
 
-impl Deref for Seen {
+impl Deref for ReadSoFar {
     type Target = Received;
 
     fn deref(&self) -> &Received {
@@ -82,7 +81,7 @@ impl Collector {
         let log = folder.path().join("collector.log");
         let mut collector =
             Self { program: Program::run(command, log.clone()), folder, seen: Mutex::default() };
-        let ready = poll(LIMIT, || {
+        let ready = poll(|| {
             let ended = collector.program.has_ended();
             let ready = fs::read_to_string(&log).unwrap_or_default().contains("Everything is ready");
             (ended || ready).then_some(ready)
@@ -97,7 +96,7 @@ impl Collector {
     }
 
     /// All that arrived up to now. Only what is new is read.
-    pub fn received(&self) -> MutexGuard<'_, Seen> {
+    pub fn received(&self) -> MutexGuard<'_, ReadSoFar> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         for (protocol, _) in PROTOCOLS {
             for signal in SIGNALS {
@@ -109,7 +108,7 @@ impl Collector {
 
     /// Waits until `wanted` finds what it looks for in what arrived.
     pub fn wait<T>(&self, what: &str, mut wanted: impl FnMut(&Received) -> Option<T>) -> T {
-        until(what, LIMIT, || wanted(&self.received()))
+        until(what, || wanted(&self.received()))
     }
 }
 

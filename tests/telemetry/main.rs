@@ -6,7 +6,7 @@
 //!                       cases <── files <── a real Collector <─────────┘
 //! ```
 //! One control plane serves all cases. Each case has a namespace of the cluster, and a Collector in
-//! a network of its own, on the usual ports: only what the case starts can send to it.
+//! its own network, on the usual ports: only what the case starts can send to it.
 //!
 //! Images are made by `tests/telemetry/prepare`, under the names that injection has by default.
 
@@ -43,7 +43,7 @@ use otel_webhook_testkit::runner::{self, Shared};
 /// Set by `make bench-agents`.
 const MEASURE: &str = "OTEL_WEBHOOK_BENCH_AGENTS";
 
-/// Runs the cases whose name contains the first argument; without one, all.
+/// Runs the cases whose names contain one of the arguments; without arguments, all.
 fn main() -> ExitCode {
     let after_failure =
         |cluster: &Cluster| format!("The end of the webhook's log:\n{}", cluster.webhook.log_tail());

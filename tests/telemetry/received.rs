@@ -93,6 +93,13 @@ impl Item {
         attributes(&self.value)
     }
 
+    /// The path of the request that a span of a server is about.
+    pub fn path(&self) -> String {
+        let attributes = self.attributes();
+        let found = ["url.path", "http.target"].into_iter().find_map(|key| attributes.get(key).cloned());
+        found.unwrap_or_default()
+    }
+
     /// A field that is text, such as `traceId`; empty where it is not there.
     pub fn field(&self, name: &str) -> &str {
         self.value[name].as_str().unwrap_or_default()

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use otel_webhook_testkit::cluster::{created::Created, manifests::deployment_of};
-use otel_webhook_testkit::containers::played::{LIMIT, Played};
+use otel_webhook_testkit::containers::played::Played;
 use otel_webhook_testkit::containers::podman::both;
 use otel_webhook_testkit::until::until;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ impl<'c> Stage<'c> {
     pub fn usual_instrumentation(&self, name: &str, spec: &Value) {
         self.cluster.instrumentation(self.namespace, name, spec);
         let probe = crate::cluster::asking("probe", &[("inject-java", name)]);
-        until("the Instrumentation is known", LIMIT, || {
+        until("the Instrumentation is known", || {
             self.cluster.dry_run(self.namespace, &probe).is_injected().then_some(())
         });
     }
@@ -121,7 +121,7 @@ impl<'c> Stage<'c> {
         const TRIES: usize = 40;
         let name = service.language.name;
         let mut tries = 0;
-        until(&format!("{name} answers"), LIMIT, || {
+        until(&format!("{name} answers"), || {
             let answer = self.try_ask(service.language, path, headers);
             tries += 1;
             let runs = answer.is_some() || tries % TRIES > 0 || service.running.played.runs("app");

@@ -14,6 +14,7 @@ metadata:
   {{- include "otel-webhook.annotations" (dict "root" .root "own" .own.deploymentAnnotations) }}
 spec:
   replicas: {{ .own.replicaCount }}
+  revisionHistoryLimit: {{ $values.revisionHistoryLimit }}
   strategy:
     {{- include "otel-webhook.strategy" . | nindent 4 }}
   selector:

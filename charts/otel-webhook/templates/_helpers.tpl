@@ -30,6 +30,11 @@ most 63 characters.
 {{- printf "%s-restarts" (include "otel-webhook.fullname" .) -}}
 {{- end -}}
 
+{{/* The ConfigMap with the settings that results depend on. */}}
+{{- define "otel-webhook.settingsName" -}}
+{{- printf "%s-settings" (include "otel-webhook.fullname" .) -}}
+{{- end -}}
+
 {{/* The labels that select the pods of a component: `webhook`, `controller` or `review`. */}}
 {{- define "otel-webhook.componentLabels" -}}
 app.kubernetes.io/name: {{ include "otel-webhook.name" .root }}

@@ -43,6 +43,9 @@
 {{- if not .Values.controller.mistakes.enabled }}
 - --mistakes=false
 {{- end }}
+{{- with .Values.controller.metricsNamespaces }}
+- --metrics-namespaces={{ . }}
+{{- end }}
 {{- with .Values.controller.restarts }}
 {{- if .enabled }}
 - --restarts

@@ -1,4 +1,4 @@
-//! Agents that an Instrumentation describes itself, for languages without a field of their own (D38).
+//! Agents that an Instrumentation describes itself, for languages without their own field (D38).
 
 #[cfg(feature = "schema")]
 use k8s_openapi::{
@@ -15,7 +15,7 @@ pub const AGENTS_FIELD: &str = "agents";
 /// The placeholder in values of variables that stands for the mount path of the agent.
 pub const MOUNT_PATH: &str = "$(mountPath)";
 
-/// An agent for a language without a field of its own.
+/// An agent for a language without its own field.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]

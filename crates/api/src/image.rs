@@ -230,7 +230,7 @@ impl fmt::Display for Keep {
         f.write_str(match self {
             Self::OtherRepository => {
                 "its repository is not that of the built-in default; to replace it, set --default-image \
-                 or --image-registry to a registry of your own"
+                 or --image-registry to your own registry"
             }
             Self::BlockedByStatus => {
                 "status.upgradeBlockedVersions names the language; set the image to upgrade"

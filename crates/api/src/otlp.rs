@@ -36,7 +36,7 @@ impl Agent {
 
 /// A variable, as far as its value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen<'v> {
+pub enum Variable<'v> {
     /// It is not set.
     Unset,
     /// It has a value.
@@ -125,21 +125,23 @@ struct Sent<'v> {
 }
 
 /// Returns what is sent by OTLP with the variables that `look` returns, as far as it is known where to.
-fn sent<'v>(look: &impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> impl Iterator<Item = Sent<'v>> {
+fn sent<'v>(look: &impl Fn(&'static str) -> Variable<'v>, agent: Agent) -> impl Iterator<Item = Sent<'v>> {
     SIGNALS.iter().filter(|signal| is_sent(look(signal.exporter))).filter_map(move |signal| {
         // An empty value is treated as not set.
         let first = |names: [&'static str; 2]| {
             let seen = names.map(|name| (name, look(name)));
-            seen.into_iter().find(|(_, seen)| !matches!(seen, Seen::Unset | Seen::Value("")))
+            seen.into_iter().find(|(_, seen)| !matches!(seen, Variable::Unset | Variable::Value("")))
         };
         let endpoint = match first([signal.endpoint, ENDPOINT]) {
             None => None,
-            Some((variable, Seen::Value(endpoint))) => Some((variable, endpoint)),
+            Some((variable, Variable::Value(endpoint))) => Some((variable, endpoint)),
             Some(_) => return None,
         };
         let protocol = match first([signal.protocol, PROTOCOL]) {
             None => agent.default.map(|protocol| (protocol, None)),
-            Some((name, Seen::Value(value))) => Protocol::of(value).map(|protocol| (protocol, Some(name))),
+            Some((name, Variable::Value(value))) => {
+                Protocol::of(value).map(|protocol| (protocol, Some(name)))
+            }
             Some(_) => None,
         };
         Some(Sent { endpoint, protocol })
@@ -147,7 +149,7 @@ fn sent<'v>(look: &impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> impl Iter
 }
 
 /// Returns the problems of the variables that `look` returns, each once.
-pub fn problems<'v>(look: impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> Vec<Problem> {
+pub fn problems<'v>(look: impl Fn(&'static str) -> Variable<'v>, agent: Agent) -> Vec<Problem> {
     let mut problems = Vec::new();
     for Sent { endpoint, protocol } in sent(&look, agent) {
         let Some((variable, endpoint)) = endpoint else { continue };
@@ -158,7 +160,7 @@ pub fn problems<'v>(look: impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> Ve
 }
 
 /// Returns the endpoints of the variables that `look` returns, each once, as far as they are URLs of HTTP.
-pub fn endpoints<'v>(look: impl Fn(&'static str) -> Seen<'v>, agent: Agent) -> Vec<Endpoint> {
+pub fn endpoints<'v>(look: impl Fn(&'static str) -> Variable<'v>, agent: Agent) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
     for Sent { endpoint, protocol } in sent(&look, agent) {
         let protocol = protocol.map(|(protocol, _)| protocol);
@@ -204,11 +206,11 @@ pub fn problem_of_directive(directive: &'static str, endpoint: &str, agent: Agen
 }
 
 /// Whether OTLP is among the exporters of a signal; it is the default of agents.
-fn is_sent(exporters: Seen<'_>) -> bool {
+fn is_sent(exporters: Variable<'_>) -> bool {
     match exporters {
-        Seen::Unset | Seen::Value("") => true,
-        Seen::Value(list) => list.split(',').any(|one| one.trim() == "otlp"),
-        Seen::Hidden => false,
+        Variable::Unset | Variable::Value("") => true,
+        Variable::Value(list) => list.split(',').any(|one| one.trim() == "otlp"),
+        Variable::Hidden => false,
     }
 }
 

@@ -16,8 +16,8 @@ use crate::{
 /// What v1beta1 has and v1alpha1 has no field for.
 #[derive(Clone, Debug, Default)]
 pub struct OnlyBeta {
-    /// Whether it is an object of v1beta1, where the operator injects only the languages that have an image.
-    pub is_beta: bool,
+    /// Whether it is stored as v1beta1, where the operator injects only the languages that have an image.
+    pub is_stored_as_beta: bool,
     /// `envConfig.exporter.protocol`, if it is valid.
     pub protocol: Option<String>,
     /// `envConfig.env`.
@@ -48,7 +48,7 @@ impl OnlyBeta {
             .map_err(|error| format!("spec.envConfig.env: {error}"))?;
         let is_off = |group: &str| spec["resource"][group]["enabled"] == false;
         Ok(Self {
-            is_beta: true,
+            is_stored_as_beta: version_of(object) == Ok(Version::V1beta1),
             protocol: protocol.map(str::to_owned),
             env: env.unwrap_or_default(),
             without_k8s_metadata: is_off("k8sMetadata"),
@@ -89,9 +89,9 @@ mod tests {
                 spec.exporter.and_then(|exporter| exporter.endpoint).as_deref(),
                 Some("http://c:4318")
             );
-            let OnlyBeta { is_beta, protocol, env, without_k8s_metadata, without_service_metadata } =
+            let OnlyBeta { is_stored_as_beta, protocol, env, without_k8s_metadata, without_service_metadata } =
                 spec.only_beta;
-            assert!(is_beta);
+            assert_eq!(is_stored_as_beta, object["apiVersion"] == Version::V1beta1.api_version());
             assert_eq!((protocol.as_deref(), &*env[0].name), (Some("http/json"), "A"));
             assert_eq!((without_k8s_metadata, without_service_metadata), (true, false));
         }

@@ -58,7 +58,7 @@ impl NotAdvised {
     /// New pods fail because of their agents.
     pub(crate) fn agent_fails(pod: &str, code: &str) -> Self {
         let message =
-            format!("first mend the agent: pod {pod} with the present configuration fails with {code}");
+            format!("first mend the agent: pod {pod} with the current configuration fails with {code}");
         Self { code: "AgentFails", message }
     }
 }

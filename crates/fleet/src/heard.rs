@@ -16,7 +16,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use otel_webhook_api::otlp::{Problem, Seen};
+use otel_webhook_api::otlp::{Problem, Variable};
 use otel_webhook_inject::language::{Shape, named};
 use serde::Serialize;
 use serde_json::Value;
@@ -133,13 +133,13 @@ impl<'c> Variables<'c> {
     }
 
     /// Returns the variable as the checks of the exporter see it.
-    pub(crate) fn seen(self, name: &str) -> Seen<'c> {
+    pub(crate) fn seen(self, name: &str) -> Variable<'c> {
         let is_from = |source: &Value| name.starts_with(text(&source["prefix"]));
         match self.entry(name) {
-            Some(entry) if entry["valueFrom"].is_object() => Seen::Hidden,
-            Some(entry) => Seen::Value(text(&entry["value"]).trim()),
-            None if items(&self.0["envFrom"]).any(is_from) => Seen::Hidden,
-            None => Seen::Unset,
+            Some(entry) if entry["valueFrom"].is_object() => Variable::Hidden,
+            Some(entry) => Variable::Value(text(&entry["value"]).trim()),
+            None if items(&self.0["envFrom"]).any(is_from) => Variable::Hidden,
+            None => Variable::Unset,
         }
     }
 

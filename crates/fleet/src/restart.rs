@@ -16,11 +16,11 @@
 mod change;
 mod flights;
 mod ledger;
+mod observed;
 mod plan;
 mod planning;
 mod received;
 mod rollout;
-mod seen;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -29,8 +29,8 @@ mod verdict;
 
 pub use change::{Change, Consent, InvalidConsent, Pace, Step, annotations};
 pub use ledger::{Flight, LEDGER_KEY, Ledger, Stop, Trial, Wave};
+pub use observed::{FailingPod, Fit, Health, Instrumentation, ObservedWorkload, Unwell};
 pub use plan::{Plan, Progress, plan};
-pub use planning::{HASHES, Webhook, World};
+pub use planning::{HASHES, Observed, Webhook};
 pub use rollout::{Around, Progress as RolloutProgress, Rollout};
-pub use seen::{FailingPod, Fit, Health, Instrumentation, Seen, Unwell};
 pub use verdict::{Left, Verdict, Wait};

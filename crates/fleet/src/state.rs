@@ -55,7 +55,7 @@ pub enum Next<'p> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
-    /// It has the agent with the present configuration.
+    /// It has the agent with the current configuration.
     Injected,
     /// It has no agent, and a new pod would not get one.
     Skipped,

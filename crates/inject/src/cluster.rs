@@ -49,6 +49,17 @@ pub enum Obstacle {
     },
 }
 
+impl Obstacle {
+    /// Whether a node or the API server is there that it is about, and not only nothing known.
+    pub fn is_known(&self) -> bool {
+        match self {
+            Self::NodesUnknown | Self::NoNode => false,
+            Self::Server { version, .. } => Version::parse(version).is_some(),
+            Self::Node { .. } => true,
+        }
+    }
+}
+
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

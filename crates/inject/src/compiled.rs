@@ -73,8 +73,8 @@ pub struct Compiled {
     pub declarative: Option<Declarative>,
     /// Whether spans of probes are dropped.
     pub drops_probes: bool,
-    /// Whether it is an object of v1beta1, where the operator has no default images.
-    pub is_beta: bool,
+    /// Whether it is stored as v1beta1, where the operator has no default images.
+    pub is_stored_as_beta: bool,
     /// Pull policy of injected images.
     pub image_pull_policy: Option<String>,
     /// The init containers' security context.
@@ -137,7 +137,7 @@ impl Compiled {
                 .filter(|file| file.is_object())
                 .map(|file| Declarative::new(file, drops_probes, unnamed.as_deref())),
             drops_probes,
-            is_beta: spec.only_beta.is_beta,
+            is_stored_as_beta: spec.only_beta.is_stored_as_beta,
             image_pull_policy: filled(spec.image_pull_policy.clone()),
             security_context: security_context.map(Raw::value).filter(|value| !value.is_null()).cloned(),
             parts: languages.chain(agents).map(Arc::new).collect(),
@@ -168,7 +168,7 @@ fn common(spec: &InstrumentationSpec) -> Vec<Setting> {
 }
 
 held!(Compiled: name, allowed, selector, opt_in, env, exporter, resource, propagators, sampler, declarative, image_pull_policy,
-    security_context, parts, problems, hashes; generation, is_paused, priority, drops_probes, is_beta);
+    security_context, parts, problems, hashes; generation, is_paused, priority, drops_probes, is_stored_as_beta);
 
 impl Compiled {
     /// The bytes that are charged for what its selectors cost reviews: all selectors of a namespace are compared with

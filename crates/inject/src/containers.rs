@@ -60,7 +60,7 @@ impl<'p> Listed<'p> {
         listed
     }
 
-    /// Whether a language has a list of its own.
+    /// Whether a language has its own list.
     pub fn has_own(language: &Language, annotations: &Annotations<'_>) -> bool {
         annotations.said(language.containers).is_some()
     }

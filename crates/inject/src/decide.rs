@@ -239,9 +239,11 @@ impl<'p> Decision<'p> {
         }
         // It was found for the subject, so it has that part.
         let part = instrumentation.part(language, subject.agent).unwrap_or(language.index());
-        let is_without_image = instrumentation.is_beta && instrumentation.parts[part].has_default_image;
+        let is_without_image =
+            instrumentation.is_stored_as_beta && instrumentation.parts[part].has_default_image;
         if self.input.settings.require_images && is_without_image {
-            let reason = Reason::ImageRequired { field: format!("spec.{}.image", language.field) };
+            let name = instrumentation.name.clone();
+            let reason = Reason::ImageRequired { name, field: format!("spec.{}.image", language.field) };
             return self.leave_out_of(by, subject, Some(instrumentation), reason);
         }
         if let Err(reason) = listed.check(self.input.pod) {

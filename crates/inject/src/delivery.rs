@@ -31,6 +31,11 @@ pub fn choose(injection: &Injection<'_, '_>) -> Chosen {
     }
     let kept = kept(injection, asked);
     let is_mounted = kept.is_none();
+    // `auto` mounts where there is none.
+    if is_mounted && asked == Delivery::ImageVolume {
+        let known = obstacle(injection).filter(Obstacle::is_known);
+        notes.extend(known.map(Note::ImageVolumeNotSupported));
+    }
     notes.push(kept.map_or(Note::ImageVolume, Note::InitContainerKept));
     Chosen { is_mounted, notes }
 }
@@ -62,10 +67,14 @@ fn kept(injection: &Injection<'_, '_>, asked: Delivery) -> Option<Kept> {
     if let Some((_, dir)) = prepared.extensions.iter().find(|(_, dir)| !is_listable(dir)) {
         return Some(Kept::ExtensionFolder { dir: dir.clone() });
     }
-    let by_subpath = language.image_volume == ImageVolume::Folder;
+    (asked == Delivery::Auto).then(|| obstacle(injection)).flatten().map(Kept::Cluster)
+}
+
+/// Why not every node that the pod may run on is known to mount the image.
+fn obstacle(injection: &Injection<'_, '_>) -> Option<Obstacle> {
+    let by_subpath = injection.plan.language.image_volume == ImageVolume::Folder;
     let need = cluster::Need { by_subpath, least: injection.settings.image_volumes_from };
-    let obstacle = || cluster::obstacle(injection.cluster, &injection.facts.pod.spec, need);
-    (asked == Delivery::Auto).then(obstacle).flatten().map(Kept::Cluster)
+    cluster::obstacle(injection.cluster, &injection.facts.pod.spec, need)
 }
 
 /// Whether a folder can be in the list of extensions, which is in a variable that the JVM splits at spaces.

@@ -101,4 +101,4 @@ pub use patch::Patch;
 pub use select::{rivals, unselected};
 pub use settings::{CrossNamespace, InitResources, PrivilegedInit, Settings};
 pub use stamp::{LABEL, MESSAGE, STATUS};
-pub use warning::{Warning, told};
+pub use warning::{Warning, warnings_of};

@@ -1,9 +1,9 @@
-//! The text of the annotation that says what is amiss, for `kubectl describe pod`.
+//! The text of the annotation that lists the problems, for `kubectl describe pod`.
 //!
 //! It has the sentences of the warnings. `kubectl describe` truncates each line of an
 //! annotation, so they are wrapped.
 
-use super::{finding::Finding, line::one_line, warning::told};
+use super::{finding::Finding, line::one_line, warning::warnings_of};
 
 /// The maximum length of the text, in bytes.
 pub const LONGEST: usize = 2048;
@@ -15,11 +15,11 @@ const LONGEST_LINE: usize = 130;
 /// The room that is kept for the number of the sentences that are left out.
 const ROOM_FOR_MORE: usize = 40;
 
-/// The sentences of all warnings, each on lines of its own; `None` if there is no warning.
+/// The sentences of all warnings, each on its own lines; `None` if there is no warning.
 pub fn of(findings: &[Finding]) -> Option<String> {
     let mut text = String::new();
     let mut more = 0;
-    for warning in told(findings) {
+    for warning in warnings_of(findings) {
         // Those after the first that does not fit are counted, and not written.
         let wrapped = if more == 0 { wrapped(&one_line(warning.to_string())) } else { String::new() };
         let first = text.is_empty();

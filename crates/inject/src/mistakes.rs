@@ -104,6 +104,13 @@ pub struct Mistake {
     pub remedy: String,
 }
 
+impl Mistake {
+    /// Whether its author opted in or out by it, to no effect. A selector may opt in what was not meant to be.
+    pub fn is_of_opt_in(&self) -> bool {
+        self.fault != Fault::NearlySelected
+    }
+}
+
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.message, self.remedy)

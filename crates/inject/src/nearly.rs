@@ -30,7 +30,9 @@ fn opting_in<'p>(around: &Around<'p>) -> impl Iterator<Item = &'p Compiled> {
         let known = around.catalogue.namespace(namespace).into_iter();
         known.flat_map(|known| known.instrumentations.opting_in())
     };
-    let labels = around.catalogue.namespace(around.namespace).map(|known| &known.labels);
+    // Labels of a namespace that is not listed are not known.
+    let own = around.catalogue.namespace(around.namespace).filter(|known| known.is_listed);
+    let labels = own.map(|known| &known.labels);
     let across = move |opt_in: &OptIn| labels.is_some_and(|labels| opt_in.selects(labels));
     let default = around.settings.default_instrumentation.as_ref();
     let of_default = default.into_iter().flat_map(move |ObjectName { namespace, .. }| of(namespace));
@@ -44,34 +46,34 @@ fn mistake(workload: &Workload<'_>, compiled: &Compiled) -> Option<Mistake> {
     let value = |key: &str| labels?.get(key)?.as_str();
     let unmet = compiled.selector.as_ref()?.unmet_by(value);
     let [unmet] = &unmet[..] else { return None };
-    let by = format!("the selector of Instrumentation \"{}\"", compiled.name);
+    let by = format!("the selector of Instrumentation \"{}\" requires the label", compiled.name);
     let at = workload.path("metadata.labels");
     let found = |field: String, value: &str, message: String, remedy: String| {
         Some(Mistake { fault: Fault::NearlySelected, field, value: value.to_owned(), message, remedy })
     };
+    // A workload finds its pods by this label, which is no mistake and cannot be changed.
+    let is_of_workload = |key: &str| !workload.match_labels[key].is_null();
     let key = unmet.key();
-    if let Some(written) = value(key) {
-        // The label of another one is not misspelt: many have the name of their workload, or a number.
-        let values =
-            unmet.values().iter().map(String::as_str).filter(|value| letters(value) != letters(written));
+    if let Some(written) = value(key).filter(|_| !is_of_workload(key)) {
+        // Another number is another version or another one of several, and a label may have the name of its workload.
+        let values = unmet.values().iter().map(String::as_str);
+        let values = values.filter(|value| without_digits(value) != without_digits(written));
         let meant = nearest(written, values).filter(|_| written != workload.name)?;
-        let message = format!("{by} needs the label {key}: \"{meant}\", and it is \"{}\"", shown(written));
+        let message = format!("{by} {key}: \"{meant}\", but the value is \"{}\"", shown(written));
         return found(format!("{at}[{key}]"), written, message, format!("set {key}: \"{meant}\" in {at}"));
     }
-    let own = workload.labels.as_ref().and_then(|own| own[key].as_str()).filter(|own| unmet.is_met_by(own));
-    if let Some(own) = own {
-        let message =
-            format!("{by} needs the label {key} on the pod template; the {} has it on itself", workload.kind);
+    if let Some(own) = workload.labels[key].as_str().filter(|own| unmet.is_met_by(own)) {
+        let message = format!("{by} {key} on the pod template, but only the {} has it", workload.kind);
         let remedy = format!("set {key}: \"{}\" in {at}", shown(own));
         return found(format!("metadata.labels[{key}]"), own, message, remedy);
     }
-    let matching =
-        labels?.iter().filter(|(_, value)| value.as_str().is_some_and(|value| unmet.is_met_by(value)));
-    let written = nearest(key, matching.map(|(key, _)| key.as_str()))?;
-    let message = format!("{by} needs the label {key}, and there is {}", shown(written));
+    let others = labels?.iter().filter_map(|(key, value)| Some((&**key, value.as_str()?)));
+    let others = others.filter(|(key, value)| unmet.is_met_by(value) && !is_of_workload(key));
+    let written = nearest(key, others.map(|(key, _)| key))?;
+    let message = format!("{by} {key}, but the pods have {}", shown(written));
     found(format!("{at}[{written}]"), value(written)?, message, format!("rename it to {key}"))
 }
 
-fn letters(text: &str) -> String {
+fn without_digits(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_ascii_digit()).collect()
 }

@@ -3,7 +3,9 @@
 mod sentence;
 
 use super::{
-    attribute_problem, declarative,
+    attribute_problem,
+    cluster::Obstacle,
+    declarative,
     delivery::{Kept, On},
     other_agent::OtherAgent,
     reason::ObjectName,
@@ -98,6 +100,9 @@ codes! {
     /// The annotation `otel-webhook/delivery` of the pod or its namespace is not `initContainer`,
     /// `imageVolume` or `auto`; it is ignored.
     DeliveryUnknown: Warning, "correct the value";
+    /// The image of the agent is mounted, and the API server or a node that the pod may run on is not known to mount
+    /// images. The pod may not start there.
+    ImageVolumeNotSupported: Warning, "set the delivery `auto` or `initContainer`, or keep the pod off the node";
     /// The annotation `otel-webhook/default-image-…` of the namespace is not an image reference; it is
     /// ignored.
     DefaultImageInvalid: Warning, "correct the value";
@@ -274,6 +279,8 @@ pub enum Note {
     },
     /// The image of the agent is mounted; no container is added (D35).
     ImageVolume,
+    /// The image of the agent is mounted, and not every node is known to mount images.
+    ImageVolumeNotSupported(Obstacle),
     /// Init containers copy the agent although image volumes were chosen.
     InitContainerKept(Kept),
     /// The agent cannot drop the spans of probes.
@@ -339,6 +346,7 @@ impl Note {
             Self::VolumeLimitTooSmall { .. } => Code::VolumeLimitTooSmall,
             Self::SidecarFitted { .. } => Code::SidecarFitted,
             Self::ImageVolume => Code::ImageVolume,
+            Self::ImageVolumeNotSupported(_) => Code::ImageVolumeNotSupported,
             Self::InitContainerKept(_) => Code::InitContainerKept,
             Self::ProbesNotDropped => Code::ProbesNotDropped,
             Self::Declarative(Limit::ByVariables { .. }) => Code::DeclarativeConfigByVariables,

@@ -9,9 +9,11 @@ use super::{env::Env, injection::Plan, language::LanguageId, note::Note, pod::Co
 /// The list of regular expressions for the URLs of requests that the agent for Python does not trace.
 const EXCLUDED: &str = "OTEL_PYTHON_EXCLUDED_URLS";
 
-/// The sentence about an agent that cannot, with the rule of a Collector, which can.
+/// The sentence about an agent that cannot, with the rule of a Collector, which can. The agents for Node.js and Python
+/// name the attribute as earlier semantic conventions do.
 pub const NOT_DROPPED: &str = "the agent cannot drop spans of probes (spec.probes); a Collector can: processors: \
-    {filter/probes: {traces: {span: ['IsMatch(attributes[\"user_agent.original\"], \"^kube-probe/\")']}}}";
+    {filter/probes: {traces: {span: ['IsMatch(attributes[\"user_agent.original\"], \"^kube-probe/\")', \
+    'IsMatch(attributes[\"http.user_agent\"], \"^kube-probe/\")']}}}";
 
 /// Drops the spans of a container's probes by variables. Returns a note if that cannot be done.
 pub fn drop_by_variables<'p>(plan: &Plan<'_>, container: &Container<'p>, env: &mut Env<'p>) -> Option<Note> {

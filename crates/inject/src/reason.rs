@@ -67,7 +67,7 @@ impl fmt::Display for Sign {
 pub enum Unknown {
     /// Its name.
     One(String),
-    /// The number of those that have no finding of their own.
+    /// The number of those that have no finding themselves.
     More(usize),
 }
 
@@ -401,10 +401,10 @@ reasons! {
     MirrorPod: Trouble, Pod
         => "the pod is the mirror pod of a static pod, which cannot be changed; add the agent to the static pod's manifest",
         said "add the agent to the static pod's manifest";
-    /// The Instrumentation is one of v1beta1 and has no image for the language, which `--require-images` demands, as the
-    /// operator does.
-    ImageRequired { field: String }: Trouble, Flags
-        => "{field} is not set: in v1beta1, this installation injects only languages with an image (--require-images)",
+    /// The Instrumentation is stored as v1beta1 and has no image for the language, which `--require-images` requires, as
+    /// the operator does.
+    ImageRequired { name: ObjectName, field: String }: Trouble, Flags
+        => "Instrumentation \"{name}\" does not set {field}, which this installation requires in v1beta1 (--require-images)",
         fix "set the image";
     /// The configuration path of a web server is relative, or the root itself.
     ConfigPath { field: &'static str, value: String }: Trouble, Used

@@ -102,7 +102,7 @@ pub fn parse(status: &str) -> Vec<Entry<'static>> {
 }
 
 /// The label and the annotations for the findings of a pod with these annotations, with the sentences about
-/// what is amiss.
+/// the problems.
 ///
 /// A pod that is already injected keeps its stamp: a second review
 /// changes nothing. Mirror pods must not be changed.

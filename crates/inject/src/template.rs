@@ -25,8 +25,10 @@ pub struct Workload<'v> {
     pub name: String,
     /// The namespace in its metadata.
     pub namespace: Option<String>,
-    /// The labels of the workload itself; `None` for a pod.
-    pub labels: Option<Value>,
+    /// The labels of the workload itself; null for a pod.
+    pub labels: Value,
+    /// The labels by which the workload finds its pods (`spec.selector.matchLabels`).
+    pub match_labels: Value,
     /// What the workload's pods will have in addition to the template; `None` for a pod.
     pub template: Option<Template>,
     /// The pod, or the template.
@@ -108,10 +110,11 @@ impl<'v> Workload<'v> {
             uid: owned(uid.unwrap_or_default()),
             controller: Some(true),
         });
-        let labels = (!path.is_empty()).then(|| object["metadata"]["labels"].clone());
+        let labels = if path.is_empty() { Value::Null } else { object["metadata"]["labels"].clone() };
+        let match_labels = object["spec"]["selector"]["matchLabels"].clone();
         let template = (!path.is_empty()).then(|| Template { path: dotted(path), owner });
         let pod = object.pointer_mut(path).filter(|pod| pod.is_object())?;
-        Some(Self { kind: kind.to_owned(), name: shown, namespace, labels, template, pod })
+        Some(Self { kind: kind.to_owned(), name: shown, namespace, labels, match_labels, template, pod })
     }
 
     /// Path of a field of the pod in the object.

@@ -18,7 +18,7 @@ use super::{
     required_nodes,
     resource::RESOURCE_ATTRIBUTES,
 };
-use otel_webhook_api::otlp::{self, Agent, Seen};
+use otel_webhook_api::otlp::{self, Agent, Variable};
 
 /// A warning for the client that sent the pod.
 #[derive(Clone, Copy, Debug)]
@@ -34,18 +34,18 @@ pub struct Warning<'f> {
 impl Outcome {
     /// The warnings as sentences.
     pub fn warnings(&self) -> Vec<String> {
-        self.told().iter().map(ToString::to_string).collect()
+        self.all_warnings().iter().map(ToString::to_string).collect()
     }
 
-    /// The warnings; see [`told`].
-    pub fn told(&self) -> Vec<Warning<'_>> {
-        told(&self.findings)
+    /// The warnings; see [`warnings_of`].
+    pub fn all_warnings(&self) -> Vec<Warning<'_>> {
+        warnings_of(&self.findings)
     }
 }
 
 /// The warnings of findings, each once: first about languages that were not injected, one warning for each
 /// language, then about notes of injected ones, one warning for each note with all its containers.
-pub fn told(findings: &[Finding]) -> Vec<Warning<'_>> {
+pub fn warnings_of(findings: &[Finding]) -> Vec<Warning<'_>> {
     let troubles = findings.iter().filter(|finding| finding.reason.is_trouble());
     let troubles = troubles.map(|finding| (finding, None));
     let noted = findings.iter().flat_map(|finding| {
@@ -131,10 +131,10 @@ pub fn of_exporter(
 ) -> impl Iterator<Item = Note> {
     let sources = container.and_then(|container| container.sources().ok()).unwrap_or_default();
     let look = |name: &'static str| match env.get(name) {
-        Some(entry) if entry.from.is_some() => Seen::Hidden,
-        Some(entry) => Seen::Value(&entry.value),
-        None if sources.iter().any(|source| name.starts_with(&*source.prefix)) => Seen::Hidden,
-        None => Seen::Unset,
+        Some(entry) if entry.from.is_some() => Variable::Hidden,
+        Some(entry) => Variable::Value(&entry.value),
+        None if sources.iter().any(|source| name.starts_with(&*source.prefix)) => Variable::Hidden,
+        None => Variable::Unset,
     };
     otlp::problems(look, agent(plan)).into_iter().map(Note::Exporter)
 }

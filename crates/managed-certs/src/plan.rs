@@ -166,7 +166,7 @@ impl Change<'_> {
     fn make_leaf(&mut self, cause: Cause) -> Result<(), PlanError> {
         let mut names = self.policy.names.clone();
         // Replicas with different names would replace each other's certificate
-        // for ever. A name that is no longer configured is removed at the next renewal.
+        // forever. A name that is no longer configured is removed at the next renewal.
         if let (Cause::NamesMissing(_), Some(leaf)) = (&cause, &self.content.leaf) {
             names.extend(leaf.x509.names.iter().filter(|name| !self.policy.names.contains(name)).cloned());
         }

@@ -25,10 +25,11 @@ impl Retry {
         self.not_before.map(|time| time.saturating_duration_since(now)).filter(|wait| !wait.is_zero())
     }
 
-    /// Starts a delay. Returns whether the problem differs from the last one, and should be logged.
-    pub fn failed(&mut self, problem: &str, now: Instant) -> bool {
+    /// Starts a delay. `jitter` is how much longer it is, from 0 to 1 times its length, so that replicas do not retry at the
+    /// same time. Returns whether the problem differs from the last one, and should be logged.
+    pub fn failed(&mut self, problem: &str, now: Instant, jitter: f64) -> bool {
         self.pause = (self.pause * 2).clamp(SOONEST, LATEST);
-        self.not_before = Some(now + self.pause);
+        self.not_before = Some(now + self.pause.mul_f64(1.0 + jitter.clamp(0.0, 1.0)));
         let is_new = self.problem.as_deref() != Some(problem);
         self.problem = Some(problem.to_owned());
         is_new
@@ -47,7 +48,7 @@ impl Retry {
     }
 }
 
-/// Prevents replicas and another tool from changing a configuration in turns for ever.
+/// Prevents replicas and another tool from changing a configuration in turns forever.
 ///
 /// Only writes of the same CA bundle are counted: a rotation is no conflict, however short lifetimes are.
 #[derive(Debug, Default)]
@@ -88,13 +89,14 @@ mod tests {
         let now = Instant::now();
         let mut retry = Retry::default();
         assert_eq!(retry.wait(now), None);
-        assert!(retry.failed("no", now));
+        assert!(retry.failed("no", now, 0.0));
         assert_eq!(retry.wait(now), Some(SOONEST));
-        assert!(!retry.failed("no", now), "logged before");
+        assert!(!retry.failed("no", now, 0.0), "logged before");
         assert_eq!(retry.wait(now), Some(2 * SOONEST));
-        assert!(retry.failed("not either", now));
+        assert!(retry.failed("not either", now, 0.5));
+        assert_eq!(retry.wait(now), Some(6 * SOONEST), "half longer than four times");
         for _ in 0..10 {
-            retry.failed("no", now);
+            retry.failed("no", now, 0.0);
         }
         assert_eq!(retry.wait(now), Some(LATEST));
         assert_eq!(retry.wait(now + LATEST), None);

@@ -101,7 +101,7 @@ impl<'a> AdmissionResponse<'a> {
         };
         let asked = !outcome.findings.is_empty();
         Self {
-            warnings: warnings_of(outcome.told().iter().map(Prefixed)),
+            warnings: warnings_of(outcome.all_warnings().iter().map(Prefixed)),
             audit: asked.then(|| Audit::of(outcome)),
             patch: Some(outcome.patch.text().into()).filter(|_| !outcome.patch.is_empty()),
             ..Self::allowed(uid, None)

@@ -45,7 +45,11 @@ pub fn body(address: SocketAddr, path: &str) -> Option<String> {
 
 /// The value of a metric, if there is one with exactly these labels.
 pub fn metric<T: FromStr>(address: SocketAddr, name_and_labels: &str) -> Option<T> {
-    let text = body(address, "/metrics")?;
-    let value = text.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '))?;
+    value(&body(address, "/metrics")?, name_and_labels)
+}
+
+/// The same in the body of `/metrics`: numbers of one moment come from one body.
+pub fn value<T: FromStr>(metrics: &str, name_and_labels: &str) -> Option<T> {
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name_and_labels)?.strip_prefix(' '))?;
     value.parse().ok()
 }

@@ -123,7 +123,7 @@ pub fn is_comparable(case: &Value) -> bool {
 ///
 /// The cases were recorded before some differences were numbered, and have the operator's result there:
 /// - D12: the application's attributes take none from Go's sidecar. Cases with the mark O15 have an
-///   application with attributes of its own. The sidecar may have more attributes than expected there,
+///   application with its own attributes. The sidecar may have more attributes than expected there,
 ///   and the variables that they refer to; all that is expected has to be there.
 /// - D13: addresses that a language's variables set stand at the head as well. What is expected has
 ///   them there, unless the container sets them itself.

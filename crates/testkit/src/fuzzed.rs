@@ -164,7 +164,7 @@ fn instrumentation_in(namespace: &str) -> Value {
     object
 }
 
-/// Opts in to Java if the pod opts in to nothing, so that an input is never in vain.
+/// Opts in to Java if the pod opts in to nothing, so that no input does nothing.
 fn ask_for_something(pod: &mut Value) {
     let prefix = otel_webhook_api::ANNOTATION_PREFIX;
     let annotations = &mut pod["metadata"]["annotations"];

@@ -27,7 +27,7 @@ pub struct Shared<C> {
 
 /// Runs groups side by side on one cluster, and then those cases that look back at all of them.
 ///
-/// Only the cases whose name contains the program's first argument; without one, all.
+/// Only the cases whose names contain one of the program's arguments; without arguments, all.
 pub fn run<C: Sync>(groups: &[Group<C>], last: Group<C>, shared: &Shared<C>) -> ExitCode {
     let groups: VecDeque<_> =
         groups.iter().map(|group| chosen(group)).filter(|group| !group.is_empty()).collect();
@@ -45,7 +45,7 @@ pub fn run<C: Sync>(groups: &[Group<C>], last: Group<C>, shared: &Shared<C>) -> 
 
 /// Runs cases side by side on so many clusters: each changes what a cluster has once.
 ///
-/// Only the cases whose name contains the program's first argument; without one, all.
+/// Only the cases whose names contain one of the program's arguments; without arguments, all.
 pub fn run_apart<C: Sync>(clusters: usize, cases: Group<C>, shared: &Shared<C>) -> ExitCode {
     let cases = chosen(cases);
     let count = cases.len();
@@ -69,13 +69,14 @@ pub fn note(text: &str) {
 }
 
 fn chosen<C>(cases: Group<C>) -> Vec<Case<C>> {
-    let filter = std::env::args().nth(1).unwrap_or_default();
-    cases.iter().filter(|(name, _)| name.contains(&filter)).copied().collect()
+    let parts: Vec<_> = std::env::args().skip(1).collect();
+    let is_chosen = |name: &str| parts.is_empty() || parts.iter().any(|part| name.contains(part));
+    cases.iter().filter(|(name, _)| is_chosen(name)).copied().collect()
 }
 
-/// Cases wait for processes more than they compute.
+/// A case waits for processes part of the time. With more, the API server itself answers too late.
 fn groups_at_once() -> usize {
-    2 * thread::available_parallelism().map_or(1, usize::from)
+    1 + thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn start<C>(shared: &Shared<C>) -> Option<C> {

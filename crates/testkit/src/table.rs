@@ -20,7 +20,7 @@ pub struct Row {
     pub warnings: Vec<String>,
 }
 
-/// All rows, each with a name of its own.
+/// All rows, each with its own name.
 pub fn rows() -> Vec<Row> {
     let text = fs::read_to_string(files::path("tests/data/resources.yaml")).expect("the table is there");
     let rows: Vec<Value> = serde_saphyr::from_str(&text).expect("the table is a list in YAML");

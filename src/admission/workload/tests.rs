@@ -111,9 +111,10 @@ fn labels_that_a_selector_nearly_matches_are_reported() {
         let mut object = deployment(&json!({}), &json!({}), "order");
         object["metadata"]["labels"] = own.clone();
         object["spec"]["template"]["metadata"]["labels"] = template.clone();
+        object["spec"]["selector"] = json!({"matchLabels": {"app": "order", "runtim": "jvm"}});
         said(&object, false).expect("a workload").join("\n")
     };
-    let by = "the selector of Instrumentation \"shop/jvm\" needs the label runtime";
+    let by = "the selector of Instrumentation \"shop/jvm\" requires the label runtime";
     let at = "spec.template.metadata.labels";
     for (own, template, expected) in [
         (json!({}), json!({"runtime": "jvm"}), String::new()),
@@ -122,23 +123,25 @@ fn labels_that_a_selector_nearly_matches_are_reported() {
         (json!({}), json!({"tier": "web"}), String::new()),
         (json!({"runtime": "jvm"}), json!({"tier": "batch"}), String::new()),
         (json!({}), json!({"runtime": "jmvv"}), String::new()),
+        // The Deployment finds its pods by this label.
+        (json!({}), json!({"runtim": "jvm"}), String::new()),
         (
             json!({}),
             json!({"runtime": "Jvm"}),
-            format!("{at}[runtime]: {by}: \"jvm\", and it is \"Jvm\"; set runtime: \"jvm\" in {at}"),
+            format!("{at}[runtime]: {by}: \"jvm\", but the value is \"Jvm\"; set runtime: \"jvm\" in {at}"),
         ),
         (
             json!({"runtime": "jvm"}),
             json!({}),
             format!(
-                "metadata.labels[runtime]: {by} on the pod template; the Deployment has it on itself; set runtime: \
+                "metadata.labels[runtime]: {by} on the pod template, but only the Deployment has it; set runtime: \
                  \"jvm\" in {at}"
             ),
         ),
         (
             json!({}),
             json!({"runtme": "jvm"}),
-            format!("{at}[runtme]: {by}, and there is runtme; rename it to runtime"),
+            format!("{at}[runtme]: {by}, but the pods have runtme; rename it to runtime"),
         ),
     ] {
         assert_eq!(labelled(&own, &template), expected, "{own} {template}");

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     cli::cluster::{
-        reader::{Asked, NotTold},
+        reader::{Asked, FailedRequest},
         running::{RestartFlags, RunningController},
     },
     controller,
@@ -66,7 +66,7 @@ pub fn results(running: &RunningController, answers: &Asked<Vec<NeedReview>>) ->
             };
             results.extend(missing(&running.account, answers, Code::ControllerPermissionMissing, advice));
         }
-        Err(NotTold { problem, .. }) => {
+        Err(FailedRequest { problem, .. }) => {
             let message = format!("the permissions of the controller could not be checked: {problem}");
             results.push(CheckResult::new(Code::PermissionsNotChecked, message));
         }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn unchecked_permissions_are_said_to_be() {
-        let not_told = NotTold { question: String::new(), problem: "forbidden".to_owned() };
-        assert!(lines(1, Err(not_told))[1].contains("could not be checked: forbidden"));
+        let failed = FailedRequest { question: String::new(), problem: "forbidden".to_owned() };
+        assert!(lines(1, Err(failed))[1].contains("could not be checked: forbidden"));
     }
 }

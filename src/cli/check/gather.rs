@@ -20,7 +20,7 @@ use crate::{
         cluster::{
             facts::Facts,
             object::Account,
-            reader::{Asked, ClusterReader, NotTold},
+            reader::{Asked, ClusterReader, FailedRequest},
         },
     },
     registration::Backend,
@@ -85,7 +85,7 @@ impl Facts {
             None => by_pod().map_err(|problem| format!("{problem}; set it by --secret NAME"))?,
         };
         let found = cluster.get::<Secret>(Some(namespace), name).await;
-        let found = found.map_err(|NotTold { problem, .. }| problem)?;
+        let found = found.map_err(|FailedRequest { problem, .. }| problem)?;
         let found = found.ok_or_else(|| format!("Secret {namespace}/{name} not found"))?;
         let certificate = found.data.as_ref().and_then(|data| data.get("tls.crt"));
         let certificate = certificate.ok_or_else(|| format!("Secret {namespace}/{name} has no tls.crt"))?;

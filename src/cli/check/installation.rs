@@ -10,7 +10,10 @@ use k8s_openapi::api::{
 use kube::core::ApiResource;
 use serde_json::Value;
 
-use super::result::{CheckResult, Code};
+use super::{
+    result::{CheckResult, Code},
+    survey::Survey,
+};
 use crate::{
     cli::cluster::{
         facts::{self, Facts, ServiceFacts},
@@ -22,7 +25,7 @@ use crate::{
 };
 use otel_webhook_api::Delivery;
 use otel_webhook_inject::{
-    cluster::{self, Cluster, Need, Node, Version},
+    cluster::{self, Cluster, Need, Node, Obstacle, Version},
     pause::Pause,
     pod::Spec,
     reason::ObjectName,
@@ -37,7 +40,7 @@ pub fn services(facts: &ServiceFacts) -> Vec<CheckResult> {
             let advice = "create it, or change the Service in the webhook configuration";
             return vec![about(CheckResult::new(Code::ServiceMissing, "not found").advise(advice))];
         }
-        Err(not_told) => return vec![not_told.result()],
+        Err(failed) => return vec![failed.result()],
     };
     facts.ports.iter().map(|port| about(of_port(service, &facts.slices, *port))).collect()
 }
@@ -59,7 +62,7 @@ fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> 
     };
     let slices = match slices {
         Ok(slices) => slices,
-        Err(not_told) => return not_told.result(),
+        Err(failed) => return failed.result(),
     };
     match facts::ready(slices, own.name.as_deref().unwrap_or_default()) {
         0 => {
@@ -73,11 +76,18 @@ fn of_port(service: &Service, slices: &Asked<Vec<EndpointSlice>>, port: i32) -> 
     }
 }
 
-/// Returns the recommendation to mount images, if the webhook copies agents and every node can mount them. `None` if
-/// that is not known, such as where the user may not list nodes.
-pub async fn delivery(reader: &ClusterReader, facts: &Facts) -> Option<CheckResult> {
-    let settings = facts.running.as_ref()?.flags.as_ref().ok()?.injection.settings();
-    if settings.delivery != Delivery::InitContainer {
+/// Returns a warning if images are mounted and not every node can mount them, or the recommendation to mount them if
+/// the webhook copies agents and every node can. `None` also if that is not known, such as where the user may not list
+/// nodes.
+pub async fn delivery(reader: &ClusterReader, facts: &Facts, survey: &Survey) -> Option<CheckResult> {
+    let injection = &facts.running.as_ref()?.flags.as_ref().ok()?.injection;
+    let settings = injection.settings();
+    let of_agents = Agents {
+        are_copied: settings.delivery == Delivery::InitContainer,
+        // A webhook that watches nodes warns of each workload itself.
+        mounting: if injection.watches_nodes() { Vec::new() } else { survey.mounting() },
+    };
+    if !of_agents.are_copied && of_agents.mounting.is_empty() {
         return None;
     }
     let server = reader.version.as_deref().map(Into::into);
@@ -87,23 +97,50 @@ pub async fn delivery(reader: &ClusterReader, facts: &Facts) -> Option<CheckResu
         nodes.nodes.extend(Node::of(&node).map(|node| (name, Arc::new(node))));
     };
     reader.each(&ApiResource::erase::<v1::Node>(&()), None, Part::Whole, take).await.ok()?;
-    recommendation(&nodes, settings.image_volumes_from)
+    of_agents.on(&nodes, settings.image_volumes_from)
 }
 
-fn recommendation(nodes: &Cluster, least: Version) -> Option<CheckResult> {
-    // Whatever a language needs, for a pod that may run on any node.
-    let need = Need { by_subpath: true, least };
-    let obstacle = cluster::obstacle(Some(nodes), &Spec::default(), need);
-    obstacle.is_none().then(|| {
-        let message = format!(
-            "agents are copied by init containers, and all {} nodes can mount their images, with which pods start \
-             sooner: a small pod with the agent for Node.js was Ready after 0.6 instead of 2.9 seconds, and one with \
-             Java's after 0.8 instead of 2.0 (docs/operations/sizes.md#start-of-a-pod)",
-            nodes.nodes.len()
-        );
-        CheckResult::new(Code::ImageVolumesPossible, message)
-            .advise("set injection.delivery=auto in the chart's values; see docs/guides/image-volumes.md for what changes")
-    })
+/// How agents are delivered.
+struct Agents {
+    /// Whether init containers copy them by default.
+    are_copied: bool,
+    /// For each workload that mounts them, whether the nodes can or not, whether it mounts a folder of an image.
+    mounting: Vec<bool>,
+}
+
+impl Agents {
+    fn on(&self, nodes: &Cluster, least: Version) -> Option<CheckResult> {
+        // For a pod that may run on any node.
+        let obstacle =
+            |by_subpath| cluster::obstacle(Some(nodes), &Spec::default(), Need { by_subpath, least });
+        let by_subpath = self.mounting.iter().copied().max();
+        let known = by_subpath.and_then(obstacle).filter(Obstacle::is_known);
+        if let Some(known) = known {
+            return Some(not_supported(self.mounting.len(), &known));
+        }
+        // Whatever a language needs.
+        (self.are_copied && obstacle(true).is_none()).then(|| recommendation(nodes.nodes.len()))
+    }
+}
+
+fn not_supported(mounting: usize, obstacle: &Obstacle) -> CheckResult {
+    let message = format!(
+        "agents of {mounting} workloads are mounted as image volumes, and their pods may not start: {obstacle}"
+    );
+    CheckResult::new(Code::ImageVolumesNotSupported, message).advise(
+        "set the delivery auto or initContainer, or keep the pods off such nodes; see docs/guides/image-volumes.md",
+    )
+}
+
+fn recommendation(nodes: usize) -> CheckResult {
+    let message = format!(
+        "agents are copied by init containers, and all {nodes} nodes can mount their images, with which pods start \
+         sooner: a small pod with the agent for Node.js was Ready after 0.6 instead of 2.9 seconds, and one with \
+         Java's after 0.8 instead of 2.0 (docs/operations/sizes.md#start-of-a-pod)"
+    );
+    CheckResult::new(Code::ImageVolumesPossible, message).advise(
+        "set injection.delivery=auto in the chart's values; see docs/guides/image-volumes.md for what changes",
+    )
 }
 
 /// Returns a result for each object that pauses injection.
@@ -160,7 +197,7 @@ mod tests {
     use serde_json::{Value, from_value, json};
 
     use super::*;
-    use crate::cli::cluster::reader::NotTold;
+    use crate::cli::cluster::reader::FailedRequest;
 
     fn facts(spec: Value, endpoints: Value) -> ServiceFacts {
         let slice = json!({"metadata": {"name": "a"}, "addressType": "IPv4", "endpoints": endpoints,
@@ -217,7 +254,8 @@ mod tests {
 
     #[test]
     fn missing_permissions_are_warnings() {
-        let forbidden = || NotTold { question: "get services a".to_owned(), problem: "forbidden".to_owned() };
+        let forbidden =
+            || FailedRequest { question: "get services a".to_owned(), problem: "forbidden".to_owned() };
         let facts = ServiceFacts { slices: Err(forbidden()), ..facts(spec(), json!([])) };
         let (code, line) = said(&facts);
         assert_eq!(code, Code::NotAllowed);
@@ -234,19 +272,35 @@ mod tests {
             let nodes =
                 runtimes.iter().enumerate().map(|(index, runtime)| (index.to_string().into(), node(runtime)));
             let server = server.map(Into::into);
-            recommendation(&Cluster { server, nodes: nodes.collect(), is_listed: true }, Version::new(1, 36))
+            let cluster = Cluster { server, nodes: nodes.collect(), is_listed: true };
+            [(true, vec![]), (false, vec![true, false])].map(|(are_copied, mounting)| {
+                Agents { are_copied, mounting }.on(&cluster, Version::new(1, 36))
+            })
         };
         let new = "containerd://2.4.2";
-        let found = of(Some("v1.36.3"), &[new, new]).expect("a recommendation");
+        let [found, warned] = of(Some("v1.36.3"), &[new, new]);
+        assert_eq!(warned, None);
+        let found = found.expect("a recommendation");
         assert_eq!(found.code, Code::ImageVolumesPossible);
         assert!(found.line().contains("all 2 nodes can mount their images"), "{}", found.line());
-        for (server, runtimes) in [
-            (Some("v1.36.3"), &[new, "containerd://1.7.0"][..]),
-            (Some("v1.35.0"), &[new]),
-            (None, &[new]),
-            (Some("v1.36.3"), &[]),
+        let known = "agents of 2 workloads are mounted as image volumes, and their pods may not start: ";
+        for (server, runtimes, warned) in [
+            (
+                Some("v1.36.3"),
+                &[new, "containerd://1.7.0"][..],
+                Some("on node \"1\" the container runtime is"),
+            ),
+            (Some("v1.35.0"), &[new], Some("the API server has version v1.35.0")),
+            (None, &[new], None),
+            (Some("v1.36.3"), &[], None),
         ] {
-            assert_eq!(of(server, runtimes), None, "{server:?} {runtimes:?}");
+            let [recommended, found] = of(server, runtimes);
+            assert_eq!(recommended, None, "{server:?} {runtimes:?}");
+            assert_eq!(found.is_some(), warned.is_some(), "{server:?} {runtimes:?}");
+            if let Some((found, warned)) = found.zip(warned) {
+                assert_eq!(found.code, Code::ImageVolumesNotSupported);
+                assert!(found.line().contains(&[known, warned].concat()), "{}", found.line());
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use super::result::{CheckResult, Code};
 use crate::{
     cli::cluster::{
         object::{Account, ManagedNames},
-        reader::{Asked, NotTold},
+        reader::{Asked, FailedRequest},
         running::Release,
     },
     store::{cluster, watch},
@@ -92,12 +92,16 @@ pub fn needs(managed: Option<&ManagedNames>, watches_nodes: bool, release: Optio
         let (rules, lease) = (watch::lease_rules(), std::slice::from_ref(lease));
         needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, lease, Some(namespace))));
     }
-    if let Some(ManagedNames { namespace, secret, configurations }) = managed {
+    if let Some(ManagedNames { namespace, secret, configurations, converts }) = managed {
         let secret = std::slice::from_ref(secret);
         let of_cluster = managed::cluster_rules();
         needs.extend(of_cluster.iter().flat_map(|rule| Need::of_rule(rule, configurations, None)));
         let of_namespace = managed::namespace_rules();
         needs.extend(of_namespace.iter().flat_map(|rule| Need::of_rule(rule, secret, Some(namespace))));
+        if *converts {
+            let (rules, crd) = (managed::conversion_rules(), [managed::CRD.to_owned()]);
+            needs.extend(rules.iter().flat_map(|rule| Need::of_rule(rule, &crd, None)));
+        }
     }
     needs
 }
@@ -140,7 +144,7 @@ pub fn results(account: &Account, answers: &Asked<Vec<NeedReview>>) -> Vec<Check
         |result: CheckResult| result.about(Subject::new("ServiceAccount", &account.namespace, &account.name));
     let answers = match answers {
         Ok(answers) => answers,
-        Err(NotTold { problem, .. }) => {
+        Err(FailedRequest { problem, .. }) => {
             let message = format!("its permissions could not be checked: {problem}");
             let advice =
                 "to check them, you need the permission to create subjectaccessreviews.authorization.k8s.io";
@@ -209,8 +213,8 @@ mod tests {
     #[test]
     fn unchecked_permissions_are_not_reported_as_sufficient() {
         assert!(lines(Ok(Vec::new()))[0].starts_with("ok       permissions "));
-        let not_told = NotTold { question: String::new(), problem: "forbidden".to_owned() };
-        assert!(lines(Err(not_told))[0].contains("could not be checked: forbidden"));
+        let failed = FailedRequest { question: String::new(), problem: "forbidden".to_owned() };
+        assert!(lines(Err(failed))[0].contains("could not be checked: forbidden"));
     }
 
     #[test]
@@ -246,12 +250,16 @@ mod tests {
             namespace: "home".to_owned(),
             secret: "serving".to_owned(),
             configurations: vec!["one".to_owned()],
+            converts: true,
         };
         let more = &said(Some(&names))[always.len()..];
         let own = "get,list,watch,patch mutatingwebhookconfigurations.admissionregistration.k8s.io one";
         assert!(more.contains(&own.to_owned()), "{more:?}");
         let secret = "get,list,watch,create,patch,update secrets serving in namespace home";
         assert!(more.contains(&secret.to_owned()), "{more:?}");
+        let crd =
+            "get,patch customresourcedefinitions.apiextensions.k8s.io instrumentations.opentelemetry.io";
+        assert_eq!(more.last().map(String::as_str), Some(crd));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
 use crate::registration::Registration;
 use crate::{cli::output, unread::Unsure};
 use otel_webhook_fleet::injected::By;
-use otel_webhook_inject::{Finding, Note, language::LANGUAGES, told};
+use otel_webhook_inject::{Finding, Note, language::LANGUAGES, warnings_of};
 use otel_webhook_review::one_line;
 
 /// The column headers.
@@ -271,7 +271,7 @@ fn reasons(workload: &Surveyed) -> Vec<String> {
             let images = findings
                 .iter()
                 .flat_map(|finding| told_notes(finding).map(|note| format!("{}: {note}", finding.language)));
-            let warnings = told(findings).into_iter().filter(|warning| warning.note.is_some());
+            let warnings = warnings_of(findings).into_iter().filter(|warning| warning.note.is_some());
             let warnings = warnings.map(|warning| warning.to_string());
             let unsure = workload.unsure.iter().map(ToString::to_string);
             let said = reasons.map(ToString::to_string).chain(unsure).chain(images).chain(warnings);
@@ -340,7 +340,7 @@ mod tests {
         registration::tests::{operator, registration},
         survey::{
             Pods,
-            tests::{Seen, seen},
+            tests::{SurveyedBuilder, seen},
         },
     };
     use otel_webhook_api::{
@@ -350,7 +350,7 @@ mod tests {
     use otel_webhook_fleet::injected::Agent;
     use otel_webhook_inject::reason::{ObjectName, Reason, Sign};
 
-    /// The warning of `Seen::warned`.
+    /// The warning of `SurveyedBuilder::warned`.
     const WARNING: &str =
         "OTEL_EXPORTER_OTLP_ENDPOINT is \"c:4317\", without a scheme; set it to http://c:4317";
 
@@ -376,7 +376,7 @@ mod tests {
         }
     }
 
-    fn all() -> Seen {
+    fn all() -> SurveyedBuilder {
         let same = seen("Deployment", "shop", "same").pods(2).has("java", 2).asks("java", Reason::Injected);
         let changed = seen("Deployment", "shop", "changed").pods(2).asks("java", Reason::Injected);
         same.and(changed.agent(agent("java:2"), &[(agent("java:1"), 2)]))

@@ -13,18 +13,37 @@ use crate::{
     cli::cluster::{object::Referenced, reader::ClusterReader},
     subject::Subject,
 };
+use otel_webhook_fleet::advice::NotAdvised;
 
-/// Returns a result for each object that does not exist, and for each that the user may not read.
-pub async fn results(cluster: &ClusterReader, survey: &Survey) -> Vec<CheckResult> {
-    let mut results = Vec::new();
+/// Returns a result for each object that does not exist, and for each that the user may not read. Restarts of workloads
+/// with new pods that would not start are no longer advised.
+pub async fn results(cluster: &ClusterReader, survey: &mut Survey) -> Vec<CheckResult> {
+    let (mut results, mut required) = (Vec::new(), Vec::new());
     for ((namespace, object), users) in used(survey) {
         match cluster.exists(&object.resource(), Some(namespace), &object.name).await {
             Ok(true) => {}
-            Ok(false) => results.push(missing(namespace, object, &users)),
-            Err(not_told) => results.push(not_told.result()),
+            Ok(false) => {
+                results.push(missing(namespace, object, &users));
+                required.extend(object.is_required.then(|| (namespace.to_owned(), object.clone())));
+            }
+            Err(failed) => results.push(failed.result()),
         }
     }
+    for (namespace, object) in required {
+        withhold(survey, &namespace, &object);
+    }
     results
+}
+
+fn withhold(survey: &mut Survey, namespace: &str, object: &Referenced) {
+    let subject = Subject::new(object.kind, namespace, &object.name).to_string();
+    let all = survey.workloads.iter_mut().filter(|one| one.subject.namespace == namespace);
+    for workload in all.filter(|one| one.referenced.contains(object)) {
+        workload.not_advised.get_or_insert_with(|| NotAdvised {
+            code: Code::EnvSourceMissing.name(),
+            message: format!("first create {subject}: new pods do not start without it"),
+        });
+    }
 }
 
 /// Returns the objects by namespace, with the workloads that refer to them.
@@ -94,6 +113,13 @@ mod tests {
     fn what_is_missing_has_its_effect_in_the_message() {
         let user = Subject::new("Deployment", "shop", "order");
         let source = Referenced { kind: "ConfigMap", name: "agent".to_owned(), is_required: true };
+        let mut survey =
+            seen("Deployment", "shop", "order").and(seen("Deployment", "shop", "stock")).survey();
+        survey.workloads[0].referenced.push(source.clone());
+        withhold(&mut survey, "shop", &source);
+        let advised = survey.workloads.iter().map(|one| one.not_advised.as_ref().map(|not| &*not.message));
+        let first = "first create ConfigMap shop/agent: new pods do not start without it";
+        assert_eq!(advised.collect::<Vec<_>>(), [Some(first), None]);
         let line = missing("shop", &source, &[&user]).line();
         let said = "ConfigMap shop/agent: not found, and a variable of an Instrumentation refers to it: new pods of Deployment \
                     shop/order do not start; create it, or set optional: true in the variable's source";

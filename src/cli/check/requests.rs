@@ -67,23 +67,23 @@ pub fn results(survey: &Survey, registration: &Registration) -> Vec<CheckResult>
         }
         let hooks = reviewers(workload, survey, registration);
         of_workloads.extend(without(workload).filter(|_| !hooks.is_empty()));
-        // Only the present agents of this webhook are known.
+        // Only the current agents of this webhook are known.
         let is_known = survey.unread.flags.is_none();
         let is_ours = is_known && hooks.iter().any(|hook| registration.names.contains(&hook.configuration));
         // While injection is paused, a restart would remove the agents.
-        let is_paused = decided(workload).iter().any(is_paused);
+        let is_paused = workload.decided().iter().any(is_paused);
         of_workloads.extend(outdated(workload).filter(|_| is_ours && !is_paused));
     }
     results.extend(of_namespaces);
     results.extend(of_workloads);
     results.extend(without_agent(survey, registration));
     let is_amiss = |result: &CheckResult| SPOILS.contains(&result.code);
-    let is_certain = survey.not_told.is_empty() && survey.unread.flags.is_none();
+    let is_certain = survey.failed.is_empty() && survey.unread.flags.is_none();
     let unsure = survey.workloads.iter().filter(|workload| !workload.unsure.is_empty()).count();
     if not_injected == 0 && unsure == 0 && is_certain && !results.iter().any(is_amiss) {
         let all = survey.workloads.len();
         let message =
-            format!("{asking} of {all} workloads opt in, and all of their pods run with the present agents");
+            format!("{asking} of {all} workloads opt in, and all of their pods run the current agents");
         results.push(CheckResult::new(Code::RequestsMet, message));
     }
     results.extend(versions(survey));
@@ -124,12 +124,12 @@ fn is_paused(finding: &Finding) -> bool {
 }
 
 fn asks(workload: &Surveyed) -> bool {
-    decided(workload).iter().any(|finding| finding.reason.code() != "SwitchedOff")
+    workload.decided().iter().any(|finding| finding.reason.code() != "SwitchedOff")
 }
 
 fn is_in_vain(workload: &Surveyed) -> bool {
     matches!(workload.next, Next::Unreadable(_))
-        || decided(workload).iter().any(|one| one.reason.is_trouble())
+        || workload.decided().iter().any(|one| one.reason.is_trouble())
 }
 
 /// Returns the skipped languages of a workload. Results for its whole namespace are not repeated.
@@ -149,7 +149,7 @@ fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckR
         !workload.own.contains(&finding.language) && of_namespaces.iter().any(|said| of_namespace(&said))
     };
     let troubles =
-        decided(workload).iter().filter(|finding| finding.reason.is_trouble() && !is_said(finding));
+        workload.decided().iter().filter(|finding| finding.reason.is_trouble() && !is_said(finding));
     // What pauses is reported once.
     let troubles = troubles.filter(|finding| !is_paused(finding));
     let field = |language: &str| {
@@ -162,7 +162,7 @@ fn of_workload(workload: &Surveyed, of_namespaces: &[CheckResult]) -> Vec<CheckR
 /// Returns the languages with an unknown result.
 fn unknown(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
     let unknown = |unsure: &Unsure| {
-        let advice = "ask somebody who may read them to run otel-webhook check";
+        let advice = "ask a user with this permission to run otel-webhook check";
         CheckResult::new(Code::NotReadable, unsure.to_string()).about(workload.subject.clone()).advise(advice)
     };
     workload.unsure.iter().map(unknown)
@@ -170,7 +170,7 @@ fn unknown(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
 
 /// Returns the warnings about injections.
 fn warned(workload: &Surveyed) -> impl Iterator<Item = CheckResult> {
-    let noted = inject::told(decided(workload)).into_iter().filter(|warning| warning.note.is_some());
+    let noted = inject::warnings_of(workload.decided()).into_iter().filter(|warning| warning.note.is_some());
     noted.map(|warning| {
         let result = CheckResult::new(Code::InjectedWithWarning, warning.to_string());
         CheckResult { reason: Some(warning.code()), ..result.about(workload.subject.clone()) }
@@ -201,14 +201,6 @@ fn not_reviewed(workload: &Surveyed, survey: &Survey, registration: &Registratio
     Some(result.advise(exclusion.advice))
 }
 
-/// Returns the findings about a new pod.
-fn decided(workload: &Surveyed) -> &[Finding] {
-    match &workload.next {
-        Next::Decided(findings) => findings,
-        Next::Unreadable(_) | Next::Unknown => &[],
-    }
-}
-
 /// Returns the webhooks that select a new pod of a workload, in the order of their calls.
 pub fn reviewers<'r>(workload: &Surveyed, survey: &Survey, registration: &'r Registration) -> Vec<&'r Hook> {
     let nothing = Labels::new();
@@ -219,7 +211,7 @@ pub fn reviewers<'r>(workload: &Surveyed, survey: &Survey, registration: &'r Reg
 /// Returns the languages that a new pod gets.
 fn injected(workload: &Surveyed) -> Vec<&'static str> {
     let mut languages: Vec<_> =
-        decided(workload).iter().filter(|one| one.reason.is_injected()).map(|one| one.language).collect();
+        workload.decided().iter().filter(|one| one.reason.is_injected()).map(|one| one.language).collect();
     languages.dedup();
     languages
 }
@@ -263,7 +255,7 @@ fn not_selected(subject: &Subject, hook: &Hook, exclusion: &Exclusion<'_>) -> No
     match exclusion {
         Exclusion::NotAnnotated => NotSelected {
             cause: format!(
-                "the match condition of {configuration} excludes pods without an annotation or label of their own"
+                "the match condition of {configuration} excludes pods without their own annotation or label"
             ),
             advice: format!(
                 "annotate the pods, in {}: with registration.pods.shape=annotated, neither the annotation of the \
@@ -290,12 +282,12 @@ fn not_selected(subject: &Subject, hook: &Hook, exclusion: &Exclusion<'_>) -> No
             let selector = format!("the namespaceSelector of {configuration}");
             let advice = match unmet.value() {
                 _ if unmet.key() == NAME && namespace == "kube-system" => {
-                    "move it to another namespace: kube-system is left out so that the pods of the cluster itself \
+                    "move it to another namespace: kube-system is excluded so that the pods of the cluster itself \
                      never wait for the webhook"
                         .to_owned()
                 }
                 _ if unmet.key() == NAME && Some(namespace) == own => {
-                    "move it to another namespace: the webhook does not review the pods of its own".to_owned()
+                    "move it to another namespace: the namespace of the webhook is excluded from injection".to_owned()
                 }
                 _ if unmet.key() == NAME => format!("change {selector} to include namespace {namespace}"),
                 Some(value) => {
@@ -521,13 +513,13 @@ fn causes_of(workload: &Surveyed, to_come: Code) -> Vec<(&'static str, usize)> {
     if matches!(workload.next, Next::Unreadable(_)) {
         return vec![("Unreadable", pods)];
     }
-    let trouble = decided(workload).iter().find(|finding| finding.reason.is_trouble());
+    let trouble = workload.decided().iter().find(|finding| finding.reason.is_trouble());
     let lacking = |language: &str| lacking(workload, language);
     let injectable = injected(workload).into_iter().map(lacking).max().unwrap_or_default();
     let by_reason = trouble.map(|finding| (finding.reason.code(), lacking(finding.language)));
     let by_creation = (to_come.name(), injectable);
-    let mistaken =
-        decided(workload).is_empty() && workload.unsure.is_empty() && !workload.mistakes.is_empty();
+    let has_mistake = workload.mistakes.iter().any(Mistake::is_of_opt_in);
+    let mistaken = workload.decided().is_empty() && workload.unsure.is_empty() && has_mistake;
     let injected = workload.pods.agents.keys().map(|agent| workload.pods.with(agent.language)).max();
     let by_mistake = mistaken
         .then_some((Code::AnnotationIgnored.name(), pods.saturating_sub(injected.unwrap_or_default())));

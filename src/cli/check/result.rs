@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::{cli::cluster::reader::NotTold, subject::Subject};
+use crate::{cli::cluster::reader::FailedRequest, subject::Subject};
 use otel_webhook_review::one_line;
 
 macro_rules! codes {
@@ -131,9 +131,11 @@ codes! {
     SettingsAssumed: "settings" Warning;
     /// Agents are copied, and every node can mount their images.
     ImageVolumesPossible: "delivery" Ok;
+    /// Agents are mounted as image volumes, and a node cannot mount them.
+    ImageVolumesNotSupported: "delivery" Warning;
     /// An Instrumentation cannot be used.
     InstrumentationUnusable: "requests" Warning;
-    /// All pods that opt in run with the present agents.
+    /// All pods that opt in run the current agents.
     RequestsMet: "requests" Ok;
     /// A language is skipped; `reason` is the reason code.
     NotInjected: "requests" Warning;
@@ -144,7 +146,7 @@ codes! {
     /// The Secret or `ConfigMap` of an exporter does not exist.
     ExporterFilesMissing: "requests" Warning;
     /// The Secret or `ConfigMap` of a variable does not exist, and new pods do not start without it.
-    EnvSourceMissing: "requests" Failure;
+    EnvSourceMissing: "requests" Warning;
     /// A workload opts in, but no configuration selects its pods.
     NotReviewed: "requests" Warning;
     /// Pods were created before, and run without the injection of new pods.
@@ -318,7 +320,7 @@ impl Level {
     }
 }
 
-impl NotTold {
+impl FailedRequest {
     /// Returns the warning that the report is incomplete.
     pub fn result(&self) -> CheckResult {
         let Self { question, problem } = self;

@@ -24,8 +24,9 @@ use crate::{
         known::{COLLECTOR, Flags, Known},
         object::{Referenced, labels, own_languages, referenced, text, typed},
         owners::{self, Listed, Owned, Owners},
-        reader::{Asked, ClusterReader, NotTold, Part},
+        reader::{Asked, ClusterReader, FailedRequest, Part},
     },
+    reduced::rollouts,
     registration::Labels,
     subject::Subject,
     unread::{Unread, Unsure},
@@ -41,7 +42,9 @@ use otel_webhook_fleet::{
 use otel_webhook_inject::{
     Finding,
     catalogue::Stored,
+    language::{ImageVolume, LANGUAGES},
     mistakes::{self, Fault, Mistake},
+    note::Note,
     pause::Pause,
     template::Workload,
     workload::OwnerKind,
@@ -57,7 +60,7 @@ pub async fn take(cluster: &ClusterReader, scope: Option<&str>, facts: &Facts, f
     if !named.is_empty() && known.learn(cluster, named).await {
         survey = once(cluster, scope, facts, &mut known).await;
     }
-    survey.not_told.splice(0..0, known.not_told);
+    survey.failed.splice(0..0, known.failed);
     survey.paused = known.snapshot.catalogue.pauses();
     survey.namespaces = known.namespaces;
     survey.collectors = known.collectors;
@@ -109,7 +112,7 @@ struct Surveyor<'c> {
 impl Surveyor<'_> {
     /// Counts the pods of each workload. Pods without a known controller are workloads themselves.
     async fn list_pods(&mut self) {
-        let before = self.survey.not_told.len();
+        let before = self.survey.failed.len();
         for (kind, resource) in [
             (OwnerKind::ReplicaSet, ApiResource::erase::<ReplicaSet>(&())),
             (OwnerKind::Job, ApiResource::erase::<Job>(&())),
@@ -123,7 +126,7 @@ impl Surveyor<'_> {
         let take = |pod: Value| self.see_pod(pod);
         let told = cluster.each(&ApiResource::erase::<Pod>(&()), scope, Part::Whole, take).await;
         self.note(told);
-        self.are_pods_told = self.survey.not_told.len() == before;
+        self.are_pods_told = self.survey.failed.len() == before;
     }
 
     fn see_pod(&mut self, pod: Value) {
@@ -176,7 +179,7 @@ impl Surveyor<'_> {
                     self.see(typed(object, &resource.api_version, &resource.kind));
                 }
                 Ok(None) => {}
-                Err(not_told) => self.note(Err(not_told)),
+                Err(failed) => self.note(Err(failed)),
             }
         }
         let mut report = fleet::count(&self.census, self.known, None).0.report;
@@ -197,9 +200,8 @@ impl Surveyor<'_> {
     /// Lists workloads of the kinds that other controllers bring. Where a kind cannot be listed, the ReplicaSet or a
     /// pod shows the template; that is no error.
     async fn list_others(&mut self) {
-        let rollout = ("argoproj.io/v1alpha1".to_owned(), "Rollout".to_owned());
         let mut kinds = std::mem::take(&mut self.others.kinds);
-        kinds.insert(rollout);
+        kinds.insert((rollouts().api_version, rollouts().kind));
         let mut resources: Vec<ApiResource> = Vec::new();
         for (api_version, kind) in kinds {
             let found = self.cluster.resource(&api_version, &kind).await;
@@ -237,8 +239,8 @@ impl Surveyor<'_> {
                 surveyed.mistakes.retain(|mistake| mistake.fault != Fault::OnWorkload);
                 Some(surveyed)
             }
-            Err(not_told) => {
-                self.note(Err(not_told));
+            Err(failed) => {
+                self.note(Err(failed));
                 None
             }
         }
@@ -255,7 +257,7 @@ impl Surveyor<'_> {
     }
 
     fn note(&mut self, told: Asked<()>) {
-        self.survey.not_told.extend(told.err());
+        self.survey.failed.extend(told.err());
     }
 }
 
@@ -313,7 +315,7 @@ pub struct Survey {
     /// Whether the user may not read the webhook configurations.
     pub is_registration_unread: bool,
     /// The requests that failed.
-    pub not_told: Vec<NotTold>,
+    pub failed: Vec<FailedRequest>,
 }
 
 /// An Instrumentation that cannot be used.
@@ -356,6 +358,32 @@ pub struct Surveyed {
     pub not_advised: Option<NotAdvised>,
     /// Its annotations and labels that have no effect.
     pub mistakes: Vec<Mistake>,
+}
+
+impl Surveyed {
+    /// Returns the findings about a new pod.
+    pub fn decided(&self) -> &[Finding] {
+        match &self.next {
+            Next::Decided(findings) => findings,
+            Next::Unreadable(_) | Next::Unknown => &[],
+        }
+    }
+}
+
+impl Survey {
+    /// Returns for each workload of which a new pod mounts agents as image volumes, whether one of them is a folder of
+    /// its image.
+    pub fn mounting(&self) -> Vec<bool> {
+        let by_subpath = |finding: &Finding| {
+            let row = LANGUAGES.iter().find(|row| row.name == finding.language);
+            row.is_none_or(|row| row.image_volume == ImageVolume::Folder)
+        };
+        let of = |workload: &Surveyed| {
+            let mounted = workload.decided().iter().filter(|one| one.notes.contains(&Note::ImageVolume));
+            mounted.map(by_subpath).max()
+        };
+        self.workloads.iter().filter_map(of).collect()
+    }
 }
 
 /// The result for a new pod.
@@ -433,7 +461,7 @@ impl Pods {
 impl Survey {
     /// Returns whether the cluster has no namespace that could be read.
     pub fn is_of_nowhere(&self) -> bool {
-        self.namespaces.is_empty() && self.not_told.is_empty()
+        self.namespaces.is_empty() && self.failed.is_empty()
     }
 }
 

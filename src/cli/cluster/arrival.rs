@@ -13,7 +13,7 @@ use super::{
     facts::{ServiceFacts, ready, ready_endpoints},
     known::Known,
     object::files,
-    reader::{ClusterReader, NotTold, Part},
+    reader::{ClusterReader, FailedRequest, Part},
 };
 use crate::{subject::Subject, tls::trust::ShownChain};
 use otel_webhook_fleet::silent::{
@@ -29,7 +29,7 @@ pub struct Arrival {
     /// Where the pod sends; `None` if a file decides, or what its agent reads is not known.
     pub routes: Option<Vec<Route>>,
     /// The requests that failed.
-    pub not_told: Vec<NotTold>,
+    pub failed: Vec<FailedRequest>,
 }
 
 /// What the controller has written of the data of a workload.
@@ -95,7 +95,7 @@ pub async fn read(
     neighbours: Option<Neighbours>,
 ) -> Arrival {
     let namespace = pod["metadata"]["namespace"].as_str().unwrap_or_default();
-    let mut reading = Reading { cluster, not_told: Vec::new() };
+    let mut reading = Reading { cluster, failed: Vec::new() };
     let known = endpoints(pod, language);
     let mut routes = Vec::new();
     for (container, endpoint) in known.clone().unwrap_or_default() {
@@ -110,7 +110,7 @@ pub async fn read(
         match cluster.exists(&file.resource(), Some(namespace), &file.name).await {
             Ok(true) => {}
             Ok(false) => missing.push(Subject::new(file.kind, namespace, &file.name).to_string()),
-            Err(not_told) => reading.not_told.push(not_told),
+            Err(failed) => reading.failed.push(failed),
         }
     }
     let facts = Facts {
@@ -123,29 +123,29 @@ pub async fn read(
         neighbours,
     };
     let causes = silent::causes(&facts);
-    Arrival { causes, routes: known.map(|_| routes), not_told: reading.not_told }
+    Arrival { causes, routes: known.map(|_| routes), failed: reading.failed }
 }
 
 struct Reading<'c> {
     cluster: &'c ClusterReader,
-    not_told: Vec<NotTold>,
+    failed: Vec<FailedRequest>,
 }
 
 impl Reading<'_> {
-    fn told<T>(&mut self, asked: Result<T, NotTold>) -> Option<T> {
-        asked.map_err(|not_told| self.not_told.push(not_told)).ok()
+    fn answered<T>(&mut self, asked: Result<T, FailedRequest>) -> Option<T> {
+        asked.map_err(|failed| self.failed.push(failed)).ok()
     }
 
     async fn labels_of(&mut self, namespace: &str) -> Option<Value> {
         let kind = ApiResource::erase::<Namespace>(&());
         let found = self.cluster.get_value(&kind, None, namespace).await;
-        self.told(found)?.map(|mut found| found["metadata"]["labels"].take())
+        self.answered(found)?.map(|mut found| found["metadata"]["labels"].take())
     }
 
     async fn policies(&mut self, namespace: &str) -> Vec<Value> {
         let (kind, mut found) = (ApiResource::erase::<NetworkPolicy>(&()), Vec::new());
         let asked = self.cluster.each(&kind, Some(namespace), Part::Whole, |policy| found.push(policy)).await;
-        self.told(asked);
+        self.answered(asked);
         found
     }
 
@@ -163,7 +163,7 @@ impl Reading<'_> {
         if !is_certain && namespace.as_ref().is_ok_and(Option::is_none) {
             return;
         }
-        let labels = self.told(namespace).flatten().map(|mut found| found["metadata"]["labels"].take());
+        let labels = self.answered(namespace).flatten().map(|mut found| found["metadata"]["labels"].take());
         let ServiceFacts { service, slices, .. } = ServiceFacts::read(
             self.cluster,
             name.namespace.to_string(),
@@ -171,8 +171,8 @@ impl Reading<'_> {
             vec![port.into()],
         )
         .await;
-        let Some(service) = self.told(service) else { return };
-        let slices = self.told(slices);
+        let Some(service) = self.answered(service) else { return };
+        let slices = self.answered(slices);
         let spec = match service.and_then(|service| service.spec) {
             // Whether it is a name outside of the cluster is not known.
             None if !is_certain && !is_there => return,
@@ -203,7 +203,7 @@ impl Reading<'_> {
             addresses.extend(spec.cluster_ips.into_iter().flatten());
             let kind = ApiResource::erase::<Pod>(&());
             let pod = self.cluster.get_value(&kind, Some(&name.namespace), &pod).await;
-            let Some(pod) = self.told(pod).flatten() else { return };
+            let Some(pod) = self.answered(pod).flatten() else { return };
             let certificates = if route.endpoint.is_tls {
                 self.certificates(&name.namespace, &pod, &route.endpoint.host).await
             } else {
@@ -236,7 +236,7 @@ impl Reading<'_> {
         let mut found = Vec::new();
         for name in names.collect::<BTreeSet<_>>() {
             let secret = self.cluster.get::<Secret>(Some(namespace), name).await;
-            let data = self.told(secret).flatten().and_then(|secret| secret.data).unwrap_or_default();
+            let data = self.answered(secret).flatten().and_then(|secret| secret.data).unwrap_or_default();
             let chain = data.get("tls.crt").and_then(|text| ShownChain::from_pem(&text.0).ok());
             let Some(chain) = chain else { continue };
             let name = ObjectName { namespace: namespace.into(), name: name.into() };

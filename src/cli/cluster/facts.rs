@@ -5,19 +5,24 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::{
     admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
-    core::v1::Service,
+    core::v1::{ConfigMap, Service},
     discovery::v1::{Endpoint, EndpointSlice},
 };
+use kube::core::ApiResource;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{
     known::{Flags, Known},
-    reader::{Asked, ClusterReader, NotTold},
+    reader::{Asked, ClusterReader, FailedRequest},
     running::{self, CONTROLLER_LABEL, Pod, Running, RunningController},
 };
 use crate::{
     cli::flags::InjectionFlags,
     registration::{Backend, Registration},
+    subject::Subject,
 };
+use otel_webhook_inject::reason::ObjectName;
 
 pub use super::running::Release;
 
@@ -43,6 +48,8 @@ pub struct Facts {
     pub registration: Registration,
     /// Whether all configurations could be read; otherwise missing ones are not reported.
     pub is_registration_told: bool,
+    /// The webhooks for pods by the settings of the release, if the configurations could not be read.
+    published: Option<Registration>,
     /// The Services of the webhooks.
     pub services: Vec<ServiceFacts>,
     /// A pod of the webhook.
@@ -50,7 +57,7 @@ pub struct Facts {
     /// The controller in the namespace of the webhook.
     pub controller: Option<RunningController>,
     /// The requests that failed.
-    pub not_told: Vec<NotTold>,
+    pub failed: Vec<FailedRequest>,
 }
 
 impl Facts {
@@ -60,7 +67,7 @@ impl Facts {
         let mutating = cluster.list::<MutatingWebhookConfiguration>(None, None).await;
         let validating = cluster.list::<ValidatingWebhookConfiguration>(None, None).await;
         facts.is_registration_told = mutating.is_ok() && validating.is_ok();
-        let (mutating, validating) = (facts.told(mutating), facts.told(validating));
+        let (mutating, validating) = (facts.answered(mutating), facts.answered(validating));
         facts.registration = Registration::new(names, &mutating, &validating);
         let mut ports: BTreeMap<(String, String), Vec<i32>> = BTreeMap::new();
         for hook in &facts.registration.ours {
@@ -77,11 +84,36 @@ impl Facts {
             facts.find_pods(cluster, namespace, &service.service).await;
             if facts.controller.is_none() {
                 let pods = cluster.list::<Pod>(Some(namespace), Some(CONTROLLER_LABEL)).await;
-                facts.controller = running::controller(&facts.told(pods));
+                facts.controller = running::controller(&facts.answered(pods));
             }
             facts.services.push(service);
         }
         facts
+    }
+
+    /// Reads what the chart has written into a ConfigMap, if the configurations cannot be read: a configuration without
+    /// its `caBundle`, and a pod of the webhook, reduced to its flags.
+    pub async fn read_settings(&mut self, cluster: &ClusterReader, settings: &ObjectName) {
+        if self.is_registration_told {
+            return;
+        }
+        let ObjectName { namespace, name } = settings;
+        let kind = ApiResource::erase::<ConfigMap>(&());
+        let Ok(Some(found)) = cluster.get_value(&kind, Some(namespace), name).await else { return };
+        let configuration = manifest::<MutatingWebhookConfiguration>(&found, "mutatingWebhookConfiguration");
+        self.published = configuration.map(|own| {
+            let name = own.metadata.name.clone().unwrap_or_default();
+            Registration::new(&[name], &[own], &[])
+        });
+        let pod = manifest::<Pod>(&found, "pod").and_then(|pod| running::newest(&[pod]));
+        let running =
+            pod.map(|running| Running { pod: Subject::new("ConfigMap", namespace, name), ..running });
+        self.running = self.running.take().or(running);
+    }
+
+    /// Returns the webhooks that select pods; none if they are not known.
+    pub fn selecting(&self) -> Option<&Registration> {
+        Some(&self.registration).filter(|_| self.is_registration_told).or(self.published.as_ref())
     }
 
     /// Finds a pod of a Service, to read the webhook's flags.
@@ -96,7 +128,7 @@ impl Facts {
         let Some(selector) = selector.filter(|selector| !selector.is_empty()) else { return };
         let pairs: Vec<_> = selector.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let pods = cluster.list::<Pod>(Some(namespace), Some(&pairs.join(","))).await;
-        let pods = self.told(pods);
+        let pods = self.answered(pods);
         self.running = self.running.take().or_else(|| running::newest(&pods));
     }
 
@@ -133,7 +165,7 @@ impl Facts {
             return Some(format!("the flags of {} cannot be read: {problem}", running.pod));
         }
         let of_services = self.services.iter().filter_map(|facts| facts.service.as_ref().err());
-        let request = &self.not_told.iter().chain(of_services).next()?.question;
+        let request = &self.failed.iter().chain(of_services).next()?.question;
         Some(format!("the webhook's flags are not readable by you ({request})"))
     }
 
@@ -143,9 +175,9 @@ impl Facts {
         self.unread_flags().or(none)
     }
 
-    fn told<T>(&mut self, asked: Asked<Vec<T>>) -> Vec<T> {
-        asked.unwrap_or_else(|not_told| {
-            self.not_told.push(not_told);
+    fn answered<T>(&mut self, asked: Asked<Vec<T>>) -> Vec<T> {
+        asked.unwrap_or_else(|failed| {
+            self.failed.push(failed);
             Vec::new()
         })
     }
@@ -182,6 +214,11 @@ impl ServiceFacts {
     }
 }
 
+/// Returns a manifest of a ConfigMap, if it is one.
+fn manifest<T: DeserializeOwned>(config_map: &Value, key: &str) -> Option<T> {
+    serde_json::from_str(config_map["data"][key].as_str()?).ok()
+}
+
 /// Returns the number of ready addresses of a port.
 pub fn ready(slices: &[EndpointSlice], port: &str) -> usize {
     ready_endpoints(slices, port).map(|(endpoint, _)| endpoint.addresses.len()).sum()
@@ -208,8 +245,8 @@ pub fn ready_endpoints<'s>(
 pub fn caveats(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
     let assumed = facts.why_assumed().filter(|_| !own_flags);
     let assumed = assumed.map(|why| format!("{why}; the results are based on the flags of this command"));
-    let request = facts.not_told.first().filter(|_| !facts.is_registration_told);
-    let registration = request.map(|NotTold { question, .. }| {
+    let request = facts.failed.first().filter(|_| facts.selecting().is_none());
+    let registration = request.map(|FailedRequest { question, .. }| {
         format!("whether API servers send pods to the webhook is not readable by you ({question})")
     });
     let outages = facts.services.iter().filter_map(ServiceFacts::outage);
@@ -217,11 +254,11 @@ pub fn caveats(facts: &Facts, known: &Known, own_flags: bool) -> Vec<String> {
         .into_iter()
         .chain(registration)
         .chain(outages)
-        .chain(known.not_told.iter().map(not_readable))
+        .chain(known.failed.iter().map(not_readable))
         .collect()
 }
 
 /// Returns the sentence for a request that failed.
-pub fn not_readable(NotTold { question, problem }: &NotTold) -> String {
+pub fn not_readable(FailedRequest { question, problem }: &FailedRequest) -> String {
     format!("not readable by you ({question}): {problem}")
 }

@@ -8,6 +8,9 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
+use crate::cli::flags::object_name;
+use otel_webhook_inject::reason::ObjectName;
+
 /// Flags of the cluster and the user.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cluster")]
@@ -42,6 +45,12 @@ pub struct RegistrationFlags {
     /// webhooks
     #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',')]
     pub webhook_configuration: Vec<String>,
+
+    /// ConfigMap with the settings of the webhook, which the chart writes for users who may read neither the webhook
+    /// configurations nor the pods of the webhook
+    #[arg(long, env = "OTEL_WEBHOOK_SETTINGS", value_name = "NAMESPACE/NAME",
+        default_value = "otel-webhook/otel-webhook-settings", value_parser = object_name)]
+    pub settings: ObjectName,
 }
 
 impl ClustersFlags {

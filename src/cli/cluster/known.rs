@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     object::{labels, text, typed},
-    reader::{Asked, ClusterReader, NotTold, Part},
+    reader::{Asked, ClusterReader, FailedRequest, Part},
     running::Release,
 };
 use crate::{
@@ -58,7 +58,7 @@ pub struct Known {
     /// What the user may not read.
     pub unread: Unread,
     /// The requests that failed.
-    pub not_told: Vec<NotTold>,
+    pub failed: Vec<FailedRequest>,
     writer: Writer,
 }
 
@@ -101,7 +101,7 @@ impl Known {
             collectors: BTreeSet::new(),
             mistakes: Vec::new(),
             unread: Unread { flags: flags.unread, default, ..Unread::default() },
-            not_told: Vec::new(),
+            failed: Vec::new(),
             writer,
         };
         known.list_namespaces(cluster, scope).await;
@@ -111,7 +111,7 @@ impl Known {
         known.list_instrumentations(cluster, scope).await;
         flags.ahead.into_iter().for_each(|object| known.put_instrumentation(object));
         let ignored = list_limits(cluster, scope, &mut known.writer).await;
-        known.not_told.extend(ignored);
+        known.failed.extend(ignored);
         if flags.injection.watches_nodes() {
             known.list_nodes(cluster).await;
         }
@@ -144,15 +144,15 @@ impl Known {
             None => cluster.each(&kind, None, Part::Metadata, take).await,
         };
         self.unread.namespaces = told.is_err();
-        self.not_told.extend(told.err());
+        self.failed.extend(told.err());
     }
 
     /// Reads what can pause all injection.
     async fn read_release(&mut self, cluster: &ClusterReader, scope: Option<&str>, release: &Release) {
         let Release { namespace, lease } = release;
-        let of_pause = |NotTold { question, problem }| {
+        let of_pause = |FailedRequest { question, problem }| {
             let problem = format!("{problem}; whether all injection is paused by it is not known");
-            NotTold { question, problem }
+            FailedRequest { question, problem }
         };
         // The others are listed.
         if scope.is_some_and(|scope| scope != namespace) {
@@ -162,7 +162,7 @@ impl Known {
                     self.writer.put(&typed(found, "v1", "Namespace"));
                 }
                 Ok(None) => {}
-                Err(not_told) => self.not_told.push(of_pause(not_told)),
+                Err(failed) => self.failed.push(of_pause(failed)),
             }
         }
         let Some(name) = lease else { return };
@@ -171,7 +171,7 @@ impl Known {
                 let pauses = found.filter(|lease| object::is_paused(&lease["metadata"]));
                 self.writer.set_paused_lease(pauses.as_ref().map(object::name_of));
             }
-            Err(not_told) => self.not_told.push(of_pause(not_told)),
+            Err(failed) => self.failed.push(of_pause(failed)),
         }
     }
 
@@ -180,13 +180,13 @@ impl Known {
     async fn list_instrumentations(&mut self, cluster: &ClusterReader, scope: Option<&str>) {
         let Err(refused) = self.take_instrumentations(cluster, None).await else { return };
         self.unread.listed = Some(BTreeSet::new());
-        let Some(name) = scope else { return self.not_told.push(refused) };
+        let Some(name) = scope else { return self.failed.push(refused) };
         let of_default = self.unread.default.as_ref().map(|default| default.namespace.to_string());
         for namespace in
             [Some(name.to_owned()), of_default.filter(|other| other != name)].into_iter().flatten()
         {
             let told = self.list_more(cluster, &namespace).await;
-            self.not_told.extend(told.err().filter(|_| namespace == name));
+            self.failed.extend(told.err().filter(|_| namespace == name));
         }
     }
 
@@ -225,9 +225,9 @@ impl Known {
                 self.writer.keep_nodes(|_| true);
                 self.writer.set_server_version(cluster.version.as_deref());
             }
-            Err(NotTold { question, problem }) => {
+            Err(FailedRequest { question, problem }) => {
                 let problem = format!("{problem}; the results have init containers for the delivery auto");
-                self.not_told.push(NotTold { question, problem });
+                self.failed.push(FailedRequest { question, problem });
             }
         }
     }
@@ -280,8 +280,12 @@ impl Known {
 }
 
 /// Lists LimitRanges, ResourceQuotas and ServiceAccounts. Without them, the results may differ from the webhook's.
-async fn list_limits(cluster: &ClusterReader, scope: Option<&str>, writer: &mut Writer) -> Vec<NotTold> {
-    let mut not_told = Vec::new();
+async fn list_limits(
+    cluster: &ClusterReader,
+    scope: Option<&str>,
+    writer: &mut Writer,
+) -> Vec<FailedRequest> {
+    let mut failed = Vec::new();
     for (kind, resource, part) in [
         (LimitKind::Range, ApiResource::erase::<LimitRange>(&()), Part::Whole),
         (LimitKind::Quota, ApiResource::erase::<ResourceQuota>(&()), Part::Whole),
@@ -291,10 +295,10 @@ async fn list_limits(cluster: &ClusterReader, scope: Option<&str>, writer: &mut 
             writer.put_limit(kind, &object);
         };
         let told = cluster.each(&resource, scope, part, take).await;
-        not_told.extend(told.err().map(|NotTold { question, problem }| {
+        failed.extend(told.err().map(|FailedRequest { question, problem }| {
             let problem = format!("{problem}; the results ignore these objects");
-            NotTold { question, problem }
+            FailedRequest { question, problem }
         }));
     }
-    not_told
+    failed
 }

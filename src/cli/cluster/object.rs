@@ -115,6 +115,8 @@ pub struct ManagedNames {
     pub secret: String,
     /// The configurations.
     pub configurations: Vec<String>,
+    /// Whether it updates the CRD for conversions, too.
+    pub converts: bool,
 }
 
 impl Account {

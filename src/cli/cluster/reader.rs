@@ -47,11 +47,11 @@ pub struct ClusterReader {
 }
 
 /// The result of a request: an answer, or why there is none.
-pub type Asked<T> = Result<T, NotTold>;
+pub type Asked<T> = Result<T, FailedRequest>;
 
 /// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotTold {
+pub struct FailedRequest {
     /// The request, such as `list pods`.
     pub question: String,
     /// The error of the API server.
@@ -92,7 +92,7 @@ impl ClusterReader {
             Ok(info) => Some(info.git_version),
             // The user may not read the version, but may have the other permissions.
             Err(kube::Error::Api(status)) if status.code == 403 => None,
-            Err(problem) => return Err(unreachable(&format!("{url}: {}", Told(&problem)))),
+            Err(problem) => return Err(unreachable(&format!("{url}: {}", ApiMessage(&problem)))),
         };
         // If it cannot be read, the list of Instrumentations says why.
         let stored = served::version(&client).await.ok().flatten().unwrap_or_default();
@@ -155,8 +155,7 @@ impl ClusterReader {
         let parameters = ListParams { label_selector: labels.map(str::to_owned), ..ListParams::default() };
         let question = format!("list {}{}", kind.plural, within(namespace));
         let found = self.ask(question, request(&kind, namespace).list(&parameters)).await;
-        let found: kube::core::ObjectList<K> =
-            found.map_err(|(question, error)| not_told(question, &error))?;
+        let found: kube::core::ObjectList<K> = found.map_err(|(question, error)| failed(question, &error))?;
         Ok(found.items)
     }
 
@@ -168,7 +167,7 @@ impl ClusterReader {
     {
         let api: Api<K> = Api::all(self.client.clone());
         let question = format!("create {}", K::plural(&()));
-        api.create(&PostParams::default(), object).await.map_err(|error| not_told(question, &error))
+        api.create(&PostParams::default(), object).await.map_err(|error| failed(question, &error))
     }
 
     /// Returns the last lines that a container logged; `previous` is whether those before its last restart.
@@ -229,7 +228,7 @@ impl ClusterReader {
             kube::Error::Api(status) if status.code == 403 => {
                 format!("not readable by you (get pods/log in {namespace})")
             }
-            error => format!("cannot be read: {}", Told(error)),
+            error => format!("cannot be read: {}", ApiMessage(error)),
         })?;
         let mut bytes = Vec::new();
         log.read_to_end(&mut bytes).await.map_err(|error| format!("cannot be read: {error}"))?;
@@ -274,7 +273,7 @@ impl ClusterReader {
                     parameters.continue_token = resumes(&status);
                     continue;
                 }
-                Err((question, error)) => return Err(not_told(question, &error)),
+                Err((question, error)) => return Err(failed(question, &error)),
             };
             page.items.into_iter().flatten().for_each(&mut visit);
             if page.metadata.next.is_empty() {
@@ -333,12 +332,12 @@ fn goes_directly(cluster: &hyper::Uri, environment: &Matcher) -> bool {
 fn absent<T>(question: String, error: &kube::Error) -> Asked<Option<T>> {
     match error {
         kube::Error::Api(status) if status.code == 404 => Ok(None),
-        error => Err(not_told(question, error)),
+        error => Err(failed(question, error)),
     }
 }
 
-fn not_told(question: String, error: &kube::Error) -> NotTold {
-    NotTold { question, problem: Told(error).to_string() }
+fn failed(question: String, error: &kube::Error) -> FailedRequest {
+    FailedRequest { question, problem: ApiMessage(error).to_string() }
 }
 
 /// Returns the token that continues an expired list.
@@ -348,9 +347,9 @@ fn resumes(status: &Status) -> Option<String> {
 }
 
 /// An error with the message of the API server, if there is one.
-struct Told<'e>(&'e kube::Error);
+struct ApiMessage<'e>(&'e kube::Error);
 
-impl std::fmt::Display for Told<'_> {
+impl std::fmt::Display for ApiMessage<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             kube::Error::Api(status) if !status.message.is_empty() => f.write_str(&status.message),

@@ -75,6 +75,7 @@ fn flags(spec: &PodSpec, own_namespace: &str) -> Result<ServingFlags, String> {
         namespace: release.namespace.clone(),
         secret,
         configurations: given(&matches, "webhook_configuration"),
+        converts: !given(&matches, "conversion_service").is_empty(),
     });
     let mounted = || secret(spec, container, &matches);
     let secret = managed.as_ref().map(|managed| managed.secret.clone()).or_else(mounted);
@@ -441,6 +442,7 @@ mod tests {
             namespace: "otel-webhook".to_owned(),
             secret: "otel-webhook-certificates".to_owned(),
             configurations: vec!["otel-webhook".to_owned()],
+            converts: false,
         };
         assert_eq!(flags.managed, Some(managed));
     }

@@ -79,7 +79,7 @@ impl Line {
             (false, true) => format!("{cause}; after that, {}: {}", self.outcome, self.reason),
             (false, false) => return self,
         };
-        Self { outcome: "NotReviewed", is_trouble: true, reason, notes: Vec::new(), ..self }
+        Self { outcome: "NotReviewed", is_trouble: true, reason, remedy: None, notes: Vec::new(), ..self }
     }
 
     /// Returns whether the language is opted in to and is not injected, or whether this is not known.

@@ -16,6 +16,7 @@ use crate::{
         cluster::{
             arrival::{self, Data},
             facts::{Facts, caveats, not_readable},
+            flags::RegistrationFlags,
             fleet,
             known::Known,
             object::{labels, own_languages, text},
@@ -49,8 +50,8 @@ pub struct Question<'q> {
     pub targets: &'q [Target],
     /// The label selector.
     pub labels: Option<&'q str>,
-    /// Names of the webhook configurations.
-    pub configurations: &'q [String],
+    /// The webhook configurations, and the settings that stand for them.
+    pub registration: &'q RegistrationFlags,
     /// The injection flags of the command.
     pub injection: &'q InjectionFlags,
     /// Whether they are used instead of the webhook's.
@@ -58,7 +59,7 @@ pub struct Question<'q> {
 }
 
 /// Everything that the results depend on.
-struct World {
+struct ClusterState {
     facts: Facts,
     known: Known,
     /// Each running pod with its controllers; none if the user may not list them.
@@ -71,7 +72,8 @@ struct World {
 /// If a workload does not exist, or the user may not read it.
 pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<(Answer, Known), Failure> {
     let namespace = &*question.namespace;
-    let facts = Facts::gather(cluster, question.configurations).await;
+    let mut facts = Facts::gather(cluster, &question.registration.webhook_configuration).await;
+    facts.read_settings(cluster, &question.registration.settings).await;
     let flags = facts.flags(question.injection, question.own_flags);
     let mut known = Known::list(cluster, Some(namespace), flags).await;
     if known.namespaces.is_empty() && !known.unread.namespaces {
@@ -87,20 +89,20 @@ pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<
     }
     learn(cluster, &mut known, namespace, &found.objects).await;
     let mut caveats = caveats(&facts, &known, question.own_flags);
-    caveats.extend(found.not_told.iter().map(not_readable));
+    caveats.extend(found.failed.iter().map(not_readable));
     let running = running_pods(cluster, namespace).await;
     caveats.extend(running.as_ref().err().map(not_readable));
     let languages = known.settings.languages.names();
-    let world = World { facts, known, running: running.ok() };
+    let state = ClusterState { facts, known, running: running.ok() };
     let mut workloads: Vec<_> =
-        found.objects.into_iter().map(|object| world.explain(namespace, object)).collect();
+        found.objects.into_iter().map(|object| state.explain(namespace, object)).collect();
     for failing in workloads.iter_mut().flat_map(|workload| workload.failing.iter_mut().take(LOGS)) {
         let Some(run) = failing.run else { continue };
         let FailureRow { pod, container, .. } = &failing.row;
         failing.log = Some(cluster.log(namespace, pod, container, run == Run::Previous).await);
     }
-    silence(cluster, &world.known, &mut workloads).await;
-    Ok((Answer { workloads, caveats, languages }, world.known))
+    silence(cluster, &state.known, &mut workloads).await;
+    Ok((Answer { workloads, caveats, languages }, state.known))
 }
 
 /// Adds why no data of workloads arrives, as far as the controller says so.
@@ -183,7 +185,7 @@ async fn running_pods(cluster: &ClusterReader, namespace: &str) -> Asked<Vec<(Ve
     Ok(found)
 }
 
-impl World {
+impl ClusterState {
     fn explain(&self, namespace: &str, mut object: Value) -> Explained {
         let subject = Subject::new(&text(&object["kind"]), namespace, &text(&object["metadata"]["name"]));
         let mut explained = Explained::new(subject.clone());
@@ -259,11 +261,8 @@ impl World {
 
     /// Records whether API servers send the pod to the webhook.
     fn review(&self, explained: &mut Explained, namespace: &str, pod: &Value) {
-        let Facts { registration, is_registration_told, .. } = &self.facts;
-        let Some(of_namespace) = self.known.namespaces.get(namespace).filter(|_| *is_registration_told)
-        else {
-            return;
-        };
+        let of_namespace = self.known.namespaces.get(namespace);
+        let Some((registration, of_namespace)) = self.facts.selecting().zip(of_namespace) else { return };
         let (of_pod, asks) = (labels(pod), !own_languages(pod).is_empty());
         let hooks = registration.reviewers(of_namespace, &of_pod, asks);
         explained.is_reviewed = Some(!hooks.is_empty());

@@ -20,6 +20,7 @@ use otel_webhook_review::one_line;
 const NAMED: usize = 3;
 
 /// The report: one entry for each workload.
+#[derive(Default)]
 pub struct Answer {
     /// The workloads.
     pub workloads: Vec<Explained>,
@@ -30,12 +31,23 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Adds the workloads of another namespace of the same cluster.
+    pub fn add(&mut self, other: Self) {
+        self.workloads.extend(other.workloads);
+        for caveat in other.caveats {
+            if !self.caveats.contains(&caveat) {
+                self.caveats.push(caveat);
+            }
+        }
+        self.languages = other.languages;
+    }
+
     /// Returns whether new pods of a workload are not injected as they opt in, or whether this is not known.
     pub fn is_trouble(&self) -> bool {
         self.workloads.iter().any(|workload| {
             workload.problem.is_some()
                 || workload.unread.is_some()
-                || !workload.mistakes.is_empty()
+                || workload.mistakes.iter().any(Mistake::is_of_opt_in)
                 || workload.lines.iter().any(Line::is_trouble)
         })
     }

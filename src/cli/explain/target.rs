@@ -1,5 +1,7 @@
 //! The workloads that `explain` is asked about, named as for kubectl.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
     batch::v1::{CronJob, Job},
@@ -8,13 +10,16 @@ use k8s_openapi::api::{
 use kube::core::ApiResource;
 use serde_json::Value;
 
-use crate::cli::{
-    cluster::{
-        object::{text, typed},
-        owners::controller,
-        reader::{ClusterReader, NotTold, Part},
+use crate::{
+    cli::{
+        cluster::{
+            object::{text, typed},
+            owners::controller,
+            reader::{ClusterReader, FailedRequest, Part},
+        },
+        output::Failure,
     },
-    output::Failure,
+    reduced::rollouts,
 };
 
 /// The names of a kind; the first is the plural.
@@ -34,17 +39,6 @@ const KINDS: [(fn() -> ApiResource, Names); 8] = [
 
 /// The kinds whose objects are explained by their controllers instead, if they have one.
 const CONTROLLED: [&str; 3] = ["ReplicaSet", "Job", "Pod"];
-
-/// Rollouts of Argo.
-pub fn rollouts() -> ApiResource {
-    ApiResource {
-        group: "argoproj.io".to_owned(),
-        version: "v1alpha1".to_owned(),
-        api_version: "argoproj.io/v1alpha1".to_owned(),
-        kind: "Rollout".to_owned(),
-        plural: "rollouts".to_owned(),
-    }
-}
 
 /// What is to be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +106,7 @@ pub struct Found {
     /// Pods and workloads, each with its type.
     pub objects: Vec<Value>,
     /// The kinds that the user may not list.
-    pub not_told: Vec<NotTold>,
+    pub failed: Vec<FailedRequest>,
 }
 
 /// Reads the objects of targets; without targets, all workloads.
@@ -130,14 +124,14 @@ pub async fn find(
         match target {
             Target::Named(kind, name) => {
                 let object = get(cluster, &(KINDS[*kind].0)(), namespace, name).await?;
-                let object = by_controller(cluster, namespace, object, &mut found.not_told).await;
+                let object = by_controller(cluster, namespace, object, &mut found.failed).await;
                 found.add(object);
             }
             Target::Kind(kind) => {
                 let objects = list(cluster, &(KINDS[*kind].0)(), namespace, labels).await;
-                let objects = objects.map_err(|not_told| unreadable(&not_told))?;
+                let objects = objects.map_err(|failed| unreadable(&failed))?;
                 for object in objects {
-                    let object = by_controller(cluster, namespace, object, &mut found.not_told).await;
+                    let object = by_controller(cluster, namespace, object, &mut found.failed).await;
                     found.add(object);
                 }
             }
@@ -152,11 +146,40 @@ pub async fn find(
                     };
                     objects.into_iter().filter(is_own).for_each(|object| found.add(object));
                 }
-                Err(not_told) => found.not_told.push(not_told),
+                Err(failed) => found.failed.push(failed),
             }
         }
     }
     Ok(found)
+}
+
+/// Returns the namespaces with such objects; without targets, with workloads.
+///
+/// # Errors
+/// If the user may not list a kind of the targets in all namespaces, or none at all.
+pub async fn namespaces(
+    cluster: &ClusterReader,
+    targets: &[Target],
+    labels: Option<&str>,
+) -> Result<BTreeSet<String>, Failure> {
+    let asked = |kind: &usize| targets.is_empty() || targets.contains(&Target::Kind(*kind));
+    let mut found = BTreeSet::new();
+    let mut failed = Vec::new();
+    let kinds = (0..KINDS.len()).filter(asked).map(|kind| (KINDS[kind].0)());
+    let mut listed = 0;
+    for resource in kinds {
+        let take = |object: Value| {
+            found.insert(text(&object["metadata"]["namespace"]));
+        };
+        match cluster.each_with(&resource, None, labels, Part::Metadata, take).await {
+            Ok(()) => listed += 1,
+            Err(refused) => failed.push(refused),
+        }
+    }
+    match failed.first() {
+        Some(refused) if listed == 0 || !targets.is_empty() => Err(unreadable(refused)),
+        _ => Ok(found),
+    }
 }
 
 impl Found {
@@ -177,13 +200,13 @@ async fn get(
     name: &str,
 ) -> Result<Value, Failure> {
     let object = cluster.get_value(resource, Some(namespace), name).await;
-    let object = object.map_err(|not_told| unreadable(&not_told))?.ok_or_else(|| {
+    let object = object.map_err(|failed| unreadable(&failed))?.ok_or_else(|| {
         Failure::unreadable(format!("{} \"{name}\" not found in namespace \"{namespace}\"", resource.kind))
     })?;
     Ok(typed(object, &resource.api_version, &resource.kind))
 }
 
-fn unreadable(NotTold { question, problem }: &NotTold) -> Failure {
+fn unreadable(FailedRequest { question, problem }: &FailedRequest) -> Failure {
     Failure::unreadable(format!("not readable by you ({question}): {problem}"))
 }
 
@@ -192,7 +215,7 @@ async fn list(
     resource: &ApiResource,
     namespace: &str,
     labels: Option<&str>,
-) -> Result<Vec<Value>, NotTold> {
+) -> Result<Vec<Value>, FailedRequest> {
     let mut objects = Vec::new();
     let take = |object: Value| objects.push(typed(object, &resource.api_version, &resource.kind));
     cluster.each_with(resource, Some(namespace), labels, Part::Whole, take).await?;
@@ -205,7 +228,7 @@ async fn by_controller(
     cluster: &ClusterReader,
     namespace: &str,
     mut object: Value,
-    not_told: &mut Vec<NotTold>,
+    failed: &mut Vec<FailedRequest>,
 ) -> Value {
     if text(&object["kind"]) != "Pod" {
         return object;
@@ -218,7 +241,7 @@ async fn by_controller(
             Ok(Some(above)) => object = typed(above, &resource.api_version, &resource.kind),
             Ok(None) => break,
             Err(refused) => {
-                not_told.push(refused);
+                failed.push(refused);
                 break;
             }
         }

@@ -9,13 +9,13 @@ use k8s_openapi::api::{
 use kube::core::ApiResource;
 use serde_json::Value;
 
-use crate::cli::{
-    cluster::{
+use crate::{
+    cli::cluster::{
         known::Known,
         object::text,
         reader::{ClusterReader, Part},
     },
-    explain::target::rollouts,
+    reduced::rollouts,
 };
 use otel_webhook_fleet::{
     mistakes::{self, Finding, MOST, MistakeRow, PodMistakes, bound},

@@ -22,8 +22,8 @@ use otel_webhook_fleet::{
     count::WorkloadPods,
     report::{Report, RestartRow},
     restart::{
-        Around, Health, Instrumentation, LEDGER_KEY, Ledger, Pace, Rollout, Seen, Unwell, Verdict, Webhook,
-        World, annotations, plan,
+        Around, Health, Instrumentation, LEDGER_KEY, Ledger, Observed, ObservedWorkload, Pace, Rollout,
+        Unwell, Verdict, Webhook, annotations, plan,
     },
     workload::Workload,
 };
@@ -48,13 +48,13 @@ pub async fn write(
     let now = Timestamp::now();
     let instrumentations = instrumentations(known);
     let one = |pods: WorkloadPods| seen(pods, &rollouts, known, &instrumentations, now);
-    let workloads: Vec<Seen> = pods.into_iter().map(one).collect();
+    let workloads: Vec<ObservedWorkload> = pods.into_iter().map(one).collect();
     let listed: Vec<_> = instrumentations.values().map(|(one, _)| one.clone()).collect();
     // A workstation does not reach the replicas.
     let webhook = Webhook::default();
-    let world = World { now, instrumentations: &listed, workloads: &workloads, webhook: &webhook };
+    let observed = Observed { now, instrumentations: &listed, workloads: &workloads, webhook: &webhook };
     let pace = flags.map_or_else(Pace::default, |flags| flags.pace.clone());
-    let planned = plan(world, &pace, &ledger);
+    let planned = plan(observed, &pace, &ledger);
     let verdicts = workloads.iter().map(|seen| &seen.workload).zip(&planned.verdicts);
     let verdicts: HashMap<_, _> = verdicts.collect();
     for row in &mut report.workloads {
@@ -116,7 +116,7 @@ async fn ledger(
             let read = text.map(|text| Ledger::read(&text)).transpose();
             read.map(Option::unwrap_or_default).map_err(|error| error.to_string())
         }
-        Err(not_told) => Err(not_readable(&not_told)),
+        Err(failed) => Err(not_readable(&failed)),
     };
     read.unwrap_or_else(|problem| {
         incomplete.push(format!(
@@ -143,8 +143,8 @@ async fn rollouts(
             let workload = Workload::new(&kind.kind, text("namespace"), text("name"));
             rollouts.extend(Rollout::read(&kind.kind, &object).map(|rollout| (workload, rollout)));
         };
-        if let Err(not_told) = cluster.each(&kind, scope, Part::Whole, take).await {
-            incomplete.push(format!("the plan lacks workloads: {}", not_readable(&not_told)));
+        if let Err(failed) = cluster.each(&kind, scope, Part::Whole, take).await {
+            incomplete.push(format!("the plan lacks workloads: {}", not_readable(&failed)));
         }
     }
     rollouts
@@ -172,7 +172,7 @@ fn seen(
     known: &Known,
     instrumentations: &HashMap<String, (Instrumentation, Option<String>)>,
     now: Timestamp,
-) -> Seen {
+) -> ObservedWorkload {
     let namespace = pods.workload.namespace.clone();
     let instrumentation = pods.instrumentation.as_ref().and_then(|name| {
         let is_own = name.split('/').next() == Some(&namespace);
@@ -182,5 +182,5 @@ fn seen(
     let around = Around { namespace: known.consents.get(&namespace).map(String::as_str), instrumentation };
     let rollout = rollouts.get(&pods.workload);
     let health = rollout.map_or(Health::Healthy, |rollout| rollout.health(now, Unwell::default()));
-    Seen::of(pods, rollout, around, health, None)
+    ObservedWorkload::of(pods, rollout, around, health, None)
 }

@@ -158,10 +158,13 @@ pub async fn of(cluster: &ClusterReader, known: &Known, workload: &Explained, en
 fn until_injected<'w>(trace: &mut Trace, workload: &'w Explained, language: &str) -> Option<&'w PodRow> {
     let mut lines = workload.lines.iter().filter(|line| line.language() == language);
     let line = lines.clone().find(|line| !line.is_trouble()).or_else(|| lines.next())?;
+    // A pod that no workload controls is no template: it is injected already.
+    let is_injected = line.is_injected()
+        || workload.subject.kind == "Pod" && with_agent(workload, language).next().is_some();
     let at = match line.outcome() {
+        _ if is_injected => None,
         "NotReviewed" => Some(REGISTERED),
         "NotReadable" => None,
-        _ if line.is_injected() => None,
         _ => Some(step_of(line)),
     };
     let is_reached = |step| {
@@ -221,13 +224,18 @@ fn step_of(line: &Line) -> (&'static str, &'static str) {
     }
 }
 
+/// The running pods that have the agent.
+fn with_agent<'w>(workload: &'w Explained, language: &str) -> impl Iterator<Item = &'w PodRow> {
+    let has = move |pod: &&PodRow| pod.agents.iter().any(|(agent, _)| agent.language == language);
+    workload.pods.iter().flatten().filter(has)
+}
+
 fn injected_pod<'w>(trace: &mut Trace, workload: &'w Explained, language: &str) -> Option<&'w PodRow> {
     let Some(pods) = &workload.pods else {
         trace.skip(INJECTED, "the running pods are not readable by you");
         return None;
     };
-    let has = |pod: &&PodRow| pod.agents.iter().any(|(agent, _)| agent.language == language);
-    let own: Vec<&PodRow> = pods.iter().filter(has).collect();
+    let own: Vec<&PodRow> = with_agent(workload, language).collect();
     let remedy = workload.remedy.clone().or_else(|| Some(workload.not_advised.as_ref()?.message.clone()));
     if own.is_empty() {
         let (code, message) = match pods.len() {
@@ -259,8 +267,8 @@ async fn follow_pod(
     let pod = match cluster.get_value(&kind, Some(&subject.namespace), &name).await {
         Ok(Some(pod)) => pod,
         Ok(None) => return trace.fail((WAY[0].1, WAY[0].2), "NoPods", format!("pod {name} has ended"), None),
-        Err(not_told) => {
-            trace.caveats.push(not_readable(&not_told));
+        Err(failed) => {
+            trace.caveats.push(not_readable(&failed));
             return trace.skip((WAY[0].1, WAY[0].2), "the pod is not readable by you");
         }
     };
@@ -273,7 +281,7 @@ async fn follow_pod(
         _ => None,
     };
     let arrival = arrival::read(cluster, &pod, language, neighbours).await;
-    trace.caveats.extend(arrival.not_told.iter().map(not_readable));
+    trace.caveats.extend(arrival.failed.iter().map(not_readable));
     along(trace, language, &arrival, data);
     trace.causes = arrival.causes;
     if matches!(data, Data::Silent(_)) {
@@ -311,7 +319,7 @@ fn pass(
     data: Data,
 ) {
     let routes = arrival.routes.as_deref();
-    let is_read = arrival.not_told.is_empty();
+    let is_read = arrival.failed.is_empty();
     match way {
         Way::AgentFiles => {
             let shape = named(language).map(|row| row.shape);
@@ -418,7 +426,7 @@ mod tests {
         let service = Some(Service { name, ports: Some(vec![4318]), ready: Some(2) });
         let route =
             Route { container: "app".to_owned(), endpoint, service, backend: Some(Backend::default()) };
-        Arrival { causes, routes: Some(vec![route]), not_told: Vec::new() }
+        Arrival { causes, routes: Some(vec![route]), failed: Vec::new() }
     }
 
     fn steps(arrival: &Arrival, data: Data) -> Vec<(&'static str, String)> {

@@ -1,4 +1,4 @@
-//! The ledger of restarts in its ConfigMap. Whoever writes it has read it: of two leaders, one has to read again.
+//! The ledger of restarts in its ConfigMap. A leader that writes it has read it: of two leaders, one has to read again.
 
 use std::{collections::BTreeMap, time::Duration};
 

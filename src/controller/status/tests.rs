@@ -13,8 +13,8 @@ fn row(injected: usize, stale: usize) -> InstrumentationRow {
     InstrumentationRow { pods, ..InstrumentationRow::default() }
 }
 
-fn told<'t>(row: &'t InstrumentationRow, stored: Option<&'t Stored>) -> Told<'t> {
-    Told { row, stored, restart: Restart::None, mistakes: None }
+fn input<'t>(row: &'t InstrumentationRow, stored: Option<&'t Stored>) -> Input<'t> {
+    Input { row, stored, restart: Restart::None, mistakes: None }
 }
 
 fn stored(spec: &Value) -> Stored {
@@ -30,10 +30,10 @@ fn condition<'s>(status: &'s Value, kind: &str) -> &'s Value {
 #[test]
 fn nothing_is_written_while_nothing_changes() {
     let valid = stored(&json!({}));
-    let first = of(told(&row(3, 0), Some(&valid)), 1, &Value::Null, at(0)).expect("a first status");
+    let first = of(input(&row(3, 0), Some(&valid)), 1, &Value::Null, at(0)).expect("a first status");
     assert_eq!(first["lastUpdated"], "1970-01-01T00:00:00Z");
-    assert_eq!(of(told(&row(3, 0), Some(&valid)), 1, &first, at(60)), None);
-    let second = of(told(&row(2, 1), Some(&valid)), 1, &first, at(60)).expect("another status");
+    assert_eq!(of(input(&row(3, 0), Some(&valid)), 1, &first, at(60)), None);
+    let second = of(input(&row(2, 1), Some(&valid)), 1, &first, at(60)).expect("another status");
     assert_eq!(second["lastUpdated"], "1970-01-01T00:01:00Z");
     assert_eq!(condition(&second, "UpToDate")["status"], "False");
     assert_eq!(condition(&second, "UpToDate")["message"], "3 pods: 2 injected, 1 stale");
@@ -47,7 +47,8 @@ fn ready_is_a_matter_of_the_specification_alone() {
         (json!({}), "True", "Valid", "the specification can be used"),
         (json!({"sampler": {"type": 7}}), "False", "Invalid", "invalid type: integer `7`"),
     ] {
-        let status_of = of(told(&row(0, 5), Some(&stored(&spec))), 4, &Value::Null, at(0)).expect("a status");
+        let status_of =
+            of(input(&row(0, 5), Some(&stored(&spec))), 4, &Value::Null, at(0)).expect("a status");
         let ready = condition(&status_of, "Ready");
         assert_eq!((&ready["status"], &ready["reason"]), (&json!(status), &json!(reason)), "{ready}");
         assert!(ready["message"].as_str().expect("text").contains(message), "{ready}");
@@ -58,7 +59,7 @@ fn ready_is_a_matter_of_the_specification_alone() {
 #[test]
 fn conditions_and_fields_of_others_stay() {
     let before = json!({"upgradeBlockedVersions": {"java": "1"}, "conditions": [{"type": "Theirs", "status": "True"}]});
-    let status = of(told(&row(1, 0), None), 1, &before, at(0)).expect("a status");
+    let status = of(input(&row(1, 0), None), 1, &before, at(0)).expect("a status");
     assert_eq!(status["conditions"][0], before["conditions"][0]);
     assert!(status.get("upgradeBlockedVersions").is_none(), "not in the patch, so not changed: {status}");
 }
@@ -92,8 +93,8 @@ fn restarts_are_told_while_there_are_any() {
         (progress(3, None), ["False", "WorkloadsRestarted"], ["False", "NotStopped"]),
     ] {
         let row = row(3, 0);
-        let told = Told { restart: Restart::Planned(&progress), ..told(&row, Some(&valid)) };
-        let status = of(told, 1, &before, at(0)).expect("another status");
+        let input = Input { restart: Restart::Planned(&progress), ..input(&row, Some(&valid)) };
+        let status = of(input, 1, &before, at(0)).expect("another status");
         for (kind, expected) in [("RestartInProgress", in_progress), ("RestartStopped", stopped)] {
             let condition = condition(&status, kind);
             let found = ["status", "reason"].map(|field| condition[field].as_str().expect("text"));
@@ -104,13 +105,13 @@ fn restarts_are_told_while_there_are_any() {
         let part = "Deployment shop/order: pod order-1 cannot start: CrashLoopBackOff; restarts go on after";
         assert_eq!(message.contains(part), progress.stop.is_some(), "{message}");
         let stored = as_stored(&status);
-        assert_eq!(of(told, 1, &stored, at(9)), None);
-        let unplanned = of(Told { restart: Restart::Unplanned, ..told }, 1, &stored, at(9));
+        assert_eq!(of(input, 1, &stored, at(9)), None);
+        let unplanned = of(Input { restart: Restart::Unplanned, ..input }, 1, &stored, at(9));
         assert_eq!(unplanned, None, "a new leader keeps what the last one wrote");
         before = stored;
     }
     let row = row(3, 0);
-    let without = of(told(&row, Some(&valid)), 1, &before, at(0)).expect("another status");
+    let without = of(input(&row, Some(&valid)), 1, &before, at(0)).expect("another status");
     assert!(without["restart"].is_null(), "a merge patch removes it: {without}");
     assert_eq!(without["conditions"].as_array().map(Vec::len), Some(2), "{without}");
 }
@@ -156,8 +157,8 @@ fn those_who_wait_for_the_object_wait_for_a_usable_specification_only() {
         ("a specification that cannot be used", &row(3, 0), &invalid, None, "InProgress"),
     ] {
         let restart = restart.map_or(Restart::None, Restart::Planned);
-        let told = Told { row, stored: Some(stored), restart, mistakes: None };
-        let status = of(told, 2, &Value::Null, at(0)).expect("a status");
+        let input = Input { row, stored: Some(stored), restart, mistakes: None };
+        let status = of(input, 2, &Value::Null, at(0)).expect("a status");
         assert_eq!(kstatus(2, &status), expected, "{what}: {status}");
         assert_eq!(
             kstatus(3, &status),

@@ -40,28 +40,41 @@ pub enum SourceError {
     Manifest(#[from] ManifestError),
 }
 
-/// Returns the files of a directory to read, sorted.
-pub fn files(dir: &Path) -> Result<Vec<PathBuf>, SourceError> {
+/// Returns the files of a directory to read, sorted; with those of its subdirectories, if it is read recursively.
+/// Symlinks to directories are not followed.
+///
+/// # Errors
+/// If a directory cannot be read.
+pub fn files(dir: &Path, is_recursive: bool) -> Result<Vec<PathBuf>, SourceError> {
     let unreadable = |source| SourceError::Unreadable { path: dir.to_owned(), source };
-    let mut files = Vec::new();
+    let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
+        let entry = entry.map_err(unreadable)?;
+        let path = entry.path();
+        if is_hidden(&path) {
+            continue;
+        }
         if is_manifest(&path) {
-            files.push(path);
+            found.push(path);
+        } else if is_recursive && entry.file_type().map_err(unreadable)?.is_dir() {
+            found.extend(files(&path, true)?);
         }
     }
-    files.sort();
-    Ok(files)
+    found.sort();
+    Ok(found)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().unwrap_or_default().to_string_lossy().starts_with('.')
 }
 
 fn is_manifest(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let extension = path.extension().unwrap_or_default();
     let is_named_so = ["yaml", "yml", "json"].iter().any(|known| extension == *known);
     // A pipe or a device with such a name would block the reader forever. A dangling symlink is reported as a file that
     // cannot be read.
     let is_file = || std::fs::metadata(path).map_or(true, |metadata| metadata.is_file());
-    is_named_so && !name.starts_with('.') && is_file()
+    is_named_so && is_file()
 }
 
 /// Reads a file completely, unless it is too large.
@@ -125,7 +138,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         std::os::unix::fs::symlink("pipe.yaml", dir.path().join("link.yaml")).unwrap();
         std::os::unix::fs::symlink("/dev/zero", dir.path().join("zero.yaml")).unwrap();
-        assert_eq!(files(dir.path()).unwrap(), Vec::<PathBuf>::new());
+        assert_eq!(files(dir.path(), true).unwrap(), Vec::<PathBuf>::new());
         // As if it had been a file when it was listed.
         for name in ["pipe.yaml", "link.yaml", "zero.yaml"] {
             let error = read_file(&dir.path().join(name)).unwrap_err().to_string();
@@ -134,15 +147,22 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_in_order_without_subdirectories() {
+    fn files_are_read_in_order_and_those_of_subdirectories_if_that_is_asked() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("folder.yaml")).unwrap();
         std::fs::create_dir(dir.path().join("sub")).unwrap();
-        for name in ["b.yml", "a.yaml", "c.json", ".hidden.yaml", "notes.txt", "sub/d.yaml", "yaml"] {
+        std::fs::create_dir(dir.path().join(".git")).unwrap();
+        for name in
+            ["b.yml", "a.yaml", "c.json", ".hidden.yaml", ".git/e.yaml", "notes.txt", "sub/d.yaml", "yaml"]
+        {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
-        let files = files(dir.path()).unwrap();
-        let names: Vec<_> = files.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
-        assert_eq!(names, ["a.yaml", "b.yml", "c.json"]);
+        let names = |is_recursive: bool| {
+            let files = files(dir.path(), is_recursive).unwrap();
+            let name = |path: &PathBuf| path.strip_prefix(dir.path()).unwrap().display().to_string();
+            files.iter().map(name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(false), ["a.yaml", "b.yml", "c.json"]);
+        assert_eq!(names(true), ["a.yaml", "b.yml", "c.json", "sub/d.yaml"]);
     }
 }

@@ -44,7 +44,7 @@ impl Follower {
     /// # Errors
     /// If the directory itself cannot be read.
     pub fn start(dir: PathBuf, writer: Writer) -> Result<Self, SourceError> {
-        let paths = files(&dir)?;
+        let paths = files(&dir, false)?;
         let mut follower = Self { dir, writer, files: BTreeMap::new(), complaint: None };
         follower.take(paths);
         follower.publish();
@@ -69,7 +69,7 @@ impl Follower {
 
     /// Checks the directory once. Returns whether anything in it has changed.
     pub fn poll(&mut self) -> bool {
-        let paths = match files(&self.dir) {
+        let paths = match files(&self.dir, false) {
             Ok(paths) => paths,
             Err(error) => {
                 self.complain(error.to_string());

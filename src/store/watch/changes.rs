@@ -29,7 +29,7 @@ pub struct Change {
     /// The watch.
     pub watched: Watched,
     /// Its objects.
-    pub told: Result<Event<Whole>, watcher::Error>,
+    pub event: Result<Event<Whole>, watcher::Error>,
 }
 
 /// Returns all watches. That of Instrumentations begins once their version is known, and again, with a list, whenever
@@ -52,11 +52,11 @@ pub fn changes(
         move |version| objects(&of, &scope, resource(version), Watched::Instrumentation(version));
     let instrumentations = begun_again(instrumentations, version, again);
     let nodes = sources.nodes.then(|| {
-        let change = |told| Change { watched: Watched::Node, told };
+        let change = |event| Change { watched: Watched::Node, event };
         nodes::events(client).map(change).boxed()
     });
     let lease = sources.lease.as_ref().map(|name| {
-        let change = |told| Change { watched: Watched::Lease, told };
+        let change = |event| Change { watched: Watched::Lease, event };
         lease::events(client, name).map(change).boxed()
     });
     stream::select_all(watches.into_iter().chain([instrumentations]).chain(nodes).chain(lease))
@@ -95,7 +95,7 @@ fn objects(
         let (api, config) = place::<Whole>(&client, &kind, namespace, Config::default());
         follow(api, config)
     });
-    let changes = events.map(move |told| Change { watched, told });
+    let changes = events.map(move |event| Change { watched, event });
     changes.filter(|change| future::ready(!change.is_irrelevant())).boxed()
 }
 
@@ -111,6 +111,6 @@ impl Change {
                 .as_ref()
                 .is_some_and(|set| set.contains_key(ENFORCE_MOUNTABLE_SECRETS))
         };
-        matches!(&self.told, Ok(Event::InitApply(object)) if is_account && !is_strict(object))
+        matches!(&self.event, Ok(Event::InitApply(object)) if is_account && !is_strict(object))
     }
 }

@@ -58,7 +58,7 @@ impl Lists {
 
     /// Applies a change. Returns how much it affects.
     pub fn take(&mut self, writer: &mut Writer, change: Change) -> News {
-        let Change { watched, told } = change;
+        let Change { watched, event } = change;
         let list = match watched {
             Watched::Instrumentation(_) => &mut self.instrumentations,
             Watched::Namespace => &mut self.namespaces,
@@ -66,7 +66,7 @@ impl Lists {
             Watched::Lease => &mut self.lease,
             Watched::Limit(kind) => &mut self.limits[kind as usize],
         };
-        match told {
+        match event {
             Ok(event) => list.take(writer, watched, event),
             Err(error) => {
                 list.fail(watched, &error);

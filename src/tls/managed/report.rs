@@ -68,7 +68,7 @@ impl Report {
         self.metrics.managed.count_failure(operation);
         let is_forbidden = matches!(&error, StepError::Request(error) if error.is_forbidden());
         let advice = if is_forbidden { ADVICE } else { "" };
-        if retry.failed(&error.to_string(), Instant::now()) {
+        if retry.failed(&error.to_string(), Instant::now(), fastrand::f64()) {
             warn!(object, %error, "an operation of managed certificates failed; retrying{advice}");
         }
     }

@@ -28,8 +28,6 @@ use crate::cluster::Cluster;
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.
 const PODS: u64 = 1_000;
 
-const LIMIT: Duration = Duration::from_secs(120);
-
 /// How many problems are told in full.
 const TOLD: usize = 10;
 
@@ -174,7 +172,7 @@ fn wait_until_known(cluster: &Cluster) {
             ("otel-go-auto-target-exe", "/app"),
         ],
     );
-    until("LimitRanges and quotas are known", LIMIT, || {
+    until("LimitRanges and quotas are known", || {
         let args =
             ["create", "--namespace", namespace, "--output", "json", "--dry-run=server", "--filename", "-"];
         let ran = cluster.plane.kubectl_in(&args, &pod.to_string());

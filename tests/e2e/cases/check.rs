@@ -4,6 +4,8 @@
 mod examples;
 mod home;
 
+use std::thread;
+
 use otel_webhook::tls::SelfSigned;
 use otel_webhook_testkit::{
     cluster::{
@@ -15,7 +17,8 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT};
+use super::nodes::node;
+use crate::cluster::Cluster;
 use crate::program::{check, output, printed, program, run_as};
 use crate::registration::{self, HOME};
 use home::{CONFIGURATION, Home, NAME};
@@ -23,16 +26,21 @@ use home::{CONFIGURATION, Home, NAME};
 /// The controller.
 const MANIFEST: &str = include_str!("../../../manifests/controller/controller.yaml");
 
-/// In a cluster of its own, since it is broken in every way there is.
+/// In its own cluster, since it is broken in every way there is.
 pub fn each_way_to_be_broken(_: &Cluster) {
     let plane = ControlPlane::start();
-    let nothing = check(&plane, &[]);
+    let nothing = check(&plane, &["--wait", "1"]);
     assert_eq!(nothing.code, Some(1), "{nothing:?}");
+    assert!(nothing.err.contains("waiting: failure  crd"), "{nothing:?}");
     assert!(nothing.says("CrdMissing").contains("otel-webhook crd | kubectl apply"));
     assert!(nothing.says("ConfigurationMissing").contains("\"name\":\"otel-webhook\""));
 
-    let home = Home::install(&plane);
+    let (home, waited) = thread::scope(|scope| {
+        let waited = scope.spawn(|| check(&plane, &["--wait", "180"]));
+        (Home::install(&plane), waited.join().expect("no panic"))
+    });
     let fine = check(&plane, &[]);
+    assert_eq!((waited.codes(), waited.code), (fine.codes(), Some(0)), "{waited:?}");
     let expected = [
         "CrdCurrent",
         "PodsRegistered",
@@ -53,6 +61,7 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     assert_eq!(check(&plane, &["--strict"]).code, Some(1), "a warning counts");
     restarted(&plane, restart);
     paused(&plane);
+    mounting(&plane);
 
     examples::each(&plane);
 
@@ -68,11 +77,15 @@ pub fn each_way_to_be_broken(_: &Cluster) {
     older_crd(&plane);
 }
 
-/// The commands of `--fix-commands`, for the same cluster.
-fn restarted(plane: &ControlPlane, restart: &str) {
+/// What `--fix-commands` prints, without the flags of the cluster.
+fn fix_commands(plane: &ControlPlane) -> String {
     let kubeconfig = plane.kubeconfig().to_str().expect("UTF-8");
     let text = printed(&["check", "--kubeconfig", kubeconfig, "--fix-commands"]);
-    let text = text.replace(&format!(" --kubeconfig {kubeconfig}"), "");
+    text.replace(&format!(" --kubeconfig {kubeconfig}"), "")
+}
+
+fn restarted(plane: &ControlPlane, restart: &str) {
+    let text = fix_commands(plane);
     let lines: Vec<_> = text.lines().collect();
     let status = "kubectl rollout status deployment/order -n shop --timeout=15m";
     assert_eq!(lines, [restart, status]);
@@ -80,11 +93,23 @@ fn restarted(plane: &ControlPlane, restart: &str) {
 
 /// Waits until the report has a code, as far as the cluster has to come to it, and gives what it says.
 fn until_found(plane: &ControlPlane, code: &str, exit: i32) -> String {
-    until(&format!("check finds {code}"), LIMIT, || {
+    until(&format!("check finds {code}"), || {
         let checked = check(plane, &[]);
         let is_found = checked.codes().contains(&code) && checked.code == Some(exit);
         is_found.then(|| checked.says(code))
     })
+}
+
+/// A node that cannot mount the images of agents that are mounted.
+fn mounting(plane: &ControlPlane) {
+    node(plane, "old", "v1.36.1", "containerd://1.7.27");
+    let mut template = template_asking("mounting", &[("inject-java", "true")]);
+    template["metadata"]["annotations"]["otel-webhook/delivery"] = "imageVolume".into();
+    plane.apply_server_side(&deployment_of("shop", 0, &template).to_string());
+    let said = until_found(plane, "ImageVolumesNotSupported", 0);
+    assert!(said.contains("agents of 1 workloads") && said.contains("containerd://1.7.27"), "{said}");
+    plane.run_kubectl(&["delete", "deployment", "mounting", "--namespace", "shop"]);
+    plane.run_kubectl(&["delete", "node", "old"]);
 }
 
 fn registration_and_backends(plane: &ControlPlane, home: &Home) {
@@ -153,7 +178,7 @@ fn rights(plane: &ControlPlane) {
         plane.run_kubectl(args);
     }
     let kubeconfig = plane.kubeconfig_of("default", "viewer");
-    let seen = until("the role is in effect", LIMIT, || {
+    let seen = until("the role is in effect", || {
         let seen = run_as("check", kubeconfig.to_str().expect("UTF-8"), &[]);
         seen.codes().contains(&"SettingsAssumed").then_some(seen)
     });
@@ -186,7 +211,7 @@ fn rights(plane: &ControlPlane) {
         plane.run_kubectl(args);
     }
     let kubeconfig = plane.kubeconfig_of("default", "narrow");
-    until("what may not be seen is said", LIMIT, || {
+    until("what may not be seen is said", || {
         let seen = run_as("check", kubeconfig.to_str().expect("UTF-8"), &[]);
         let messages: Vec<_> = seen.found.iter().map(|one| one["message"].to_string()).collect();
         let is_said = |kind: &str| {
@@ -217,32 +242,22 @@ fn requests(plane: &ControlPlane) {
     plane.run_kubectl(&["delete", "deployment", "misspelt", "-n", "shop"]);
 
     asks("shop", "lacking", "by-secret");
-    let said = until_found(plane, "EnvSourceMissing", 1);
+    let said = until_found(plane, "EnvSourceMissing", 0);
     let effect = "new pods of Deployment shop/lacking do not start";
     assert!(said.contains(effect) && said.contains("\"name\":\"agent-token\""), "{said}");
-    plane.run_kubectl(&[
-        "create",
-        "secret",
-        "generic",
-        "agent-token",
-        "--from-literal=token=a",
-        "-n",
-        "shop",
-    ]);
+    let advised = fix_commands(plane);
+    let first =
+        "# Deployment shop/lacking: first create Secret shop/agent-token: new pods do not start without it";
+    assert!(advised.contains(first) && !advised.contains("deployment/lacking"), "{advised}");
+    let secret = ["create", "secret", "generic", "agent-token", "--from-literal=token=a", "-n", "shop"];
+    plane.run_kubectl(&secret);
     assert!(!check(plane, &["-n", "shop"]).codes().contains(&"EnvSourceMissing"));
-    plane.run_kubectl(&[
-        "delete",
-        "deployment/lacking",
-        "secret/agent-token",
-        "otelinst/by-secret",
-        "-n",
-        "shop",
-    ]);
+    plane.run_kubectl(&["delete", "deployment/lacking", "secret/agent-token", "-n", "shop"]);
 
     // Left out by the registration itself.
     asks("kube-system", "left-out", "shop/default");
     let said = until_found(plane, "NotReviewed", 0);
-    let remedy = "move it to another namespace: kube-system is left out";
+    let remedy = "move it to another namespace: kube-system is excluded";
     assert!(said.contains("does not select namespace kube-system") && said.contains(remedy), "{said}");
     plane.run_kubectl(&["delete", "deployment", "left-out", "-n", "kube-system"]);
 }
@@ -253,7 +268,7 @@ fn controller(plane: &ControlPlane) {
     plane.apply_server_side(MANIFEST);
     let said = until_found(plane, "ControllerNotReady", 0);
     assert!(said.contains("is ready: it reports nothing"), "{said}");
-    let pods = until("both pods are there", LIMIT, || {
+    let pods = until("both pods are there", || {
         let args = ["get", "pods", "-n", HOME, "-l", "app.kubernetes.io/component=controller", "-o", "name"];
         let found: Vec<String> = plane.kubectl(&args).stdout.lines().map(str::to_owned).collect();
         (found.len() == 2).then_some(found)
@@ -271,7 +286,7 @@ fn controller(plane: &ControlPlane) {
     let said = until_found(plane, "ControllerPermissionMissing", 0);
     assert!(said.contains("otel-webhook rbac --controller"), "{said}");
     plane.apply_server_side(MANIFEST);
-    until("its permissions are back", LIMIT, || {
+    until("its permissions are back", || {
         (!check(plane, &[]).codes().contains(&"ControllerPermissionMissing")).then_some(())
     });
 }

@@ -7,20 +7,21 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use otel_webhook_testkit::{
     admin,
     cluster::{ports::free_ports, program::Program, proxy::Proxy},
     objects::items,
+    runner::note,
     until::{poll, until},
 };
 use serde_json::{Value, json};
 
 use crate::{
     audit,
-    cluster::{Cluster, LIMIT, java},
+    cluster::{Cluster, java},
     controller::{self, ACCOUNT, Controller},
     program::PROGRAM,
     registration::HOME,
@@ -30,12 +31,6 @@ const SHOP: &str = "faults-shop";
 
 /// How long a failure lasts that has no end by itself.
 const LENGTH: Duration = Duration::from_secs(3);
-
-/// How long the replica that leads may be unanswered until another one leads: that of the Lease, and of one reading.
-const TAKEN_OVER: Duration = Duration::from_secs(20);
-
-/// How long a replica that is alone may take until it leads again.
-const RECOVERED: Duration = Duration::from_secs(60);
 
 /// A namespace with an injected pod, and a Deployment with `missed` others.
 fn shop(cluster: &Cluster, missed: usize) {
@@ -58,7 +53,7 @@ pub fn failures(_: &Cluster) {
         let before = writes(cluster);
         fault(cluster, &proxy);
         let stopped = cluster.webhook.stop();
-        until(what, LIMIT, || {
+        until(what, || {
             let name = format!("missed-{missed}");
             let args = ["create", "--namespace", SHOP, "--filename", "-"];
             cluster.plane.kubectl_in(&args, &java(&name).to_string()).ok.then_some(())
@@ -102,18 +97,20 @@ pub fn frozen(_: &Cluster) {
     let controller = Controller::new(&cluster);
     let (proxy, proxied) = Proxy::before(controller.kubeconfig());
     let mut first = Replica::start(&cluster, &proxied, "first");
-    until("the first one leads", LIMIT, || first.leads(1));
+    until("the first one leads", || first.leads(1));
     expect(&cluster, "before", &json!({"matched": 2, "injected": 1, "missed": 1}));
     let mut second = Replica::start(&cluster, controller.kubeconfig(), "second");
-    until("the second one waits", LIMIT, || second.leads(0));
+    until("the second one waits", || second.leads(0));
     let miss = |name: &str| {
         let _stopped = cluster.webhook.stop();
         cluster.create(SHOP, &java(name));
     };
 
     proxy.freeze();
-    until("the second one leads", TAKEN_OVER, || second.leads(1));
-    until("the first one has stopped leading", TAKEN_OVER, || first.leads(0));
+    let frozen = Instant::now();
+    until("the second one leads", || second.leads(1));
+    note(&format!("another replica leads {:.1?} after the connections froze", frozen.elapsed()));
+    until("the first one has stopped leading", || first.leads(0));
     assert!(first.is_alive(), "{}", first.process.report());
     miss("while-frozen");
     expect(&cluster, "the second one goes on", &json!({"matched": 3, "injected": 1, "missed": 2}));
@@ -121,18 +118,20 @@ pub fn frozen(_: &Cluster) {
     proxy.open();
     assert!(second.is_alive(), "{}", second.process.report());
     second.process.stop();
-    until("the first one leads again", RECOVERED, || first.leads(1));
+    until("the first one leads again", || first.leads(1));
     miss("after-it");
     expect(&cluster, "the first one goes on", &json!({"matched": 4, "injected": 1, "missed": 3}));
 
     // It is alone, and what it opens is answered.
     proxy.freeze();
     proxy.open();
+    let frozen = Instant::now();
     miss("alone");
-    until("it knows the last pod", RECOVERED, || {
+    until("it knows the last pod", || {
         let name = "otel_webhook_pods{state=\"missed\",language=\"java\"}";
         (admin::metric(first.admin, name) == Some(4)).then_some(())
     });
+    note(&format!("a replica that is alone goes on after {:.1?}", frozen.elapsed()));
     expect(&cluster, "it writes on new connections", &json!({"matched": 5, "injected": 1, "missed": 4}));
     assert!(first.is_alive(), "{}", first.process.report());
 }
@@ -163,7 +162,8 @@ impl Replica {
     }
 }
 
-/// Without one of its permissions each, controllers say which it is, and none of them writes a wrong status.
+/// Without one of its permissions each, controllers say which it is and end when they are to, and none of them writes a
+/// wrong status.
 pub fn missing_permissions(_: &Cluster) {
     let cluster = Cluster::start();
     shop(&cluster, 2);
@@ -183,20 +183,23 @@ pub fn missing_permissions(_: &Cluster) {
     }
     let says = |name: &str, expected: &str| {
         let log = || fs::read_to_string(cluster.plane.dir().join(format!("{name}.log"))).expect("a log");
-        let said = poll(LIMIT, || log().contains(expected).then_some(()));
+        let said = poll(|| log().contains(expected).then_some(()));
         assert!(said.is_some(), "{name} does not say that it {expected}:\n{}", log());
     };
     // Beside others, it would find the status written already.
     let is_first = |lacking: &&(String, PathBuf, String)| lacking.2.contains("instrumentations/status");
     let (name, kubeconfig, expected) = lacking.iter().find(is_first).expect("the status is written");
-    let mut started = vec![start(&cluster, kubeconfig, name)];
+    let mut started = vec![(name, start(&cluster, kubeconfig, name))];
     says(name, expected);
     let others = lacking.iter().filter(|lacking| !is_first(lacking));
-    started.extend(others.map(|(name, kubeconfig, _)| start(&cluster, kubeconfig, name)));
+    started.extend(others.map(|(name, kubeconfig, _)| (name, start(&cluster, kubeconfig, name))));
     for (name, _, expected) in &lacking {
         says(name, expected);
     }
-    drop(started);
+    for (name, mut controller) in started {
+        let status = controller.stop();
+        assert!(status.is_some_and(|status| status.success()), "{name} does not end by SIGTERM: {status:?}");
+    }
     let text = fs::read_to_string(changes.1).expect("a recording");
     let mut statuses = 0;
     for object in serde_json::Deserializer::from_str(&text).into_iter::<Value>().map_while(Result::ok) {
@@ -293,7 +296,7 @@ fn conflicts(cluster: &Cluster) -> usize {
 
 /// Waits for these counts, of the states that are not zero.
 fn expect(cluster: &Cluster, what: &str, counts: &Value) {
-    until(&format!("{what}: {counts}"), LIMIT, || {
+    until(&format!("{what}: {counts}"), || {
         let mut pods = cluster.get(SHOP, &["otelinst", "default"])["status"]["pods"].clone();
         pods.as_object_mut()?.retain(|_, count| *count != 0);
         (pods == *counts).then_some(())

@@ -3,7 +3,7 @@
 use otel_webhook_testkit::{cluster::manifests::asking, until::until};
 use serde_json::json;
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 
 /// The file is accepted as an annotation and as a volume; an agent that cannot use it, and a pod without room for it, run
 /// without injection.
@@ -15,7 +15,7 @@ pub fn delivered(cluster: &Cluster) {
     let file = json!({"file_format": "1.1", "tracer_provider": {"processors": processors}});
     cluster.instrumentation(namespace, "default", &json!({"declarativeConfig": file}));
     let pod = |language: &str| asking("order", &[(&*format!("inject-{language}"), "true")]);
-    until("the Instrumentation is known", LIMIT, || {
+    until("the Instrumentation is known", || {
         cluster.dry_run(namespace, &pod("java")).is_injected().then_some(())
     });
 

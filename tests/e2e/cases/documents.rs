@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use otel_webhook_testkit::until::until;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT, asking};
+use crate::cluster::{Cluster, asking};
 
 /// The guides of languages, by their names in annotations.
 const LANGUAGES: [&str; 7] = ["java", "nodejs", "python", "dotnet", "go", "apache-httpd", "nginx"];
@@ -69,7 +69,7 @@ pub fn objects(cluster: &Cluster) {
 }
 
 fn expect_injected(cluster: &Cluster, namespace: &str, pod: &Value) {
-    until(&format!("{namespace}: {} is injected", pod["metadata"]["annotations"]), LIMIT, || {
+    until(&format!("{namespace}: {} is injected", pod["metadata"]["annotations"]), || {
         let created = cluster.dry_run(namespace, pod);
         (created.pod["metadata"]["labels"]["otel-webhook/injected"] == json!("true")).then_some(())
     });

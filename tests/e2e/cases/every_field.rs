@@ -27,7 +27,7 @@ const DROPPED: [(&str, &str); 4] = [
     ("spec.volumes.projected.sources.podCertificate", "PodCertificateRequest"),
 ];
 
-/// What an injected pod is told by annotation, where it says nothing of its own.
+/// What an injected pod is told by annotation, where it says nothing itself.
 const ADDED_ANNOTATIONS: [&str; 3] = [
     "otel-webhook/status",
     "otel-webhook/message",
@@ -158,7 +158,7 @@ fn is_below(path: &str, top: &str) -> bool {
 }
 
 /// Every field below a definition of an API's description, down to what has no
-/// fields of its own.
+/// its own fields.
 fn defined_paths(openapi: &Value, definition: &str, path: &str) -> BTreeSet<String> {
     let mut paths = BTreeSet::new();
     Walk { openapi, paths: &mut paths }.properties(definition, path, &mut vec![definition]);

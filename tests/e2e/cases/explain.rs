@@ -4,12 +4,12 @@ mod developer;
 mod generated;
 
 use otel_webhook_testkit::{
-    cluster::manifests::{object, template, workload},
+    cluster::manifests::{deployment, object, template, workload},
     until::until,
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT, java};
+use crate::cluster::{Cluster, java};
 use crate::program::{Checked, run};
 
 pub use developer::developer;
@@ -56,7 +56,7 @@ pub fn kinds(cluster: &Cluster) {
     ] {
         cluster.apply(&object);
     }
-    until("the kind Rollout is served", LIMIT, || {
+    until("the kind Rollout is served", || {
         let rollout = object("argoproj.io/v1alpha1", "Rollout", "canary", of("canary"));
         cluster.plane.kubectl_in(&["apply", "--filename", "-"], &rollout.to_string()).ok.then_some(())
     });
@@ -100,6 +100,15 @@ pub fn kinds(cluster: &Cluster) {
         "Job/once",
     ];
     assert_eq!((names(&all), all.code), (expected.map(str::to_owned).to_vec(), Some(0)), "{all:?}");
+    let mut elsewhere = deployment("explained-more", "elsewhere", 1);
+    elsewhere["metadata"]["labels"] = json!({"part": "kinds"});
+    cluster.namespace("explained-more", &[]);
+    cluster.apply(&elsewhere);
+    let everywhere = explain(cluster, &["-l", "part=kinds", "-A"]);
+    let more = [names(&all), vec!["Deployment/elsewhere".to_owned()]].concat();
+    assert_eq!((names(&everywhere), everywhere.code), (more, Some(0)), "{everywhere:?}");
+    let deployments = explain(cluster, &["deployments", "-l", "part=kinds", "--all-namespaces"]);
+    assert_eq!(names(&deployments), ["Deployment/web", "Deployment/elsewhere"]);
     running(cluster, namespace);
     missing(cluster, namespace);
 }
@@ -128,7 +137,9 @@ fn missing(cluster: &Cluster, namespace: &str) {
         (&["deploy/ghost", "-n", namespace][..], "Deployment \"ghost\" not found in namespace"),
         (&["deploy/web", "-n", "ghost"], "namespace \"ghost\" not found"),
         (&["-l", "part=ghost", "-n", namespace], "no workloads found in namespace"),
+        (&["-l", "part=ghost", "-A"], "no workloads found in any namespace"),
         (&["deploy/web", "-l", "part=kinds", "-n", namespace], "--selector selects workloads"),
+        (&["deploy/web", "-A"], "--all-namespaces explains workloads by type or label selector, not by name"),
     ] {
         let run = explain(cluster, arguments);
         assert!(run.code == Some(2) && run.err.contains(problem), "{run:?}");

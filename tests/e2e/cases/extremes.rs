@@ -19,7 +19,7 @@ use otel_webhook_testkit::{
 use serde_json::{Value, json};
 
 use crate::audit;
-use crate::cluster::{Cluster, LIMIT, asking, java};
+use crate::cluster::{Cluster, asking, java};
 use crate::controller::Controller;
 use crate::registration;
 use crate::webhook::Webhook;
@@ -27,7 +27,7 @@ use crate::webhook::Webhook;
 /// As many containers as the API server takes in one pod, about.
 const MOST_CONTAINERS: usize = 2400;
 
-/// In a cluster of its own, since every webhook would list the Instrumentations.
+/// In its own cluster, since every webhook would list the Instrumentations.
 pub fn accepted(_: &Cluster) {
     let cluster = Cluster::without_controllers();
     fifty_kilobytes(&cluster);
@@ -145,7 +145,7 @@ fn stored_instrumentation(cluster: &Cluster, namespace: &str, spec: &Value) {
     let hash = |created: &Created| created.status().to_owned();
     let before = hash(&cluster.dry_run(namespace, &heavy(300_000)));
     cluster.instrumentation(namespace, "default", spec);
-    until("the Instrumentation is known", LIMIT, || {
+    until("the Instrumentation is known", || {
         (hash(&cluster.dry_run(namespace, &heavy(300_000))) != before).then_some(())
     });
 }
@@ -178,9 +178,9 @@ const MEMORY: f64 = 128.0 * 1024.0 * 1024.0 / 1e6;
 /// Just below what etcd stores.
 const LARGEST: usize = 1_300_000;
 
-const COUNT: u64 = 200;
+const COUNT: u64 = 120;
 
-/// Large Instrumentations and ServiceAccounts, in a cluster of its own, since every webhook would list them.
+/// Large Instrumentations and ServiceAccounts, in its own cluster, since every webhook would list them.
 pub fn start_up(_: &Cluster) {
     let plane = ControlPlane::without_controllers();
     let kubeconfig = registration::install(&plane);
@@ -208,10 +208,16 @@ pub fn start_up(_: &Cluster) {
 }
 
 /// What the controller may use at most, in MB: the chart's limit is 256 MiB.
-const MEMORY_OF_CONTROLLER: f64 = 100.0 * 1024.0 * 1024.0 / 1e6;
+pub const MEMORY_OF_CONTROLLER: f64 = 100.0 * 1024.0 * 1024.0 / 1e6;
 
-const LARGE_PODS: u64 = 150;
-const LARGE_DEPLOYMENTS: u64 = 100;
+const LARGE_PODS: usize = 100;
+const LARGE_DEPLOYMENTS: usize = 60;
+
+/// Variables of 1.1 MB, which no other number has.
+pub fn large_variables(number: usize) -> Value {
+    let value = |index: u64| format!("{number}-{index}-{}", "a".repeat(330));
+    (0..3_000).map(|index| json!({"name": format!("A{index}"), "value": value(index)})).collect()
+}
 
 /// Pods of 1.1 MB, each of its own template, and Deployments without replicas that are as large.
 pub fn controller(_: &Cluster) {
@@ -219,29 +225,25 @@ pub fn controller(_: &Cluster) {
     let namespace = "large";
     cluster.instrumented_namespace(namespace);
     let stopped = cluster.webhook.stop();
-    let variables = |number: u64| -> Value {
-        let value = |index: u64| format!("{number}-{index}-{}", "a".repeat(330));
-        (0..3_000).map(|index| json!({"name": format!("A{index}"), "value": value(index)})).collect()
-    };
-    let pods = |number: u64| {
+    let pods = |number: usize| {
         let mut pod = java(&format!("large-{number}"));
         pod["metadata"]["namespace"] = namespace.into();
-        pod["spec"]["containers"][0]["env"] = variables(number);
+        pod["spec"]["containers"][0]["env"] = large_variables(number);
         pod
     };
-    let deployments = |number: u64| {
+    let deployments = |number: usize| {
         let mut deployment = deployment(namespace, &format!("large-{number}"), 0);
-        deployment["spec"]["template"]["spec"]["containers"][0]["env"] = variables(number);
+        deployment["spec"]["template"]["spec"]["containers"][0]["env"] = large_variables(number);
         deployment
     };
     let create = |objects: &mut dyn Iterator<Item = Value>| {
         block_on(async { Objects::connect(cluster.plane.kubeconfig()).await.create_all(objects).await });
     };
     let controller = Controller::with_restarts(cluster);
-    let peak = |what: String, pods: u64| {
+    let peak = |what: String, pods: usize| {
         controller.start();
-        until("all pods are counted", LIMIT, || {
-            (controller.java_pods(["missed"]) == [Some(pods)]).then_some(())
+        until("all pods are counted", || {
+            (controller.java_pods(["missed"]) == [Some(pods as u64)]).then_some(())
         });
         let peak = controller.peak();
         controller.stop();
@@ -268,7 +270,7 @@ const MOST_DESCRIPTORS: usize = 100;
 /// How often descriptors are counted.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// In a cluster of its own: its controllers would look for the owners, too, and remove the pods.
+/// In its own cluster: its controllers would look for the owners, too, and remove the pods.
 pub fn asked_for(_: &Cluster) {
     let cluster = &Cluster::without_controllers();
     let namespace = "many-owners";
@@ -284,7 +286,7 @@ pub fn asked_for(_: &Cluster) {
         let create = |pod| scope.spawn(move || create_owned(cluster, namespace, pod));
         let creating: Vec<_> = (0..AT_ONCE).map(create).collect();
         let created: Vec<_> = creating.into_iter().map(thread::ScopedJoinHandle::join).collect();
-        // Also after a failure, or the scope would wait for ever.
+        // Also after a failure, or the scope would wait forever.
         ended.store(true, Relaxed);
         let times: Vec<String> = created.into_iter().map(|time| time.expect("it is created")).collect();
         (times, counting.join().expect("no panic"))

@@ -1,13 +1,13 @@
 //! Pods that fail because of what injection added, with statuses as kubelets write them.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use otel_webhook_testkit::{cluster::created::AGENT, objects::items, until::until};
+use otel_webhook_testkit::{cluster::created::AGENT, objects::items, runner, until::until};
 use serde_json::{Value, json};
 
 use crate::{
     audit,
-    cluster::{Cluster, LIMIT},
+    cluster::Cluster,
     controller::{self, ACCOUNT, Controller, deployment},
     program::run,
 };
@@ -15,9 +15,6 @@ use crate::{
 const SHOP: &str = "failing-shop";
 const METRIC: &str = "otel_webhook_pods_failing{language=\"java\"}";
 const PULL: &str = "Back-off pulling image \"own/java:1\": ErrImagePull: not found";
-
-/// The bound for the Event on a workload after its first failing pod.
-const EVENT: Duration = Duration::from_secs(10);
 
 /// Writes the status of a pod, as its kubelet does.
 fn write(cluster: &Cluster, pod: &str, status: &Value) {
@@ -42,7 +39,7 @@ fn names(cluster: &Cluster, label: &str, count: usize) -> Vec<String> {
     pods.iter().map(|pod| pod.name().to_owned()).collect()
 }
 
-/// A failing pod is counted in addition to its state, told within the bound, and no longer once it has recovered.
+/// A failing pod is counted in addition to its state, and no longer once it has recovered.
 pub fn counted(_: &Cluster) {
     let cluster = &Cluster::start();
     cluster.instrumented_namespace(SHOP);
@@ -61,7 +58,7 @@ pub fn counted(_: &Cluster) {
     write(cluster, &pods[0], &waiting("initContainerStatuses", AGENT, "ImagePullBackOff", PULL));
     let written = Instant::now();
     let note = cluster.events(SHOP, "images", "Failing").remove(0);
-    assert!(written.elapsed() < EVENT, "told after {:?}", written.elapsed());
+    runner::note(&format!("the Event comes {:?} after the failure", written.elapsed()));
     let parts = [
         "java: 1 pods fail",
         &pods[0],
@@ -86,7 +83,7 @@ pub fn counted(_: &Cluster) {
     controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 3}));
     assert_eq!(controller.metric(METRIC), Some(0));
     let reads = || audit::count(cluster, ACCOUNT, "get", "pods");
-    until("each pod was read since", LIMIT, || (reads() >= pods.len()).then_some(()));
+    until("each pod was read since", || (reads() >= pods.len()).then_some(()));
     controller.stop();
     audit::asked_only_for(cluster, ACCOUNT, &controller::roles());
 }
@@ -130,7 +127,7 @@ pub fn mended(_: &Cluster) {
     }
     controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2, "failing": 2}));
     cluster.instrumentation(SHOP, "default", &json!({"java": {"image": "registry.example.com/java:2"}}));
-    until("its template has the new configuration", LIMIT, || {
+    until("its template has the new configuration", || {
         let found = cluster.get(SHOP, &["deployment", "images"]);
         let annotations = &found["spec"]["template"]["metadata"]["annotations"];
         annotations["otel-webhook/config"]

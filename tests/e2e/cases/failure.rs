@@ -13,7 +13,7 @@ use otel_webhook_testkit::{
 };
 
 use crate::audit;
-use crate::cluster::{Cluster, LIMIT, java};
+use crate::cluster::{Cluster, java};
 use crate::registration;
 use crate::webhook::pair;
 
@@ -50,7 +50,7 @@ pub fn hanging(cluster: &Cluster) {
         deployment_of(namespace, replicas, &template_asking("hanging", &[("inject-java", ask)]))
     };
     let probe = of(0, "unknown");
-    until("the registration is in effect", LIMIT, || {
+    until("the registration is in effect", || {
         let ran = cluster.plane.kubectl_in(&["apply", "--dry-run=server", "-f", "-"], &probe.to_string());
         ran.stderr.contains("Warning: otel-webhook").then_some(())
     });
@@ -118,7 +118,7 @@ fn renew(cluster: &Cluster, traffic: &Traffic<'_>) {
 
     cluster.webhook.replace_certificate(&new);
 
-    until("the webhook serves the new certificate", LIMIT, || {
+    until("the webhook serves the new certificate", || {
         let log = cluster.webhook.log();
         log.iter().any(|line| line["message"] == "serving a new certificate").then_some(())
     });

@@ -3,7 +3,7 @@
 use otel_webhook_testkit::{cluster::created::Created, objects::items, until::until};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT, java};
+use crate::cluster::{Cluster, java};
 
 const MANIFESTS: &str = include_str!("../../data/first-case.yaml");
 const EXPECTED: &str = include_str!("../first-case-pod.yaml");
@@ -14,9 +14,7 @@ pub fn deployment(cluster: &Cluster) {
     cluster.plane.apply(before);
     let mut probe = java("probe");
     probe["metadata"]["labels"]["app"] = "order".into();
-    until("the Instrumentation is known", LIMIT, || {
-        cluster.dry_run("test", &probe).is_injected().then_some(())
-    });
+    until("the Instrumentation is known", || cluster.dry_run("test", &probe).is_injected().then_some(()));
     cluster.plane.apply(deployment);
 
     let pod = &cluster.pods_of("test", "app=order", 1)[0];

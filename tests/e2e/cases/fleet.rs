@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::status;
 use crate::{
     audit,
-    cluster::{Cluster, LIMIT, asking, java},
+    cluster::{Cluster, asking, java},
     controller::{self, ACCOUNT, Controller, deployment},
 };
 
 const SHOP: &str = "fleet-shop";
 
-/// Pods that were created while the webhook was away are missed, those of a changed Instrumentation are stale, and
+/// Pods that were created while the webhook was unavailable are missed, those of a changed Instrumentation are stale, and
 /// nothing is written while nothing changes.
 pub fn missed_and_stale(_: &Cluster) {
     let cluster = &Cluster::start();
@@ -54,9 +54,7 @@ pub fn missed_and_stale(_: &Cluster) {
     let before = writes();
     controller.stop();
     controller.start();
-    until("all pods are confirmed", LIMIT, || {
-        (controller.java_pods(["missed"]) == [Some(100)]).then_some(())
-    });
+    until("all pods are confirmed", || (controller.java_pods(["missed"]) == [Some(100)]).then_some(()));
     controller.stop();
     assert_eq!(writes(), before, "the status was as the next leader found it");
     audit::asked_only_for(cluster, ACCOUNT, &controller::roles());
@@ -70,7 +68,7 @@ pub fn opted_in(_: &Cluster) {
     cluster.pods_of(SHOP, "app=silent", 3);
     let controller = Controller::new(cluster);
     controller.start();
-    until("all pods are known", LIMIT, || (controller.java_pods(["missed"]) == [Some(0)]).then_some(()));
+    until("all pods are known", || (controller.java_pods(["missed"]) == [Some(0)]).then_some(()));
     let selector = json!({"matchLabels": {"app": "silent"}});
     cluster.instrumentation(SHOP, "default", &json!({"inject": ["java"], "selector": selector}));
     let found = controller.expect(SHOP, "default", &json!({"matched": 3, "missed": 3}));
@@ -79,7 +77,7 @@ pub fn opted_in(_: &Cluster) {
     let found = controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 3}));
     status::agrees_with_controller(cluster, &found);
     cluster.instrumentation(SHOP, "default", &json!({"selector": selector}));
-    until("nothing opts them in", LIMIT, || (controller.java_pods(["stale"]) == [Some(3)]).then_some(()));
+    until("nothing opts them in", || (controller.java_pods(["stale"]) == [Some(3)]).then_some(()));
     controller.stop();
 }
 
@@ -125,7 +123,7 @@ pub fn drop_statuses(cluster: &Cluster, namespace: &str) {
     }
     let ran = cluster.plane.kubectl_in(&["replace", "--filename", "-"], &crd.to_string());
     assert!(ran.ok, "{}", ran.stderr);
-    until("the status is dropped", LIMIT, || {
+    until("the status is dropped", || {
         let args = ["patch", "otelinst", "default", "--subresource=status", "--type=merge", "--namespace"];
         let patch = [namespace, "--patch", r#"{"status":{"more":1}}"#];
         let ran = cluster.plane.kubectl(&[&args[..], &patch].concat());
@@ -151,7 +149,7 @@ pub fn operators_crd(_: &Cluster) {
         let text = std::fs::read_to_string(&log).expect("a log");
         text.lines().filter(|line| line.contains("drops the status")).count()
     };
-    until("it is said", LIMIT, || (said() > 0).then_some(()));
+    until("it is said", || (said() > 0).then_some(()));
     controller.stop();
     assert_eq!(said(), 1);
     let status = &cluster.get(SHOP, &["otelinst", "default"])["status"];

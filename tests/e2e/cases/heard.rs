@@ -3,15 +3,15 @@
 
 use std::{
     fs,
-    io::Write,
-    net::{SocketAddr, TcpListener},
+    io::{self, BufRead, BufReader, BufWriter, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     thread,
 };
 
 use jiff::Timestamp;
 use otel_webhook_testkit::{
     admin,
-    cluster::{ports::free_ports, program::Program},
+    cluster::{created::Created, ports::free_ports, program::Program},
     objects::items,
     until::until,
 };
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::status;
 use crate::{
     audit,
-    cluster::{Cluster, LIMIT},
+    cluster::Cluster,
     controller::{self, ACCOUNT, Controller, deployment},
     program::{output, program},
 };
@@ -40,7 +40,7 @@ fn prometheus(cluster: &Cluster, address: SocketAddr) -> Program {
         dir.display()
     );
     let program = cluster.plane.spawn("prometheus", &options);
-    until("Prometheus is ready", LIMIT, || admin::body(address, "/-/ready"));
+    until("Prometheus is ready", || admin::body(address, "/-/ready"));
     program
 }
 
@@ -103,32 +103,123 @@ fn has_event(cluster: &Cluster, namespace: &str, kind: &str, name: &str, reason:
     })
 }
 
-/// A source that never answers, and one that answers what is none, delay no status, and no pod is silent because of them.
+/// Returns the Events that tell that a source is unavailable.
+fn source_events(cluster: &Cluster) -> Vec<Value> {
+    let events = cluster.get("otel-webhook", &["events.events.k8s.io"]);
+    items(&events["items"]).filter(|event| event["reason"] == "SourceUnavailable").cloned().collect()
+}
+
+/// What a source does with a connection; what is returned is ignored, since the controller may end it.
+type Source = Box<dyn Fn(&mut TcpStream) -> io::Result<()> + Send>;
+
+/// Starts a source.
+fn source(responds: Source) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().filter_map(Result::ok) {
+            // A response that comes before its request is an error.
+            let head = BufReader::new(&stream).lines().map_while(Result::ok);
+            let _ = head.take_while(|line| !line.is_empty()).count();
+            let _ = responds(&mut stream);
+            let _ = stream.shutdown(Shutdown::Write);
+            // What has not been read when it is closed would be an error for the controller.
+            let _ = io::copy(&mut stream, &mut io::sink());
+        }
+    });
+    address
+}
+
+const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+
+/// Only accepts connections.
+fn mute(stream: &mut TcpStream) -> io::Result<()> {
+    io::copy(stream, &mut io::sink()).map(drop)
+}
+
+/// Answers with a page for browsers.
+fn page(stream: &mut TcpStream) -> io::Result<()> {
+    stream.write_all(&[HEAD, b"<!DOCTYPE html>\n"].concat())
+}
+
+/// Answers a query with series, one for each of these instances.
+fn series(stream: &mut TcpStream, instances: impl Iterator<Item = String>) -> io::Result<()> {
+    let mut stream = BufWriter::new(stream);
+    stream.write_all(HEAD)?;
+    write!(stream, r#"{{"status":"success","data":{{"resultType":"vector","result":["#)?;
+    for (number, instance) in instances.enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let series = json!({"metric": {"instance": instance}, "value": [1, "1"]});
+        write!(stream, "{comma}{series}")?;
+    }
+    stream.write_all(b"]}}")?;
+    stream.flush()
+}
+
+/// Labels that are no instance of a pod, as tenants may have them: long, and with what is escaped.
+fn hostile() -> Vec<String> {
+    let long = "a".repeat(1 << 20);
+    let escaped = "\0\"\\\n</script>\u{202e}\u{10ffff}".repeat(1000);
+    [long, escaped, String::new(), "..".to_owned(), format!("{SHOP}..")].into()
+}
+
+/// A controller that asks a source.
+fn asking<'c>(cluster: &'c Cluster, kind: &str, address: SocketAddr) -> Controller<'c> {
+    let flags = [
+        format!("--heard-source={kind}"),
+        format!("--heard-url=http://{address}/graph"),
+        "--heard-interval=1s".to_owned(),
+        "--heard-patience=1s".to_owned(),
+    ];
+    Controller::new(cluster).and(flags)
+}
+
+/// Makes a Deployment with so many pods, which are Ready.
+fn ready_pods(cluster: &Cluster, count: usize) -> Vec<Created> {
+    cluster.apply(&deployment(SHOP, "order", count));
+    let pods = cluster.pods_of(SHOP, "app=order", count);
+    for pod in &pods {
+        ready(cluster, pod.name());
+    }
+    pods
+}
+
+/// Sources that are slow, wrong, endless, or have hostile labels delay no status, and no pod is silent because of them.
+/// One Event tells of those that give no answer.
 pub fn by_sources_that_fail(_: &Cluster) {
     let cluster = &Cluster::start();
     cluster.instrumented_namespace(SHOP);
-    // One only accepts connections, the other one answers with a page for browsers.
-    let [mute, wrong] = [0, 1].map(|_| TcpListener::bind("127.0.0.1:0").expect("a port"));
-    let addresses = [&mute, &wrong].map(|listener| listener.local_addr().expect("an address"));
-    thread::spawn(move || {
-        for stream in wrong.incoming() {
-            let page = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n<!DOCTYPE html>\n";
-            let _ = stream.and_then(|mut stream| stream.write_all(page));
-        }
-    });
-    for (pods, address, source) in [(1, addresses[0], "prometheus"), (2, addresses[1], "collector")] {
-        cluster.apply(&deployment(SHOP, "order", pods));
-        cluster.pods_of(SHOP, "app=order", pods).iter().for_each(|pod| ready(cluster, pod.name()));
-        let flags = [format!("--heard-source={source}"), format!("--heard-url=http://{address}/graph")];
-        let flags =
-            flags.into_iter().chain(["--heard-interval=1s", "--heard-patience=1s"].map(str::to_owned));
-        let controller = Controller::new(cluster).and(flags);
+    let endless: Source = Box::new(|stream| series(stream, (0_u64..).map(|number| number.to_string())));
+    let rows: [(&str, Source, &str); 3] = [
+        ("prometheus", Box::new(mute), "no response within 20s"),
+        ("collector", Box::new(page), "not a text endpoint of Prometheus"),
+        ("prometheus", endless, "more than 200000 series"),
+    ];
+    for (number, (kind, responds, expected)) in rows.into_iter().enumerate() {
+        let controller = asking(cluster, kind, source(responds));
         controller.start();
-        let found = controller.expect(SHOP, "default", &json!({"matched": pods, "injected": pods}));
-        assert_eq!(condition(&found), ("Unknown".to_owned(), "NotKnown".to_owned()), "{source}");
+        let count = number + 1;
+        ready_pods(cluster, count);
+        let found = controller.expect(SHOP, "default", &json!({"matched": count, "injected": count}));
+        assert_eq!(condition(&found), ("Unknown".to_owned(), "NotKnown".to_owned()), "{kind}");
+        until(expected, || {
+            let incomplete = controller.report()?["incomplete"].to_string();
+            (incomplete.contains(expected) && !source_events(cluster).is_empty()).then_some(())
+        });
         controller.stop();
     }
-    drop(mute);
+    // Once an hour, whatever is wrong with the source.
+    let events = source_events(cluster);
+    let note = events[0]["note"].as_str().expect("a note");
+    assert!(events.len() == 1 && note.contains("no response within 20s"), "{events:?}");
+    let pods = ready_pods(cluster, 4);
+    let own = pods.iter().map(|pod| format!("{SHOP}.{}.app", pod.name()));
+    let instances: Vec<_> = hostile().into_iter().chain(own).chain(hostile()).collect();
+    let answers: Source = Box::new(move |stream| series(stream, instances.iter().cloned()));
+    let controller = asking(cluster, "prometheus", source(answers));
+    controller.start();
+    controller.expect(SHOP, "default", &json!({"matched": 4, "injected": 4, "heard": 4}));
+    controller.stop();
 }
 
 /// A pod is heard after its first export, one that exports nothing is silent after the patience, and nothing is known
@@ -136,11 +227,7 @@ pub fn by_sources_that_fail(_: &Cluster) {
 pub fn by_prometheus(_: &Cluster) {
     let cluster = &Cluster::start();
     cluster.instrumented_namespace(SHOP);
-    cluster.apply(&deployment(SHOP, "order", 2));
-    let pods = cluster.pods_of(SHOP, "app=order", 2);
-    for pod in &pods {
-        ready(cluster, pod.name());
-    }
+    let pods = ready_pods(cluster, 2);
     let [port] = free_ports();
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     let mut source = prometheus(cluster, address);
@@ -157,9 +244,7 @@ pub fn by_prometheus(_: &Cluster) {
         controller.metric(&format!("otel_webhook_pods_data{{data=\"{data}\",language=\"java\"}}"))
     };
     assert_eq!(["heard", "silent", "unknown"].map(metric), [1, 1, 0].map(Some));
-    until("an Event tells of it", LIMIT, || {
-        has_event(cluster, SHOP, "Deployment", "order", "Silent").then_some(())
-    });
+    until("an Event tells of it", || has_event(cluster, SHOP, "Deployment", "order", "Silent").then_some(()));
 
     let code = || status::of_namespace(cluster, SHOP, &["--silent"]).code;
     assert_eq!(code(), Some(1));
@@ -177,7 +262,7 @@ pub fn by_prometheus(_: &Cluster) {
     assert_eq!(controller.metric("otel_webhook_heard_source_up{source=\"prometheus\"}"), Some(0));
     let incomplete = controller.report().expect("a report")["incomplete"].to_string();
     assert!(incomplete.contains("whether data arrives is not known"), "{incomplete}");
-    until("an Event tells of the source", LIMIT, || {
+    until("an Event tells of the source", || {
         has_event(cluster, "otel-webhook", "Lease", "otel-webhook-controller", "SourceUnavailable")
             .then_some(())
     });
@@ -207,7 +292,7 @@ fn collector(cluster: &Cluster, otlp: SocketAddr, shown: SocketAddr) -> Program 
     write("own.yaml", &own.to_string());
     let options = format!("--config={0}/printed.yaml\n--config={0}/own.yaml", dir.display());
     let program = cluster.plane.spawn("collector", &options);
-    until("the Collector is ready", LIMIT, || admin::body(shown, "/metrics"));
+    until("the Collector is ready", || admin::body(shown, "/metrics"));
     program
 }
 
@@ -216,11 +301,7 @@ fn collector(cluster: &Cluster, otlp: SocketAddr, shown: SocketAddr) -> Program 
 pub fn by_collector(_: &Cluster) {
     let cluster = &Cluster::start();
     cluster.instrumented_namespace(SHOP);
-    cluster.apply(&deployment(SHOP, "order", 3));
-    let pods = cluster.pods_of(SHOP, "app=order", 3);
-    for pod in &pods {
-        ready(cluster, pod.name());
-    }
+    let pods = ready_pods(cluster, 3);
     let [otlp, shown] = free_ports().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
     let mut source = collector(cluster, otlp, shown);
     export(otlp, "/v1/metrics", pods[0].name());
@@ -238,15 +319,9 @@ pub fn by_collector(_: &Cluster) {
     let found = controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 3}));
     assert_eq!(condition(&found), ("Unknown".to_owned(), "NotKnown".to_owned()));
     assert_eq!(controller.metric("otel_webhook_heard_source_up{source=\"collector\"}"), Some(0));
-    let told = || {
-        let events = cluster.get("otel-webhook", &["events.events.k8s.io"]);
-        items(&events["items"])
-            .filter(|event| event["reason"] == "SourceUnavailable")
-            .cloned()
-            .collect::<Vec<_>>()
-    };
-    let events =
-        until("an Event tells of the source", LIMIT, || Some(told()).filter(|told| !told.is_empty()));
+    let events = until("an Event tells of the source", || {
+        Some(source_events(cluster)).filter(|events| !events.is_empty())
+    });
     assert!(events.len() == 1 && events[0]["series"].is_null(), "{events:?}");
     controller.stop();
 }

@@ -9,7 +9,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::registration::{self, register_instrumentations};
 
 /// The schema and its rules, on every row of the table, with nobody to ask.
@@ -60,7 +60,7 @@ pub fn mistakes(cluster: &Cluster) {
     assert!(ran.stderr.contains(&refusal), "{}", ran.stderr);
 }
 
-/// Defaulting takes nothing from whoever applies, and gives nothing twice.
+/// Defaulting takes nothing from the user who applies, and gives nothing twice.
 pub fn applied_twice(cluster: &Cluster) {
     let namespace = "applied-twice";
     cluster.namespace(namespace, &[]);
@@ -103,7 +103,7 @@ pub fn old(cluster: &Cluster) {
     assert!(ran.ok, "{}", ran.stderr);
     let ran = kubectl("patch", &["--type=merge", r#"--patch={"metadata":{"finalizers":null}}"#]);
     assert!(ran.ok, "{}", ran.stderr);
-    until("the bad one is gone", LIMIT, || (!kubectl("get", &[]).ok).then_some(()));
+    until("the bad one is gone", || (!kubectl("get", &[]).ok).then_some(()));
 }
 
 pub fn unjudged(cluster: &Cluster) {

@@ -1,7 +1,7 @@
 //! Managed certificates, with three replicas and pods that are created all the time.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use otel_webhook_testkit::{
@@ -11,7 +11,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::replicas::{HOME, REPLICAS, Replicas, SECRET, configuration};
 use crate::webhook::pair;
 
@@ -53,7 +53,7 @@ pub fn together(cluster: &Cluster) {
 pub fn later(cluster: &Cluster) {
     let replicas = Replicas::new(cluster, "managed-later", &[]);
     replicas.start(0);
-    until("it says that it waits", LIMIT, || {
+    until("it says that it waits", || {
         (replicas.said(0, "none of these webhook configurations exists yet") == 1).then_some(())
     });
     assert!(replicas.secret().is_some(), "what can be made is made");
@@ -72,7 +72,7 @@ pub fn later(cluster: &Cluster) {
     for kind in KINDS {
         cluster.plane.kubectl(&["delete", kind, &configuration(0)]);
     }
-    until("it sees that they are gone", LIMIT, || {
+    until("it sees that they are gone", || {
         (replicas.said(0, "none of these webhook configurations exists yet") == 2).then_some(())
     });
     assert!(replicas.is_ready(0));
@@ -87,7 +87,7 @@ pub fn vandalised_bundle(cluster: &Cluster) {
     for (kind, wrong) in KINDS.iter().flat_map(|kind| [(kind, ""), (kind, &other)]) {
         set_bundle(cluster, kind, wrong);
         let began = Instant::now();
-        until("it is put back", LIMIT, || (replicas.bundle(kind, 1) == right).then_some(()));
+        until("it is put back", || (replicas.bundle(kind, 1) == right).then_some(()));
         times.push(began.elapsed());
         assert!((0..REPLICAS).all(|replica| replicas.is_ready(replica)), "none is taken out");
     }
@@ -114,7 +114,7 @@ pub fn vandalised_secret(cluster: &Cluster) {
             let args = ["patch", "secret", SECRET, "--namespace", HOME, "--patch", &patch];
             let delete = ["delete", "secret", SECRET, "--namespace", HOME];
             cluster.run(if damage == "deleted" { &delete[..] } else { &args });
-            until(&format!("another certificate is served, {damage}"), LIMIT, || {
+            until(&format!("another certificate is served, {damage}"), || {
                 let now = replicas.secret()?;
                 let is_new = decoded(&now, "tls.crt") != decoded(&before, "tls.crt");
                 let all_serve = (0..REPLICAS).all(|replica| serves(&replicas, replica, &now));
@@ -141,9 +141,7 @@ pub fn foreign_secret(cluster: &Cluster) {
     cluster.apply(&foreign);
     replicas.register(0);
     replicas.start(0);
-    until("it says what is wrong", LIMIT, || {
-        (replicas.said(0, "its type is \\\"Opaque\\\"") > 0).then_some(())
-    });
+    until("it says what is wrong", || (replicas.said(0, "its type is \\\"Opaque\\\"") > 0).then_some(()));
     assert_eq!(decoded(&replicas.secret().expect("a Secret"), "password"), "of somebody");
     assert!(!replicas.is_ready(0));
 
@@ -168,9 +166,7 @@ pub fn rotations(cluster: &Cluster) {
     let traffic = Traffic::new(&cluster.plane, 1, &pod, Created::is_injected);
     let rotations = |set: &Replicas<'_>| set.said(0, "serving a new certificate") - 1;
     let wait = |count: usize| {
-        until(&format!("{count} rotations"), Duration::from_secs(600), || {
-            sets.iter().all(|set| rotations(set) >= count).then_some(())
-        });
+        until(&format!("{count} rotations"), || sets.iter().all(|set| rotations(set) >= count).then_some(()));
     };
     let created = traffic.during(|| {
         wait(ROTATIONS / 3);
@@ -201,19 +197,19 @@ pub fn rotations(cluster: &Cluster) {
     assert_eq!(cluster.plane.logged_since(before, &["managed-set-", ".otel-webhook.example"]), [""; 0]);
 }
 
-/// Another tool that puts something else there again and again is not fought for ever.
+/// Another tool that puts something else there again and again is not fought forever.
 pub fn quarrel(cluster: &Cluster) {
     let replicas = Replicas::started(cluster, "managed-quarrel", &[]);
     let other = BASE64_STANDARD.encode(pair().ca_pem);
     let gave_up = |replica| replicas.said(replica, "not restoring it for a while") > 0;
-    until("all leave it alone", LIMIT, || {
+    until("all leave it alone", || {
         set_bundle(cluster, KINDS[0], &other);
         (0..REPLICAS).all(gave_up).then_some(())
     });
     // The last one may have put it back once more before it gave up.
     set_bundle(cluster, KINDS[0], &other);
     let in_step = "otel_webhook_ca_bundle_current{kind=\"MutatingWebhookConfiguration\",name=\"managed-1\"}";
-    until("whoever watches over it is told", LIMIT, || {
+    until("whoever watches over it is told", || {
         (0..REPLICAS).all(|replica| replicas.metric(replica, in_step) == Some(0.0)).then_some(())
     });
     assert_eq!(replicas.bundle(KINDS[0], 1), other);

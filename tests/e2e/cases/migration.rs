@@ -14,7 +14,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::Value;
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::program::check;
 use world::{By, NAMESPACES, OPERATOR, World, by};
 
@@ -83,12 +83,12 @@ fn move_over(doc: &mut Doc, world: &World, traffic: &Traffic<'_>) {
     is_in_effect([("shop", By::Us), ("cart", By::Operator)]);
     assert_eq!(world.uids("shop"), uids, "running pods were touched");
     doc.run_only(world, MOVE, "kubectl rollout");
-    until("a restarted Deployment has a pod by the webhook", LIMIT, || {
+    until("a restarted Deployment has a pod by the webhook", || {
         world.pods("shop", "order").iter().any(|pod| by(pod) == Some(By::Us)).then_some(())
     });
     let [checked] = &doc.run_only(world, MOVE, "otel-webhook")[..] else { panic!("one command") };
     assert!(
-        checked.contains("1 of 1 workloads opt in, and all of their pods run with the present agents"),
+        checked.contains("1 of 1 workloads opt in, and all of their pods run the current agents"),
         "{checked}"
     );
 

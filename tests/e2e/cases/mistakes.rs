@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::Stdio;
+use std::time::Instant;
 
 use otel_webhook_review::LONGEST_WARNING;
 use otel_webhook_testkit::{
@@ -11,7 +12,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::controller::{Controller, deployment};
 use crate::program::{check, program, run};
 use crate::registration;
@@ -104,16 +105,12 @@ pub fn found_everywhere(cluster: &Cluster) {
     cluster.instrumented_namespace(NAMESPACE);
     cluster.apply(&selecting());
     cluster.apply(&rollouts());
-    until("rollouts are served", LIMIT, || {
-        cluster.plane.kubectl(&["get", "rollouts.argoproj.io"]).ok.then_some(())
-    });
+    until("rollouts are served", || cluster.plane.kubectl(&["get", "rollouts.argoproj.io"]).ok.then_some(()));
     let registered = registration::register_workloads(&cluster.plane, &cluster.webhook, NAMESPACE);
     let table: Value = serde_saphyr::from_str(ROWS).expect("YAML");
     let rows = items(&table["rows"]).enumerate();
     let rows: Vec<_> = rows.map(|(number, row)| Row::of(number, row, &table["objects"])).collect();
-    until("the registration is in effect", LIMIT, || {
-        shown(cluster, &rows[0]).contains("Warning").then_some(())
-    });
+    until("the registration is in effect", || shown(cluster, &rows[0]).contains("Warning").then_some(()));
 
     for row in &rows {
         let terminal = shown(cluster, row);
@@ -133,7 +130,7 @@ pub fn found_everywhere(cluster: &Cluster) {
     drop(registered);
 
     let mut missing = Vec::new();
-    let found = poll(LIMIT, || {
+    let found = poll(|| {
         let checked = check(&cluster.plane, &["--own-flags"]);
         missing = not_found(&rows, |row| is_checked(&checked.found, row));
         missing.is_empty().then_some(checked)
@@ -160,6 +157,7 @@ pub fn found_everywhere(cluster: &Cluster) {
 /// is mended.
 fn seen_in_the_cluster(cluster: &Cluster, rows: &[Row]) {
     let controller = Controller::new(cluster);
+    let started = Instant::now();
     controller.start();
     let is_seen = |found: &[Value], row: &Row| {
         found.iter().any(|one| is_of(one, row) && one["field"] == *row.field && is_told(one, row))
@@ -167,18 +165,19 @@ fn seen_in_the_cluster(cluster: &Cluster, rows: &[Row]) {
     let mistakes =
         || -> Vec<Value> { items(&controller.report().unwrap_or_default()["mistakes"]).cloned().collect() };
     let mut missing = Vec::new();
-    let reported = poll(LIMIT, || {
+    let reported = poll(|| {
         let found = mistakes();
         missing = not_found(rows, |row| !row.is_watched() || is_seen(&found, row));
         missing.is_empty().then_some(())
     });
     assert!(reported.is_some(), "the report of the controller lacks {missing:?}");
+    println!("in the report {:?} after the controller's start", started.elapsed());
     let status = run(&cluster.plane, "status", &["--own-flags"]).found.remove(0);
     let status: Vec<_> = items(&status["mistakes"]).cloned().collect();
     for row in rows.iter().filter(|row| row.is_watched()) {
         assert!(is_seen(&status, row), "status: {}: {status:?}", row.what);
     }
-    let told = poll(LIMIT, || {
+    let told = poll(|| {
         let events =
             cluster.plane.kubectl(&["get", "events.events.k8s.io", "--all-namespaces", "-o", "json"]);
         let events: Value = serde_json::from_str(&events.stdout).expect("JSON");
@@ -192,6 +191,7 @@ fn seen_in_the_cluster(cluster: &Cluster, rows: &[Row]) {
         missing.is_empty().then_some(())
     });
     assert!(told.is_some(), "no Event for {missing:?}");
+    println!("each in an Event {:?} after the controller's start", started.elapsed());
     assert!(controller.page().contains("<h2 id=\"mistakes\">"), "the page has no mistakes");
     let metric = || controller.metric("otel_webhook_mistakes{code=\"unknown-annotation\"}");
     assert!(metric().is_some_and(|count| count > 0), "{:?}", metric());
@@ -202,12 +202,14 @@ fn seen_in_the_cluster(cluster: &Cluster, rows: &[Row]) {
     cluster.apply(&deployment(NAMESPACE, "late", 0));
     let key = "instrumentation.opentelemetry.io/inject-pyton";
     cluster.annotate(&[&place[..], &[&format!("{key}=true")]].concat());
+    let annotated = Instant::now();
     let note = cluster.events(NAMESPACE, "late", "Mistake").remove(0);
     assert!(note.contains("did you mean \"inject-python\"?"), "{note}");
+    println!("a mistake of a running controller's cluster is in an Event after {:?}", annotated.elapsed());
     let is_late = |one: &Value| one["name"] == "late";
-    until("it is reported", LIMIT, || mistakes().iter().any(is_late).then_some(()));
+    until("it is reported", || mistakes().iter().any(is_late).then_some(()));
     cluster.annotate(&[&place[..], &[&format!("{key}-")]].concat());
-    until("it is mended", LIMIT, || (!mistakes().iter().any(is_late)).then_some(()));
+    until("it is mended", || (!mistakes().iter().any(is_late)).then_some(()));
     controller.stop();
 }
 

@@ -4,10 +4,10 @@ use otel_webhook_testkit::{cluster::control_plane::ControlPlane, until::until};
 use serde_json::{Value, json};
 
 use crate::audit;
-use crate::cluster::{Cluster, LIMIT, asking};
+use crate::cluster::{Cluster, asking};
 use crate::program::printed;
 
-/// In a cluster of its own, with the roles that the program prints.
+/// In its own cluster, with the roles that the program prints.
 pub fn join_and_leave(_: &Cluster) {
     let cluster = Cluster::without_controllers();
     cluster.plane.apply_server_side(&printed(&["rbac", "--watch-nodes"]));
@@ -15,7 +15,7 @@ pub fn join_and_leave(_: &Cluster) {
     let _auto = cluster.webhook.restart_with(&["--delivery", "auto"]);
     let mut pod = asking("p", &[("inject-nodejs", "true")]);
     let told = |pod: &Value, what: &str| {
-        until(what, LIMIT, || {
+        until(what, || {
             let created = cluster.dry_run("pools", pod);
             created.status().contains(what).then_some(created)
         })
@@ -30,6 +30,13 @@ pub fn join_and_leave(_: &Cluster) {
     let created = told(&pod, "the container runtime is containerd://2.1.4");
     assert_eq!(created.init_containers(), ["opentelemetry-auto-instrumentation-nodejs"]);
     told(&asking("j", &[("inject-java", "true")]), mounted);
+
+    let mut chosen = pod.clone();
+    chosen["metadata"]["annotations"]["otel-webhook/delivery"] = "imageVolume".into();
+    let created = told(&chosen, "ImageVolumeNotSupported");
+    assert!(created.init_containers().is_empty(), "{}", created.pod);
+    let warned = "the pod may not start: on node \"old\" the container runtime is containerd://2.1.4";
+    assert!(created.warnings.contains(warned), "{}", created.warnings);
 
     pod["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": "new"});
     told(&pod, mounted);
@@ -47,7 +54,7 @@ pub fn join_and_leave(_: &Cluster) {
 }
 
 /// Registers a node, as its kubelet does.
-fn node(plane: &ControlPlane, name: &str, kubelet: &str, runtime: &str) {
+pub fn node(plane: &ControlPlane, name: &str, kubelet: &str, runtime: &str) {
     let info = json!({
         "kubeletVersion": kubelet, "containerRuntimeVersion": runtime, "architecture": "amd64", "bootID": "",
         "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "operatingSystem": "linux", "osImage": "",

@@ -7,7 +7,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::program::check;
 use crate::registration::register_instrumentations;
 
@@ -38,11 +38,11 @@ pub fn told(cluster: &Cluster) {
 
     cluster.instrumentation(namespace, "orders", &spec);
     let annotated = Annotated::register(cluster);
-    let found = until("check tells of it", LIMIT, || {
+    let found = until("check tells of it", || {
         let checked = check(&cluster.plane, &["-n", namespace]);
         checked.codes().contains(&"NotReviewed").then(|| checked.says("NotReviewed"))
     });
-    let cause = "opts in to java, but the match condition of otel-webhook excludes pods without an annotation or label";
+    let cause = "opts in to java, but the match condition of otel-webhook excludes pods without their own annotation or label";
     assert!(
         found.contains(cause) && found.contains("nor the selector of an Instrumentation is enough"),
         "{found}"

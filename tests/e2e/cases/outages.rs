@@ -1,7 +1,7 @@
 //! Failures of the control plane beside good reviews, which are counted: none is lost, none is answered without
 //! injection, and what has changed meanwhile is known afterwards.
 //!
-//! The reviews come over connections of their own, since an API server that is away sends none.
+//! The reviews come over their own connections, since an API server that is unavailable sends none.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -23,7 +23,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::registration::{self, HOME};
 use crate::webhook::Webhook;
 
@@ -55,7 +55,7 @@ impl Reviews {
     }
 }
 
-/// In a cluster of its own, whose control plane can fail.
+/// In its own cluster, whose control plane can fail.
 pub fn reviews(_: &Cluster) {
     let mut world = World::start();
     let usual = Reviews::usual();
@@ -150,7 +150,7 @@ impl World {
 
     fn create(&mut self, object: &Value) {
         let args = ["create", "--filename", "-"];
-        until("an Instrumentation is stored", LIMIT, || {
+        until("an Instrumentation is stored", || {
             self.plane.kubectl_in(&args, &object.to_string()).ok.then_some(())
         });
         self.instrumentations += 1;
@@ -177,13 +177,13 @@ impl World {
 
     /// Waits until the webhook knows all that was created and deleted.
     fn until_known(&self) {
-        until("the webhook knows all Instrumentations", LIMIT, || {
+        until("the webhook knows all Instrumentations", || {
             (self.webhook.metric(KNOWN) == self.instrumentations).then_some(())
         });
     }
 
     fn until_logged(&self, part: &str) {
-        until(&format!("the log has {part:?}"), LIMIT, || {
+        until(&format!("the log has {part:?}"), || {
             self.webhook.log().iter().any(|line| line.to_string().contains(part)).then_some(())
         });
     }
@@ -199,7 +199,7 @@ impl World {
         assert!(lost.is_empty(), "{name}: {} reviews were lost: {:?}", lost.len(), lost[0]);
         assert!(*answered > 0 && *not_injected == 0 && *dead == 0, "{name}: {tally:?}");
         // The API server sends reviews again, and waits less after failures if the webhook is new.
-        until("the API server calls the webhook", LIMIT, || {
+        until("the API server calls the webhook", || {
             // An API server that has just started may reject pods.
             let args = ["create", "--namespace", NAMESPACE, "--dry-run=server", "-o", "json", "-f", "-"];
             let ran = self.plane.kubectl_in(&args, &java("probe").to_string());

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     audit,
-    cluster::{Cluster, LIMIT, java},
+    cluster::{Cluster, java},
     controller::{self, ACCOUNT, Controller, deployment},
     program::{check, output, program},
     registration::HOME,
@@ -74,14 +74,14 @@ pub fn each_place(_: &Cluster) {
             reported(cluster, name, number + 1);
         }
         set(cluster, target, "yes");
-        until("another value pauses nothing", LIMIT, || {
+        until("another value pauses nothing", || {
             cluster.dry_run(PAUSED, &java("probe")).is_injected().then_some(())
         });
         if !all {
             by_subcommand(cluster, target);
         }
         set(cluster, target, "true");
-        until("it is paused again", LIMIT, || {
+        until("it is paused again", || {
             (!cluster.dry_run(PAUSED, &java("probe")).is_injected()).then_some(())
         });
         remove(cluster, target);
@@ -110,7 +110,7 @@ fn metric(all: bool, target: &[&str]) -> String {
 /// it are deleted.
 fn first(cluster: &Cluster, name: &str, is_it: impl Fn(&Created) -> bool) -> Created {
     let changed = Instant::now();
-    let (found, took) = until(name, LIMIT, || {
+    let (found, took) = until(name, || {
         let asked = changed.elapsed();
         let pod = cluster.create(PAUSED, &java(name));
         if is_it(&pod) {
@@ -168,7 +168,7 @@ fn by_subcommand(cluster: &Cluster, target: &[&str]) {
         );
         assert!(code == Some(0) && out.contains(&kubectl) && out.contains(change), "{out}{err}");
         let is_paused = subcommand == "pause";
-        until("the annotation is known", LIMIT, || {
+        until("the annotation is known", || {
             (cluster.dry_run(PAUSED, &java("probe")).is_injected() != is_paused).then_some(())
         });
     }
@@ -185,7 +185,7 @@ pub fn restarts(_: &Cluster) {
     controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2}));
     let target = ["namespace", SHOP];
     set(cluster, &target, "true");
-    until("the controller knows of the pause", LIMIT, || {
+    until("the controller knows of the pause", || {
         (controller.metric("otel_webhook_paused{scope=\"namespace\"}") == Some(1)).then_some(())
     });
     change(cluster, "http://second:4317");

@@ -7,12 +7,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    cluster::{Cluster, LIMIT},
-    controller::ACCOUNT,
-    program::printed,
-    registration::HOME,
-};
+use crate::{cluster::Cluster, controller::ACCOUNT, program::printed, registration::HOME};
 
 /// The name of the policy and of the roles that it restricts.
 const NAME: &str = "otel-webhook-controller-restarts";
@@ -43,7 +38,7 @@ pub fn two_annotations_alone(_: &Cluster) {
         };
         let patch = |account: &str, patch: &Value| patch_of("app", account, patch);
         let mut values = 0..;
-        until("the API server has the policy", LIMIT, || {
+        until("the API server has the policy", || {
             // Another value each time: what a patch allowed before leaves as it is, no policy denies.
             let value = format!("attempt-{}", values.next()?);
             let ran = patch(ACCOUNT, &json!({"metadata": {"labels": {"by": value}}}));
@@ -92,7 +87,7 @@ fn install(plane: &ControlPlane) {
     let role = format!("--clusterrole={NAME}");
     plane.run_kubectl(&["create", "clusterrolebinding", "other", &role, "--user", OTHER]);
     for account in [ACCOUNT, OTHER] {
-        until("the roles are in effect", LIMIT, || {
+        until("the roles are in effect", || {
             plane.kubectl(&["auth", "can-i", "patch", "daemonsets.apps", "--as", account]).ok.then_some(())
         });
     }
@@ -138,7 +133,7 @@ fn field_managers_remain(plane: &ControlPlane, resource: &str, workload: &Value)
 
 /// Each field of the policy exists, in all of the three kinds.
 fn type_checked(plane: &ControlPlane) {
-    let policy = until("the policy is type-checked", LIMIT, || {
+    let policy = until("the policy is type-checked", || {
         let policy = plane.get("default", &["validatingadmissionpolicy", NAME]);
         (policy["status"]["observedGeneration"] == policy["metadata"]["generation"]).then_some(policy)
     });

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     audit,
     cases::fleet::drop_statuses,
-    cluster::{Cluster, LIMIT},
+    cluster::Cluster,
     controller::{self, ACCOUNT, Controller, deployment},
     registration::HOME,
 };
@@ -20,10 +20,10 @@ pub const SHOP: &str = "restart-a";
 const CONSENT: &str = "otel-webhook/restart";
 
 /// Pods with the variable CRASH never become ready.
-const CRASH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/crash-stage.yaml");
+pub const CRASH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/crash-stage.yaml");
 
 /// The namespace of the Instrumentation, and others whose pods use it.
-fn shop(cluster: &Cluster, others: &[&str]) {
+pub fn shop(cluster: &Cluster, others: &[&str]) {
     cluster.instrumented_namespace(SHOP);
     for namespace in others {
         cluster.namespace(namespace, &[]);
@@ -45,17 +45,19 @@ pub fn create(cluster: &Cluster, object: &Value) {
     let name = format!("{}/{}", text(&object["kind"]), text(&object["metadata"]["name"]));
     let namespace = text(&object["metadata"]["namespace"]);
     let replicas = object["spec"]["replicas"].clone();
-    until(&format!("{name} is ready"), LIMIT, || {
+    until(&format!("{name} is ready"), || {
         (cluster.get(&namespace, &[&name])["status"]["readyReplicas"] == replicas).then_some(())
     });
 }
 
-fn consenting(mut object: Value, consent: &str) -> Value {
+/// With its consent to restarts, or without it.
+pub fn consenting(mut object: Value, consent: &str) -> Value {
     object["metadata"]["annotations"][CONSENT] = consent.into();
     object
 }
 
-fn using_shop(mut object: Value) -> Value {
+/// With pods that use `SHOP/default`.
+pub fn using_shop(mut object: Value) -> Value {
     let annotations = &mut object["spec"]["template"]["metadata"]["annotations"];
     annotations["instrumentation.opentelemetry.io/inject-java"] = format!("{SHOP}/default").into();
     object
@@ -76,7 +78,7 @@ fn crash(cluster: &Cluster, crashes: bool) {
 
 /// Waits until restarts are stopped, and returns the sentence.
 fn expect_stopped(cluster: &Cluster) -> String {
-    until("restarts are stopped", LIMIT, || {
+    until("restarts are stopped", || {
         let found = cluster.get(SHOP, &["otelinst", "default"]);
         let mut conditions = items(&found["status"]["conditions"]);
         let stopped = conditions.find(|one| one["type"] == "RestartStopped" && one["status"] == "True")?;
@@ -147,7 +149,7 @@ pub fn by_consent(_: &Cluster) {
     {
         assert!(patches(namespace, name).is_empty(), "{name}");
     }
-    let found = until("the restarts are reported as done", LIMIT, || {
+    let found = until("the restarts are reported as done", || {
         let found = cluster.get(SHOP, &["otelinst", "default"]);
         (condition(&found, "RestartInProgress") == Some(("False", "WorkloadsRestarted"))).then_some(found)
     });
@@ -225,7 +227,7 @@ pub fn stopped(_: &Cluster) {
         // Back to what it was: that reaches the workload that failed, and the others have it.
         crash(&cluster, false);
         controller.expect(SHOP, "default", &json!({"matched": 6, "injected": 6}));
-        until("restarts are not stopped any more", LIMIT, || {
+        until("restarts are not stopped any more", || {
             let found = cluster.get(SHOP, &["otelinst", "default"]);
             (condition(&found, "RestartStopped") != Some(("True", "PodsFail"))).then_some(())
         });
@@ -254,6 +256,25 @@ pub fn stopped(_: &Cluster) {
     controller.stop();
 }
 
+/// Makes a policy that denies updates of a resource.
+fn deny(cluster: &Cluster, (group, resource): (&str, &str), is_allowed: &str, message: &str) {
+    cluster.apply(&json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": resource},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [group], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": [resource],
+            }]},
+            "validations": [{"expression": is_allowed, "message": message}],
+        },
+    }));
+    cluster.apply(&json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": resource},
+        "spec": {"policyName": resource, "validationActions": ["Deny"]},
+    }));
+}
+
 /// A restart that a policy denies is reported with its message and not tried again, and the others go on.
 pub fn refused(_: &Cluster) {
     let cluster = &Cluster::with_node(&[]);
@@ -264,28 +285,12 @@ pub fn refused(_: &Cluster) {
     }
     let message = "templates of this service are changed by its pipeline";
     let template = "object.spec.template.metadata";
-    cluster.apply(&json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": "by-its-pipeline"},
-        "spec": {
-            "matchConstraints": {"resourceRules": [{
-                "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["deployments"],
-            }]},
-            "validations": [{
-                "expression": format!(
-                    "object.metadata.name != 'denied' || !has({template}.annotations) || \
-                     !('otel-webhook/config' in {template}.annotations)"
-                ),
-                "message": message,
-            }],
-        },
-    }));
-    cluster.apply(&json!({
-        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": "by-its-pipeline"},
-        "spec": {"policyName": "by-its-pipeline", "validationActions": ["Deny"]},
-    }));
-    until("the policy denies", LIMIT, || {
+    let is_allowed = format!(
+        "object.metadata.name != 'denied' || !has({template}.annotations) || \
+         !('otel-webhook/config' in {template}.annotations)"
+    );
+    deny(cluster, ("apps", "deployments"), &is_allowed, message);
+    until("the policy denies", || {
         let patch =
             json!({"spec": {"template": {"metadata": {"annotations": {"otel-webhook/config": "a"}}}}});
         let args = ["patch", "deployment", "denied", "--namespace", SHOP, "--dry-run=server", "--patch"];
@@ -300,7 +305,7 @@ pub fn refused(_: &Cluster) {
     assert!(sentence.contains(message), "{sentence}");
     controller.expect_restart(SHOP, "two", "");
     let expected = Some(("False", "WorkloadsRefused"));
-    until("the status says so", LIMIT, || {
+    until("the status says so", || {
         (condition(&cluster.get(SHOP, &["otelinst", "default"]), "RestartInProgress") == expected)
             .then_some(())
     });
@@ -308,6 +313,34 @@ pub fn refused(_: &Cluster) {
     assert!(event.contains(message), "{event}");
     let denied = audit::answered_patches(cluster, ACCOUNT, ["deployments", SHOP, "denied"], 422);
     assert_eq!(denied.len(), 1, "it is not repeated: {denied:?}");
+    unrecorded(cluster, &controller);
+}
+
+/// What cannot be recorded is not begun; the status and the metric say so, and it goes on when it can be.
+fn unrecorded(cluster: &Cluster, controller: &Controller<'_>) {
+    const LEDGER: &str = "otel-webhook-restarts";
+    let message = "ConfigMaps are frozen";
+    deny(cluster, ("", "configmaps"), &format!("object.metadata.name != '{LEDGER}'"), message);
+    until("the policy denies", || {
+        let args = ["annotate", "configmap", LEDGER, "--namespace", HOME, "--dry-run=server", "try=yes"];
+        cluster.plane.kubectl(&args).stderr.contains(message).then_some(())
+    });
+    let patches = || audit::patches(cluster, ACCOUNT, "deployments", SHOP, "two").len();
+    let before = patches();
+    change(cluster, "http://third:4317");
+    let sentence = until("the status says why nothing is restarted", || {
+        let found = cluster.get(SHOP, &["otelinst", "default"]);
+        let mut conditions = items(&found["status"]["conditions"]);
+        let waits = conditions.find(|one| one["reason"] == "LedgerUnavailable")?;
+        Some(waits["message"].as_str().expect("text").to_owned())
+    });
+    assert!(sentence.contains(LEDGER) && sentence.contains(message), "{sentence}");
+    let unrecorded = controller.metric("otel_webhook_restarts_total{result=\"unrecorded\"}");
+    assert!(unrecorded > Some(0), "{unrecorded:?}");
+    assert_eq!(patches(), before);
+    cluster.run(&["delete", "validatingadmissionpolicybinding", "configmaps"]);
+    controller.expect_restart(SHOP, "two", "");
+    assert_eq!(patches(), before + 1);
 }
 
 /// The default image of a later version.
@@ -344,12 +377,12 @@ pub fn webhook_disagrees(_: &Cluster) {
     };
     let waits = |controller: &Controller<'_>, why: &str| {
         for (namespace, name) in [(SHOP, "one"), ("restart-b", "two")] {
-            until(&format!("{name} waits, since a replica {why}"), LIMIT, || {
+            until(&format!("{name} waits, since a replica {why}"), || {
                 let (code, sentence) = controller.restart(namespace, name)?;
                 (code == "WaitsForWebhook" && sentence.contains(why)).then_some(())
             });
         }
-        until("the status says so", LIMIT, || {
+        until("the status says so", || {
             let found = cluster.get(SHOP, &["otelinst", "default"]);
             (condition(&found, "RestartInProgress") == Some(("True", "WebhookUnavailable"))).then_some(())
         });
@@ -458,7 +491,7 @@ pub fn never_forced(_: &Cluster) {
         let found = controller.expect_restart(SHOP, name, code);
         assert!(found.contains(sentence), "{name}: {found}");
     }
-    until("the budget is the reason", LIMIT, || {
+    until("the budget is the reason", || {
         let (_, sentence) = controller.restart(SHOP, "budget")?;
         (sentence.contains("not possible now") && sentence.contains("disruption budget")).then_some(())
     });
@@ -497,12 +530,12 @@ fn take_back_twice(cluster: &Cluster) {
     let patch = json!([{"op": "remove", "path": annotation}]).to_string();
     let take_back = |name: &str| {
         let args = ["patch", "deployment", name, "--namespace", SHOP, "--type=json", "--patch", &patch];
-        until(&format!("the annotation of {name} is taken back"), LIMIT, || {
+        until(&format!("the annotation of {name} is taken back"), || {
             cluster.plane.kubectl(&args).ok.then_some(())
         });
     };
     take_back("at-once");
-    until("the second one is restarted, and has new pods", LIMIT, || {
+    until("the second one is restarted, and has new pods", || {
         let found = cluster.get(SHOP, &["deployment", "later"]);
         let is_complete = found["metadata"]["generation"] == found["status"]["observedGeneration"]
             && found["status"]["updatedReplicas"] == 2
@@ -513,7 +546,7 @@ fn take_back_twice(cluster: &Cluster) {
     take_back("later");
     controller.expect_restart(SHOP, "later", "");
     // Its pods may be those from before, which are then not restarted again.
-    let (code, sentence) = until("the first one is not observed any more", LIMIT, || {
+    let (code, sentence) = until("the first one is not observed any more", || {
         let told = controller.restart(SHOP, "at-once")?;
         ["", "AlreadyRestarted"].contains(&&*told.0).then_some(told)
     });

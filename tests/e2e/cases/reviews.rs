@@ -11,7 +11,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT, asking, java};
+use crate::cluster::{Cluster, asking, java};
 use crate::sidecar::{SidecarWebhook, has_sidecar};
 
 /// An account with pods that get no token.
@@ -75,7 +75,7 @@ pub fn with_limits(cluster: &Cluster) {
 
 /// Waits until the API server has a LimitRange with a default of the resource. It learns of it by a watch.
 fn wait_for_limits(cluster: &Cluster, namespace: &str, resource: &str) {
-    until("LimitRanger has the LimitRange", LIMIT, || {
+    until("LimitRanger has the LimitRange", || {
         let pod = cluster.dry_run(namespace, &asking("probe", &[]));
         pod.container("app")["resources"]["requests"][resource].is_string().then_some(())
     });

@@ -14,7 +14,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT, asking};
+use crate::cluster::{Cluster, asking};
 use crate::program::{Checked, check, run, run_as};
 
 const NAMESPACE: &str = "day-two";
@@ -66,7 +66,7 @@ pub fn after_the_second_of_the_instrumentation(cluster: &Cluster, namespace: &st
     let stored = cluster.get(namespace, &["instrumentations.opentelemetry.io", "default"]);
     let created = stored["metadata"]["creationTimestamp"].as_str().expect("a time");
     let created: Timestamp = created.parse().expect("a time");
-    until("the second of the Instrumentation is over", LIMIT, || {
+    until("the second of the Instrumentation is over", || {
         (Timestamp::now().as_second() > created.as_second()).then_some(())
     });
 }
@@ -230,7 +230,7 @@ fn tenant(cluster: &Cluster) {
     cluster.apply(&bound_to_default(NAMESPACE, "view"));
     let kubeconfig = cluster.plane.kubeconfig_of(NAMESPACE, "default");
     let kubeconfig = kubeconfig.to_str().expect("UTF-8");
-    let seen = until("the role is in effect", LIMIT, || {
+    let seen = until("the role is in effect", || {
         let seen = run_as("status", kubeconfig, &["-n", NAMESPACE]);
         (seen.code == Some(0)).then_some(seen)
     });

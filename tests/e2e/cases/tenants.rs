@@ -6,7 +6,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::json;
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::program::{check, run_as};
 
 const AGGREGATED: &str = include_str!("../../../manifests/rbac/aggregated.yaml");
@@ -35,7 +35,7 @@ pub fn roles(cluster: &Cluster) {
         let what = ["auth", "can-i", verb, "instrumentations.opentelemetry.io"];
         cluster.plane.kubectl(&[&what[..], &["--namespace", namespace, "--as", &user(role)]].concat()).ok
     };
-    until("the bindings are in effect", LIMIT, || {
+    until("the bindings are in effect", || {
         let pods = ["auth", "can-i", "list", "pods", "--namespace", namespace, "--as", &user("view")];
         cluster.plane.kubectl(&pods).ok.then_some(())
     });
@@ -43,7 +43,7 @@ pub fn roles(cluster: &Cluster) {
 
     cluster.plane.apply_server_side(AGGREGATED);
 
-    until("Kubernetes has aggregated the roles", LIMIT, || {
+    until("Kubernetes has aggregated the roles", || {
         let all = can("view", "list", namespace)
             && can("edit", "create", namespace)
             && can("admin", "create", namespace);
@@ -86,7 +86,7 @@ fn few_rights(cluster: &Cluster, namespace: &str) {
         assert!(said.contains("not readable by you (list instrumentations in host)"), "{said}");
         assert!(!said.contains("shared") && !said.contains("private"), "{said}");
     }
-    // Whoever may list them sees by the mode what the tenant would be told.
+    // A user who may list them sees by the mode what the tenant would be told.
     for (mode, shows) in [("allow", true), ("granted", false), ("deny", false)] {
         let flags = ["-n", namespace, "--own-flags", "--cross-namespace", mode];
         let said = format!("{:?}", check(&cluster.plane, &flags));

@@ -8,7 +8,7 @@ use otel_webhook_testkit::{cluster::manifests::object, until::until};
 use serde_json::{Value, json};
 
 use crate::{
-    cluster::{Cluster, LIMIT},
+    cluster::Cluster,
     controller::deployment,
     program::{Checked, output, program, run},
 };
@@ -42,7 +42,7 @@ fn backend(cluster: &Cluster) {
         }),
     );
     pod["metadata"]["labels"] = json!({"app": "collector"});
-    until("a pod can be created", LIMIT, || {
+    until("a pod can be created", || {
         cluster.plane.kubectl_in(&["apply", "-f", "-"], &pod.to_string()).ok.then_some(())
     });
     let ports = json!([{"name": "grpc", "port": 4317}, {"name": "http", "port": 4318}]);
@@ -101,9 +101,7 @@ fn shop(cluster: &Cluster, namespace: &str, spec: &Value) -> String {
     cluster.namespace(namespace, &[]);
     cluster.instrumentation(namespace, "default", spec);
     let probe = crate::cluster::java("probe");
-    until("the Instrumentation is known", LIMIT, || {
-        cluster.dry_run(namespace, &probe).is_injected().then_some(())
-    });
+    until("the Instrumentation is known", || cluster.dry_run(namespace, &probe).is_injected().then_some(()));
     cluster.apply(&deployment(namespace, "order", 1));
     let pod = cluster.pods_of(namespace, "app=order", 1)[0].name().to_owned();
     status(cluster, namespace, "pod", &pod, &ready());
@@ -195,7 +193,7 @@ pub fn before_the_pod(cluster: &Cluster) {
     cluster.apply(&asking);
     assert_eq!(step(), ("selected".to_owned(), "NoInstrumentation".to_owned()));
     cluster.instrumentation(namespace, "default", &json!({}));
-    until("its new pod is not injected", LIMIT, || {
+    until("its new pod is not injected", || {
         (step() == ("injected".to_owned(), "NotInjected".to_owned())).then_some(())
     });
 }

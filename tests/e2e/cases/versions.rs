@@ -22,7 +22,7 @@ use otel_webhook_testkit::{
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::program::{PROGRAM, check, output, printed};
 use crate::registration::register_instrumentations;
 use crate::webhook::pair;
@@ -94,7 +94,7 @@ fn serve(plane: &ControlPlane, served: &str, storage: &str, url: &str, authority
     let flags = ["crd", "--served", served, "--storage", storage, "--conversion-url", url, "--ca-bundle"];
     plane.apply_server_side(&printed(&[&flags[..], &[file.to_str().expect("UTF-8")]].concat()));
     for version in ["v1alpha1", "v1beta1"] {
-        until(&format!("{version} is served or not"), LIMIT, || {
+        until(&format!("{version} is served or not"), || {
             let found = plane.kubectl(&["get", "--raw", &format!("/apis/opentelemetry.io/{version}")]);
             let is_served = found.ok && found.stdout.contains("\"instrumentations\"");
             (is_served == served.contains(version)).then_some(())
@@ -158,7 +158,7 @@ pub fn lossy_conversion(_: &Cluster) {
 
     // Objects that were stored before, in the other version.
     serve(plane, "v1alpha1,v1beta1", "v1alpha1", &other.url, &other.authority);
-    until("v1alpha1 is stored", LIMIT, || {
+    until("v1alpha1 is stored", || {
         cluster.instrumentation(NAMESPACE, "old", &json!({"exporter": {"endpoint": "http://old:4318"}}));
         plane.kubectl(&["delete", "instrumentation", "old", "--namespace", NAMESPACE]).ok.then_some(())
     });
@@ -167,7 +167,7 @@ pub fn lossy_conversion(_: &Cluster) {
     assert!(!check(plane, &[]).codes().contains(&"CrdConversionFails"));
 
     drop(other);
-    let commands = until("check finds it", LIMIT, || {
+    let commands = until("check finds it", || {
         let checked = check(plane, &[]);
         let found = checked.found.iter().find(|one| one["code"] == "CrdConversionFails");
         found.map(|found| found["commands"].clone())
@@ -199,7 +199,7 @@ fn run(plane: &ControlPlane, command: &str) {
     let programs = [plane.tools(), Path::new(PROGRAM).parent().expect("a folder")].map(Path::to_path_buf);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(programs.into_iter().chain(std::env::split_paths(&path))).expect("paths");
-    until(command, LIMIT, || {
+    until(command, || {
         let mut shell = Command::new("bash");
         shell.args(["-o", "pipefail", "-c", command]).current_dir(plane.dir()).env("PATH", &path);
         let (_, _, code) = output(shell.env("KUBECONFIG", plane.kubeconfig()).env("HOME", plane.dir()));
@@ -231,7 +231,7 @@ pub fn changed(_: &Cluster) {
         pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = chosen.into();
         pod
     };
-    until("the last Instrumentation is known", LIMIT, || {
+    until("the last Instrumentation is known", || {
         cluster.dry_run(NAMESPACE, &pod(MANY - 1)).is_injected().then_some(())
     });
     let (url, authority) = (cluster.webhook.url_of(""), cluster.webhook.authority());
@@ -255,7 +255,7 @@ pub fn changed(_: &Cluster) {
         ]);
     };
     let follows = |version: &str| {
-        until(&format!("{version} is followed"), LIMIT, || {
+        until(&format!("{version} is followed"), || {
             let is_told = |line: &Value| line["fields"]["version"] == version || line["version"] == version;
             cluster.webhook.log().iter().rev().take(2000).any(is_told).then_some(())
         });
@@ -270,7 +270,7 @@ pub fn changed(_: &Cluster) {
         cluster.apply(&next("one-0", "http://changed:4318", "grpc"));
         let mut changed = pod(0);
         changed["metadata"]["name"] = "changed".into();
-        until("a change is followed", LIMIT, || {
+        until("a change is followed", || {
             (protocol(&cluster.dry_run(NAMESPACE, &changed)) == "grpc").then_some(())
         });
         serve(plane, "v1alpha1,v1beta1", "v1alpha1", &url, &authority);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::values;
 use crate::cert_manager::CertManager;
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
 
@@ -47,5 +47,5 @@ fn renew(cluster: &Cluster, namespace: &str) {
     let args = ["patch", "certificate", certificate, "--namespace", namespace, "--subresource", "status"];
     let ran = cluster.plane.kubectl(&[&args[..], &["--type", "json", "--patch", &patch]].concat());
     assert!(ran.ok, "{}", ran.stderr);
-    until("the certificate is renewed", LIMIT, || (revision() > before).then_some(()));
+    until("the certificate is renewed", || (revision() > before).then_some(()));
 }

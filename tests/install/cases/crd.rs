@@ -80,7 +80,7 @@ fn operators_crd(cluster: &Cluster) {
     let ran =
         cluster.plane.kubectl_in(&["create", "--field-manager=helm", "--filename", "-"], &crd.to_string());
     assert!(ran.ok, "{}", ran.stderr);
-    until("the operator's CRD is served", crate::cluster::LIMIT, || {
+    until("the operator's CRD is served", || {
         cluster.plane.kubectl(&["get", NAME, "--all-namespaces"]).ok.then_some(())
     });
 }

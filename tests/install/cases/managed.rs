@@ -10,7 +10,7 @@ use otel_webhook_testkit::{objects::items, until::until};
 use serde_json::{Value, json};
 
 use super::values;
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
 
@@ -106,41 +106,58 @@ pub fn tested(cluster: &Cluster) {
     drop(pod);
 }
 
-/// With the token of the webhook: the role lets it patch its configurations, and the policy `caBundle` in them.
+/// With the token of the webhook: the role lets it patch its configurations and the CRD, and the policies `caBundle` in
+/// them.
 pub fn bundle_alone(cluster: &Cluster) {
     let ports = Ports::free();
     let release = Release::new(cluster, "helm3", "policy-release");
-    release.install(&managed(ports, json!({})));
+    release.install(&managed(ports, json!({"crds": {"served": ["v1alpha1", "v1beta1"]}})));
     let account = format!("--as=system:serviceaccount:{}:otel-webhook", release.namespace);
-    for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
-        let patch = |path: &str, value: Value| {
+    let of_webhooks = [
+        ("/metadata/annotations", json!({"cert-manager.io/inject-ca-from": "a/b"}), "not metadata"),
+        ("/webhooks", json!([]), "not the list of webhooks"),
+        ("/webhooks/0/timeoutSeconds", json!(29), "not other fields of a webhook"),
+        ("/webhooks/0/clientConfig/url", json!("https://192.0.2.9/"), "not other fields of a webhook"),
+        ("/webhooks/0/rules/0/resources", json!(["secrets"]), "not other fields of a webhook"),
+        ("/webhooks/0/namespaceSelector", json!({}), "not other fields of a webhook"),
+        ("/webhooks/0/objectSelector", json!({"matchLabels": {"a": "b"}}), "not other fields of a webhook"),
+    ];
+    let other = "not other fields of a CustomResourceDefinition";
+    let of_crd = [
+        ("/metadata/annotations", json!({"cert-manager.io/inject-ca-from": "a/b"}), "not metadata"),
+        ("/spec/versions/0/served", json!(false), other),
+        ("/spec/versions/1/schema/openAPIV3Schema/properties/spec", json!({"type": "object"}), other),
+        ("/spec/conversion/webhook/clientConfig/url", json!("https://192.0.2.9/"), other),
+        ("/spec/conversion/webhook/conversionReviewVersions", json!(["v1", "v2"]), other),
+        ("/spec/conversion", json!({"strategy": "None"}), other),
+        ("/spec/names/shortNames", json!(["a"]), other),
+    ];
+    let bundle = "/webhooks/0/clientConfig/caBundle";
+    for (kind, name, bundle, denied) in [
+        ("mutatingwebhookconfiguration", "otel-webhook", bundle, &of_webhooks),
+        ("validatingwebhookconfiguration", "otel-webhook", bundle, &of_webhooks),
+        (
+            "crd",
+            "instrumentations.opentelemetry.io",
+            "/spec/conversion/webhook/clientConfig/caBundle",
+            &of_crd,
+        ),
+    ] {
+        let patch = |path: &str, value: &Value| {
             let patch = json!([{"op": "add", "path": path, "value": value}]).to_string();
-            let args = ["patch", kind, "otel-webhook", "--type=json", &account, "--patch", &patch];
+            let args = ["patch", kind, name, "--type=json", &account, "--patch", &patch];
             cluster.plane.kubectl(&args)
         };
         // Another value each time: what a patch allowed before leaves as it is, no policy denies.
         let mut values = 0..;
-        until("the API server has the policy", LIMIT, || {
+        until("the API server has the policy", || {
             let value = format!("attempt-{}", values.next()?);
-            (!patch("/metadata/labels/by", json!(value)).ok).then_some(())
+            (!patch("/metadata/labels/by", &json!(value)).ok).then_some(())
         });
-        let bundle =
-            json!(BASE64_STANDARD.encode(SelfSigned::generate(&["localhost"]).expect("a CA").ca_pem));
-        let ran = patch("/webhooks/0/clientConfig/caBundle", bundle);
+        let authority = SelfSigned::generate(&["localhost"]).expect("a CA").ca_pem;
+        let ran = patch(bundle, &json!(BASE64_STANDARD.encode(authority)));
         assert!(ran.ok, "{kind}: {}", ran.stderr);
-        for (path, value, changed) in [
-            ("/metadata/annotations", json!({"cert-manager.io/inject-ca-from": "a/b"}), "not metadata"),
-            ("/webhooks", json!([]), "not the list of webhooks"),
-            ("/webhooks/0/timeoutSeconds", json!(29), "not other fields of a webhook"),
-            ("/webhooks/0/clientConfig/url", json!("https://192.0.2.9/"), "not other fields of a webhook"),
-            ("/webhooks/0/rules/0/resources", json!(["secrets"]), "not other fields of a webhook"),
-            ("/webhooks/0/namespaceSelector", json!({}), "not other fields of a webhook"),
-            (
-                "/webhooks/0/objectSelector",
-                json!({"matchLabels": {"a": "b"}}),
-                "not other fields of a webhook",
-            ),
-        ] {
+        for (path, value, changed) in denied {
             let ran = patch(path, value);
             assert!(!ran.ok && ran.stderr.contains(changed), "{kind} {path}: {}{}", ran.stdout, ran.stderr);
         }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::values;
 use crate::cert_manager::CertManager;
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
 
@@ -40,7 +40,7 @@ pub fn changed(cluster: &Cluster) {
         let pod = new.insert(Pod::of(cluster, NAMESPACE, SECOND_FULLNAME, second_ports));
         pod.until_ready();
         // Both are called from now on.
-        until("the second one is trusted", LIMIT, || is_trusted(cluster).then_some(()));
+        until("the second one is trusted", || is_trusted(cluster).then_some(()));
         traffic.goes_on();
         first.uninstall();
         traffic.goes_on();

@@ -4,12 +4,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use otel_webhook_testkit::until::until;
+use otel_webhook_testkit::{
+    cluster::manifests::{bound_to_default, deployment_of, template_asking},
+    objects::items,
+    until::{poll, until},
+};
 use serde_json::{Value, json};
 
 use super::values;
 use crate::cert_manager::CertManager;
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::helm::Release;
 use crate::pod::{Pod, Ports};
 
@@ -36,7 +40,7 @@ pub fn controller(cluster: &Cluster) {
     let mut controller = Pod::of(cluster, &release.namespace, NAME, Ports::free());
     controller.until_ready();
 
-    until("the status of the Instrumentation counts the pod", LIMIT, || {
+    until("the status of the Instrumentation counts the pod", || {
         let found = cluster.find_in(APPS, "instrumentation", "default")?;
         let pods = &found["status"]["pods"];
         (pods["matched"] == 1 && pods["injected"] == 1).then_some(())
@@ -55,6 +59,50 @@ pub fn controller(cluster: &Cluster) {
     ] {
         assert!(!may(refused), "{refused:?}");
     }
+}
+
+/// A developer with the role `view` in one namespace knows what new pods get, and whether all injection is paused.
+pub fn developer(cluster: &Cluster) {
+    const NAMESPACE: &str = "developer-apps";
+    let ports = Ports::free();
+    let release = Release::new(cluster, "helm4", "developer-release");
+    let languages = json!({"languages": ["java", "go"]});
+    let certificates = json!({"extraNames": ["localhost"]});
+    release.install(&values(ports, json!({"certificates": certificates, "injection": languages})));
+    let _webhook = Pod::start(cluster, &release.namespace, ports);
+    cluster.namespace(NAMESPACE);
+    cluster.instrumentation(NAMESPACE);
+    cluster.until_injected(NAMESPACE);
+    cluster.plane.apply_server_side(&bound_to_default(NAMESPACE, "view").to_string());
+    let template = template_asking("order", &[("inject-java", "true"), ("inject-nodejs", "true")]);
+    cluster.plane.apply_server_side(&deployment_of(NAMESPACE, 1, &template).to_string());
+
+    let kubeconfig = cluster.plane.kubeconfig_of(NAMESPACE, "default");
+    let settings = format!("{}/otel-webhook-settings", release.namespace);
+    let explained = || -> Option<Value> {
+        let ran = Command::new(env!("CARGO_BIN_EXE_otel-webhook"))
+            .args(["explain", "deployment/order", "-n", NAMESPACE, "-o", "json", "--settings", &settings])
+            .env("KUBECONFIG", &kubeconfig)
+            .output()
+            .expect("the program can be started");
+        serde_json::from_slice(&ran.stdout).ok()
+    };
+    let outcomes = |explained: &Value| -> Vec<String> {
+        items(&explained["findings"])
+            .map(|one| one["outcome"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    };
+    let mut last = Value::Null;
+    let certain = poll(|| {
+        last = explained()?;
+        (last["reviewed"] == true && last["caveats"] == json!([])).then(|| outcomes(&last))
+    });
+    assert_eq!(certain, Some(vec!["LanguageDisabled".to_owned(), "Injected".to_owned()]), "{last}");
+    cluster.plane.run_kubectl(&["annotate", "namespace", &release.namespace, "otel-webhook/paused=true"]);
+    until("injection is paused for the developer, too", || {
+        outcomes(&explained()?).contains(&"Paused".to_owned()).then_some(())
+    });
+    cluster.plane.run_kubectl(&["delete", "namespace", NAMESPACE, "--wait=false"]);
 }
 
 /// An Instrumentation for everybody, made by the release.

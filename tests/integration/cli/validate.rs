@@ -75,6 +75,38 @@ fn json_has_one_object_an_instrumentation_and_line() {
 }
 
 #[test]
+fn a_directory_is_read_with_its_subdirectories_if_that_is_asked() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().to_str().expect("UTF-8");
+    let none = run(&["validate", "-f", path], "");
+    let expected = format!(
+        "otel-webhook: {path}: the directory has no files *.yaml, *.yml or *.json; --recursive reads its subdirectories\n"
+    );
+    assert_eq!((&*none.err, none.code), (&*expected, 2));
+    std::fs::create_dir(dir.path().join("team")).expect("a directory");
+    std::fs::write(dir.path().join("b.yaml"), INSTRUMENTATION).expect("a file");
+    std::fs::write(dir.path().join("team/a.yml"), BAD).expect("a file");
+    let names = |arguments: &[&str]| {
+        let found = values(&run(&[&["validate", "-f", path, "-o", "json"], arguments].concat(), ""));
+        found.iter().map(|object| object["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[]), ["inst"]);
+    assert_eq!(names(&["-R"]), ["inst", "bad"]);
+}
+
+#[test]
+fn yaml_has_one_document_an_instrumentation() {
+    let run = validate(&["-o", "yaml"], &[BAD, INSTRUMENTATION]);
+    let begins: Vec<_> = run.out.split("---\n").skip(1).map(|one| one.lines().next()).collect();
+    assert_eq!(begins, [Some("kind: Instrumentation"); 2], "{}", run.out);
+    assert!(
+        run.out.contains("allowed: false\n") && run.out.contains("- field: spec.propagators[0]\n"),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
 fn a_workload_is_allowed_with_its_warnings() {
     let run = validate(&["-o", "json"], &[&pod("name: p")]);
     let warning = json!({

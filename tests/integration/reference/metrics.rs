@@ -3,7 +3,9 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use otel_webhook::telemetry::{Metrics, ReviewOutcome};
+use otel_webhook_fleet::{report::Report, state::State};
 use otel_webhook_inject::pause::Pause;
+use otel_webhook_testkit::reports::{language, workload};
 use regex::Regex;
 
 use super::{beginning, code, prose, table};
@@ -100,7 +102,10 @@ fn exposed() -> String {
     metrics.managed.expect();
     metrics.managed.set_ca_expiry("a/b", 0);
     metrics.managed.set_ca_bundle_current("MutatingWebhookConfiguration", "a", Some(true));
-    metrics.fleet.set(&otel_webhook_fleet::report::Report::default());
+    metrics.fleet.set(&Report::default());
+    let languages = vec![language("java", &[(State::Injected, 1)], None)];
+    let workloads = vec![workload("Deployment", "shop", "order", languages)];
+    metrics.fleet.set_namespaces(&Report { workloads, ..Report::default() }, 1);
     metrics.fleet.set_leader("a", true);
     metrics.fleet.set_mistakes(std::iter::empty());
     metrics.fleet.set_source("prometheus", true);

@@ -23,7 +23,7 @@ pub fn page() -> String {
     text += "\nThe hash begins with the version of its format, as in `v1:`. The same configuration has the same \
              hash in every release.\n";
     text += &format!(
-        "\n## {MESSAGE}\n\nSentences about what was not injected and about warnings, absent if nothing is amiss.\n"
+        "\n## {MESSAGE}\n\nSentences about what was not injected and about warnings, absent if there are no problems.\n"
     );
     text
 }

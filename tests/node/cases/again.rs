@@ -6,7 +6,7 @@ use otel_webhook_testkit::runner::note;
 use otel_webhook_testkit::until::until;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, HOME, LIMIT};
+use crate::cluster::{Cluster, HOME};
 use crate::service::{JAVA, LANGUAGES, Language, NODEJS, PYTHON};
 use crate::workload::{DELIVERIES, Files, Running, deployment, difference, files, service, to_the_log};
 
@@ -74,10 +74,9 @@ fn killed_half_way(cluster: &Cluster, pod: &Running<'_>, init_container: &str) -
     let node = cluster.node();
     let folder = node.empty_dir(&uid, init_container);
     // Before it copies, since it may not copy for long.
-    let id = until("the init container is there", LIMIT, || {
-        node.container(&pod.namespace, &pod.name, init_container)
-    });
-    until("the init container copies", LIMIT, || (!files(&folder).is_empty()).then_some(()));
+    let id =
+        until("the init container is there", || node.container(&pod.namespace, &pod.name, init_container));
+    until("the init container copies", || (!files(&folder).is_empty()).then_some(()));
     assert!(node.kill(&id), "it ended before it was killed");
     files(&folder)
 }
@@ -146,7 +145,7 @@ pub fn all_containers(cluster: &Cluster) {
     let status = cluster.shell(&format!("otel-webhook status --namespace {NAMESPACE}"));
     let row = status.lines().find(|line| line.contains("pod/missed")).expect("a row of the pod");
     assert!(row.contains("missed") && row.contains("WebhookNotReached"), "{status}");
-    until("the controller reports the pod as missed", LIMIT, || {
+    until("the controller reports the pod as missed", || {
         let found = cluster.get(NAMESPACE, &["otelinst", "default"]);
         (found["status"]["pods"]["missed"] == 1).then_some(())
     });

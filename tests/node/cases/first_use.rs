@@ -3,7 +3,7 @@
 use otel_webhook_testkit::until::until;
 use serde_json::json;
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::workload::Running;
 
 const GUIDE: &str = include_str!("../../../docs/guides/first-service.md");
@@ -49,7 +49,7 @@ pub fn first_service(cluster: &Cluster) {
     let listed = cluster.shell(list);
     let injected = listed.lines().find(|line| line.contains("Running") && line.ends_with("true"));
     assert!(injected.is_some(), "{listed}");
-    until("spans of the service arrive at the Collector", LIMIT, || {
+    until("spans of the service arrive at the Collector", || {
         let log = cluster.shell("kubectl --namespace observability logs deployment/collector");
         log.lines().any(|line| line.contains("Traces") && line.contains("\"spans\"")).then_some(())
     });

@@ -1,12 +1,13 @@
 //! Each way in which injection can harm a pod, as kubelet reports it, and everywhere that the product reports it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use otel_webhook_testkit::runner::note;
 use otel_webhook_testkit::until::{poll, until};
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, HOME, LIMIT};
+use crate::cluster::{Cluster, HOME};
 use crate::harm::{self, Harm};
 use crate::workload::{DELIVERY, Running, asking, deployment};
 
@@ -24,10 +25,15 @@ pub fn reported_by_kubelet(cluster: &Cluster) {
     }
     // What has been reported once counts: the reason changes with each try of kubelet.
     let mut missing: Vec<_> = harms.iter().collect();
-    let all = poll(LIMIT, || {
+    let mut times = BTreeMap::new();
+    let all = poll(|| {
         missing.retain(|harm| {
             let pods = Running::labelled(cluster, NAMESPACE, &format!("app={}", harm.name));
-            !pods.iter().any(|pod| harm.reasons(&pod.get()).iter().any(|one| one == harm.reason))
+            let is_harmed = |pod: &Running| harm.reasons(&pod.get()).iter().any(|one| one == harm.reason);
+            if pods.iter().any(is_harmed) {
+                times.insert(harm.name, Timestamp::now());
+            }
+            !times.contains_key(harm.name)
         });
         missing.is_empty().then_some(())
     });
@@ -39,7 +45,7 @@ pub fn reported_by_kubelet(cluster: &Cluster) {
     assert!(reported.len() > 18 && counted.len() > 12, "few of the rows are reported: {reported:?}");
     by_status(cluster, &reported);
     by_check(cluster, &counted);
-    by_the_controller(cluster, &counted);
+    by_the_controller(cluster, &counted, &times);
     note(&format!("{} pods were harmed, {} of them because of what was added", harms.len(), counted.len()));
     let ran = cluster.kubectl(&["delete", "namespace", NAMESPACE, "--wait=false"]);
     assert!(ran.ok, "{}", ran.stderr);
@@ -50,7 +56,7 @@ fn by_status(cluster: &Cluster, reported: &[(&str, (&str, bool))]) {
     let command = format!("otel-webhook status --namespace {NAMESPACE} --output json");
     let mut missing = reported.to_vec();
     let mut last = String::new();
-    let all = poll(LIMIT, || {
+    let all = poll(|| {
         last = cluster.shell(&command);
         let report: Value = serde_json::from_str(&last).expect("JSON");
         missing.retain(|(name, (code, is_counted))| {
@@ -69,7 +75,7 @@ fn by_check(cluster: &Cluster, counted: &[&str]) {
     let command = format!("otel-webhook check --namespace {NAMESPACE} --output json");
     let expected: BTreeSet<_> = counted.iter().map(|name| (*name).to_owned()).collect();
     let mut last = String::new();
-    let all = poll(LIMIT, || {
+    let all = poll(|| {
         last = cluster.try_shell(&command).stdout;
         let results = last.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
         let failing = results.filter(|one| one["code"] == "PodsFailing" && one["advice"].is_string());
@@ -81,10 +87,10 @@ fn by_check(cluster: &Cluster, counted: &[&str]) {
 }
 
 /// The status of each counted row's Instrumentation counts its pod, its workload has an Event with what kubelet says,
-/// and the metrics count the pods by language.
-fn by_the_controller(cluster: &Cluster, counted: &[&str]) {
+/// and the metrics count the pods by language. Prints how long after the reason in the pod's status the Event was made.
+fn by_the_controller(cluster: &Cluster, counted: &[&str], times: &BTreeMap<&str, Timestamp>) {
     let mut missing = counted.to_vec();
-    let all = poll(LIMIT, || {
+    let all = poll(|| {
         missing.retain(|name| {
             let status = &cluster.get(NAMESPACE, &["otelinst", name])["status"];
             status["pods"]["failing"].as_u64().unwrap_or_default() == 0
@@ -95,22 +101,29 @@ fn by_the_controller(cluster: &Cluster, counted: &[&str]) {
 
     let mut missing = counted.to_vec();
     let mut last = Value::Null;
-    let all = poll(LIMIT, || {
+    let mut delays = Vec::new();
+    let all = poll(|| {
         last = cluster.get(NAMESPACE, &["events", "--field-selector=reason=Failing"]);
         missing.retain(|name| {
             let mut events = last["items"].as_array().into_iter().flatten();
-            !events.any(|event| event["involvedObject"]["name"] == *name && quotes_kubelet(event))
+            let is_own = |event: &&Value| event["involvedObject"]["name"] == *name && quotes_kubelet(event);
+            let Some(event) = events.find(is_own) else { return true };
+            let made = event["eventTime"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+            delays.push(made.expect("a time").duration_since(times[name]).as_secs_f64());
+            false
         });
         missing.is_empty().then_some(())
     });
     assert!(all.is_some(), "without an Event: {missing:?}\n{last}");
+    let longest = delays.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    note(&format!("each Event was made at most {longest:.1} s after the pod's status had the reason"));
 
     let languages: BTreeSet<_> = harm::all()
         .iter()
         .filter(|harm| counted.contains(&harm.name))
         .map(|harm| harm.language.name)
         .collect();
-    until("the leader's metrics count failing pods of each language", LIMIT, || {
+    until("the leader's metrics count failing pods of each language", || {
         let controllers = Running::labelled(cluster, HOME, "app.kubernetes.io/component=controller");
         let metrics: String = controllers.iter().map(|pod| pod.served("metrics")).collect();
         let is_counted = |language: &&str| {

@@ -7,7 +7,7 @@ use otel_webhook_testkit::runner::note;
 use otel_webhook_testkit::until::until;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, HOME, LIMIT};
+use crate::cluster::{Cluster, HOME};
 use crate::service::PYTHON;
 use crate::workload::{Running, deployment, service};
 
@@ -29,7 +29,7 @@ impl Traffic {
         let traffic = Self::default();
         thread::scope(|scope| {
             let sender = scope.spawn(|| traffic.send(cluster, namespace));
-            // Ends the traffic also when a step fails, or the scope would wait for ever.
+            // Ends the traffic also when a step fails, or the scope would wait forever.
             let end = EndOnDrop(&traffic);
             traffic.goes_on();
             act(&traffic);
@@ -44,7 +44,7 @@ impl Traffic {
     /// Waits until some more pods were created.
     fn goes_on(&self) {
         let before = self.created.load(SeqCst);
-        until("more pods are created", LIMIT, || (self.created.load(SeqCst) >= before + PODS).then_some(()));
+        until("more pods are created", || (self.created.load(SeqCst) >= before + PODS).then_some(()));
     }
 
     fn send(&self, cluster: &Cluster, namespace: &str) -> Vec<String> {
@@ -131,7 +131,7 @@ pub fn drained(cluster: &Cluster) {
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "order"}}},
     }));
     let before = Running::of_deployment(cluster, NAMESPACE, "order");
-    until("the budget is known", LIMIT, || {
+    until("the budget is known", || {
         let budget = cluster.get(NAMESPACE, &["poddisruptionbudget", "order"]);
         (budget["status"]["disruptionsAllowed"] == 1).then_some(())
     });

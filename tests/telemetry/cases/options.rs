@@ -1,4 +1,4 @@
-//! What a service has of its own stays, and works beside the agent.
+//! The settings of a service stay, and work together with the agent.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ pub fn python_path(cluster: &Cluster) {
     assert_eq!(answer, "python by its own PYTHONPATH");
 }
 
-/// A service with a variable of its own: what it answers, once a span of that has arrived.
+/// A service with its own variable: what it answers, once a span of that has arrived.
 fn with_variable(stage: &Stage<'_>, language: Language, variable: Value) -> (Service, String) {
     stage.instrumentation("default", json!({}));
     let mut pod = pod(language, "default", &[]);

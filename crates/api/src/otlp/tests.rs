@@ -4,9 +4,9 @@ use super::*;
 
 fn said(variables: &[(&'static str, &str)], default: Option<Protocol>) -> Vec<String> {
     let look = |name: &str| match variables.iter().find(|(own, _)| *own == name) {
-        Some((_, "?")) => Seen::Hidden,
-        Some((_, value)) => Seen::Value(value),
-        None => Seen::Unset,
+        Some((_, "?")) => Variable::Hidden,
+        Some((_, value)) => Variable::Value(value),
+        None => Variable::Unset,
     };
     problems(look, Agent { default, only: None }).iter().map(ToString::to_string).collect()
 }
@@ -96,9 +96,9 @@ fn the_advice_for_an_agent_with_one_protocol_is_never_the_other_one() {
     assert_eq!(said("c:4317"), None);
     let http = Agent { default: Some(Protocol::Http), only: Some(Protocol::Http) };
     let look = |name| match name {
-        ENDPOINT => Seen::Value("http://c:4318"),
-        PROTOCOL => Seen::Value("grpc"),
-        _ => Seen::Unset,
+        ENDPOINT => Variable::Value("http://c:4318"),
+        PROTOCOL => Variable::Value("grpc"),
+        _ => Variable::Unset,
     };
     let expected = "OTEL_EXPORTER_OTLP_ENDPOINT has port 4318, but OTEL_EXPORTER_OTLP_PROTOCOL is grpc; \
                     set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf";

@@ -68,7 +68,7 @@ fn check_path(
     let other = known.iter().find(|(other, _)| is_in(&path, other) || is_in(other, &path));
     if let Some((other, at)) = other {
         let message = format!(
-            "{} overlaps with {}, the mount path of {}; valid: a path of its own",
+            "{} overlaps with {}, the mount path of {}; valid: a path that nothing else uses",
             text::quoted(&path),
             text::quoted(other),
             list.item(*at)

@@ -7,7 +7,7 @@ use crate::{
     declarative,
     defaulting::is_written,
     defaults::{LANGUAGES, LanguageDefaults},
-    otlp::{self, Agent, Problem, Seen},
+    otlp::{self, Agent, Problem, Variable},
     values::is_hollow,
 };
 
@@ -104,7 +104,7 @@ impl<'s> Target<'s> {
         if let Some(directive) = self.language.and_then(|language| language.export.directive) {
             return self.problem_of_module(directive, agent).into_iter().collect();
         }
-        let look = |name: &'static str| self.variable(name).map_or(Seen::Unset, |(_, seen)| seen);
+        let look = |name: &'static str| self.variable(name).map_or(Variable::Unset, |(_, seen)| seen);
         let problems = otlp::problems(look, agent).into_iter();
         let field = |problem: &Problem| self.variable(problem.variable()).map(|(field, _)| field);
         problems.map(|problem| (field(&problem).unwrap_or_default(), problem)).collect()
@@ -114,12 +114,12 @@ impl<'s> Target<'s> {
     fn problem_of_module(&self, directive: &'static str, agent: Agent) -> Option<(String, Problem)> {
         let field = self.language.map(|language| language.field).unwrap_or_default();
         let own = listed(&format!("spec.{field}.attrs"), &self.spec[field]["attrs"], directive);
-        let (field, Seen::Value(endpoint)) = own.or_else(|| self.endpoint())? else { return None };
+        let (field, Variable::Value(endpoint)) = own.or_else(|| self.endpoint())? else { return None };
         Some((field, otlp::problem_of_directive(directive, endpoint, agent)?))
     }
 
     /// The effective variable, and the field that sets it.
-    fn variable(&self, name: &str) -> Option<(String, Seen<'s>)> {
+    fn variable(&self, name: &str) -> Option<(String, Variable<'s>)> {
         let of_language = self.language.and_then(|language| {
             listed(&format!("spec.{}.env", language.field), &self.spec[language.field]["env"], name)
         });
@@ -128,24 +128,24 @@ impl<'s> Target<'s> {
         let of_config = || listed("spec.envConfig.env", &self.config["env"], name);
         let of_protocol = || {
             let protocol = self.config["exporter"]["protocol"].as_str().filter(|_| name == otlp::PROTOCOL)?;
-            Some(("spec.envConfig.exporter.protocol".to_owned(), Seen::Value(protocol)))
+            Some(("spec.envConfig.exporter.protocol".to_owned(), Variable::Value(protocol)))
         };
         of_language.or_else(of_all).or_else(of_config).or_else(of_exporter).or_else(of_protocol)
     }
 
-    fn endpoint(&self) -> Option<(String, Seen<'s>)> {
+    fn endpoint(&self) -> Option<(String, Variable<'s>)> {
         let endpoint = self.spec["exporter"]["endpoint"].as_str()?;
-        Some((ENDPOINT.to_owned(), Seen::Value(endpoint)))
+        Some((ENDPOINT.to_owned(), Variable::Value(endpoint)))
     }
 }
 
 /// The entry of a list of variables.
-fn listed<'s>(field: &str, list: &'s Value, name: &str) -> Option<(String, Seen<'s>)> {
+fn listed<'s>(field: &str, list: &'s Value, name: &str) -> Option<(String, Variable<'s>)> {
     let mut entries = list.as_array()?.iter().enumerate();
     let (index, entry) = entries.find(|(_, entry)| entry["name"] == name)?;
     let seen = match entry["value"].as_str() {
-        _ if !is_hollow(&entry["valueFrom"]) => Seen::Hidden,
-        value => Seen::Value(value.unwrap_or_default()),
+        _ if !is_hollow(&entry["valueFrom"]) => Variable::Hidden,
+        value => Variable::Value(value.unwrap_or_default()),
     };
     Some((format!("{field}[{index}]"), seen))
 }

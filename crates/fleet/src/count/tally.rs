@@ -54,7 +54,7 @@ pub(super) struct Tally {
     languages: BTreeMap<&'static str, LanguageTally>,
     /// Whether a new pod in place of one of them would lack its agent, because injection is paused.
     loses_agents: bool,
-    /// Why no restart is advised: what a new pod would lack, or why one with the present configuration fails.
+    /// Why no restart is advised: what a new pod would lack, or why one with the current configuration fails.
     not_advised: Option<NotAdvised>,
     failures: Failures,
     replaceable: Replaceable,

@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::{
     change::{Consent, LEAST_AVAILABLE, Pace, Step},
     ledger::{Flight, Ledger, Stop},
+    observed::{Fit, Health, ObservedWorkload},
     planning::Webhook,
-    seen::{Fit, Health, Seen},
 };
 
 /// How long the API server's own copy may take to show what was written.
@@ -15,7 +15,11 @@ const VISIBLE: SignedDuration = SignedDuration::from_mins(1);
 /// The name and the UID of the next pod that a flight evicts, one that is older than the flight: an outdated one of a
 /// healthy workload, or one that cannot start. The latter is evicted from an ordered StatefulSet as well, which does not
 /// replace it after its template was mended (kubernetes#67250).
-pub fn next_eviction<'s>(seen: &'s Seen, flight: &Flight, webhook: &Webhook) -> Option<(&'s str, &'s str)> {
+pub fn next_eviction<'s>(
+    seen: &'s ObservedWorkload,
+    flight: &Flight,
+    webhook: &Webhook,
+) -> Option<(&'s str, &'s str)> {
     match &seen.health {
         // A new pod would have no agent.
         _ if flight.is_ending || seen.paused.is_some() || webhook.doubt_of(flight).is_some() => None,
@@ -47,7 +51,7 @@ pub struct Follow<'f> {
     /// The flights that have ended as they should.
     pub done: &'f mut Vec<Flight>,
     /// The workload.
-    pub seen: &'f Seen,
+    pub seen: &'f ObservedWorkload,
     /// The webhook.
     pub webhook: &'f Webhook,
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     change::{Change, Consent},
+    observed::ObservedWorkload,
     received::{Received, fnv},
-    seen::Seen,
 };
 use crate::workload::Workload;
 
@@ -145,7 +145,7 @@ impl fmt::Display for Stop {
 /// One workload that is restarted or observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the restart")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate fact about the restart")]
 pub struct Flight {
     /// The workload.
     pub workload: Workload,
@@ -195,7 +195,7 @@ impl Refusals {
 
 impl Flight {
     /// Begins one that is not written yet.
-    pub fn new(seen: &Seen, method: Consent, change: Change, at: Timestamp) -> Self {
+    pub fn new(seen: &ObservedWorkload, method: Consent, change: Change, at: Timestamp) -> Self {
         Self {
             workload: seen.workload.clone(),
             change,

@@ -8,8 +8,8 @@ use super::{
     change::{Change, Consent, Pace, Step},
     flights::{Follow, next_eviction},
     ledger::{Filled, Flight, Ledger, Stop, Wave},
-    planning::{Planning, Start, World},
-    seen::Seen,
+    observed::ObservedWorkload,
+    planning::{Observed, Planning, Start},
     verdict::{Left, Verdict, Wait},
 };
 use crate::workload::Workload;
@@ -52,19 +52,19 @@ pub struct Progress {
 }
 
 /// Plans what to do now.
-pub fn plan(world: World<'_>, pace: &Pace, ledger: &Ledger) -> Plan {
+pub fn plan(observed: Observed<'_>, pace: &Pace, ledger: &Ledger) -> Plan {
     let mut ledger = ledger.clone();
-    ledger.set_clock(world.now);
+    ledger.set_clock(observed.now);
     let mut planning = Planning {
-        world,
+        observed,
         pace,
         filled: Filled::default(),
         ledger,
         steps: Vec::new(),
         done: Vec::new(),
         wanted: BTreeSet::new(),
-        workloads: world.workloads.iter().map(|seen| (&seen.workload, seen)).collect(),
-        instrumentations: world.instrumentations.iter().map(|one| (one.uid.as_str(), one)).collect(),
+        workloads: observed.workloads.iter().map(|seen| (&seen.workload, seen)).collect(),
+        instrumentations: observed.instrumentations.iter().map(|one| (one.uid.as_str(), one)).collect(),
     };
     planning.follow_instrumentations();
     planning.follow_configurations();
@@ -93,7 +93,7 @@ impl Plan {
 
     /// Returns how far the restarts of an Instrumentation are; `None` if there are none. `workloads` are those that
     /// were planned.
-    pub fn progress(&self, workloads: &[Seen], instrumentation: &str) -> Option<Progress> {
+    pub fn progress(&self, workloads: &[ObservedWorkload], instrumentation: &str) -> Option<Progress> {
         let none = Wave::default();
         let known = self.ledger.waves.get(instrumentation);
         let wave = known.unwrap_or(&none);
@@ -147,7 +147,7 @@ impl Plan {
 impl Planning<'_> {
     /// Begins a wave anew where the Instrumentation was changed, and resumes it where its annotation says so.
     fn follow_instrumentations(&mut self) {
-        let now = self.world.now;
+        let now = self.observed.now;
         let known = &self.instrumentations;
         self.ledger.waves.retain(|uid, _| known.contains_key(uid.as_str()));
         for (uid, wave) in &mut self.ledger.waves {
@@ -183,10 +183,10 @@ impl Planning<'_> {
     /// Forgets restarts for configurations that new pods do not get any more.
     fn follow_configurations(&mut self) {
         // What a new pod gets in place of one that was not read yet is not known.
-        if self.world.workloads.iter().any(|seen| seen.unconfirmed > 0) {
+        if self.observed.workloads.iter().any(|seen| seen.unconfirmed > 0) {
             return;
         }
-        let present = self.world.workloads.iter().filter_map(|seen| seen.config.as_deref());
+        let present = self.observed.workloads.iter().filter_map(|seen| seen.config.as_deref());
         let flying = self.ledger.flights.iter().map(|flight| &*flight.change.config);
         let present: BTreeSet<String> = present.chain(flying).map(str::to_owned).collect();
         self.ledger.waves.values_mut().for_each(|wave| wave.keep(|config| present.contains(config)));
@@ -196,13 +196,13 @@ impl Planning<'_> {
         for flight in std::mem::take(&mut self.ledger.flights) {
             let Some(seen) = self.workloads.get(&flight.workload) else { continue };
             let follow = Follow {
-                now: self.world.now,
+                now: self.observed.now,
                 pace: self.pace,
                 ledger: &mut self.ledger,
                 steps: &mut self.steps,
                 done: &mut self.done,
                 seen,
-                webhook: self.world.webhook,
+                webhook: self.observed.webhook,
             };
             let goes_on = follow.follow(flight);
             self.ledger.flights.extend(goes_on);
@@ -216,10 +216,10 @@ impl Planning<'_> {
         for flight in goes_on {
             let Some(seen) = self.workloads.get(&flight.workload) else { continue };
             if let Some(pod) =
-                next_eviction(seen, flight, self.world.webhook).filter(|_| !self.is_blocked(flight))
+                next_eviction(seen, flight, self.observed.webhook).filter(|_| !self.is_blocked(flight))
                 && starts.len() < self.pace.per_minute
             {
-                starts.push(self.world.now);
+                starts.push(self.observed.now);
                 self.steps.push(eviction(flight, pod));
             }
         }
@@ -231,27 +231,27 @@ impl Planning<'_> {
     fn evict_refused(&mut self) {
         let due = self.ledger.flights.iter().filter(|flight| {
             self.is_blocked(flight)
-                && flight.refusals.is_none_or(|refusals| refusals.until() <= self.world.now)
+                && flight.refusals.is_none_or(|refusals| refusals.until() <= self.observed.now)
         });
         let mut due: Vec<_> = due.collect();
         due.sort_by_key(|flight| flight.refusals.map(|refusals| refusals.at));
         let next = due.into_iter().find_map(|flight| {
             let goes_on = self.ledger.goes_on(flight);
             let seen = self.workloads.get(&flight.workload).filter(|_| goes_on)?;
-            let pod = next_eviction(seen, flight, self.world.webhook)?;
+            let pod = next_eviction(seen, flight, self.observed.webhook)?;
             let wave = self.ledger.waves.get(&flight.change.instrumentation)?;
             let is_proven = wave.trials.get(&flight.change.config)?.is_proven;
             self.has_room(seen, &flight.change, is_proven).ok().map(|()| eviction(flight, pod))
         });
         if let Some(step) = next {
-            self.ledger.starts.push(self.world.now);
+            self.ledger.starts.push(self.observed.now);
             self.steps.push(step);
         }
     }
 
     /// Judges each workload, the best canaries first, and begins restarts as far as the pace allows.
     fn start(&mut self) -> Vec<Verdict> {
-        let workloads = self.world.workloads;
+        let workloads = self.observed.workloads;
         let mut order: Vec<usize> = (0..workloads.len()).collect();
         order.sort_by_key(|index| {
             let seen = &workloads[*index];
@@ -271,8 +271,8 @@ impl Planning<'_> {
         verdicts
     }
 
-    fn begin(&mut self, seen: &Seen, Start { method, change, is_repeat }: Start) {
-        let now = self.world.now;
+    fn begin(&mut self, seen: &ObservedWorkload, Start { method, change, is_repeat }: Start) {
+        let now = self.observed.now;
         let workload = seen.workload.clone();
         if let Some(trial) = self.ledger.trial_of(&change).filter(|_| is_repeat) {
             trial.repeat(now);
@@ -282,7 +282,7 @@ impl Planning<'_> {
                 self.ledger.starts.push(now);
                 self.steps.push(Step::Rollout { workload, change: change.clone() });
             }
-            // Each eviction is a start of its own; the first is planned by the next plan.
+            // Each eviction is a separate start; the first is planned by the next plan.
             Consent::Evict | Consent::Never => self.ledger.note(&workload, &change),
         }
         let is_written = method != Consent::Rollout;
@@ -306,7 +306,7 @@ fn eviction(flight: &Flight, (pod, uid): (&str, &str)) -> Step {
 }
 
 /// A workload whose restart failed, after restarts were resumed.
-fn observed_again(seen: &Seen, change: Change, now: Timestamp) -> Option<Flight> {
+fn observed_again(seen: &ObservedWorkload, change: Change, now: Timestamp) -> Option<Flight> {
     let method = *seen.consent.as_ref().ok().filter(|consent| **consent != Consent::Never)?;
     let is_same = seen.config.as_ref() == Some(&change.config);
     let flight = || Flight { is_written: true, is_again: true, ..Flight::new(seen, method, change, now) };

@@ -7,20 +7,20 @@ use jiff::Timestamp;
 use super::{
     change::{Change, Consent, LEAST_AVAILABLE, Pace, Step},
     ledger::{Filled, Flight, Ledger},
-    seen::{Fit, Health, Instrumentation, Seen},
+    observed::{Fit, Health, Instrumentation, ObservedWorkload},
     verdict::{Left, Verdict, Wait},
 };
 use crate::workload::Workload;
 
-/// What is seen, and when. Both lists have to be complete: what is not in them is treated as deleted.
+/// What is observed, and when. Both lists have to be complete: what is not in them is treated as deleted.
 #[derive(Clone, Copy, Debug)]
-pub struct World<'w> {
+pub struct Observed<'w> {
     /// The present time.
     pub now: Timestamp,
     /// All Instrumentations.
     pub instrumentations: &'w [Instrumentation],
     /// All workloads with pods that have an agent or opt in.
-    pub workloads: &'w [Seen],
+    pub workloads: &'w [ObservedWorkload],
     /// Whether the webhook would inject what the plan expects.
     pub webhook: &'w Webhook,
 }
@@ -54,7 +54,7 @@ impl Webhook {
 /// A plan as it is made.
 pub(super) struct Planning<'w> {
     /// What is seen.
-    pub(super) world: World<'w>,
+    pub(super) observed: Observed<'w>,
     /// The limits.
     pub(super) pace: &'w Pace,
     /// The ledger as it will be.
@@ -68,7 +68,7 @@ pub(super) struct Planning<'w> {
     /// The Instrumentations of outdated workloads with consent.
     pub(super) wanted: BTreeSet<&'w str>,
     /// The workloads by their names.
-    pub(super) workloads: HashMap<&'w Workload, &'w Seen>,
+    pub(super) workloads: HashMap<&'w Workload, &'w ObservedWorkload>,
     /// The Instrumentations by their UIDs.
     pub(super) instrumentations: HashMap<&'w str, &'w Instrumentation>,
 }
@@ -85,7 +85,7 @@ pub(super) struct Start {
 
 impl<'w> Planning<'w> {
     /// Returns how to restart a workload now; else why not.
-    pub(super) fn judge(&mut self, seen: &'w Seen) -> Result<Start, Verdict> {
+    pub(super) fn judge(&mut self, seen: &'w ObservedWorkload) -> Result<Start, Verdict> {
         if let Some(flight) = self.ledger.flights.iter().find(|flight| flight.workload == seen.workload) {
             return Err(Verdict::Restarting { since: flight.at, refused: seen.refused.clone() });
         }
@@ -100,7 +100,7 @@ impl<'w> Planning<'w> {
         if let Some(by) = &seen.paused {
             return Err(Verdict::Waits(Wait::Paused(by.clone())));
         }
-        let now = self.world.now;
+        let now = self.observed.now;
         let has_room = self.filled.has_room(&present.namespace);
         let is_known = self.ledger.waves.get(uid).is_some_and(|wave| wave.trials.contains_key(config));
         if !is_known {
@@ -148,14 +148,14 @@ impl<'w> Planning<'w> {
             attempt,
         };
         self.has_room(seen, &change, is_proven).map_err(Verdict::Waits)?;
-        if let Some(why) = self.world.webhook.doubt(&seen.workload.namespace, config) {
+        if let Some(why) = self.observed.webhook.doubt(&seen.workload.namespace, config) {
             return Err(Verdict::Waits(Wait::Webhook(why.to_owned())));
         }
         Ok(Start { method, change, is_repeat })
     }
 
     /// Checks that the workload is not busy or failing, unless a restart of ours or an agent has to be mended.
-    fn is_ready(&self, seen: &Seen, method: Consent) -> Result<(), Verdict> {
+    fn is_ready(&self, seen: &ObservedWorkload, method: Consent) -> Result<(), Verdict> {
         if seen.unconfirmed > 0 {
             return Err(Verdict::Waits(Wait::Unconfirmed(seen.unconfirmed)));
         }
@@ -177,13 +177,18 @@ impl<'w> Planning<'w> {
 
     /// Whether its outdated pods fail because of an agent, or its restart for an earlier generation failed: its rollout may
     /// never be complete without another one.
-    pub(super) fn is_mended(&self, seen: &Seen) -> bool {
+    pub(super) fn is_mended(&self, seen: &ObservedWorkload) -> bool {
         let wave = seen.instrumentation.as_ref().and_then(|uid| self.ledger.waves.get(uid));
         seen.is_failing || wave.is_some_and(|wave| wave.failed.contains(&seen.workload))
     }
 
     /// Checks the canary and the pace.
-    pub(super) fn has_room(&self, seen: &Seen, change: &Change, is_proven: bool) -> Result<(), Wait> {
+    pub(super) fn has_room(
+        &self,
+        seen: &ObservedWorkload,
+        change: &Change,
+        is_proven: bool,
+    ) -> Result<(), Wait> {
         let is_same = |flight: &&Flight| {
             flight.change.instrumentation == change.instrumentation
                 && flight.change.generation == change.generation
@@ -212,7 +217,7 @@ impl<'w> Planning<'w> {
         if active.count() >= self.pace.at_once { Err(Wait::AtOnce) } else { Ok(()) }
     }
 
-    /// Whether its evictions are refused, which may last for ever.
+    /// Whether its evictions are refused, which may last forever.
     pub(super) fn is_blocked(&self, flight: &Flight) -> bool {
         let seen = self.workloads.get(&flight.workload);
         seen.is_some_and(|seen| {
@@ -222,7 +227,7 @@ impl<'w> Planning<'w> {
 }
 
 /// Returns how a workload may be restarted, and for which Instrumentation and configuration.
-fn consent(seen: &Seen) -> Result<(Consent, &str, &str), Left> {
+fn consent(seen: &ObservedWorkload) -> Result<(Consent, &str, &str), Left> {
     let method = match &seen.consent {
         Ok(Consent::Never) => return Err(Left::NoConsent),
         Ok(method) => *method,

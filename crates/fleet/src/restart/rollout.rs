@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     change::{Change, Consent, annotations},
-    seen::{Fit, Health, Seen, Unwell},
+    observed::{Fit, Health, ObservedWorkload, Unwell},
 };
 use crate::{count::WorkloadPods, workload::Workload};
 
@@ -94,7 +94,7 @@ pub struct Around<'a> {
     pub instrumentation: Option<(&'a str, Option<&'a str>)>,
 }
 
-impl Seen {
+impl ObservedWorkload {
     /// Puts together what is known of a workload. `rollout` is `None` for a kind that is not restarted.
     pub fn of(
         pods: WorkloadPods,
@@ -161,7 +161,7 @@ impl Progress {
                 available: count("numberAvailable"),
             };
         }
-        // A StatefulSet whose rollout is complete has no update revision of its own, and no updated pods.
+        // A StatefulSet whose rollout is complete has no separate update revision, and no updated pods.
         let is_current = kind == "StatefulSet" && status["currentRevision"] == status["updateRevision"];
         Self {
             is_observed,
@@ -346,11 +346,11 @@ mod tests {
             (annotations::RESTART): "evict", (annotations::RECORD): change.write(),
         }}});
         let rollout = Rollout::read("Deployment", &object).expect("a Deployment");
-        let pods = Seen::without_pods(Workload::new("Deployment", "shop", "order"));
+        let pods = ObservedWorkload::without_pods(Workload::new("Deployment", "shop", "order"));
         let around = Around { namespace: Some("rollout"), instrumentation: Some(("uid", None)) };
-        let seen = Seen::of(pods.clone(), Some(&rollout), around, Health::Healthy, None);
+        let seen = ObservedWorkload::of(pods.clone(), Some(&rollout), around, Health::Healthy, None);
         assert_eq!((seen.consent, seen.record), (Ok(Consent::Evict), Some(change)));
-        let other = Seen::of(pods, None, around, Health::Healthy, None);
+        let other = ObservedWorkload::of(pods, None, around, Health::Healthy, None);
         assert_eq!((other.consent, other.fit), (Ok(Consent::Rollout), Fit::Kind));
     }
 }

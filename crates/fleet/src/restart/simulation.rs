@@ -7,7 +7,7 @@
 
 mod world;
 
-use crate::restart::{Ledger, Pace, Step, Verdict, Webhook, World as Seen, plan};
+use crate::restart::{Ledger, Observed, Pace, Step, Verdict, Webhook, plan};
 use otel_webhook_testkit::generated::choices::Choices;
 use world::World;
 
@@ -111,7 +111,7 @@ impl Leader {
         let instrumentations = world.instrumentations();
         let mut webhook = Webhook::default();
         let planned = loop {
-            let seen = Seen {
+            let seen = Observed {
                 now: world.now(),
                 instrumentations: &instrumentations,
                 workloads: &workloads,

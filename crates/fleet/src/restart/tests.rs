@@ -17,13 +17,13 @@ fn instrumentation(generation: i64) -> Instrumentation {
 }
 
 /// A healthy Deployment of two pods with the old configuration, which consents to rollouts.
-fn seen(namespace: &str, name: &str) -> Seen {
+fn seen(namespace: &str, name: &str) -> ObservedWorkload {
     let pod = |number: usize| OldPod {
         name: format!("{name}-{number}"),
         uid: format!("uid-{name}-{number}"),
         created: at(-1000),
     };
-    Seen {
+    ObservedWorkload {
         workload: Workload::new("Deployment", namespace, name),
         consent: Ok(Consent::Rollout),
         instrumentation: Some("uid".to_owned()),
@@ -53,7 +53,7 @@ fn attempt(attempt: u8) -> Change {
 }
 
 /// What a controller does at one time, and the ledger that it leaves.
-fn planned(second: i64, generation: i64, workloads: &[Seen], ledger: &mut Ledger) -> Plan {
+fn planned(second: i64, generation: i64, workloads: &[ObservedWorkload], ledger: &mut Ledger) -> Plan {
     planned_by(second, &instrumentation(generation), &Webhook::default(), workloads, ledger)
 }
 
@@ -61,12 +61,12 @@ fn planned_by(
     second: i64,
     instrumentation: &Instrumentation,
     webhook: &Webhook,
-    workloads: &[Seen],
+    workloads: &[ObservedWorkload],
     ledger: &mut Ledger,
 ) -> Plan {
     let instrumentations = std::slice::from_ref(instrumentation);
     let plan =
-        plan(World { now: at(second), instrumentations, workloads, webhook }, &Pace::default(), ledger);
+        plan(Observed { now: at(second), instrumentations, workloads, webhook }, &Pace::default(), ledger);
     // Through the ConfigMap.
     *ledger = Ledger::read(&plan.ledger.write()).expect("a ledger");
     assert_eq!(*ledger, plan.ledger);
@@ -82,7 +82,7 @@ fn stop(ledger: &Ledger) -> Option<&Stop> {
 }
 
 /// The workload as it is after its rollout.
-fn up_to_date(seen: &mut Seen, generation: i64) {
+fn up_to_date(seen: &mut ObservedWorkload, generation: i64) {
     seen.outdated.clear();
     seen.record = Some(change(generation));
 }
@@ -120,7 +120,7 @@ fn an_instrumentation_settles_then_a_canary_is_observed_then_the_others_follow()
 fn a_plan_that_time_cannot_change_stays_the_same() {
     let (mut idle, mut moving) = (0, 0);
     for (change, generation) in [
-        ((|_: &mut Seen| ()) as fn(&mut Seen), 2),
+        ((|_: &mut ObservedWorkload| ()) as fn(&mut ObservedWorkload), 2),
         (|seen| seen.consent = Ok(Consent::Never), 2),
         (|seen| seen.unconfirmed = 1, 2),
         (|seen| seen.outdated.clear(), 2),
@@ -145,7 +145,7 @@ fn a_plan_that_time_cannot_change_stays_the_same() {
 }
 
 /// The code of a verdict, what leads to it, and a part of its sentence.
-type Case<'c> = (&'c str, &'c dyn Fn(&mut Seen), &'c str);
+type Case<'c> = (&'c str, &'c dyn Fn(&mut ObservedWorkload), &'c str);
 
 #[test]
 fn what_cannot_or_may_not_be_restarted_has_a_verdict() {
@@ -239,7 +239,7 @@ fn evictions_go_on_where_a_rollout_is_not_possible() {
     assert!(planned(63, 2, std::slice::from_ref(&one), &mut ledger).steps.is_empty());
     one.health = Health::Healthy;
     assert_eq!(evicted(&planned(80, 2, std::slice::from_ref(&one), &mut ledger)), "uid-a-1");
-    // Its successor is outdated as well, since the webhook is away: it is not evicted for the same change again.
+    // Its successor is outdated as well, since the webhook is unavailable: it is not evicted for the same change again.
     one.outdated[0] = OldPod { name: "a-2".to_owned(), uid: "uid-a-2".to_owned(), created: at(81) };
     assert!(planned(90, 2, std::slice::from_ref(&one), &mut ledger).steps.is_empty());
     let stopped = planned(300, 2, std::slice::from_ref(&one), &mut ledger);
@@ -248,7 +248,7 @@ fn evictions_go_on_where_a_rollout_is_not_possible() {
 }
 
 /// Lets the last start fail by a pod that cannot start.
-fn fail(seen: &mut Seen, second: i64) {
+fn fail(seen: &mut ObservedWorkload, second: i64) {
     let name = format!("{}-2", seen.workload.name);
     let reason = "CrashLoopBackOff".to_owned();
     seen.record = Some(change(2));
@@ -323,7 +323,7 @@ fn another_default_image_settles_and_has_a_canary_and_its_opposite_is_another_at
     assert_eq!(planned(400, 2, &workloads, &mut ledger).done.len(), 0, "no pod is younger than the restart");
     for (second, config, number) in [(500, OLD, 2), (1000, NEW, 3)] {
         for workload in &mut workloads {
-            *workload = Seen {
+            *workload = ObservedWorkload {
                 record: workload.record.take(),
                 ..seen(&workload.workload.namespace, &workload.workload.name)
             };
@@ -553,7 +553,7 @@ fn pods_that_were_created_during_a_pause_stop_no_restarts() {
 
 #[test]
 fn evictions_wait_and_go_on_after_a_pause() {
-    let mut workload = Seen { consent: Ok(Consent::Evict), ..seen("a", "a") };
+    let mut workload = ObservedWorkload { consent: Ok(Consent::Evict), ..seen("a", "a") };
     let mut ledger = Ledger::default();
     planned(0, 2, std::slice::from_ref(&workload), &mut ledger);
     planned(61, 2, std::slice::from_ref(&workload), &mut ledger);
@@ -637,7 +637,7 @@ fn a_full_ledger_stops_the_instrumentations_of_its_largest_namespace_alone() {
     };
     let hostile = (0..5000).map(|number| of("hostile", number));
     let instrumentations: Vec<_> = hostile.chain([of("honest", 0)]).collect();
-    let one = |used: &Instrumentation| Seen {
+    let one = |used: &Instrumentation| ObservedWorkload {
         instrumentation: Some(used.uid.clone()),
         ..seen(&used.namespace, &used.uid)
     };
@@ -646,19 +646,19 @@ fn a_full_ledger_stops_the_instrumentations_of_its_largest_namespace_alone() {
         .iter()
         .map(one)
         .map(|seen| match &*seen.workload.namespace {
-            "honest" => Seen { workload: Workload::new("Deployment", "z", "z"), ..seen },
+            "honest" => ObservedWorkload { workload: Workload::new("Deployment", "z", "z"), ..seen },
             _ => seen,
         })
         .collect();
     let webhook = Webhook::default();
     for second in [0, 61] {
-        let world = World {
+        let observed = Observed {
             now: at(second),
             instrumentations: &instrumentations,
             workloads: &workloads,
             webhook: &webhook,
         };
-        let planned = plan(world, &Pace::default(), &ledger);
+        let planned = plan(observed, &Pace::default(), &ledger);
         ledger = planned.ledger.clone();
         let size = ledger.write().len();
         assert!(size < MEBIBYTE, "{size} bytes");
@@ -685,7 +685,7 @@ fn an_eviction_that_is_never_allowed_takes_no_pace_and_starves_no_other() {
     planned(61, 2, &workloads, &mut ledger);
     assert_eq!(ledger.flights.len(), 3);
     let mut tried = [0; 3];
-    let refuse = |second: i64, step: &Step, workloads: &mut [Seen], ledger: &mut Ledger| {
+    let refuse = |second: i64, step: &Step, workloads: &mut [ObservedWorkload], ledger: &mut Ledger| {
         let Step::Evict { workload, .. } = step else { panic!("{step:?}") };
         let index = workloads.iter().position(|seen| seen.workload == *workload).expect("it was planned");
         workloads[index].refused = Some("no disruption is allowed".to_owned());
@@ -710,7 +710,7 @@ fn an_eviction_that_is_never_allowed_takes_no_pace_and_starves_no_other() {
     );
 
     // One that is allowed begins at once.
-    workloads.push(Seen { refused: None, ..seen("d", "d") });
+    workloads.push(ObservedWorkload { refused: None, ..seen("d", "d") });
     let steps = planned(663, 2, &workloads, &mut ledger).steps;
     assert!(
         steps.iter().any(|step| matches!(step, Step::Rollout { workload, .. } if workload.name == "d")),
@@ -725,7 +725,7 @@ fn records_and_ledgers_of_earlier_versions_are_read() {
     let wave = r#"{"generation": 2, "since": "2026-01-01T00:00:00Z", "is_proven": true,
         "received": {"a": {"Deployment/a": ["v1:00000002"]}}}"#;
     let mut ledger = Ledger::read(&format!(r#"{{"waves": {{"uid": {wave}}}}}"#)).expect("a ledger");
-    let workloads = [Seen { record: Some(attempt(1)), ..seen("a", "a") }, seen("b", "b")];
+    let workloads = [ObservedWorkload { record: Some(attempt(1)), ..seen("a", "a") }, seen("b", "b")];
     planned(0, 2, &workloads, &mut ledger);
     let canary = planned(61, 2, &workloads, &mut ledger);
     assert_eq!(code(&canary), ["AlreadyRestarted", "Starts"], "the record says what was received");

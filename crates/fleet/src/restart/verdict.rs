@@ -39,7 +39,7 @@ pub enum Wait {
     Settles(Timestamp),
     /// The canary.
     Canary(Workload),
-    /// A rollout of its own.
+    /// Its own rollout.
     Rollout,
     /// The webhook, which would not inject the configuration into new pods.
     Webhook(String),
@@ -54,7 +54,7 @@ pub enum Wait {
 /// Why a workload is not restarted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Nobody consented.
+    /// No one consented.
     NoConsent,
     /// The annotation is not valid.
     InvalidConsent(InvalidConsent),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 fn of(mut pod: Value, workload: &str, name: &str, waits: Option<&str>) -> Value {
     pod["metadata"]["name"] = json!(name);
     pod["metadata"]["uid"] = json!(name);
-    // Each with a template of its own.
+    // Each with its own template.
     pod["metadata"]["labels"]["controller-revision-hash"] = json!(name);
     pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": workload,
         "uid": workload, "controller": true}]);
@@ -144,7 +144,7 @@ fn an_image_that_cannot_be_pulled_is_not_brought_to_other_workloads() {
     let report = counted(&now, &[new("CrashLoopBackOff"), old]);
     assert_eq!(code(&report.workloads[0]), Some("AgentFails"));
     let message = &report.workloads[0].not_advised.as_ref().expect("a reason").message;
-    assert!(message.contains("pod canary-0 with the present configuration fails with CrashLoopBackOff"));
+    assert!(message.contains("pod canary-0 with the current configuration fails with CrashLoopBackOff"));
 }
 
 #[test]

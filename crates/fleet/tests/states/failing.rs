@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 fn named(mut pod: Value, name: &str, status: Value) -> Value {
     pod["metadata"]["name"] = json!(name);
     pod["metadata"]["uid"] = json!(name);
-    // Each with a template of its own.
+    // Each with its own template.
     pod["metadata"]["labels"]["controller-revision-hash"] = json!(name);
     pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db",
         "uid": "db", "controller": true}]);

@@ -21,7 +21,7 @@ fn states(report: &Report) -> Vec<(String, State, Option<String>)> {
     rows(report).into_iter().map(|(_, name, state, reason)| (name, state, reason)).collect()
 }
 
-/// Pods with the present configuration, with an earlier one, and without an agent.
+/// Pods with the current configuration, with an earlier one, and without an agent.
 fn pods(cluster: &Cluster) -> Vec<Value> {
     let earlier = Cluster::new("http://other:4317");
     vec![

@@ -86,7 +86,7 @@ impl Cluster {
     }
 }
 
-/// A pod that opts in to these languages, each in a container of its own.
+/// A pod that opts in to these languages, each in its own container.
 pub fn pod(languages: &[&str]) -> Value {
     let mut containers = Vec::new();
     let mut annotations = json!({format!("{ANNOTATION_PREFIX}otel-go-auto-target-exe"): "/app"});

@@ -9,7 +9,7 @@ use otel_webhook_api::ANNOTATION_PREFIX;
 const NAME: &str = "kubernetes.io/metadata.name";
 
 /// The labels of a namespace, sorted by their keys.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NamespaceLabels(Arc<[(Box<str>, Box<str>)]>);
 
 impl NamespaceLabels {

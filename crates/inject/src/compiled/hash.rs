@@ -1,4 +1,4 @@
-//! The hash by which a pod's status annotation tells whether it was injected with the present configuration.
+//! The hash by which a pod's status annotation tells whether it was injected with the current configuration.
 //!
 //! It is computed from the canonical JSON of what is configured for one language: keys sorted, nothing
 //! empty, defaults and images filled in. It does not depend on names in this code, so it stays the same
@@ -61,7 +61,7 @@ pub fn joined(one: &str, other: &str) -> Box<str> {
 /// The result of comparing a pod's hash with the present one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// The pod was injected with the present configuration.
+    /// The pod was injected with the current configuration.
     Current,
     /// The configuration has changed since the pod was injected.
     Stale,

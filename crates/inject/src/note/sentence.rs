@@ -106,8 +106,9 @@ impl fmt::Display for Note {
                      may evict the pod; raise spec.{field}.volumeLimitSize, or set spec.{field}.volumeClaimTemplate"
                 )
             }
-            Self::ImageVolume => {
-                f.write_str("the image of the agent is mounted as a volume, without init containers")
+            Self::ImageVolume => f.write_str(MOUNTED),
+            Self::ImageVolumeNotSupported(obstacle) => {
+                write!(f, "the image of the agent is mounted, and the pod may not start: {obstacle}")
             }
             Self::InitContainerKept(kept) => write!(f, "init containers copy the agent, since {kept}"),
             Self::DeliveryUnknown { on, value } => f.write_str(&delivery_unknown(on, value)),
@@ -117,6 +118,8 @@ impl fmt::Display for Note {
         }
     }
 }
+
+const MOUNTED: &str = "the image of the agent is mounted as a volume, without init containers";
 
 fn copy_may_fail_again(f: &mut fmt::Formatter<'_>, image: &str, advice: &str) -> fmt::Result {
     write!(

@@ -282,7 +282,7 @@ impl Expected {
         let findings = || injected.outcome.findings.iter();
         let sentences: Vec<_> = findings().map(Finding::to_string).collect();
         let notes: Vec<_> = findings().flat_map(|finding| &finding.notes).map(Note::to_string).collect();
-        let warned: Vec<_> = injected.outcome.told().iter().map(Warning::code).collect();
+        let warned: Vec<_> = injected.outcome.all_warnings().iter().map(Warning::code).collect();
         let used = findings().filter_map(|finding| finding.instrumentation.as_ref());
         let used: Vec<_> = used.map(|used| used.name.to_string()).collect();
         let mut problems = Vec::new();
@@ -367,7 +367,7 @@ fn at(injected: &Injected, path: &str) -> Value {
     rest.split('/').skip(1).fold(root, step)
 }
 
-/// A container by its name, or with fields of its own.
+/// A container by its name, or with its own fields.
 fn container(given: &Value) -> Value {
     let given = if given.is_string() { json!({"name": given}) } else { given.clone() };
     let image = format!("{}:1", given["name"].as_str().unwrap_or_default());

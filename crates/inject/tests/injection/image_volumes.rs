@@ -17,7 +17,7 @@ use otel_webhook_testkit::{
     known::Known,
     models::{invariants, sanity},
     objects::{asking, items},
-    surroundings::{Surroundings, with},
+    surroundings::{Injected, Surroundings, with},
 };
 use serde_json::{Value, json};
 
@@ -85,16 +85,43 @@ fn the_variables_are_those_of_the_copy_but_for_paths() {
 
 #[test]
 fn auto_mounts_the_image_if_the_nodes_can() {
+    let injected = beside(Delivery::Auto, "containerd://2.1.0", json!({}));
+    assert!(injected.pod["spec"]["volumes"][0]["image"].is_object(), "{}", injected.pod);
+}
+
+#[test]
+fn a_mounted_image_is_warned_of_where_a_node_cannot_mount_it() {
+    let elsewhere = json!({"nodeSelector": {"pool": "new"}});
+    let old = "the image of the agent is mounted, and the pod may not start: on node \"n\" the container runtime is \
+               containerd://1.7.2; image volumes need containerd 2.1 or newer, or CRI-O 1.33 or newer";
+    for (delivery, runtime, spec, expected) in [
+        (Delivery::ImageVolume, "containerd://1.7.2", json!({}), Some(old)),
+        (Delivery::ImageVolume, "containerd://1.7.2", elsewhere, None),
+        (Delivery::ImageVolume, "containerd://2.1.0", json!({}), None),
+        (Delivery::Auto, "containerd://1.7.2", json!({}), None),
+    ] {
+        let injected = beside(delivery, runtime, spec);
+        let warnings: Vec<_> =
+            injected.outcome.findings[0].notes.iter().filter(|note| note.is_warning()).collect();
+        let sentences: Vec<_> = warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(sentences, Vec::from_iter(expected), "{delivery:?} {runtime}");
+    }
+}
+
+/// A pod of Java in a cluster with one node.
+fn beside(delivery: Delivery, runtime: &str, spec: Value) -> Injected {
     let mut around = with(json!({}));
-    around.settings.delivery = Delivery::Auto;
-    let info = json!({"kubeletVersion": "v1.36.0", "containerRuntimeVersion": "containerd://2.1.0"});
+    around.settings.delivery = delivery;
+    let info = json!({"kubeletVersion": "v1.36.0", "containerRuntimeVersion": runtime});
     let node = Node::of(&json!({"metadata": {}, "status": {"nodeInfo": info}})).expect("for Linux");
     let nodes = BTreeMap::from([("n".into(), Arc::new(node))]);
     let cluster = Cluster { server: Some("v1.36.0".into()), nodes, is_listed: true };
     let known = Known::of(&around.objects, &around.images);
     let catalogue = Catalogue { cluster: Some(Arc::new(cluster)), ..known.catalogue };
-    let injected = around.inject_knowing(&asking(&["java"], json!({})), &catalogue, &known.owners);
-    assert!(injected.pod["spec"]["volumes"][0]["image"].is_object(), "{}", injected.pod);
+    let mut pod = asking(&["java"], json!({}));
+    let fields = spec.as_object().cloned().into_iter().flatten();
+    pod["spec"].as_object_mut().expect("a spec").extend(fields);
+    around.inject_knowing(&pod, &catalogue, &known.owners)
 }
 
 /// How many pods are tried unless `OTEL_WEBHOOK_GENERATED_PODS` says more.

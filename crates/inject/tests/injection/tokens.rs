@@ -30,7 +30,7 @@ enum Fate {
     WithoutToken,
     /// They have it, and nothing changes afterwards.
     OneReview,
-    /// The plugin changes the pod, since all of its containers have mounts of their own.
+    /// The plugin changes the pod, since all of its containers have their own mounts.
     TwoReviews,
 }
 

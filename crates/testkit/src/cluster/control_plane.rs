@@ -6,7 +6,6 @@ use std::io::{Seek as _, Write as _};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -17,9 +16,6 @@ use super::ports::free_ports;
 use super::program::Program;
 use crate::files;
 use crate::until::{poll, until};
-
-/// A start takes a few seconds; a machine busy with other builds may need more.
-const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// A kube-apiserver with its etcd and controller manager, on loopback or an address of a node, for one test run.
 pub struct ControlPlane {
@@ -172,7 +168,7 @@ impl ControlPlane {
     pub fn install_crd(&self) {
         let crd = fs::read_to_string(files::path("manifests/crd/crd.yaml")).expect("the CRD");
         self.apply_server_side(&crd);
-        until("the CRD is served", START_LIMIT, || {
+        until("the CRD is served", || {
             self.kubectl(&["get", "instrumentations.opentelemetry.io"]).ok.then_some(())
         });
     }
@@ -193,7 +189,7 @@ impl ControlPlane {
         let object = manifests::instrumentation(namespace, name, spec).to_string();
         let args = ["apply", "--server-side", "--force-conflicts", "--filename", "-"];
         let mut refusal = String::new();
-        let stored = poll(START_LIMIT, || {
+        let stored = poll(|| {
             let ran = self.kubectl_in(&args, &object);
             refusal = ran.stderr;
             ran.ok.then_some(())
@@ -213,7 +209,7 @@ impl ControlPlane {
     /// A kubeconfig for a service account, once that is there.
     pub fn kubeconfig_of(&self, namespace: &str, account: &str) -> PathBuf {
         let args = ["create", "token", account, "--namespace", namespace, "--duration=2h"];
-        let token = until("a token of the service account", START_LIMIT, || {
+        let token = until("a token of the service account", || {
             let ran = self.kubectl(&args);
             ran.ok.then_some(ran.stdout)
         });
@@ -298,7 +294,7 @@ impl ControlPlane {
         self.wait("the API server's start", &["get", "--raw", "/readyz"]);
     }
 
-    /// Each controller with a service account of its own, as clusters have it. Without a port: nobody asks it for
+    /// Each controller with its own service account, as clusters have it. Without a port: nobody asks it for
     /// its health or its metrics.
     fn start_controller_manager(&mut self) {
         let options = "--kubeconfig=kubeconfig
@@ -371,7 +367,7 @@ impl ControlPlane {
     /// of all: what one of them stumbles over is often in the log of another.
     pub(super) fn wait(&mut self, step: &str, kubectl: &[&str]) {
         let args = [&["--request-timeout=10s"], kubectl].concat();
-        let ready = poll(START_LIMIT, || {
+        let ready = poll(|| {
             let ended = self.programs.iter_mut().any(|part| part.program.has_ended());
             (ended || self.kubectl(&args).ok).then_some(!ended)
         });

@@ -9,7 +9,6 @@ use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command, ExitCode};
-use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -24,10 +23,7 @@ const PREFIX: &str = "otel-webhook-";
 /// Names the control group of the run, for the process in the namespaces.
 const CGROUP: &str = "OTEL_WEBHOOK_NODE_CGROUP";
 
-/// The kernel ends processes in no time, but a busy machine needs some.
-const END_LIMIT: Duration = Duration::from_secs(60);
-
-/// Runs this program again with the same arguments, as the first process of namespaces of its own (network, mounts,
+/// Runs this program again with the same arguments, as the first process of its own namespaces (network, mounts,
 /// processes), with a control group and a folder for temporary files that are removed in the end. There, and only
 /// there, `inside` is called. `outside` is called first, with that folder.
 ///
@@ -111,7 +107,7 @@ impl Drop for Cgroup {
     fn drop(&mut self) {
         // Container runtimes make one in the second version's hierarchy as well.
         for folder in self.folders().filter(|folder| folder.exists()) {
-            if poll(END_LIMIT, || remove_tree(&folder).ok()).is_none() {
+            if poll(|| remove_tree(&folder).ok()).is_none() {
                 eprintln!("{} is left", folder.display());
             }
         }

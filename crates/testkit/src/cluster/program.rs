@@ -3,12 +3,9 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use crate::until::poll;
 
-/// Longer than an orderly end takes on a busy machine.
-const STOP_LIMIT: Duration = Duration::from_secs(60);
 const LOG_TAIL_LINES: usize = 20;
 
 /// Runs until it is dropped, or ends by itself.
@@ -80,7 +77,7 @@ impl Program {
         if !self.has_ended() {
             let terminate = format!("kill -TERM {}", self.child.id());
             let _ = Command::new("sh").args(["-c", &terminate]).status();
-            if poll(STOP_LIMIT, || self.has_ended().then_some(())).is_none() {
+            if poll(|| self.has_ended().then_some(())).is_none() {
                 let _ = self.child.kill();
             }
         }

@@ -3,7 +3,6 @@
 use std::{
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
     thread,
-    time::Duration,
 };
 
 use kube::api::DeleteParams;
@@ -15,9 +14,6 @@ use super::{
     created::Created,
 };
 use crate::until::until;
-
-/// Longer than some pods take on a busy machine.
-const LIMIT: Duration = Duration::from_secs(180);
 
 /// Pods, created one after the other by each sender, and deleted again.
 pub struct Traffic<'t> {
@@ -79,7 +75,7 @@ impl<'t> Traffic<'t> {
     /// Waits until a few more pods were created from beginning to end.
     pub fn goes_on(&self) {
         let before = self.created.load(SeqCst);
-        until("more pods are created", LIMIT, || {
+        until("more pods are created", || {
             let has_ended = self.ended.load(SeqCst);
             (has_ended || self.created.load(SeqCst) > before + 4 * self.senders).then_some(())
         });

@@ -1,7 +1,5 @@
 //! Pods that podman runs.
 
-use std::time::Duration;
-
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -10,9 +8,6 @@ use super::mounted::Images;
 use super::podman::{Network, both, podman};
 use crate::objects::stream;
 use crate::until::until;
-
-/// Longer than a JVM takes to start with an agent on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// The kinds of documents that podman is given.
 const PLAYED: [&str; 3] = ["ConfigMap", "Deployment", "Pod"];
@@ -42,8 +37,8 @@ impl Played {
         std::fs::write(file.path(), stream(&documents)).expect("its own file");
         // Before anything is started, so that nothing is left when that fails.
         let played = Self { pod, network, empty_dirs, _volumes: volumes, _images: images };
-        // Of a run that was killed.
-        played.remove_empty_dirs();
+        // Of a run that was killed: podman keeps pods and volumes until they are removed.
+        played.remove();
         let output =
             network.podman(&["kube", "play", "--network", network.name(), &file.path().to_string_lossy()]);
         assert!(
@@ -57,7 +52,7 @@ impl Played {
 
     /// What the container `app` has printed once all of these are among it.
     pub fn wait_for(&self, wanted: &[&str]) -> String {
-        until(&format!("the application prints {wanted:?}"), LIMIT, || {
+        until(&format!("the application prints {wanted:?}"), || {
             // Asked first, so that the log has all that it printed.
             let runs = self.runs("app");
             let log = self.log("app");
@@ -112,8 +107,13 @@ impl Played {
         assert!(output.status.success(), "{}", both(&output));
     }
 
-    /// What a pod finds in a volume is its own, not what was left by another one of its name.
-    fn remove_empty_dirs(&self) {
+    /// Removes the pod, and its volumes: what a pod finds in a volume is its own, not what was left by another one of its
+    /// name. Never panics.
+    fn remove(&self) {
+        let output = podman(&["pod", "rm", "--force", "--ignore", "--time", "0", &self.pod]);
+        if !output.status.success() {
+            eprintln!("{} is left: {}", self.pod, both(&output));
+        }
         for volume in &self.empty_dirs {
             podman(&["volume", "rm", "--force", volume]);
         }
@@ -127,11 +127,7 @@ impl Played {
 impl Drop for Played {
     /// Never panics: it also runs while a test that failed is unwinding.
     fn drop(&mut self) {
-        let output = podman(&["pod", "rm", "--force", "--ignore", "--time", "0", &self.pod]);
-        if !output.status.success() {
-            eprintln!("{} is left: {}", self.pod, both(&output));
-        }
-        self.remove_empty_dirs();
+        self.remove();
     }
 }
 

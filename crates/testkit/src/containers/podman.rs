@@ -1,4 +1,4 @@
-//! Podman, with settings and images of its own, in the network of a pod.
+//! Podman, with its own settings and images, in the network of a pod.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -15,7 +15,7 @@ pub fn home() -> PathBuf {
 /// The network of a pod.
 #[derive(Clone, Copy)]
 pub enum Network {
-    /// A loopback interface of its own.
+    /// Its own loopback interface.
     None,
     /// That of a process.
     Of(u32),

@@ -9,7 +9,7 @@ use otel_webhook_fleet::{
     count::{self, Counted},
     next::Around,
     pod::RunningPod,
-    restart::{Change, Ledger, Pace, Rollout, Unwell, Webhook, World, plan},
+    restart::{Change, Ledger, Observed, Pace, Rollout, Unwell, Webhook, plan},
 };
 use otel_webhook_inject::Settings;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub fn running_pod(data: &[u8]) {
     if !pod.is_object() || !(pod["metadata"].is_null() || pod["metadata"].is_object()) {
         return;
     }
-    // So that an input is never in vain.
+    // So that no input does nothing.
     let metadata = &mut pod["metadata"];
     for (field, value) in [("creationTimestamp", "2026-01-01T00:00:00Z"), ("uid", "u-1"), ("name", "order-1")]
     {
@@ -75,8 +75,8 @@ pub fn ledger(data: &[u8]) {
     assert_eq!(Ledger::read(&ledger.write()).expect("its own text"), ledger, "{text}");
     let now: Timestamp = "2026-11-01T00:00:00Z".parse().expect("a time");
     let webhook = Webhook::default();
-    let world = World { now, instrumentations: &[], workloads: &[], webhook: &webhook };
-    let planned = plan(world, &Pace::default(), &ledger);
+    let observed = Observed { now, instrumentations: &[], workloads: &[], webhook: &webhook };
+    let planned = plan(observed, &Pace::default(), &ledger);
     assert!(planned.steps.is_empty(), "nothing is seen, so nothing is restarted: {text}");
     assert!(planned.ledger.starts.iter().all(|start| *start <= now), "{text}");
 }

@@ -27,7 +27,7 @@ pub const MEMORY: [&str; 9] = ["0", "16Mi", "32Mi", "64Mi", "100Mi", "128Mi", "2
 pub const STORAGE: [&str; 4] = ["1Gi", "2Gi", "4Gi", "8Gi"];
 /// A resource in whole units.
 pub const GPU: &str = "example.com/gpu";
-/// A resource with a size of its own.
+/// A resource with its own size.
 pub const HUGE: &str = "hugepages-2Mi";
 
 /// The namespace of a number.

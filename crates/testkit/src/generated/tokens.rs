@@ -9,7 +9,7 @@ use super::{
 use crate::models::service_account::TOKEN_PATH;
 
 /// The pod and the Instrumentation of a number. Most pods leave the token to the API server; some of their
-/// containers mount a volume of their own there, or all do, and some pods bring the volume as well, as copies
+/// containers mount their own volume there, or all do, and some pods bring the volume as well, as copies
 /// of other pods do.
 pub fn with_tokens(seed: u64) -> Generated {
     let mut generated = generate(seed);

@@ -73,7 +73,7 @@ fn owners(owners: usize) -> Value {
     review
 }
 
-/// Sends a review on a connection of its own. Gives the answer.
+/// Sends a review on its own connection. Gives the answer.
 pub fn send(webhook: SocketAddr, review: &Value) -> io::Result<String> {
     let (socket, tls) = link::handshake(webhook, &trust::client_config(false))?;
     socket.set_read_timeout(Some(Duration::from_secs(60)))?;

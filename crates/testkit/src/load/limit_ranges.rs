@@ -20,7 +20,7 @@ pub fn of(namespace: &str) -> Value {
     })
 }
 
-/// How many there are, each in a namespace of its own, by the environment.
+/// How many there are, each in its own namespace, by the environment.
 pub fn count(usual: usize) -> usize {
     const COUNT: &str = "OTEL_WEBHOOK_BENCH_LIMIT_RANGES";
     let asked = env::var(COUNT).unwrap_or_default();

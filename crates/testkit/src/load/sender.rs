@@ -124,7 +124,7 @@ impl Sender {
                 sent += 1;
                 continue;
             }
-            // It never sleeps: a timer would be late, and it has a core of its own.
+            // It never sleeps: a timer would be late, and it has its own core.
             for number in self.answered(Some(Duration::ZERO))? {
                 latencies.extend(self.links[number].take().map(|due| due.elapsed()));
                 idle.push(number);

@@ -15,9 +15,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::process::{self, Memory};
-
-/// Longer than a start takes on a busy machine.
-const START_LIMIT: Duration = Duration::from_secs(120);
+use crate::until::LIMIT;
 
 /// A server that runs until it is dropped.
 pub struct Server {
@@ -85,7 +83,7 @@ impl Drop for Server {
 fn told(lines: &mpsc::Receiver<String>, name: &str) -> SocketAddr {
     let what = format!("listening for {name} address=");
     loop {
-        let line = lines.recv_timeout(START_LIMIT).expect("the server says where it listens");
+        let line = lines.recv_timeout(LIMIT).expect("the server says where it listens");
         if let Some((_, address)) = line.split_once(&what) {
             return address.trim().parse().expect("an address");
         }

@@ -7,7 +7,7 @@ use crate::cli::check::{
     registration::tests::{labels, operator, registration},
     survey::{
         Replaced,
-        tests::{Seen, seen},
+        tests::{SurveyedBuilder, seen},
     },
 };
 use otel_webhook_fleet::injected::{Agent, By};
@@ -21,7 +21,7 @@ fn codes(results: &[CheckResult]) -> Vec<Code> {
     results.iter().map(|result| result.code).collect()
 }
 
-fn in_default(seen: Seen) -> Vec<CheckResult> {
+fn in_default(seen: SurveyedBuilder) -> Vec<CheckResult> {
     results(&seen.survey(), &registration(&[], |_, _| ()))
 }
 
@@ -34,7 +34,7 @@ fn workloads_that_are_all_injected_have_one_result() {
     let met = seen("Deployment", "shop", "order").asks("java", Reason::Injected).has("java", 2).pods(2);
     let found = in_default(met.and(seen("Deployment", "shop", "silent").pods(1)));
     assert_eq!(codes(&found), [Code::RequestsMet]);
-    let said = "1 of 2 workloads opt in, and all of their pods run with the present agents";
+    let said = "1 of 2 workloads opt in, and all of their pods run the current agents";
     assert!(found[0].line().ends_with(said));
 }
 
@@ -97,7 +97,7 @@ fn reasons_of_a_namespace_are_reported_once() {
     let by_namespace = seen("Deployment", "shop", "a").asks("java", none("shop"));
     let own = seen("Deployment", "shop", "b").asks("java", none("shop")).names("java");
     let mut survey = by_namespace.and(own).survey();
-    survey.asking.push(("shop".to_owned(), decided(&survey.workloads[0]).to_vec()));
+    survey.asking.push(("shop".to_owned(), survey.workloads[0].decided().to_vec()));
     let found = results(&survey, &registration(&[], |_, _| ()));
     let subjects: Vec<_> =
         found.iter().map(|result| result.subject.as_ref().expect("one").to_string()).collect();
@@ -114,7 +114,7 @@ fn missing_grants_of_other_namespaces_are_reasons_of_the_namespace() {
         Reason::DefaultInstrumentationNotFound { name: name() },
     ] {
         let mut survey = seen("Deployment", "shop", "a").asks("java", reason.clone()).survey();
-        survey.asking.push(("shop".to_owned(), decided(&survey.workloads[0]).to_vec()));
+        survey.asking.push(("shop".to_owned(), survey.workloads[0].decided().to_vec()));
         let found = results(&survey, &registration(&[], |_, _| ()));
         assert_eq!((codes(&found), found[0].reason), (vec![Code::NotInjected], Some(reason.code())));
         assert_eq!(found[0].subject, Some(Subject::new("Namespace", "", "shop")), "{reason}");
@@ -217,7 +217,11 @@ fn pods_that_no_configuration_selects_are_reported() {
     let cause = "opts in to java, but the namespaceSelector of otel-webhook does not select namespace kube-system: \
                  kubernetes.io/metadata.name NotIn (kube-system, otel-webhook); move it to another namespace: kube-system";
     assert!(line.contains(cause), "{line}");
-    assert!(in_default(ask("otel-webhook"))[0].line().contains("does not review the pods of its own"));
+    assert!(
+        in_default(ask("otel-webhook"))[0]
+            .line()
+            .contains("the namespace of the webhook is excluded from injection")
+    );
     // The operator still selects them.
     let everywhere: Value = json!({});
     let both = registration(&[operator("a-operator", everywhere)], |_, _| ());
@@ -325,7 +329,7 @@ fn a_result_that_depends_on_something_unreadable_is_not_a_reason() {
     let found = results(&survey, &Registration::default());
     assert_eq!(codes(&found), [Code::NotReadable]);
     let expected = "Deployment shop/order: java: unknown, since the Instrumentations of namespace \"ta\" are not \
-                    readable by you (list instrumentations in ta); ask somebody who may read them to run \
+                    readable by you (list instrumentations in ta); ask a user with this permission to run \
                     otel-webhook check";
     assert!(found[0].line().ends_with(expected), "{}", found[0].line());
     // Without the flags, that all are injected is not known either.
@@ -345,7 +349,7 @@ fn injected_by(instrumentation: &str) -> Agent {
 }
 
 /// What is said of three pods that have the agent of `shop/order`.
-fn said_of_three(seen: Seen) -> Option<String> {
+fn said_of_three(seen: SurveyedBuilder) -> Option<String> {
     let mut survey = seen.pods(3).survey();
     let mut workload = survey.workloads.remove(0);
     workload.pods.agents.insert(injected_by("shop/order"), 3);

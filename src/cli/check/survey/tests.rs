@@ -14,11 +14,11 @@ use otel_webhook_fleet::{
 use otel_webhook_inject::{Finding, Note, mistakes::Mistake, reason::Reason};
 
 /// A workload for tests.
-pub struct Seen(Vec<Surveyed>);
+pub struct SurveyedBuilder(Vec<Surveyed>);
 
 /// Returns a workload that does not opt in and has no pods.
-pub fn seen(kind: &str, namespace: &str, name: &str) -> Seen {
-    Seen(vec![Surveyed {
+pub fn seen(kind: &str, namespace: &str, name: &str) -> SurveyedBuilder {
+    SurveyedBuilder(vec![Surveyed {
         subject: Subject::new(kind, namespace, name),
         labels: Labels::new(),
         own: Vec::new(),
@@ -35,7 +35,7 @@ pub fn seen(kind: &str, namespace: &str, name: &str) -> Seen {
     }])
 }
 
-impl Seen {
+impl SurveyedBuilder {
     fn change(mut self, change: impl FnOnce(&mut Surveyed)) -> Self {
         change(self.0.last_mut().expect("one"));
         self

@@ -8,7 +8,6 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::LIMIT;
 use crate::registration::{self, HOME};
 
 /// Name of both configurations.
@@ -38,7 +37,7 @@ impl Home {
         }
         let home = Self { pair: SelfSigned::generate(&[NAME]).expect("a pair") };
         Self::serve(plane, &home.pair);
-        until("the Deployment's pods are there", LIMIT, || (pods(plane) == 2).then_some(()));
+        until("the Deployment's pods are there", || (pods(plane) == 2).then_some(()));
         Self::set_ready(plane, true);
         // Before the registration, since nobody would answer.
         plane.namespace("shop", json!({}));
@@ -50,7 +49,7 @@ impl Home {
         });
         plane.instrumentation("shop", "by-secret", &spec);
         plane.apply_server_side(&deployment("shop", "order", 1).to_string());
-        until("a pod that asks is there", LIMIT, || {
+        until("a pod that asks is there", || {
             let args = ["get", "pods", "-n", "shop", "-l", "app=order", "-o", "name"];
             (!plane.kubectl(&args).stdout.is_empty()).then_some(())
         });
@@ -58,11 +57,12 @@ impl Home {
         home
     }
 
-    /// Registers the Service, with changes to the webhook for pods.
+    /// Registers the Service, with changes to the webhook for pods. That comes last, since
+    /// a check that waits ends with it.
     pub fn register(&self, plane: &ControlPlane, change: impl FnOnce(&mut Value)) {
         let [mutating, validating] = self.configurations(CONFIGURATION, change);
-        plane.apply_server_side(&mutating.to_string());
         plane.apply_server_side(&validating.to_string());
+        plane.apply_server_side(&mutating.to_string());
     }
 
     /// Registers it for pods once more, under another name.

@@ -6,12 +6,12 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, LIMIT};
+use crate::cluster::Cluster;
 use crate::program::{Checked, run, run_as};
 
 const AGGREGATED: &str = include_str!("../../../../manifests/rbac/aggregated.yaml");
 
-/// A namespace with Instrumentations of its own, and one without.
+/// A namespace with its own Instrumentations, and one without.
 const NAMESPACES: [&str; 2] = ["developer-own", "developer-none"];
 
 /// The namespace of others.
@@ -59,7 +59,7 @@ fn one_namespace(cluster: &Cluster, namespace: &str) {
     }
     let kubeconfig = cluster.plane.kubeconfig_of(namespace, "default");
     let developer = kubeconfig.to_str().expect("UTF-8");
-    until("the role is in effect", LIMIT, || {
+    until("the role is in effect", || {
         let run = run_as("explain", developer, &["deployments", "-n", namespace]);
         (run.code == Some(0)).then_some(())
     });

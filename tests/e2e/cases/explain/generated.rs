@@ -14,14 +14,14 @@ use otel_webhook_testkit::{
 use serde_json::{Value, json};
 
 use super::explain;
-use crate::cluster::{Cluster, LIMIT, java};
+use crate::cluster::{Cluster, java};
 
 const NAMESPACE: &str = "explained-generated";
 
 /// How many workloads are explained; the pods of one in twenty are rejected, whatever the webhook does.
 const WORKLOADS: u64 = 540;
 
-/// The label by which each workload has an Instrumentation of its own.
+/// The label by which each workload has its own Instrumentation.
 const SEED: &str = "seed";
 
 /// What a dry run made of a pod: the name of its Deployment, the pod as it was sent, and as it came back.
@@ -103,7 +103,7 @@ fn until_known(cluster: &Cluster) {
     cluster.instrumentation(NAMESPACE, "last", &json!({"selector": {"matchLabels": {(SEED): "last"}}}));
     let mut probe = java("probe");
     probe["metadata"]["labels"] = json!({(SEED): "last"});
-    until("the webhook knows all Instrumentations", LIMIT, || {
+    until("the webhook knows all Instrumentations", || {
         let made = cluster.dry_run(NAMESPACE, &probe);
         made.status().contains(&format!("{NAMESPACE}/last")).then_some(())
     });

@@ -15,7 +15,6 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-use crate::cluster::LIMIT;
 use crate::program::PROGRAM;
 use crate::registration;
 use crate::webhook::Webhook;
@@ -62,11 +61,11 @@ impl World {
         }
         world.until_injected(NAMESPACES.map(|namespace| (namespace, By::Operator)));
         world.plane.apply_server_side(&deployment("shop", "order", 1).to_string());
-        until("its pod is there", LIMIT, || (world.pods("shop", "order").len() == 1).then_some(()));
+        until("its pod is there", || (world.pods("shop", "order").len() == 1).then_some(()));
         world
     }
 
-    /// The operator's configuration, with another webhook in it, and kinds of its own.
+    /// The operator's configuration, with another webhook in it, and its own kinds.
     fn install_operator(&self) {
         let hook = |name: &str, group: &str, resource: &str| {
             json!({"name": name, "admissionReviewVersions": ["v1"], "sideEffects": "None",
@@ -149,14 +148,14 @@ impl World {
 
     /// Waits until new pods of each namespace are injected by whom they should be.
     pub fn until_injected(&self, expected: [(&str, By); 2]) {
-        until(&format!("pods are injected as {expected:?}"), LIMIT, || {
+        until(&format!("pods are injected as {expected:?}"), || {
             expected.iter().all(|(namespace, who)| by(&self.probe(namespace)) == Some(*who)).then_some(())
         });
     }
 
     /// Waits until a pod of a namespace without the label comes to ours as well, which finds it injected.
     pub fn until_both_are_called(&self) {
-        until("both webhooks are called", LIMIT, || {
+        until("both webhooks are called", || {
             self.probe("cart");
             let log = self.ours.log();
             let found =

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use otel_webhook_testkit::generated::choices::Choices;
 
 use crate::{
-    restart::{Change, Consent, Fit, Instrumentation, Ledger, Seen, Verdict, Webhook},
+    restart::{Change, Consent, Fit, Instrumentation, Ledger, ObservedWorkload, Verdict, Webhook},
     workload::Workload,
 };
 use checks::Log;
@@ -73,7 +73,7 @@ pub struct World {
     workloads: Vec<Replicas>,
     installation: Installation,
     ledger: (String, u64),
-    views: VecDeque<(i64, Vec<(Seen, u64)>)>,
+    views: VecDeque<(i64, Vec<(ObservedWorkload, u64)>)>,
     log: Log,
     next_uid: u64,
 }
@@ -166,11 +166,11 @@ impl World {
     }
 
     /// What a watch shows: it may be late.
-    pub fn view(&self) -> Vec<(Seen, u64)> {
+    pub fn view(&self) -> Vec<(ObservedWorkload, u64)> {
         self.views.front().map(|(_, view)| view.clone()).unwrap_or_default()
     }
 
-    fn look(&self) -> Vec<(Seen, u64)> {
+    fn look(&self) -> Vec<(ObservedWorkload, u64)> {
         let of = |workload: &Replicas| {
             let configured = &self.configured[workload.instrumentation];
             let is_paused = configured.paused.is_some();

@@ -8,7 +8,7 @@ use otel_webhook_inject::pause::Pause;
 use super::time;
 use crate::{
     count::OldPod,
-    restart::{Change, Consent, FailingPod, Fit, Health, Seen},
+    restart::{Change, Consent, FailingPod, Fit, Health, ObservedWorkload},
     workload::Workload,
 };
 
@@ -36,7 +36,7 @@ impl Pod {
     }
 }
 
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the workload")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate fact about the workload")]
 pub struct Replicas {
     pub workload: Workload,
     pub instrumentation: usize,
@@ -139,7 +139,7 @@ impl Replicas {
     }
 
     /// What the controller sees of it.
-    pub fn seen(&self, instrumentation: &str, config: &str, is_paused: bool) -> Seen {
+    pub fn seen(&self, instrumentation: &str, config: &str, is_paused: bool) -> ObservedWorkload {
         let is_unknown = |pod: &&Pod| pod.config.as_deref() == Some(OTHER_VERSION);
         // A pod without an agent is skipped while injection is paused.
         let is_outdated = |pod: &&Pod| match pod.config.as_deref() {
@@ -149,7 +149,7 @@ impl Replicas {
         let outdated = self.pods.iter().filter(is_outdated);
         let old =
             |pod: &Pod| OldPod { name: pod.uid.clone(), uid: pod.uid.clone(), created: time(pod.created) };
-        Seen {
+        ObservedWorkload {
             workload: self.workload.clone(),
             consent: Ok(self.consent),
             instrumentation: Some(instrumentation.to_owned()),

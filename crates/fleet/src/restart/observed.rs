@@ -1,4 +1,4 @@
-//! What is seen of Instrumentations and workloads.
+//! What is observed of Instrumentations and workloads.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ impl Instrumentation {
 
 /// A workload with pods that have an agent or opt in.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ObservedWorkload {
     /// The workload.
     pub workload: Workload,
     /// Whether and how it may be restarted.
