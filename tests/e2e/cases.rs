@@ -8,6 +8,7 @@ mod aftermath;
 mod bounded;
 mod check;
 mod controller_faults;
+mod counted;
 mod declarative;
 mod documents;
 mod every_field;
@@ -110,6 +111,7 @@ const CONTROLLER: Group<Cluster> = &[
     ("the_controller_tells_what_was_missed_and_what_is_stale", fleet::missed_and_stale),
     ("the_controller_knows_each_state_of_a_pod", fleet::each_state),
     ("the_controller_tells_what_a_selector_opts_in", fleet::opted_in),
+    ("all_numbers_are_true_through_a_storm_of_changes", counted::through_a_storm),
     ("pods_are_heard_or_silent_by_a_real_prometheus", heard::by_prometheus),
     ("pods_are_heard_or_silent_by_a_real_collector", heard::by_collector),
     ("sources_that_fail_delay_no_status", heard::by_sources_that_fail),
