@@ -20,6 +20,7 @@ mod first_case;
 mod fleet;
 mod generated;
 mod heard;
+mod hostile;
 mod instrumentations;
 mod managed;
 mod migration;
@@ -148,6 +149,7 @@ const RESTARTS: Group<Cluster> = &[
         restarts::taken_back_on_the_operators_crd,
     ),
     ("what_may_not_be_restarted_has_a_reason", restarts::never_forced),
+    ("honest_workloads_are_restarted_among_attacks", hostile::at_once),
     ("paused_restarts_wait_and_go_on_after_the_pause", paused::restarts),
 ];
 
