@@ -232,7 +232,7 @@ impl History {
             while !pods.contains_key(LAST) {
                 match events.next().await.expect("the watch lasts").expect("an event") {
                     WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
-                        pods.insert(name(&pod), endpoint(pod));
+                        pods.insert(name(&pod), endpoint(&pod));
                     }
                     WatchEvent::Deleted(pod) => {
                         pods.remove(&name(&pod));
@@ -256,33 +256,27 @@ impl History {
     fn confirm(&self, place: &str, samples: &[&Sample]) {
         let (pods, endpoints) =
             (self.pods.lock().expect("no panic"), self.endpoints.lock().expect("no panic"));
-        // For each state of the Instrumentation the first state of pods that all numbers up to now allow.
-        let mut earliest: Vec<Option<usize>> = vec![Some(0); endpoints.len()];
+        // For each state of the Instrumentation, the first state of pods that all readings up to now allow.
+        let mut allowed: Vec<Option<usize>> = vec![Some(0); endpoints.len()];
         let mut ages = Vec::new();
         for sample in samples {
-            let mut least = None;
+            let mut first = None;
             let mut newest = None;
             for (at, (_, endpoint)) in endpoints.iter().enumerate() {
-                least = [least, earliest[at]].into_iter().flatten().min();
-                let right = |index: &usize| counted(&pods[*index].1, endpoint) == sample.counts;
-                earliest[at] = least.and_then(|least| (least..pods.len()).find(right));
-                let last = least.and_then(|least| (least..pods.len()).rev().find(right));
-                let until = |index| {
-                    [
-                        pods.get(index + 1).map(|(began, _)| *began),
-                        endpoints.get(at + 1).map(|(began, _)| *began),
-                    ]
-                };
-                let ended =
-                    last.map(|index| until(index).into_iter().flatten().min().unwrap_or(sample.taken));
-                newest = newest.max(ended);
+                first = [first, allowed[at]].into_iter().flatten().min();
+                let is_right = |index: &usize| counted(&pods[*index].1, endpoint) == sample.counts;
+                let right: Vec<_> =
+                    first.into_iter().flat_map(|first| first..pods.len()).filter(is_right).collect();
+                allowed[at] = right.first().copied();
+                let Some(last) = right.last() else { continue };
+                let ends =
+                    [pods.get(last + 1).map(|state| state.0), endpoints.get(at + 1).map(|state| state.0)];
+                newest = newest.max(Some(ends.into_iter().flatten().min().unwrap_or(sample.taken)));
             }
-            assert!(
-                earliest.iter().any(Option::is_some),
-                "{place}: {:?} was never so, or before what it had said already",
-                sample.counts
-            );
-            ages.extend(newest.map(|ended| sample.taken.saturating_duration_since(ended).as_secs_f64()));
+            let Some(newest) = newest else {
+                panic!("{place}: {:?} was never so, or only before an earlier reading", sample.counts)
+            };
+            ages.push(sample.taken.saturating_duration_since(newest).as_secs_f64());
         }
         ages.sort_by(f64::total_cmp);
         note(&format!(
@@ -308,7 +302,7 @@ fn name(pod: &DynamicObject) -> String {
 }
 
 /// The endpoint that a pod was injected with.
-fn endpoint(pod: DynamicObject) -> Option<String> {
+fn endpoint(pod: &DynamicObject) -> Option<String> {
     let pod = Created::found(json!(pod));
     let has_agent = pod.init_containers().contains(&AGENT);
     has_agent.then(|| pod.variable("app", "OTEL_EXPORTER_OTLP_ENDPOINT").to_owned())
