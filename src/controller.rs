@@ -106,6 +106,8 @@ pub struct Controller {
     pub mistakes: bool,
     /// How many namespaces have their own metrics.
     pub metrics_namespaces: usize,
+    /// Whether the status of an Instrumentation names workloads of other namespaces.
+    pub names_all_workloads: bool,
 }
 
 /// Returns the rules of a role for the controller, in addition to those of the store.
@@ -236,7 +238,7 @@ impl Leading {
             selection: Selection::new(client.clone(), controller.configurations.clone()),
             // One check covers all namespaces, which a controller of some may not read.
             conversion: (*scope == Scope::Cluster).then(|| Conversion::new(client.clone())),
-            statuses: Statuses::new(client.clone(), controller.mistakes),
+            statuses: Statuses::new(client.clone(), controller.mistakes, controller.names_all_workloads),
             events: Events::new(client.clone()),
             restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, scope, settings)),
             listening: controller.heard.as_ref().map(Listening::begin),

@@ -141,6 +141,11 @@ pub struct ControllerFlags {
         value_parser = clap::value_parser!(u16).range(..=1000), help_heading = "Controller")]
     metrics_namespaces: u16,
 
+    /// Name workloads of other namespaces in the status of an Instrumentation; by default they are counted, since those who
+    /// read the namespace of the Instrumentation may not read theirs
+    #[arg(long, env = "OTEL_WEBHOOK_NAME_ALL_WORKLOADS", help_heading = "Controller")]
+    name_all_workloads: bool,
+
     /// Format of log lines
     #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
     log_format: LogFormat,
@@ -243,6 +248,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         scope: Scope::of(&flags.namespaces),
         mistakes: flags.mistakes,
         metrics_namespaces: flags.metrics_namespaces.into(),
+        names_all_workloads: flags.name_all_workloads,
     };
     if controller.restarts.is_some() {
         metrics.restarts.begin();

@@ -11,7 +11,8 @@ use otel_webhook_fleet::{
     count::sentence,
     mistakes::{MOST_IN_STATUS, MistakeRow},
     report::{Counts, InstrumentationRow},
-    restart::{Progress, annotations},
+    restart::{Progress, Stop, annotations},
+    workload::Workload,
 };
 use otel_webhook_inject::catalogue::Stored;
 
@@ -31,12 +32,40 @@ const OWN: [&str; 5] = [READY, UP_TO_DATE, DATA, IN_PROGRESS, STOPPED];
 pub struct Input<'t> {
     /// The pods.
     pub row: &'t InstrumentationRow,
+    /// Which workloads may be named to readers of the object.
+    pub named: Named<'t>,
     /// The Instrumentation as the webhook knows it.
     pub stored: Option<&'t Stored>,
     /// Its restarts.
     pub restart: Restart<'t>,
     /// Its mistakes and those of its namespace, the worst first; `None` if they are not reported.
     pub mistakes: Option<&'t [&'t MistakeRow]>,
+}
+
+/// Which workloads a status names. It is read by those who may read its namespace.
+#[derive(Clone, Copy)]
+pub enum Named<'t> {
+    /// Those of this namespace; the others are counted.
+    Of(&'t str),
+    /// All.
+    All,
+}
+
+impl Named<'_> {
+    fn has(self, workload: &Workload) -> bool {
+        match self {
+            Self::Of(namespace) => workload.namespace == namespace,
+            Self::All => true,
+        }
+    }
+
+    /// What failed and why, or that another namespace has it.
+    fn sentence(self, stop: &Stop) -> String {
+        if self.has(&stop.workload) {
+            return stop.to_string();
+        }
+        "a workload of another namespace failed, whose Event RestartStopped has the reason".to_owned()
+    }
 }
 
 /// The restarts of an Instrumentation.
@@ -52,13 +81,13 @@ pub enum Restart<'t> {
 
 /// Returns the status that an Instrumentation has to have; none if `before` is that already.
 pub fn of(input: Input<'_>, generation: i64, before: &Value, now: Timestamp) -> Option<Value> {
-    let Input { row, stored, restart, mistakes } = input;
+    let Input { row, named, stored, restart, mistakes } = input;
     let (planned, is_unplanned) = match restart {
         Restart::None => (None, false),
         Restart::Unplanned => (None, true),
         Restart::Planned(progress) => (Some(progress), false),
     };
-    let restarts = planned.map(|progress| [in_progress(progress), stopped(progress)]);
+    let restarts = planned.map(|progress| [in_progress(progress, named), stopped(progress, named)]);
     let own = [ready(stored), up_to_date(row.pods)].into_iter().chain(data_arrives(row.pods));
     let own = own.chain(restarts.into_iter().flatten());
     let own = own.map(|condition| condition.at(generation, before, now));
@@ -73,13 +102,14 @@ pub fn of(input: Input<'_>, generation: i64, before: &Value, now: Timestamp) -> 
             "hash": progress.config,
             "done": progress.done,
             "total": progress.total,
-            "stoppedBy": progress.stop.as_ref().map(ToString::to_string),
+            "stoppedBy": progress.stop.as_ref().map(|stop| named.sentence(stop)),
         })
     });
+    let workloads: Vec<_> = row.workloads.iter().filter(|one| named.has(&one.workload)).collect();
     let status = json!({
         "pods": row.pods,
-        "workloads": row.workloads,
-        "more": row.more,
+        "workloads": workloads,
+        "more": row.more + row.workloads.len() - workloads.len(),
         "mistakes": mistakes.map(|all| all.iter().take(MOST_IN_STATUS).map(|row| mistake(row)).collect::<Vec<_>>()),
         "moreMistakes": mistakes.map(|all| all.len().saturating_sub(MOST_IN_STATUS)),
         // Without restarts it is removed.
@@ -169,7 +199,7 @@ fn data_arrives(pods: Counts) -> Option<Condition> {
     Some(Condition { kind: DATA, status, reason, message })
 }
 
-fn in_progress(progress: &Progress) -> Condition {
+fn in_progress(progress: &Progress, named: Named<'_>) -> Condition {
     let Progress { done, total, left, refused, refusal, obstacle, .. } = progress;
     let (status, reason) = if progress.is_stopped_for_all {
         ("False", "RestartStopped")
@@ -185,7 +215,10 @@ fn in_progress(progress: &Progress) -> Condition {
         ("False", "WorkloadsRestarted")
     };
     let left = (*left > 0).then(|| format!("; {left} restarted, but not up to date and healthy"));
-    let refusal = refusal.as_ref().map(|refusal| format!("; {refused} refused, such as {refusal}"));
+    let refusal = refusal.as_ref().map(|refusal| match named.has(&refusal.workload) {
+        true => format!("; {refused} refused, such as {refusal}"),
+        false => format!("; {refused} refused"),
+    });
     let obstacle = obstacle.as_ref().map(|(_, why)| format!("; waits: {why}"));
     let more: String = left.into_iter().chain(refusal).chain(obstacle).collect();
     Condition {
@@ -196,16 +229,17 @@ fn in_progress(progress: &Progress) -> Condition {
     }
 }
 
-fn stopped(progress: &Progress) -> Condition {
+fn stopped(progress: &Progress, named: Named<'_>) -> Condition {
     match &progress.stop {
         Some(stop) => Condition {
             kind: STOPPED,
             status: "True",
             reason: "PodsFail",
             message: format!(
-                "{}{stop}; restarts go on after the next change of the configuration, or with another value of the \
+                "{}{}; restarts go on after the next change of the configuration, or with another value of the \
                  annotation {}",
                 if progress.is_stopped_for_all { "" } else { "in its namespace only: " },
+                named.sentence(stop),
                 annotations::RESUME
             ),
         },

@@ -14,7 +14,7 @@ use serde_json::{
 };
 use tokio::time::Instant;
 
-use super::status::{self, Input, MANAGER, Restart};
+use super::status::{self, Input, MANAGER, Named, Restart};
 use crate::{api_client::RequestBackoff, served, store::Snapshot};
 use otel_webhook_api::Version;
 use otel_webhook_fleet::{
@@ -45,6 +45,8 @@ pub struct Statuses {
     client: Client,
     /// Whether mistakes are reported.
     with_mistakes: bool,
+    /// Whether workloads of other namespaces are named.
+    names_all: bool,
     /// What differs from the last report, as text: a document needs ten times the memory.
     wanted: HashMap<ObjectName, Wanted>,
     /// The version in which the objects were read.
@@ -57,10 +59,11 @@ pub struct Statuses {
 
 impl Statuses {
     /// Returns statuses that are written with this client.
-    pub fn new(client: Client, with_mistakes: bool) -> Self {
+    pub fn new(client: Client, with_mistakes: bool, names_all: bool) -> Self {
         Self {
             client,
             with_mistakes,
+            names_all,
             wanted: HashMap::new(),
             version: Version::default(),
             written: HashMap::new(),
@@ -106,7 +109,8 @@ impl Statuses {
             let of_namespace = mistakes.get(&*name.namespace).into_iter().flatten().copied();
             let mistakes: Vec<_> = of_namespace.filter(is_own).collect();
             let mistakes = self.with_mistakes.then_some(&*mistakes);
-            let input = Input { row, stored, restart, mistakes };
+            let named = if self.names_all { Named::All } else { Named::Of(&name.namespace) };
+            let input = Input { row, named, stored, restart, mistakes };
             if let Some(status) = status::of(input, head.generation, &head.status(), now) {
                 let status = to_raw_value(&status).expect("a document is JSON");
                 self.wanted.insert(name.clone(), Wanted { version: head.version.clone(), status });
@@ -234,7 +238,7 @@ mod tests {
     #[tokio::test]
     async fn conditions_that_others_write_meanwhile_are_not_lost() {
         let (client, sent) = server();
-        let mut statuses = Statuses::new(client, false);
+        let mut statuses = Statuses::new(client, false, false);
         let none = HashMap::new();
         statuses.take(&Report::default(), &snapshot("1", &json!([])), Some(&none));
         statuses.write().await;

@@ -318,6 +318,7 @@ async fn controller(server: Server) {
         scope: Scope::Cluster,
         mistakes: true,
         metrics_namespaces: 0,
+        names_all_workloads: false,
     };
     let place = ObjectName { namespace: "release".into(), name: "leader".into() };
     let mut election = Election::new(&connections, place, "own".to_owned()).expect("a client");

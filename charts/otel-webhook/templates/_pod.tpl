@@ -46,6 +46,9 @@
 {{- with .Values.controller.metricsNamespaces }}
 - --metrics-namespaces={{ . }}
 {{- end }}
+{{- if .Values.controller.nameAllWorkloads }}
+- --name-all-workloads
+{{- end }}
 {{- with .Values.controller.restarts }}
 {{- if .enabled }}
 - --restarts

@@ -15,9 +15,9 @@ pub struct InstrumentationStatus {
     pub last_updated: Option<String>,
     /// The running pods that use the Instrumentation, or would use it.
     pub pods: Option<PodCounts>,
-    /// The workloads with failing, stale, missed or silent pods, at most ten.
+    /// The workloads of the namespace with failing, stale, missed or silent pods, at most ten.
     pub workloads: Option<Vec<WorstWorkload>>,
-    /// How many more such workloads there are.
+    /// How many more such workloads there are, those of other namespaces among them.
     pub more: Option<u32>,
     /// Mistakes in workloads and pods of the namespace, and in the selectors of the Instrumentation, at most five.
     pub mistakes: Option<Vec<MistakeStatus>>,

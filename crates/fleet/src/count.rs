@@ -415,9 +415,11 @@ impl OfInstrumentation {
 }
 
 fn row(name: &str, pods: Counts, mut worst: Bad<'_>) -> InstrumentationRow {
+    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
     worst.sort_by(|(a, own), (b, other)| {
         let most = |own: &OfInstrumentation| Reverse((own.bad.failing, own.bad.matched));
-        (most(own), a).cmp(&(most(other), b))
+        // The status may name those of the Instrumentation's namespace alone.
+        (a.namespace != namespace, most(own), a).cmp(&(b.namespace != namespace, most(other), b))
     });
     let more = worst.len().saturating_sub(WORST);
     worst.truncate(WORST);
@@ -432,7 +434,6 @@ fn row(name: &str, pods: Counts, mut worst: Bad<'_>) -> InstrumentationRow {
             reason: failing.map_or(code, |Reverse(failing)| failing).to_owned(),
         }
     };
-    let (namespace, name) = name.split_once('/').unwrap_or(("", name));
     InstrumentationRow {
         namespace: namespace.to_owned(),
         name: name.to_owned(),

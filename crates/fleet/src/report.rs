@@ -64,7 +64,8 @@ pub struct InstrumentationRow {
     pub name: String,
     /// Its pods. One with several languages is counted once, by the worst of their states.
     pub pods: Counts,
-    /// The workloads with failing, stale, missed or silent pods, those with the most first, ten at most.
+    /// The workloads with failing, stale, missed or silent pods, those of its namespace first, and of them those with the most,
+    /// ten at most.
     pub workloads: Vec<WorstWorkload>,
     /// How many more there are.
     pub more: usize,

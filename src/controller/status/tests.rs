@@ -2,7 +2,7 @@ use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{compiled::Shared, object};
 
 use super::*;
-use otel_webhook_fleet::{restart::Stop, workload::Workload};
+use otel_webhook_fleet::report::WorstWorkload;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("a time")
@@ -14,7 +14,7 @@ fn row(injected: usize, stale: usize) -> InstrumentationRow {
 }
 
 fn input<'t>(row: &'t InstrumentationRow, stored: Option<&'t Stored>) -> Input<'t> {
-    Input { row, stored, restart: Restart::None, mistakes: None }
+    Input { row, named: Named::All, stored, restart: Restart::None, mistakes: None }
 }
 
 fn stored(spec: &Value) -> Stored {
@@ -116,6 +116,47 @@ fn restarts_are_told_while_there_are_any() {
     assert_eq!(without["conditions"].as_array().map(Vec::len), Some(2), "{without}");
 }
 
+#[test]
+fn workloads_of_other_namespaces_are_counted_and_not_named() {
+    let worst = |namespace: &str| WorstWorkload {
+        workload: Workload::new("Deployment", namespace, "secret"),
+        stale: 1,
+        missed: 0,
+        failing: 0,
+        silent: None,
+        reason: "ConfigurationChanged".to_owned(),
+    };
+    let row = InstrumentationRow { workloads: vec![worst("shop"), worst("bank")], more: 3, ..row(0, 5) };
+    let stop = |namespace: &str| Stop {
+        workload: Workload::new("Deployment", namespace, "secret"),
+        reason: "pod secret-1 cannot start: CrashLoopBackOff".to_owned(),
+        at: at(0),
+        is_for_all: true,
+    };
+    let progress = |namespace: &str| Progress {
+        total: 2,
+        refused: 1,
+        refusal: Some(stop(namespace)),
+        stop: Some(stop(namespace)),
+        ..Progress::default()
+    };
+    let status_of = |named, namespace: &str| {
+        let progress = progress(namespace);
+        let input = Input { named, restart: Restart::Planned(&progress), ..input(&row, None) };
+        of(input, 1, &Value::Null, at(0)).expect("a status")
+    };
+    let status = status_of(Named::Of("shop"), "bank");
+    assert!(!status.to_string().contains("bank") && !status.to_string().contains("secret-1"), "{status}");
+    assert_eq!((&status["workloads"][0]["namespace"], &status["more"]), (&json!("shop"), &json!(4)));
+    let stopped = condition(&status, "RestartStopped")["message"].as_str().expect("text");
+    assert!(stopped.contains("a workload of another namespace failed"), "{stopped}");
+    assert_eq!(condition(&status, "RestartInProgress")["message"], "0 of 2 workloads restarted; 1 refused");
+    let own = status_of(Named::Of("shop"), "shop");
+    assert!(own["restart"]["stoppedBy"].as_str().expect("text").contains("Deployment shop/secret"), "{own}");
+    let all = status_of(Named::All, "bank");
+    assert!(all.to_string().contains("Deployment bank/secret") && all["more"] == 3, "{all}");
+}
+
 /// What kstatus, by which Flux and others wait, says of an object of a kind that it does not know: by its
 /// documentation, from `status.observedGeneration` and the conditions `Reconciling`, `Stalled` and `Ready`.
 fn kstatus(generation: i64, status: &Value) -> &'static str {
@@ -157,7 +198,7 @@ fn those_who_wait_for_the_object_wait_for_a_usable_specification_only() {
         ("a specification that cannot be used", &row(3, 0), &invalid, None, "InProgress"),
     ] {
         let restart = restart.map_or(Restart::None, Restart::Planned);
-        let input = Input { row, stored: Some(stored), restart, mistakes: None };
+        let input = Input { row, named: Named::All, stored: Some(stored), restart, mistakes: None };
         let status = of(input, 2, &Value::Null, at(0)).expect("a status");
         assert_eq!(kstatus(2, &status), expected, "{what}: {status}");
         assert_eq!(
