@@ -6,6 +6,7 @@
 
 mod aftermath;
 mod bounded;
+mod brown_out;
 mod check;
 mod controller_faults;
 mod counted;
@@ -119,6 +120,8 @@ const CONTROLLER: Group<Cluster> = &[
     ("failing_pods_are_counted_until_they_recover", failing::counted),
     ("a_corrected_instrumentation_mends_a_failing_workload", failing::mended),
     ("the_controller_goes_on_after_failures", controller_faults::failures),
+    ("the_controller_is_right_while_one_request_in_three_fails", brown_out::requests),
+    ("the_controller_is_right_while_every_watch_fails", brown_out::watches),
     ("the_controller_that_is_not_answered_stops_leading", controller_faults::frozen),
     ("the_controller_says_which_permission_is_missing", controller_faults::missing_permissions),
     ("the_controllers_account_changes_two_annotations_of_workloads", restart_policy::two_annotations_alone),

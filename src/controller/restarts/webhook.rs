@@ -77,12 +77,15 @@ impl Replicas {
             return true;
         }
         let before = self.known.clone();
-        match addresses(slices, service).await {
+        match replicas(slices, service).await {
             Err(why) => self.known.unavailable = Some(why),
-            Ok(addresses) => {
-                let ask = |address| ask(address, &expected);
-                for (address, answer) in addresses.iter().zip(join_all(addresses.iter().map(ask)).await) {
+            Ok(replicas) => {
+                let ask = |replica: &Replica| ask(replica.address, &expected);
+                let answers = join_all(replicas.iter().map(ask)).await;
+                for (Replica { address, is_ending }, answer) in replicas.iter().zip(answers) {
                     match answer {
+                        // Its ports may be closed, or its node gone.
+                        Err(_) if *is_ending => {}
                         Err(why) => {
                             let why = format!("the replica {address} of the webhook does not answer: {why}");
                             self.known.unavailable = Some(why);
@@ -122,42 +125,49 @@ fn expected<'p>(
     expected
 }
 
-/// Returns an address for each replica to which the API server may send reviews.
-async fn addresses(slices: &Api<EndpointSlice>, service: &str) -> Result<Vec<SocketAddr>, String> {
+/// A replica to which the API server may send reviews.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Replica {
+    address: SocketAddr,
+    /// It is being deleted. API servers send it reviews on open connections until it closes them.
+    is_ending: bool,
+}
+
+/// Returns each replica behind a Service.
+async fn replicas(slices: &Api<EndpointSlice>, service: &str) -> Result<Vec<Replica>, String> {
     let of_service = ListParams::default().labels(&format!("kubernetes.io/service-name={service}"));
     let listed = timeout(PATIENCE, slices.list(&of_service)).await;
     let failed = |why: &str| format!("the EndpointSlices of Service {service} cannot be listed: {why}");
     let listed = listed.map_err(|_| failed("no response"))?.map_err(|error| failed(&error.to_string()))?;
-    let addresses = replicas(&listed.items);
-    if addresses.is_empty() {
+    let replicas = of_slices(&listed.items);
+    if replicas.iter().all(|replica| replica.is_ending) {
         return Err(format!("Service {service} has no endpoint that is ready"));
     }
-    Ok(addresses)
+    Ok(replicas)
 }
 
-fn replicas(slices: &[EndpointSlice]) -> Vec<SocketAddr> {
+fn of_slices(slices: &[EndpointSlice]) -> Vec<Replica> {
     // A pod with addresses of both families is in two slices.
     let mut known = HashSet::new();
-    let mut addresses = Vec::new();
+    let mut replicas = Vec::new();
     for slice in slices {
         let port = slice.ports.iter().flatten().find_map(|port| u16::try_from(port.port?).ok());
         for endpoint in slice.endpoints.iter().flatten() {
-            let is_ready =
-                endpoint.conditions.as_ref().is_none_or(|conditions| conditions.ready != Some(false));
+            let conditions = endpoint.conditions.as_ref();
+            let is_ready = conditions.is_none_or(|conditions| conditions.ready != Some(false));
+            let is_ending = conditions.is_some_and(|conditions| conditions.terminating == Some(true));
             let address = endpoint.addresses.first().and_then(|address| address.parse::<IpAddr>().ok());
             let pod = endpoint.target_ref.as_ref().and_then(|pod| pod.uid.clone());
             let is_new = pod.is_none_or(|pod| known.insert(pod));
-            addresses.extend(address.zip(port).filter(|_| is_ready && is_new).map(SocketAddr::from));
+            let address = address.zip(port).filter(|_| (is_ready || is_ending) && is_new);
+            replicas.extend(address.map(|address| Replica { address: address.into(), is_ending }));
         }
     }
-    addresses
+    replicas
 }
 
 /// Asks a replica. Returns the configurations that it would not inject.
-async fn ask(
-    address: &SocketAddr,
-    expected: &BTreeMap<Expected, &[String]>,
-) -> Result<Vec<Expected>, String> {
+async fn ask(address: SocketAddr, expected: &BTreeMap<Expected, &[String]>) -> Result<Vec<Expected>, String> {
     let all = async {
         let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
         let (mut sender, connection) =
@@ -185,7 +195,7 @@ async fn ask(
     timeout(PATIENCE, all).await.unwrap_or_else(|_| Err(format!("no response within {PATIENCE:?}")))
 }
 
-fn request(address: &SocketAddr, namespace: &str, instrumentations: &[String]) -> Request<Empty<Bytes>> {
+fn request(address: SocketAddr, namespace: &str, instrumentations: &[String]) -> Request<Empty<Bytes>> {
     let names = instrumentations.iter().flat_map(|name| ["&instrumentation=", name]).collect::<String>();
     Request::get(format!("{HASHES}?namespace={namespace}{names}"))
         .header(header::HOST, address.to_string())
@@ -207,10 +217,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ready_replicas_are_asked_once_each() {
-        let endpoint = |address: &str, uid: &str, ready: bool| {
+    fn replicas_that_may_get_reviews_are_asked_once_each() {
+        let endpoint = |address: &str, uid: &str, ready: bool, ending: bool| {
             json!({
-                "addresses": [address], "conditions": {"ready": ready}, "targetRef": {"kind": "Pod", "uid": uid},
+                "addresses": [address], "conditions": {"ready": ready, "serving": ready, "terminating": ending},
+                "targetRef": {"kind": "Pod", "uid": uid},
             })
         };
         let slice = |kind: &str, endpoints: &[serde_json::Value]| {
@@ -219,15 +230,19 @@ mod tests {
             })
         };
         let four = [
-            endpoint("10.0.0.1", "a", true),
-            endpoint("10.0.0.2", "b", true),
-            endpoint("10.0.0.3", "c", false),
+            endpoint("10.0.0.1", "a", true, false),
+            endpoint("10.0.0.2", "b", true, false),
+            endpoint("10.0.0.3", "starts", false, false),
+            endpoint("10.0.0.4", "ends", false, true),
         ];
-        let six = [endpoint("fd00::1", "a", true)];
+        let six = [endpoint("fd00::1", "a", true, false)];
         let slices = [slice("IPv4", &four), slice("IPv6", &six)]
             .map(|slice| serde_json::from_value(slice).expect("valid"));
-        let found: Vec<_> = replicas(&slices).iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["10.0.0.1:8080", "10.0.0.2:8080"]);
+        let replicas = of_slices(&slices);
+        let found: Vec<_> =
+            replicas.iter().map(|replica| (replica.address.to_string(), replica.is_ending)).collect();
+        let expected = [("10.0.0.1:8080", false), ("10.0.0.2:8080", false), ("10.0.0.4:8080", true)];
+        assert_eq!(found, expected.map(|(address, is_ending)| (address.to_owned(), is_ending)));
     }
 
     #[test]

@@ -68,6 +68,9 @@ pub fn stopped_by_a_jvm_that_dies(cluster: &Cluster) {
     }
 }
 
+/// The same as a later version than the recorded default: an earlier one would not replace that.
+const LATER: &str = "localhost/otel-webhook-node/broken-java:99.0.0";
+
 /// The Instrumentation is in the first of these namespaces.
 const UPGRADED: [&str; 3] = ["upgrade-a", "upgrade-b", "upgrade-c"];
 
@@ -91,6 +94,8 @@ fn stand_in(name: &str, reads: bool) -> Value {
 /// namespace of the Instrumentation, the namespace of the one that crashes is left alone after it, and the others follow.
 pub fn default_image(cluster: &Cluster) {
     allow(cluster);
+    let tagged = cluster.node().ctr(&["images", "tag", BROKEN, LATER]);
+    assert!(tagged.ok, "{}", tagged.stderr);
     for namespace in UPGRADED {
         cluster.namespace(namespace, &json!({}));
         cluster.shell(&format!("kubectl annotate namespace {namespace} otel-webhook/restart=rollout"));
@@ -121,11 +126,11 @@ pub fn default_image(cluster: &Cluster) {
         cluster.shell(&format!("helm upgrade otel-webhook charts/otel-webhook {args}"));
     };
 
-    upgrade(BROKEN);
+    upgrade(LATER);
     let is_done = |service: &(&str, &str), images: &[String]| match service {
-        service if crashes(service) => images.iter().any(|image| image == BROKEN),
+        service if crashes(service) => images.iter().any(|image| image == LATER),
         (namespace, _) if *namespace == UPGRADED[1] => true,
-        _ => images.len() == 1 && images[0] == BROKEN,
+        _ => images.len() == 1 && images[0] == LATER,
     };
     until("eight services have the new image, and one fails with it", || {
         all().zip(images()).all(|(service, images)| is_done(&service, &images)).then_some(())
@@ -155,7 +160,7 @@ pub fn default_image(cluster: &Cluster) {
     // Back to the image that works: everything has it again.
     upgrade(&working);
     until("every service has the image of before", || {
-        images().iter().all(|images| images.len() == 1 && images[0] != BROKEN).then_some(())
+        images().iter().all(|images| images.len() == 1 && images[0] != LATER).then_some(())
     });
     for (namespace, name) in all() {
         cluster.rolled_out(namespace, name);
