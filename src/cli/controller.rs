@@ -48,6 +48,7 @@ The injection flags have to be those of the webhook: by them, the controller dec
 #[derive(Debug, Args)]
 // The last value wins, so that arguments can be appended to those of the chart.
 #[command(args_override_self = true)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, each of which may be given or not")]
 pub struct ControllerFlags {
     /// Listen address of health checks and metrics (HTTP)
     #[arg(

@@ -215,9 +215,9 @@ fn in_progress(progress: &Progress, named: Named<'_>) -> Condition {
         ("False", "WorkloadsRestarted")
     };
     let left = (*left > 0).then(|| format!("; {left} restarted, but not up to date and healthy"));
-    let refusal = refusal.as_ref().map(|refusal| match named.has(&refusal.workload) {
-        true => format!("; {refused} refused, such as {refusal}"),
-        false => format!("; {refused} refused"),
+    let refusal = refusal.as_ref().map(|refusal| {
+        let such = if named.has(&refusal.workload) { format!(", such as {refusal}") } else { String::new() };
+        format!("; {refused} refused{such}")
     });
     let obstacle = obstacle.as_ref().map(|(_, why)| format!("; waits: {why}"));
     let more: String = left.into_iter().chain(refusal).chain(obstacle).collect();

@@ -23,7 +23,7 @@ use otel_webhook_testkit::{cluster::client::client, runner::note, until::until};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use super::restarts::{SHOP, change, consenting, create, shop};
+use super::restarts::{SHOP, change, consenting, create, revision, shop};
 use crate::{
     cluster::{Cluster, java},
     controller::{Controller, deployment},
@@ -139,11 +139,8 @@ fn goes_on(fault: Fault) {
         }
         controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 2, "missed": 1}));
         change(cluster, &format!("http://collector-{rounds}:4317"));
-        until("the workload is restarted, and up to date", || {
-            let found = cluster.get(SHOP, &["deployment", "order"]);
-            let revision = &found["metadata"]["annotations"]["deployment.kubernetes.io/revision"];
-            (*revision == (rounds + 1).to_string()).then_some(())
-        });
+        let restarted = (rounds + 1).to_string();
+        until("the workload is restarted", || (revision(cluster, SHOP, "order") == restarted).then_some(()));
         controller.expect(SHOP, "default", &json!({"matched": 3, "injected": 2, "missed": 1}));
         cluster.run(&["delete", "pod", &missed, "--namespace", SHOP, "--now"]);
         controller.expect(SHOP, "default", &json!({"matched": 2, "injected": 2}));
@@ -151,12 +148,7 @@ fn goes_on(fault: Fault) {
             break;
         }
     }
-    let revision = &cluster.get(SHOP, &["deployment", "order"])["metadata"]["annotations"];
-    assert_eq!(
-        revision["deployment.kubernetes.io/revision"],
-        (rounds + 1).to_string(),
-        "restarted once for each change"
-    );
+    assert_eq!(revision(cluster, SHOP, "order"), (rounds + 1).to_string(), "restarted once for each change");
     controller.stop();
     let (requests, failed) = (failing.server.requests.load(SeqCst), failing.server.failed.load(SeqCst));
     let seconds = began.elapsed().as_secs();

@@ -92,7 +92,7 @@ fn condition<'s>(object: &'s Value, kind: &str) -> Option<(&'s str, &'s str)> {
 }
 
 /// How many templates a Deployment has had.
-fn revision(cluster: &Cluster, namespace: &str, name: &str) -> String {
+pub fn revision(cluster: &Cluster, namespace: &str, name: &str) -> String {
     revision_of(&cluster.get(namespace, &["deployment", name])).to_owned()
 }
 
