@@ -36,7 +36,8 @@ pub fn each(plane: &ControlPlane) {
     }
     let program = std::path::Path::new(PROGRAM).parent().expect("a folder");
     let path = format!("{}:{}:/usr/bin:/bin", program.display(), plane.tools().display());
-    for (subcommand, count) in [("explain", 6), ("check", 7)] {
+    plane.run_kubectl(&["label", "deployment", "order", "team=payments", "--namespace", "shop"]);
+    for (subcommand, count) in [("explain", 7), ("check", 7)] {
         let run = |line: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", line]).current_dir(&folder).env_clear().env("PATH", &path);
