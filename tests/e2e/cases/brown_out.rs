@@ -53,19 +53,20 @@ impl Server {
     async fn answer(State(server): State<Arc<Self>>, request: Request) -> Response {
         let number = server.requests.fetch_add(1, SeqCst);
         let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        let status = match server.fault {
-            Fault::Requests if number % 3 == 2 => {
-                [(500, "InternalError"), (429, "TooManyRequests")][number % 2]
-            }
-            Fault::Watches if is_watch => (410, "Expired"),
+        let failure = |code: u16, reason: &str| {
+            json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason,
+                "message": "the test lets it fail"})
+        };
+        let (code, body) = match server.fault {
+            Fault::Requests if number % 6 == 2 => (500, failure(500, "InternalError")),
+            Fault::Requests if number % 6 == 5 => (429, failure(429, "TooManyRequests")),
+            // As API servers do: by an event.
+            Fault::Watches if is_watch => (200, json!({"type": "ERROR", "object": failure(410, "Expired")})),
             _ => return server.forward(request).await,
         };
         server.failed.fetch_add(1, SeqCst);
-        let (code, reason) = status;
-        let status = json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason,
-            "message": "the test lets it fail"});
         let code = StatusCode::from_u16(code).expect("a status code");
-        (code, [("content-type", "application/json")], status.to_string()).into_response()
+        (code, [("content-type", "application/json")], format!("{body}\n")).into_response()
     }
 
     async fn forward(&self, request: Request) -> Response {
