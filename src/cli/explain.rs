@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::{
+        facts::not_readable,
         flags::{ClusterFlags, RegistrationFlags},
         reader::ClusterReader,
     },
@@ -162,14 +163,16 @@ async fn ask(args: &ExplainArgs) -> Result<Answer, Failure> {
         ));
     }
     let cluster = ClusterReader::connect(&args.cluster).await?;
+    let mut answer = Answer::default();
     let (namespaces, place) = if args.all_namespaces {
-        (target::namespaces(&cluster, &targets, labels).await?, "any namespace".to_owned())
+        let (namespaces, failed) = target::namespaces(&cluster, &targets, labels).await?;
+        answer.caveats.extend(failed.iter().map(not_readable));
+        (namespaces, "any namespace".to_owned())
     } else {
         let namespace = args.input.namespace.clone().unwrap_or_else(|| cluster.namespace.clone());
         let place = format!("namespace \"{namespace}\"");
         (BTreeSet::from([namespace]), place)
     };
-    let mut answer = Answer::default();
     for namespace in namespaces {
         let question = Question {
             namespace,

@@ -64,7 +64,7 @@ impl Named<'_> {
         if self.has(&stop.workload) {
             return stop.to_string();
         }
-        "a workload of another namespace failed, whose Event RestartStopped has the reason".to_owned()
+        "a workload of another namespace failed; its Event RestartStopped has the reason".to_owned()
     }
 }
 

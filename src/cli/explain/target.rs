@@ -153,7 +153,8 @@ pub async fn find(
     Ok(found)
 }
 
-/// Returns the namespaces with such objects; without targets, with workloads.
+/// Returns the namespaces with such objects; without targets, with workloads of the kinds that the user may list, and why
+/// others could not be listed.
 ///
 /// # Errors
 /// If the user may not list a kind of the targets in all namespaces, or none at all.
@@ -161,24 +162,20 @@ pub async fn namespaces(
     cluster: &ClusterReader,
     targets: &[Target],
     labels: Option<&str>,
-) -> Result<BTreeSet<String>, Failure> {
+) -> Result<(BTreeSet<String>, Vec<FailedRequest>), Failure> {
     let asked = |kind: &usize| targets.is_empty() || targets.contains(&Target::Kind(*kind));
     let mut found = BTreeSet::new();
     let mut failed = Vec::new();
-    let kinds = (0..KINDS.len()).filter(asked).map(|kind| (KINDS[kind].0)());
-    let mut listed = 0;
-    for resource in kinds {
+    let kinds: Vec<_> = (0..KINDS.len()).filter(asked).map(|kind| (KINDS[kind].0)()).collect();
+    for resource in &kinds {
         let take = |object: Value| {
             found.insert(text(&object["metadata"]["namespace"]));
         };
-        match cluster.each_with(&resource, None, labels, Part::Metadata, take).await {
-            Ok(()) => listed += 1,
-            Err(refused) => failed.push(refused),
-        }
+        failed.extend(cluster.each_with(resource, None, labels, Part::Metadata, take).await.err());
     }
     match failed.first() {
-        Some(refused) if listed == 0 || !targets.is_empty() => Err(unreadable(refused)),
-        _ => Ok(found),
+        Some(refused) if failed.len() == kinds.len() || !targets.is_empty() => Err(unreadable(refused)),
+        _ => Ok((found, failed)),
     }
 }
 

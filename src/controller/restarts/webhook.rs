@@ -82,19 +82,8 @@ impl Replicas {
             Ok(replicas) => {
                 let ask = |replica: &Replica| ask(replica.address, &expected);
                 let answers = join_all(replicas.iter().map(ask)).await;
-                for (Replica { address, is_ending }, answer) in replicas.iter().zip(answers) {
-                    match answer {
-                        // Its ports may be closed, or its node gone.
-                        Err(_) if *is_ending => {}
-                        Err(why) => {
-                            let why = format!("the replica {address} of the webhook does not answer: {why}");
-                            self.known.unavailable = Some(why);
-                        }
-                        Ok(others) => self.known.differs.extend(others.into_iter().map(|expected| {
-                            let why = format!("the replica {address} of the webhook has another one");
-                            (expected, why)
-                        })),
-                    }
+                for (replica, answer) in replicas.iter().zip(answers) {
+                    note(&mut self.known, *replica, answer);
                 }
             }
         }
@@ -105,6 +94,21 @@ impl Replicas {
             self.known.unavailable = self.known.unavailable.take().or(why);
         }
         self.known == before
+    }
+}
+
+/// Notes what a replica answers: the configurations that it would not inject, or why it does not say.
+fn note(known: &mut Webhook, Replica { address, is_ending }: Replica, answer: Result<Vec<Expected>, String>) {
+    match answer {
+        // Its ports may be closed, or its node gone.
+        Err(_) if is_ending => {}
+        Err(why) => {
+            known.unavailable = Some(format!("the replica {address} of the webhook does not answer: {why}"));
+        }
+        Ok(others) => known.differs.extend(others.into_iter().map(|expected| {
+            let why = format!("the replica {address} of the webhook has another one");
+            (expected, why)
+        })),
     }
 }
 
@@ -243,6 +247,24 @@ mod tests {
             replicas.iter().map(|replica| (replica.address.to_string(), replica.is_ending)).collect();
         let expected = [("10.0.0.1:8080", false), ("10.0.0.2:8080", false), ("10.0.0.4:8080", true)];
         assert_eq!(found, expected.map(|(address, is_ending)| (address.to_owned(), is_ending)));
+    }
+
+    #[test]
+    fn a_replica_that_ends_delays_restarts_while_it_answers_with_another_configuration() {
+        let expected = ("shop".to_owned(), "java=v1:0123abcd".to_owned());
+        let noted = |is_ending, answer| {
+            let mut known = Webhook::default();
+            let address = SocketAddr::from(([10, 0, 0, 1], 8080));
+            note(&mut known, Replica { address, is_ending }, answer);
+            (known.unavailable.is_some(), known.doubt(&expected.0, &expected.1).is_some())
+        };
+        let refused = || Err("connection refused".to_owned());
+        for is_ending in [false, true] {
+            assert!(noted(is_ending, Ok(vec![expected.clone()])).1, "an earlier configuration");
+            assert_eq!(noted(is_ending, Ok(Vec::new())), (false, false), "the expected one");
+        }
+        assert!(noted(false, refused()).0, "one that is ready has to answer");
+        assert_eq!(noted(true, refused()), (false, false), "one that ends need not");
     }
 
     #[test]

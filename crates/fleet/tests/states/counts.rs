@@ -235,6 +235,28 @@ fn a_pod_that_states_the_uid_of_anothers_owner_joins_no_other_workload() {
     }
 }
 
+/// A status names workloads of its own namespace alone: those of others must not take their places.
+#[test]
+fn workloads_of_the_instrumentations_namespace_come_first() {
+    let of = |namespace: &str, number: usize| {
+        let mut pod = pod(&["java"]);
+        pod["metadata"]["namespace"] = json!(namespace);
+        pod["metadata"]["name"] = json!(format!("{namespace}-{number}"));
+        pod["metadata"]["uid"] = json!(format!("{namespace}-{number}"));
+        // More pods for each of the others.
+        pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet",
+            "name": format!("{namespace}-{}", number / 2), "uid": format!("{namespace}-{}", number / 2), "controller": true}]);
+        pod["metadata"]["annotations"]["instrumentation.opentelemetry.io/inject-java"] = json!("shop/inst");
+        RunningPod::read(&pod).expect("a running pod")
+    };
+    let pods = (0..24).map(|number| of("bank", number)).chain([of("shop", 0)]);
+    let found = report(&Cluster::new(ENDPOINT), pods);
+    let row = &found.instrumentations[0];
+    let named: Vec<_> = row.workloads.iter().map(|one| (&*one.workload.namespace, one.missed)).collect();
+    assert_eq!(named, [&[("shop", 1)][..], &[("bank", 2); 9]].concat());
+    assert_eq!(row.more, 3);
+}
+
 /// Pods of 20 workloads in each of three namespaces. Those of the last use the Instrumentation of the first.
 #[test]
 fn only_what_has_changed_is_counted_anew() {
