@@ -9,6 +9,7 @@
 
 mod answering;
 mod conversion;
+mod in_use;
 mod instrumentation;
 mod opt_in;
 mod pod;

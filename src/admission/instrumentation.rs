@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::{answering::Admission, opt_in};
+use super::{answering::Admission, in_use, opt_in};
 use otel_webhook_api as api;
 use otel_webhook_api::{
     Version,
@@ -66,7 +66,7 @@ impl Admission {
         let change = match request {
             Request::Change(change) => change,
             Request::Deletion(old) => {
-                let warning = old.as_ref().and_then(in_use);
+                let warning = old.as_ref().and_then(in_use::deleted);
                 return Ok(AdmissionResponse::allowed(&uid, warning.as_deref()).write());
             }
             Request::Other => return Ok(AdmissionResponse::allowed(&uid, None).write()),
@@ -76,6 +76,9 @@ impl Admission {
         let mut verdict = validate(&new, old.as_ref(), &namespace, catalogue, &self.images, &self.settings);
         if new["metadata"]["deletionTimestamp"].is_null() {
             opt_in::warn(&mut verdict, &new, old.as_ref(), &namespace, self.only_annotated);
+            if let Some(old) = &old {
+                in_use::changed(&mut verdict, &new, old);
+            }
         }
         let answer = if verdict.is_allowed() {
             AdmissionResponse::allowed(&uid, None)
@@ -94,29 +97,6 @@ impl Admission {
         let replaced = self.images.choices(object).filter(|(_, choice)| choice.is_replaced());
         replaced.map(|(language, choice)| format!("spec.{}.image: {choice}", language.field))
     }
-}
-
-/// Returns a warning about an Instrumentation that is deleted, by what the controller counted; `None` if no pod uses it.
-fn in_use(old: &Value) -> Option<String> {
-    let metadata = &old["metadata"];
-    // A controller removes a finalizer later.
-    if !metadata["deletionTimestamp"].is_null() {
-        return None;
-    }
-    let counts = &old["status"]["pods"];
-    let of = |state: &str| counts[state].as_u64().unwrap_or_default();
-    let agents = of("injected") + of("stale") + of("unconfirmed");
-    let who = match (counts.is_object(), agents) {
-        (false, _) => "running pods may have".to_owned(),
-        (true, 0) => return None,
-        (true, 1) => "1 running pod has".to_owned(),
-        (true, count) => format!("{count} running pods have"),
-    };
-    let (namespace, name) = (metadata["namespace"].as_str()?, metadata["name"].as_str()?);
-    Some(format!(
-        "{who} agents of Instrumentation {namespace}/{name}: without it, new pods start without agents, and a restart \
-         removes them; otel-webhook status lists the pods"
-    ))
 }
 
 /// Returns the uid, and what is asked.

@@ -1,6 +1,8 @@
 //! Instrumentations on their way in: what the CRD refuses by itself, and what
 //! users read when the webhook judges.
 
+use std::time::Instant;
+
 use otel_webhook_api::{defaulting, defaults::DefaultImages};
 use otel_webhook_testkit::{
     cluster::{control_plane::Ran, manifests::instrumentation},
@@ -121,7 +123,8 @@ pub fn unjudged(cluster: &Cluster) {
     drop(registered);
 }
 
-/// A deletion says how many pods have the agents, by what the controller counted, and is never rejected.
+/// A deletion, and an update that takes a language away, say how many pods have the agents, by what the controller
+/// counted, and are never rejected.
 pub fn deleted(cluster: &Cluster) {
     let namespace = "deleted";
     cluster.namespace(namespace, &[]);
@@ -136,6 +139,7 @@ pub fn deleted(cluster: &Cluster) {
         let ran = cluster.plane.kubectl_in(&["create", "--filename", "-"], &object.to_string());
         assert!(ran.ok, "{}", ran.stderr);
     };
+    let opting_in = r#"{"spec":{"inject":["java","python"],"selector":{"matchLabels":{"app":"a"}}}}"#;
     for (name, injected, expected) in [
         ("used", 225, "Warning: 225 running pods have agents of Instrumentation deleted/used"),
         ("unused", 0, ""),
@@ -145,10 +149,19 @@ pub fn deleted(cluster: &Cluster) {
         let patch = ["patch", "otelinst", name, "--subresource=status", "--type=merge", "--patch", &status];
         let ran = cluster.plane.kubectl(&[&patch[..], &["--namespace", namespace]].concat());
         assert!(ran.ok, "{}", ran.stderr);
+        let update = ["patch", "otelinst", name, "--type=merge", "--namespace", namespace, "--patch"];
+        for (spec, taken) in [(opting_in, ""), (r#"{"spec":{"inject":["java"]}}"#, "opts pods in to python")]
+        {
+            let ran = cluster.plane.kubectl(&[&update[..], &[spec]].concat());
+            let is_taken = ran.stderr.contains("225 running pods have agents of this Instrumentation: ");
+            assert!(ran.ok && ran.stderr.contains(taken) || injected == 0, "{}", ran.stderr);
+            assert_eq!(is_taken, injected > 0 && !taken.is_empty(), "{}", ran.stderr);
+        }
         let warned = delete(name);
         assert!(warned.starts_with(expected) && warned.is_empty() == expected.is_empty(), "{warned}");
     }
     named("not-counted");
+    println!("a deletion takes {} ms longer than without the webhook", added(cluster, namespace, "not-counted"));
     let warned = delete("not-counted");
     assert!(
         warned.contains("running pods may have agents of Instrumentation deleted/not-counted"),
@@ -158,6 +171,27 @@ pub fn deleted(cluster: &Cluster) {
     let stopped = cluster.webhook.stop();
     delete("during-an-outage");
     drop(stopped);
+}
+
+/// Returns how much longer a deletion takes by the webhook, in milliseconds: the difference of medians.
+fn added(cluster: &Cluster, namespace: &str, name: &str) -> f64 {
+    let delete = ["delete", "otelinst", name, "--dry-run=server", "--namespace"];
+    let median = |namespace: &str| {
+        let once = || {
+            let started = Instant::now();
+            let ran = cluster.plane.kubectl(&[&delete[..], &[namespace]].concat());
+            assert!(ran.ok, "{}", ran.stderr);
+            started.elapsed()
+        };
+        let mut all: Vec<_> = (0..11).map(|_| once()).collect();
+        all.sort_unstable();
+        all[5].as_secs_f64() * 1000.0
+    };
+    // Not registered there.
+    let elsewhere = format!("{namespace}-elsewhere");
+    cluster.namespace(&elsewhere, &[]);
+    cluster.instrumentation(&elsewhere, name, &json!({}));
+    median(namespace) - median(&elsewhere)
 }
 
 /// What would come of a creation. Fields that nobody knows are dropped, as controllers' are.
