@@ -6,7 +6,6 @@
 
 mod measure;
 mod objects;
-mod source;
 
 use std::{env, path::Path};
 

@@ -4,6 +4,7 @@ use std::{
     fs,
     net::SocketAddr,
     process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -15,13 +16,13 @@ use otel_webhook_testkit::{
         figures::Figures,
         process::{self, Memory},
     },
+    source::{self, Source, series},
     until::until,
 };
 
 use crate::{
     PROGRAM,
     objects::{Fleet, MISSED_EVERY},
-    source,
 };
 
 /// How long nothing happens.
@@ -84,31 +85,41 @@ pub async fn all(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
 fn heard(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
     let instances = fleet.instances();
     let count = u64::try_from(instances.len()).expect("thousands");
-    let url = format!("--heard-url=http://{}", source::start(instances));
+    let answers = AtomicUsize::new(0);
+    let respond: Source = Box::new(move |stream| {
+        let number = answers.fetch_add(1, Ordering::Relaxed);
+        let with_another = |instance: &String| [instance.clone(), format!("{instance}-{number}")];
+        series(stream, instances.iter().flat_map(with_another))
+    });
+    let url = format!("--heard-url=http://{}", source::start(respond));
     let controller = Controller::start(plane, &["--heard-source=prometheus", &url]);
     until("all injected pods are heard", || {
         let metric = "otel_webhook_pods_data{data=\"heard\",language=\"java\"}";
         (admin::metric(controller.admin, metric) == Some(count)).then_some(())
     });
     figures.add("resident with data of all pods", "MB", "≤ 80", &[controller.memory().resident]);
-    let (requests, cpu) = (requests(plane, ""), process::cpu(controller.program.id()));
-    thread::sleep(IDLE);
-    let rate = count_of(self::requests(plane, "") - requests) / IDLE.as_secs_f64();
+    let (rate, cpu) = while_idle(plane, &controller);
     figures.add("requests to the API server then", "/s", "≤ 5", &[rate]);
-    let cpu = process::cpu(controller.program.id()).saturating_sub(cpu);
-    figures.add("CPU then", "% of a core", "", &[cpu.as_secs_f64() / IDLE.as_secs_f64() * 100.0]);
+    figures.add("CPU then", "% of a core", "", &[cpu]);
     figures.add("resident at most then", "MB", "", &[controller.memory().peak]);
 }
 
 fn idle(figures: &mut Figures, plane: &ControlPlane, controller: &Controller) {
-    let (requests, cpu) = (requests(plane, ""), process::cpu(controller.program.id()));
     let writes = status_writes(plane);
-    thread::sleep(IDLE);
-    let rate = count_of(self::requests(plane, "") - requests) / IDLE.as_secs_f64();
+    let (rate, cpu) = while_idle(plane, controller);
     figures.add("requests while idle", "/s", "≤ 5", &[rate]);
     figures.add("status writes in a minute while idle", "", "0", &[count_of(status_writes(plane) - writes)]);
-    let cpu = process::cpu(controller.program.id()).saturating_sub(cpu);
-    figures.add("CPU while idle", "% of a core", "", &[cpu.as_secs_f64() / IDLE.as_secs_f64() * 100.0]);
+    figures.add("CPU while idle", "% of a core", "", &[cpu]);
+}
+
+/// Returns the requests a second and the CPU of the controller, in percent of a core, while nothing happens.
+fn while_idle(plane: &ControlPlane, controller: &Controller) -> (f64, f64) {
+    let cpu = || process::cpu(controller.program.id());
+    let (requests_before, cpu_before) = (requests(plane, ""), cpu());
+    thread::sleep(IDLE);
+    let requests = count_of(requests(plane, "") - requests_before);
+    let cpu = cpu().saturating_sub(cpu_before);
+    (requests / IDLE.as_secs_f64(), cpu.as_secs_f64() / IDLE.as_secs_f64() * 100.0)
 }
 
 async fn change(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {

@@ -13,6 +13,7 @@
 //! | [`load`] | reviews, senders and figures of the benches |
 //! | [`fuzzed`] | what has to hold for any input |
 //! | [`reports`] | reports about running pods |
+//! | [`source`] | a store of metrics |
 //!
 //! It does not depend on the program, so that the tests of a crate are built without it:
 //! where a process is started, the caller passes the path of the program. `cluster`, `containers`, `load`,
@@ -36,6 +37,7 @@ pub mod objects;
 #[cfg(feature = "reports")]
 pub mod reports;
 pub mod runner;
+pub mod source;
 pub mod surroundings;
 pub mod table;
 pub mod until;

@@ -3,9 +3,8 @@
 
 use std::{
     fs,
-    io::{self, BufRead, BufReader, BufWriter, Write},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
-    thread,
+    io::{self, Write},
+    net::{SocketAddr, TcpStream},
 };
 
 use jiff::Timestamp;
@@ -13,6 +12,7 @@ use otel_webhook_testkit::{
     admin,
     cluster::{created::Created, ports::free_ports, program::Program},
     objects::items,
+    source::{self, HEAD, Source, series},
     until::until,
 };
 use serde_json::{Value, json};
@@ -109,29 +109,6 @@ fn source_events(cluster: &Cluster) -> Vec<Value> {
     items(&events["items"]).filter(|event| event["reason"] == "SourceUnavailable").cloned().collect()
 }
 
-/// What a source does with a connection; what is returned is ignored, since the controller may end it.
-type Source = Box<dyn Fn(&mut TcpStream) -> io::Result<()> + Send>;
-
-/// Starts a source.
-fn source(responds: Source) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("an address");
-    thread::spawn(move || {
-        for mut stream in listener.incoming().filter_map(Result::ok) {
-            // A response that comes before its request is an error.
-            let head = BufReader::new(&stream).lines().map_while(Result::ok);
-            let _ = head.take_while(|line| !line.is_empty()).count();
-            let _ = responds(&mut stream);
-            let _ = stream.shutdown(Shutdown::Write);
-            // What has not been read when it is closed would be an error for the controller.
-            let _ = io::copy(&mut stream, &mut io::sink());
-        }
-    });
-    address
-}
-
-const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
-
 /// Only accepts connections.
 fn mute(stream: &mut TcpStream) -> io::Result<()> {
     io::copy(stream, &mut io::sink()).map(drop)
@@ -140,20 +117,6 @@ fn mute(stream: &mut TcpStream) -> io::Result<()> {
 /// Answers with a page for browsers.
 fn page(stream: &mut TcpStream) -> io::Result<()> {
     stream.write_all(&[HEAD, b"<!DOCTYPE html>\n"].concat())
-}
-
-/// Answers a query with series, one for each of these instances.
-fn series(stream: &mut TcpStream, instances: impl Iterator<Item = String>) -> io::Result<()> {
-    let mut stream = BufWriter::new(stream);
-    stream.write_all(HEAD)?;
-    write!(stream, r#"{{"status":"success","data":{{"resultType":"vector","result":["#)?;
-    for (number, instance) in instances.enumerate() {
-        let comma = if number == 0 { "" } else { "," };
-        let series = json!({"metric": {"instance": instance}, "value": [1, "1"]});
-        write!(stream, "{comma}{series}")?;
-    }
-    stream.write_all(b"]}}")?;
-    stream.flush()
 }
 
 /// Labels that are no instance of a pod, as tenants may have them: long, and with what is escaped.
@@ -196,7 +159,7 @@ pub fn by_sources_that_fail(_: &Cluster) {
         ("prometheus", endless, "more than 200000 series"),
     ];
     for (number, (kind, responds, expected)) in rows.into_iter().enumerate() {
-        let controller = asking(cluster, kind, source(responds));
+        let controller = asking(cluster, kind, source::start(responds));
         controller.start();
         let count = number + 1;
         ready_pods(cluster, count);
@@ -216,7 +179,7 @@ pub fn by_sources_that_fail(_: &Cluster) {
     let own = pods.iter().map(|pod| format!("{SHOP}.{}.app", pod.name()));
     let instances: Vec<_> = hostile().into_iter().chain(own).chain(hostile()).collect();
     let answers: Source = Box::new(move |stream| series(stream, instances.iter().cloned()));
-    let controller = asking(cluster, "prometheus", source(answers));
+    let controller = asking(cluster, "prometheus", source::start(answers));
     controller.start();
     controller.expect(SHOP, "default", &json!({"matched": 4, "injected": 4, "heard": 4}));
     controller.stop();
