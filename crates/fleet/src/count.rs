@@ -98,11 +98,26 @@ pub enum Changed<'c> {
 /// What a workload contributes to the whole.
 #[derive(Debug, Default)]
 struct Share {
-    instrumentations: BTreeMap<String, OfInstrumentation>,
+    /// By `namespace/name`. They are few, and a map of each workload would have room for a dozen.
+    instrumentations: Vec<(String, OfInstrumentation)>,
     /// Whether its decision reads Instrumentations of other namespaces.
     reads_elsewhere: bool,
     is_suspect: bool,
     unpulled: BTreeMap<Unpulled, NotAdvised>,
+}
+
+impl Share {
+    /// Returns what an Instrumentation has of the workload.
+    fn of(&mut self, name: String) -> &mut OfInstrumentation {
+        let all = &mut self.instrumentations;
+        let known = all.iter().position(|(known, _)| *known == name);
+        let at = known.unwrap_or_else(|| {
+            all.reserve_exact(1);
+            all.push((name, OfInstrumentation::default()));
+            all.len() - 1
+        });
+        &mut all[at].1
+    }
 }
 
 impl Counter {
@@ -308,7 +323,7 @@ impl Counting<'_> {
             found.push((language, one));
         }
         for (name, (worst, data)) in of_instrumentations {
-            share.instrumentations.entry(name).or_default().add(worst, data);
+            share.of(name).add(worst, data);
         }
         tally.add(pod, found, &failures, new, next.paused());
     }
