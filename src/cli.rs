@@ -7,6 +7,7 @@ mod certs;
 mod check;
 mod client;
 mod cluster;
+mod completions;
 mod config;
 mod controller;
 mod convert;
@@ -110,7 +111,7 @@ enum Command {
     /// Print the version, what it was built from and for, and the default images
     #[command(after_help = version::EXAMPLES)]
     Version(version::VersionArgs),
-    /// Print a shell completion script
+    /// Print a shell completion script, which also completes names of namespaces and workloads from the cluster
     Completions {
         /// Shell to complete for
         shell: clap_complete::Shell,
@@ -121,6 +122,7 @@ enum Command {
 
 /// Runs the program.
 pub fn run() -> ExitCode {
+    completions::answer();
     let parsed = Cli::from_arg_matches(&command_line().get_matches());
     match dispatch(&parsed.unwrap_or_else(|error| error.exit()).command) {
         Ok(code) => code,
@@ -172,10 +174,8 @@ fn dispatch(command: &Command) -> Result<ExitCode, Failure> {
         Command::ManPages(args) => man::run(args, command_line()),
         Command::Crd(args) => crd::run(args),
         Command::Completions { shell } => {
-            // It panics if it cannot write, as to a closed pipe.
-            let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut command_line(), "otel-webhook", &mut script);
-            output::finish(io::stdout().write_all(&script), ExitCode::SUCCESS)
+            let written = completions::script(*shell).and_then(|script| io::stdout().write_all(&script));
+            output::finish(written, ExitCode::SUCCESS)
         }
     }
 }

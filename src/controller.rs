@@ -53,6 +53,7 @@ use heard::Listening;
 use mistakes::{Mistaken, Mistakes};
 use otel_webhook_fleet::{
     count::{Changed, Counted, Counter, Known},
+    coverage::coverage,
     mistakes::{MOST, bound},
     next::Around,
     report::{ClusterReport, Report},
@@ -108,6 +109,8 @@ pub struct Controller {
     pub metrics_namespaces: usize,
     /// Whether the status of an Instrumentation names workloads of other namespaces.
     pub names_all_workloads: bool,
+    /// The label of namespaces that names the team of each, if there is one.
+    pub team_label: Option<String>,
 }
 
 /// Returns the rules of a role for the controller, in addition to those of the store.
@@ -177,7 +180,10 @@ impl Controller {
             tokio::select! {
                 is_changed = leading.pods.step(&around) => leading.is_dirty |= is_changed,
                 () = workloads(&mut leading.restarts) => {}
-                is_changed = mistakes(&mut leading.mistakes, &snapshot, &self.settings) => leading.are_mistakes_dirty |= is_changed,
+                // All pods are counted first.
+                is_changed = mistakes(&mut leading.mistakes, &snapshot, &self.settings), if leading.first_pass.is_none() => {
+                    leading.are_mistakes_dirty |= is_changed;
+                }
                 _ = tick.tick() => leading.tell(self, &snapshot).await,
             }
         }
@@ -294,6 +300,10 @@ impl Leading {
             self.count(controller, snapshot);
             self.pods.follow_suspects(&self.counted);
             let mut report = std::mem::take(&mut self.counted.report);
+            let team = |namespace: &str| {
+                snapshot.heads.labels(namespace).get(controller.team_label.as_ref()?).cloned()
+            };
+            report.coverage = coverage(self.pods.census(), &report.workloads, team);
             let mistaken = self.find_mistakes(snapshot, &mut report);
             controller.metrics.fleet.set(&report);
             if controller.metrics_namespaces > 0 {

@@ -41,6 +41,7 @@ use super::{
         object::Account,
         reader::{ClusterReader, FailedRequest},
     },
+    completions,
     flags::InjectionFlags,
     output::{Failure, ReportFlags},
     stream::FileFlags,
@@ -85,7 +86,7 @@ pub struct CheckArgs {
     timeout: u64,
 
     /// Check only the workloads of this namespace
-    #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster")]
+    #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster", add = completions::namespaces())]
     namespace: Option<String>,
 
     /// Check the workloads of all namespaces, which is the default

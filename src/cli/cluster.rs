@@ -22,5 +22,6 @@ pub mod fleet;
 pub mod known;
 pub mod object;
 pub mod owners;
+mod progress;
 pub mod reader;
 pub mod running;

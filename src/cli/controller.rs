@@ -8,7 +8,7 @@ use kube::{Client, Config};
 use tokio::sync::watch;
 
 use super::{
-    flags::InjectionFlags,
+    flags::{InjectionFlags, TeamFlags},
     heard::HeardFlags,
     names::{dns_name, label},
     output::Failure,
@@ -147,6 +147,9 @@ pub struct ControllerFlags {
     #[arg(long, env = "OTEL_WEBHOOK_NAME_ALL_WORKLOADS", help_heading = "Controller")]
     name_all_workloads: bool,
 
+    #[command(flatten)]
+    team: TeamFlags,
+
     /// Format of log lines
     #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
     log_format: LogFormat,
@@ -250,6 +253,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         mistakes: flags.mistakes,
         metrics_namespaces: flags.metrics_namespaces.into(),
         names_all_workloads: flags.name_all_workloads,
+        team_label: flags.team.team_label.clone(),
     };
     if controller.restarts.is_some() {
         metrics.restarts.begin();

@@ -16,6 +16,7 @@ use super::{
         flags::{ClusterFlags, RegistrationFlags},
         reader::ClusterReader,
     },
+    completions,
     flags::InjectionFlags,
     output::{Failure, ReportFlags},
     stream::{FileFlags, Inputs, Review, StreamFlags, Streams},
@@ -38,7 +39,7 @@ pub struct ExplainArgs {
     /// Pods or workloads of a cluster, as for kubectl: TYPE/NAME ..., TYPE NAME ... or TYPE[,TYPE]. Types:
     /// deployment, statefulset, daemonset, cronjob, rollout (Argo), replicaset, job, pod, and their short names. A pod
     /// is explained by the workload that controls it
-    #[arg(value_name = "TYPE/NAME", conflicts_with = "filename")]
+    #[arg(value_name = "TYPE/NAME", conflicts_with = "filename", add = completions::workloads())]
     targets: Vec<String>,
 
     /// Label selector of the workloads to explain, as for kubectl

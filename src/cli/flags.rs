@@ -176,6 +176,14 @@ pub enum CrossNamespace {
     Deny,
 }
 
+/// The label of teams, for `controller` and `status`.
+#[derive(Debug, Args)]
+pub struct TeamFlags {
+    /// Label of namespaces that names the team of each, for the coverage of teams on the status page
+    #[arg(long, env = "OTEL_WEBHOOK_TEAM_LABEL", value_name = "LABEL", help_heading = "Status page")]
+    pub team_label: Option<String>,
+}
+
 impl InjectionFlags {
     /// Returns the settings of the crate that injects.
     pub fn settings(&self) -> Settings {

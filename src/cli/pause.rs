@@ -20,6 +20,7 @@ use super::{
         flags::ClusterFlags,
         reader::ClusterReader,
     },
+    completions,
     flags::object_name,
     names::label,
     output::{Failure, finish},
@@ -32,7 +33,8 @@ use otel_webhook_inject::{pause::Pause, reason::ObjectName};
 #[command(group = ArgGroup::new("what").required(true))]
 pub struct PauseArgs {
     /// The pods of this namespace
-    #[arg(short, long, value_name = "NAMESPACE", value_parser = label, group = "what")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = label, group = "what",
+        add = completions::namespaces())]
     namespace: Option<String>,
 
     /// The pods that use this Instrumentation

@@ -18,7 +18,8 @@ use serde_json::Value;
 
 use super::{
     cluster::flags::{ClusterFlags, ClustersFlags, RegistrationFlags},
-    flags::InjectionFlags,
+    completions,
+    flags::{InjectionFlags, TeamFlags},
     output::{Failure, ReportFlags},
 };
 use crate::{
@@ -33,6 +34,7 @@ use crate::{
 use otel_webhook_fleet::{
     census::Census,
     count::Counted,
+    coverage::coverage,
     mistakes::PodMistakes,
     pod::RunningPod,
     report::{ClusterReport, Report, WorkloadRow},
@@ -43,7 +45,7 @@ use otel_webhook_fleet::{
 #[expect(clippy::struct_excessive_bools, reason = "flags, each of which may be given or not")]
 pub struct StatusArgs {
     /// Show only the pods of this namespace
-    #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster")]
+    #[arg(short, long, value_name = "NAMESPACE", help_heading = "Cluster", add = completions::namespaces())]
     namespace: Option<String>,
 
     /// Show the pods of all namespaces, which is the default
@@ -58,6 +60,9 @@ pub struct StatusArgs {
 
     #[command(flatten)]
     report: ReportFlags,
+
+    #[command(flatten)]
+    team: TeamFlags,
 
     /// Show only the workloads with stale or missed pods
     #[arg(long, help_heading = "Output")]
@@ -217,6 +222,9 @@ async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, 
     }
     report.withhold(&outside);
     fleet::hear(&mut report, &known);
+    let team =
+        |namespace: &str| known.namespaces.get(namespace)?.get(args.team.team_label.as_ref()?).cloned();
+    report.coverage = coverage(&census, &report.workloads, team);
     mistakes::write(&cluster, scope, &known, &mistaken, &mut report).await;
     complete(&mut report, flags);
     Ok(ClusterReport { cluster: cluster.name, taken, incomplete, report })

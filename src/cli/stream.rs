@@ -11,6 +11,7 @@ use std::{
 use clap::Args;
 
 use super::{
+    completions,
     flags::{InjectionFlags, KUBERNETES},
     output::Failure,
     workload,
@@ -45,7 +46,7 @@ pub struct StreamFlags {
     pub files: FileFlags,
 
     /// Namespace of documents that specify none, by default "default"; it is not written to the documents
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", add = completions::namespaces())]
     pub namespace: Option<String>,
 
     /// Directory of YAML and JSON files with further objects of the cluster: Instrumentations, Namespaces,

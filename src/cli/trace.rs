@@ -12,6 +12,7 @@ use super::{
         flags::{ClusterFlags, RegistrationFlags},
         reader::ClusterReader,
     },
+    completions,
     explain::{
         live::{self, Question},
         target,
@@ -26,11 +27,11 @@ use steps::{Outcome, Trace};
 #[derive(Debug, Args)]
 pub struct TraceArgs {
     /// Workloads or pods of a cluster, as for kubectl: TYPE/NAME ... or TYPE NAME ...; types as for explain
-    #[arg(value_name = "TYPE/NAME", required = true)]
+    #[arg(value_name = "TYPE/NAME", required = true, add = completions::workloads())]
     targets: Vec<String>,
 
     /// Namespace of the workloads; by default that of the context
-    #[arg(short, long, value_name = "NAME", help_heading = "Cluster")]
+    #[arg(short, long, value_name = "NAME", help_heading = "Cluster", add = completions::namespaces())]
     namespace: Option<String>,
 
     #[command(flatten)]

@@ -48,13 +48,16 @@ use otel_webhook_fleet::{
 use otel_webhook_inject::{
     Settings,
     catalogue::{Namespace, Stored},
-    nearly,
+    nearly::{self, Near},
     reason::ObjectName,
     template::{self, Around},
 };
 
 /// The number of workloads on a page of metadata.
 const PAGE: u32 = 250;
+
+/// The maximum number of workloads that the mistake of a selector names.
+const MOST_NEAR: usize = 3;
 
 /// The time between two reads of workloads.
 const PACE: Duration = Duration::from_millis(50);
@@ -96,6 +99,8 @@ pub struct Mistakes {
     heads: HashMap<Workload, u64>,
     /// Those that were read and have mistakes.
     read: HashMap<Workload, Read>,
+    /// The Instrumentations that would opt a workload that was read in, but for one label.
+    near: HashMap<Workload, Vec<ObjectName>>,
     /// The workloads to read, the one that is being read first.
     due: VecDeque<Workload>,
     reading: Option<BoxFuture<'static, Found>>,
@@ -118,6 +123,7 @@ impl Mistakes {
             listing: HashMap::new(),
             heads: HashMap::new(),
             read: HashMap::new(),
+            near: HashMap::new(),
             due: VecDeque::new(),
             reading: None,
             next_read: Instant::now(),
@@ -215,8 +221,59 @@ impl Mistakes {
             }
         }
         all.extend(of_namespaces(snapshot));
-        all.extend(selectors(snapshot, report));
+        all.extend(self.selectors(snapshot, report));
         all
+    }
+
+    /// Returns the Instrumentations with a selector that matches no running pod.
+    fn selectors(&self, snapshot: &Snapshot, report: &Report) -> Vec<Mistaken> {
+        let used: HashSet<_> = { &report.instrumentations }
+            .iter()
+            .filter(|row| row.pods.matched > 0)
+            .map(|row| (&*row.namespace, &*row.name))
+            .collect();
+        let selecting = snapshot.heads.instrumentations.iter().filter(|(name, _)| {
+            let known = snapshot.catalogue.namespace(&name.namespace);
+            let stored = known.and_then(|known| known.instrumentations.get(&name.name));
+            matches!(stored, Some(Stored::Ready(compiled)) if compiled.selector.is_some())
+                && !used.contains(&(&*name.namespace, &*name.name))
+        });
+        let mistaken = |(name, head): (&ObjectName, &Arc<InstrumentationHead>)| Mistaken {
+            object: Workload::new("Instrumentation", &name.namespace, &name.name),
+            identity: Some((snapshot.version.api_version().to_owned(), head.uid.clone())),
+            findings: vec![self.selects_nothing(name)],
+        };
+        selecting.map(mistaken).collect()
+    }
+
+    /// Returns the mistake of an Instrumentation with a selector that matches no running pod. Workloads of other namespaces
+    /// are not named, since whoever may read the Instrumentation may not be allowed to read these.
+    fn selects_nothing(&self, instrumentation: &ObjectName) -> Finding {
+        let near = self.near.iter().filter(|(_, names)| names.contains(instrumentation));
+        let (mut own, others): (Vec<_>, Vec<_>) = near
+            .map(|(workload, _)| workload)
+            .partition(|near| *near.namespace == *instrumentation.namespace);
+        own.sort();
+        let named = own.iter().take(MOST_NEAR).map(|near| format!("{} {}", near.kind, near.name));
+        let mut parts: Vec<_> = named.collect();
+        if own.len() > MOST_NEAR {
+            parts.push("others".to_owned());
+        }
+        if !others.is_empty() {
+            parts.push("some of other namespaces".to_owned());
+        }
+        let mut message = "spec.selector matches no running pod that opts in".to_owned();
+        let mut remedy = "compare it with the labels of the pods: kubectl get pods --show-labels";
+        if !parts.is_empty() {
+            message = format!("{message}; workloads that lack one label: {}", parts.join(", "));
+            remedy = "otel-webhook explain names the label of each of these workloads";
+        }
+        Finding {
+            code: SELECTS_NOTHING,
+            field: "spec.selector".to_owned(),
+            message,
+            remedy: remedy.to_owned(),
+        }
     }
 
     /// Returns a kind that can be read.
@@ -258,6 +315,7 @@ impl Mistakes {
                 self.heads.retain(|known, _| is_kept(known));
                 let count = self.read.len();
                 self.read.retain(|known, _| is_kept(known));
+                self.near.retain(|known, _| is_kept(known));
                 count != self.read.len()
             }
             Ok(Event::Apply(object)) => {
@@ -267,7 +325,7 @@ impl Mistakes {
             Ok(Event::Delete(object)) => {
                 let workload = self.name(kind, &object);
                 self.heads.remove(&workload);
-                self.read.remove(&workload).is_some()
+                self.forget(&workload)
             }
             Err(error) => {
                 let kind = &self.kinds[kind].kind;
@@ -337,10 +395,16 @@ impl Mistakes {
                     settings,
                     owners: &snapshot.owners,
                 };
-                findings.extend(nearly_selected(&mut object, resource, &around));
+                let near = one_label_away(&mut object, resource, &around);
+                let names: Vec<_> = near.iter().map(|near| near.instrumentation.clone()).collect();
+                findings.extend(near.into_iter().filter_map(Near::meant).map(Finding::from));
                 let uid = object["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
                 let before = self.read.remove(&workload).map(|read| read.findings).unwrap_or_default();
-                let is_changed = before != findings;
+                let near_before = self.near.remove(&workload).unwrap_or_default();
+                let is_changed = before != findings || near_before != names;
+                if !names.is_empty() {
+                    self.near.insert(workload.clone(), names);
+                }
                 if !findings.is_empty() {
                     self.read.insert(workload, Read { uid, findings });
                 }
@@ -348,7 +412,7 @@ impl Mistakes {
             }
             Ok(None) => {
                 self.backoff.succeed();
-                self.read.remove(&workload).is_some()
+                self.forget(&workload)
             }
             Err(error) => {
                 tracing::warn!(workload = workload.to_string(), %error, "a workload cannot be read; it is tried again");
@@ -358,6 +422,12 @@ impl Mistakes {
                 false
             }
         }
+    }
+
+    /// Forgets what was read of a workload. Returns whether that was anything.
+    fn forget(&mut self, workload: &Workload) -> bool {
+        let (read, near) = (self.read.remove(workload), self.near.remove(workload));
+        read.is_some() || near.is_some()
     }
 
     /// Asks whether Rollouts are served, until they are.
@@ -406,14 +476,14 @@ fn opting_in(snapshot: &Snapshot, settings: &Settings) -> HashMap<Box<str>, u64>
     digests.collect()
 }
 
-/// Returns the mistakes for which a workload is not opted in by a selector.
-fn nearly_selected(object: &mut Value, resource: &ApiResource, around: &Around<'_>) -> Vec<Finding> {
+/// Returns the Instrumentations that would opt a workload in but for one label.
+fn one_label_away(object: &mut Value, resource: &ApiResource, around: &Around<'_>) -> Vec<Near> {
     let Some(workload) = template::Workload::of(object, &resource.api_version, &resource.kind) else {
         return Vec::new();
     };
     // What a pod that cannot be read opts in to is not known.
     let Ok(outcome) = workload.outcome(around) else { return Vec::new() };
-    nearly::selected(&workload, around, &outcome.findings).into_iter().map(Finding::from).collect()
+    nearly::one_label_away(&workload, around, &outcome.findings)
 }
 
 /// Returns the mistakes of namespaces.
@@ -424,32 +494,6 @@ fn of_namespaces(snapshot: &Snapshot) -> impl Iterator<Item = Mistaken> {
         identity: Some(("v1".to_owned(), head.uid.clone())),
         findings: head.mistakes.iter().cloned().map(Finding::from).collect(),
     })
-}
-
-/// Returns the Instrumentations with a selector that matches no running pod.
-fn selectors(snapshot: &Snapshot, report: &Report) -> Vec<Mistaken> {
-    let used: HashSet<_> = { &report.instrumentations }
-        .iter()
-        .filter(|row| row.pods.matched > 0)
-        .map(|row| (&*row.namespace, &*row.name))
-        .collect();
-    let selecting = snapshot.heads.instrumentations.iter().filter(|(name, _)| {
-        let known = snapshot.catalogue.namespace(&name.namespace);
-        let stored = known.and_then(|known| known.instrumentations.get(&name.name));
-        matches!(stored, Some(Stored::Ready(compiled)) if compiled.selector.is_some())
-            && !used.contains(&(&*name.namespace, &*name.name))
-    });
-    let mistaken = |(name, head): (&ObjectName, &Arc<InstrumentationHead>)| Mistaken {
-        object: Workload::new("Instrumentation", &name.namespace, &name.name),
-        identity: Some((snapshot.version.api_version().to_owned(), head.uid.clone())),
-        findings: vec![Finding {
-            code: SELECTS_NOTHING,
-            field: "spec.selector".to_owned(),
-            message: "spec.selector matches no running pod that opts in".to_owned(),
-            remedy: "compare it with the labels of the pods: kubectl get pods --show-labels".to_owned(),
-        }],
-    };
-    selecting.map(mistaken).collect()
 }
 
 /// Returns the rows of a report.
@@ -609,6 +653,62 @@ mod tests {
             settle_with(&mut mistakes, &writer.store().snapshot(), |_| true).await;
             assert_eq!(all(&mistakes, &pods), expected);
             assert_eq!(read.lock().expect("not poisoned").len(), reads);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_instrumentation_that_selects_nothing_names_the_workloads_that_lack_one_label() {
+        let mut stored = order(&json!({}), &json!({}), 1);
+        stored["spec"]["template"]["metadata"]["labels"] = json!({"team": "order"});
+        stored["spec"]["template"]["spec"]["containers"] = json!([{"name": "app"}]);
+        let (client, _) = server(&Arc::new(Mutex::new(stored)));
+        let default = ObjectName { namespace: "otel".into(), name: "default".into() };
+        let settings = Settings { default_instrumentation: Some(default), ..Settings::default() };
+        let mut writer = Writer::new(DefaultImages::default()).with_heads();
+        let metadata = json!({"name": "shop", "labels": {"env": "test"}});
+        writer.put(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}));
+        let labels =
+            |all: &[(&str, &str)]| json!({"matchLabels": all.iter().copied().collect::<HashMap<_, _>>()});
+        let own = |labels: Value| ("shop", json!({"inject": ["java"], "selector": labels}));
+        let across = |namespaces: Value| {
+            let selector = labels(&[("team", "order")]);
+            ("otel", json!({"inject": ["java"], "selector": selector, "namespaceSelector": namespaces}))
+        };
+        let (nothing, one) = ("", "; workloads that lack one label: ");
+        let (of_own, of_others) =
+            (format!("{one}Deployment order"), format!("{one}some of other namespaces"));
+        for (what, (namespace, spec), expected) in [
+            ("another label matches", own(labels(&[("team", "order"), ("runtime", "jvm")])), &*of_own),
+            ("no other label matches", own(labels(&[("runtime", "jvm")])), nothing),
+            (
+                "two are missing",
+                own(labels(&[("team", "order"), ("runtime", "jvm"), ("tier", "web")])),
+                nothing,
+            ),
+            ("it has another value", own(labels(&[("team", "pay"), ("runtime", "jvm")])), nothing),
+            ("the namespace lacks one", across(labels(&[("env", "test"), ("telemetry", "on")])), &of_others),
+            ("the namespace has another value", across(labels(&[("env", "prod")])), nothing),
+        ] {
+            writer.put(&json!({
+                "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
+                "metadata": {"name": "jvm", "namespace": namespace, "uid": what, "generation": 1}, "spec": spec,
+            }));
+            writer.publish();
+            let snapshot = writer.store().snapshot();
+            let mut mistakes = Mistakes::watch(&client, &Scope::Cluster);
+            mistakes.follow_opt_ins(&snapshot, &settings);
+            let settled = async {
+                while mistakes.heads.is_empty() || !mistakes.due.is_empty() {
+                    mistakes.step(&snapshot, &settings).await;
+                }
+            };
+            timeout(Duration::from_secs(20), settled).await.expect("it is read");
+            let all = mistakes.all(&PodMistakes::default(), &snapshot, &Report::default());
+            let all = all.into_iter().filter(|one| one.object.namespace == namespace);
+            let found: Vec<_> =
+                all.map(|one| (one.object.to_string(), one.findings[0].message.clone())).collect();
+            let message = format!("spec.selector matches no running pod that opts in{expected}");
+            assert_eq!(found, [(format!("Instrumentation {namespace}/jvm"), message)], "{what}");
         }
     }
 

@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{
     policy::{self, SCRIPT, STYLE},
-    rows::{self, ClusterRow, InstrumentationRow, Row, STATES},
+    rows::{self, ClusterRow, CoverageRow, InstrumentationRow, Row, STATES},
 };
 use otel_webhook_fleet::{report::ClusterReport, state::State};
 
@@ -32,10 +32,12 @@ pub fn document(clusters: &[ClusterReport]) -> Markup {
                 a.skip href="#workloads" { "Skip to the workloads" }
                 header {
                     h1 { "Running pods and their agents" }
-                    p { "What running pods have, compared with what new pods would get. The page does not change by itself." }
+                    p { "What running pods have, compared with what new pods would get." }
+                    label #reload hidden { input type="checkbox" checked; " Reload each minute, unless the page is in use" }
                 }
                 main {
                     (paused(clusters, are_several))
+                    (stopped(clusters, are_several))
                     (summary(clusters))
                     (not_known(clusters, are_several))
                     h2 #workloads tabindex="-1" { "Workloads" }
@@ -46,6 +48,7 @@ pub fn document(clusters: &[ClusterReport]) -> Markup {
                         (workloads(&rows, are_several))
                     }
                     (mistakes(clusters, are_several))
+                    (coverage(clusters, are_several))
                     @if !instrumentations.is_empty() {
                         h2 #instrumentations { "Instrumentations" }
                         (table_of_instrumentations(&instrumentations, are_several))
@@ -122,6 +125,65 @@ fn paused(clusters: &[ClusterReport], are_several: bool) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+fn stopped(clusters: &[ClusterReport], are_several: bool) -> Markup {
+    let sentences = rows::stopped(clusters);
+    html! {
+        @if !sentences.is_empty() {
+            h2 #stopped { "Restarts are stopped" }
+            ul.paused {
+                @for (cluster, sentence) in sentences {
+                    li { @if are_several { (cluster) ": " } (sentence) }
+                }
+            }
+        }
+    }
+}
+
+fn coverage(clusters: &[ClusterReport], are_several: bool) -> Markup {
+    let rows: Vec<_> = clusters.iter().flat_map(CoverageRow::of).collect();
+    let share = |row: &CoverageRow, whole| {
+        let percent = row.share(whole);
+        html! {
+            td.number data-order=[percent] {
+                @if let Some(percent) = percent { (percent) " %" } @else { "–" }
+            }
+        }
+    };
+    let table = html! {
+        table.sortable {
+            caption { "Number of running pods that have an agent, up to date or not" }
+            thead {
+                tr {
+                    @if are_several { th scope="col" { "Cluster" } }
+                    th scope="col" { "Pods of" }
+                    @for heading in ["All", "Opted in", "With an agent", "Of those opted in", "Of all"] {
+                        th.number scope="col" { (heading) }
+                    }
+                }
+            }
+            tbody {
+                @for row in &rows {
+                    tr {
+                        @if are_several { td { (row.cluster) } }
+                        th scope="row" { (row.of) }
+                        td.number { (row.pods) }
+                        td.number { (row.opted_in) }
+                        td.number { (row.with_agent) }
+                        (share(row, row.opted_in))
+                        (share(row, row.pods))
+                    }
+                }
+            }
+        }
+    };
+    html! {
+        @if !rows.is_empty() {
+            h2 #coverage { "Coverage" }
+            (region("coverage", &table))
         }
     }
 }

@@ -39,13 +39,17 @@ function filters(form, table) {
   for (const header of table.tHead.rows[0].cells) {
     if (header.dataset.column) columns.set(header.dataset.column, header.cellIndex);
   }
-  // Read once: the text of a few thousand rows is searched at each key.
-  const rows = Array.from(table.tBodies[0].rows, (row) => ({
-    row,
-    text: Array.from(row.cells, (cell) => cell.textContent.toLowerCase()).join(" "),
-    values: (name) => valuesOf(row.cells[columns.get(name)]),
-    command: row.querySelector(".command"),
-  }));
+  const textOf = (row) => Array.from(row.cells, (cell) => cell.textContent.toLowerCase()).join(" ");
+  const rows = Array.from(table.tBodies[0].rows, (row) => {
+    let text;
+    return {
+      row,
+      // Read once, and not before it is needed: some thousand rows are searched at each key.
+      has: (word) => (text ??= textOf(row)).includes(word),
+      values: (name) => valuesOf(row.cells[columns.get(name)]),
+      command: row.querySelector(".command"),
+    };
+  });
   const chosen = () =>
     Array.from(columns.keys(), (name) => [name, form.elements.namedItem(name)?.value])
       .filter(([, value]) => value)
@@ -62,11 +66,11 @@ function filters(form, table) {
   }
 
   function apply() {
-    const words = form.elements.text.value.toLowerCase().split(/\s+/);
+    const words = form.elements.text.value.toLowerCase().split(/\s+/).filter(Boolean);
     const wanted = chosen();
-    for (const { row, text, values } of rows) {
+    for (const { row, has, values } of rows) {
       const hidden = !(
-        words.every((word) => text.includes(word)) &&
+        words.every(has) &&
         wanted.every(([name, some]) => values(name).some((value) => some.includes(value)))
       );
       // Elements that stay as they are cost the browser nothing.
@@ -117,7 +121,8 @@ function copying({ rows, visible }, table) {
   const said = element("said");
   for (const { row, command } of rows) {
     if (!command) continue;
-    const button = makeButton("Copy");
+    // The style adds its text, which is none of the row's.
+    const button = makeButton("");
     button.className = "copy";
     button.ariaLabel = `Copy ${command.textContent}`;
     command.after(button);
@@ -132,6 +137,26 @@ function copying({ rows, visible }, table) {
     if (commands.size) copy([...commands].join("\n"), said);
     else said.textContent = "No row that is shown has a command.";
   });
+}
+
+// A page in use stays, so that no place and no selection is lost. Filters are in the address.
+function isInUse() {
+  const regions = Array.from(document.querySelectorAll(".scroll"));
+  const isAt = document.activeElement !== document.body || regions.some((region) => region.scrollTop || region.scrollLeft);
+  return document.hidden || isAt || !getSelection().isCollapsed || !element("reload").firstElementChild.checked;
+}
+
+// Returns whether the page is loaded again.
+function reload() {
+  const isIdle = !isInUse();
+  if (isIdle) location.reload();
+  return isIdle;
+}
+
+// A file stays as it is.
+if (location.protocol !== "file:") {
+  element("reload").hidden = false;
+  setInterval(reload, 60_000);
 }
 
 const form = element("filters");

@@ -1,8 +1,11 @@
 //! The rows of the page's tables, as text.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 
 use otel_webhook_fleet::{
+    coverage::CoverageRow as CoverageOf,
     mistakes as report_mistakes,
     report::{self, ClusterReport, Counts, FailureRow, LanguageRow, WorkloadRow, WorstWorkload},
     silent::Likely,
@@ -22,6 +25,17 @@ pub struct ClusterRow {
     pub pods: usize,
     pub workloads: usize,
     pub by_state: [usize; 6],
+}
+
+/// How many of the running pods have an agent: of a cluster, a team or a namespace.
+#[derive(Default)]
+pub struct CoverageRow {
+    pub cluster: String,
+    /// Whose pods are counted, such as `namespace shop`.
+    pub of: String,
+    pub pods: usize,
+    pub opted_in: usize,
+    pub with_agent: usize,
 }
 
 /// A language of a workload.
@@ -90,6 +104,36 @@ impl ClusterRow {
             workloads: workloads.len(),
             by_state: STATES.map(with),
         }
+    }
+}
+
+impl CoverageRow {
+    /// Returns the rows of a cluster: the whole, its teams and its namespaces.
+    pub fn of(cluster: &ClusterReport) -> Vec<Self> {
+        let all = &cluster.report.coverage;
+        let mut teams: BTreeMap<&str, Vec<&CoverageOf>> = BTreeMap::new();
+        for row in all {
+            if let Some(team) = &row.team {
+                teams.entry(team).or_default().push(row);
+            }
+        }
+        let sum = |of: String, rows: &[&CoverageOf]| Self {
+            cluster: one_line(&*cluster.cluster),
+            of: one_line(of),
+            pods: rows.iter().map(|row| row.pods).sum(),
+            opted_in: rows.iter().map(|row| row.opted_in).sum(),
+            with_agent: rows.iter().map(|row| row.with_agent).sum(),
+        };
+        let whole =
+            (!all.is_empty()).then(|| sum("all namespaces".to_owned(), &all.iter().collect::<Vec<_>>()));
+        let teams = teams.into_iter().map(|(team, rows)| sum(format!("team {team}"), &rows));
+        let namespaces = all.iter().map(|row| sum(format!("namespace {}", row.namespace), &[row]));
+        whole.into_iter().chain(teams).chain(namespaces).collect()
+    }
+
+    /// Returns how many of `whole` have an agent, in percent: 100 only if all have one.
+    pub fn share(&self, whole: usize) -> Option<usize> {
+        (100 * self.with_agent).checked_div(whole)
     }
 }
 
@@ -244,6 +288,16 @@ pub fn paused(clusters: &[ClusterReport]) -> Vec<PauseRow> {
             command: one_line(&*pause.command),
         };
         cluster.report.paused.iter().map(row).collect()
+    };
+    clusters.iter().flat_map(of_cluster).collect()
+}
+
+/// Returns why restarts are stopped, with the cluster.
+pub fn stopped(clusters: &[ClusterReport]) -> Vec<(String, String)> {
+    let of_cluster = |cluster: &ClusterReport| -> BTreeSet<(String, String)> {
+        let stopped = cluster.report.workloads.iter().filter(|row| row.is_stopped());
+        let message = |row: &WorkloadRow| row.not_advised.as_ref().map(|why| one_line(&*why.message));
+        stopped.filter_map(|row| Some((one_line(&*cluster.cluster), message(row)?))).collect()
     };
     clusters.iter().flat_map(of_cluster).collect()
 }

@@ -1,6 +1,7 @@
 use otel_webhook_fleet::{
-    advice::NotAdvised,
-    report::{DataRow, LanguageRow, PauseRow, PausedRow, WorkloadRow, WorstWorkload},
+    advice::{NotAdvised, Outside},
+    coverage::CoverageRow,
+    report::{DataRow, LanguageRow, PauseRow, PausedRow, RestartRow, WorkloadRow, WorstWorkload},
     silent::{Likely, Step},
     state::State,
     workload::Workload,
@@ -35,11 +36,14 @@ fn shown(clusters: &[ClusterReport]) -> Vec<String> {
     let (_, table) = html.split_once("id=\"rows\"").expect("the table");
     let (_, body) = table.split_once("<tbody>").expect("its body");
     let (body, _) = body.split_once("</tbody>").expect("its end");
+    texts(body).collect()
+}
+
+/// Returns rows without their tags.
+fn texts(rows: &str) -> impl Iterator<Item = String> {
     let tags = regex::Regex::new("(<[^>]*>)+").expect("an expression");
-    body.split("</tr>")
-        .map(|row| tags.replace_all(row.trim(), "|").into_owned())
-        .filter(|row| row.len() > 1)
-        .collect()
+    let rows = rows.split("</tr>").map(move |row| tags.replace_all(row.trim(), "|").into_owned());
+    rows.filter(|row| row.len() > 1)
 }
 
 #[test]
@@ -53,6 +57,55 @@ fn a_row_has_everything_about_a_language() {
           |ConfigurationChanged| a sentence about ConfigurationChanged|2026-06-30 08:15\
           |kubectl rollout restart deployment/order -n shop|"]
     );
+}
+
+#[test]
+fn coverage_is_that_of_the_cluster_its_teams_and_its_namespaces() {
+    let covered =
+        |namespace: &str, team: Option<&str>, [pods, opted_in, with_agent]: [usize; 3]| CoverageRow {
+            namespace: namespace.to_owned(),
+            team: team.map(str::to_owned),
+            pods,
+            opted_in,
+            with_agent,
+        };
+    let mut report = cluster("one", Vec::new());
+    report.report.coverage = vec![
+        covered("cart", Some("sales"), [300, 200, 199]),
+        covered("order", Some("sales"), [1, 1, 1]),
+        covered("tools", None, [3, 0, 0]),
+    ];
+    let html = page(&[report]);
+    let (_, table) = html.split_once("id=\"coverage\"").expect("the table");
+    let rows: Vec<_> = texts(table.split("</table>").next().expect("its end")).skip(1).collect();
+    assert_eq!(
+        rows,
+        [
+            "|all namespaces|304|201|200|99 %|65 %|",
+            "|team sales|301|201|200|99 %|66 %|",
+            "|namespace cart|300|200|199|99 %|66 %|",
+            "|namespace order|1|1|1|100 %|100 %|",
+            "|namespace tools|3|0|0|–|0 %|",
+        ]
+    );
+}
+
+#[test]
+fn stopped_restarts_are_said_first_and_once() {
+    let stopped = |name: &str| {
+        let mut row =
+            workload("Deployment", name, vec![language(State::Stale, Some("ConfigurationChanged"))]);
+        let message = "stopped by pod <cart-1>".to_owned();
+        row.restart = Some(RestartRow { code: "RestartStopped".to_owned(), message });
+        row
+    };
+    let mut report = cluster("one", vec![stopped("order"), stopped("cart")]);
+    report.report.withhold(&Outside::default());
+    let html = page(&[report]);
+    let banner = "<h2 id=\"stopped\">Restarts are stopped</h2><ul class=\"paused\"><li>stopped by pod &lt;cart-1&gt;</li></ul>";
+    assert_eq!(html.matches(banner).count(), 1, "{html}");
+    assert!(html.find(banner) < html.find("id=\"clusters\""));
+    assert!(!page(&[cluster("one", Vec::new())]).contains("Restarts are stopped"));
 }
 
 #[test]

@@ -319,6 +319,7 @@ async fn controller(server: Server) {
         mistakes: true,
         metrics_namespaces: 0,
         names_all_workloads: false,
+        team_label: None,
     };
     let place = ObjectName { namespace: "release".into(), name: "leader".into() };
     let mut election = Election::new(&connections, place, "own".to_owned()).expect("a client");

@@ -51,6 +51,7 @@ fn a_screen_reader_is_told_of_tables_controls_and_changes() {
     let tables = [
         "Number of workloads by the worst state of their pods",
         "One row for each language of a workload, the worst state first",
+        "Number of running pods that have an agent, up to date or not",
         "Number of pods by state; a pod with several languages counts once, by the worst of their states",
     ];
     assert_eq!(named("table"), tables);

@@ -108,6 +108,17 @@ impl Browser {
         self.events.clear();
         let gone = self.send("Page.navigate", &json!({"url": url}));
         assert_eq!(gone["errorText"], Value::Null, "{url}");
+        self.wait_until_loaded();
+    }
+
+    /// Runs JavaScript that loads another page, or the same one again, and waits until all is loaded.
+    pub fn load_by(&mut self, script: &str) {
+        self.events.clear();
+        self.evaluate(script);
+        self.wait_until_loaded();
+    }
+
+    fn wait_until_loaded(&mut self) {
         while self.of("Page.loadEventFired").next().is_none() {
             self.receive();
         }

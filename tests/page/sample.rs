@@ -1,6 +1,7 @@
 //! Reports to show.
 
 use otel_webhook_fleet::{
+    coverage::CoverageRow,
     report::{ClusterReport, FailureRow, InstrumentationRow, LanguageRow, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
@@ -128,6 +129,19 @@ pub fn two_clusters() -> [ClusterReport; 2] {
         ],
     );
     staging.incomplete = vec!["limitranges are not readable by you".to_owned()];
+    let covered =
+        |namespace: &str, team: Option<&str>, [pods, opted_in, with_agent]: [usize; 3]| CoverageRow {
+            namespace: namespace.to_owned(),
+            team: team.map(str::to_owned),
+            pods,
+            opted_in,
+            with_agent,
+        };
+    production.report.coverage = vec![
+        covered("billing", Some("finance"), [9, 9, 4]),
+        covered("kube-system", None, [12, 0, 0]),
+        covered("shop", Some("sales"), [10, 9, 5]),
+    ];
     let mut both = [production, staging];
     for cluster in &mut both {
         let commands = cluster.report.workloads.iter_mut().filter_map(|row| row.command.as_mut());

@@ -51,6 +51,25 @@ fn served_with_its_headers_it_fetches_nothing_and_the_browser_has_no_complaint()
 }
 
 #[test]
+fn a_page_that_is_served_is_loaded_again_unless_it_is_in_use() {
+    let mut browser = Browser::open(&page(&sample::two_clusters()));
+    assert_eq!(browser.evaluate("document.querySelector('#reload').hidden"), true, "a file stays as it is");
+    browser.visit(&serve(page(&sample::two_clusters())));
+    browser.set("text", "cart");
+    assert_eq!(browser.evaluate("document.querySelector('#reload').hidden"), false);
+    // `reload` is what the page calls each minute.
+    for used in [
+        "document.querySelector('[name=text]').focus()",
+        "document.activeElement.blur(); getSelection().selectAllChildren(document.querySelector('h1'))",
+        "getSelection().empty(); document.querySelector('#reload input').checked = false",
+    ] {
+        assert_eq!(browser.evaluate(&format!("{used}; reload()")), false, "{used}");
+    }
+    browser.load_by("document.querySelector('#reload input').checked = true; reload()");
+    assert_eq!(browser.evaluate("document.querySelector('[name=text]').value"), "cart", "filters stay");
+}
+
+#[test]
 fn what_the_policy_forbids_is_not_done_and_reported() {
     let html = page(&sample::two_clusters());
     let forbidden = "<script>document.title = 'changed'</script><p style='color: red'></p>\

@@ -49,6 +49,9 @@
 {{- if .Values.controller.nameAllWorkloads }}
 - --name-all-workloads
 {{- end }}
+{{- with .Values.controller.teamLabel }}
+- {{ printf "--team-label=%s" . | quote }}
+{{- end }}
 {{- with .Values.controller.restarts }}
 {{- if .enabled }}
 - --restarts

@@ -18,6 +18,7 @@ pub mod advice;
 mod cause;
 pub mod census;
 pub mod count;
+pub mod coverage;
 pub mod failing;
 pub mod heard;
 pub mod injected;

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     advice::NotAdvised,
+    coverage::CoverageRow,
     heard::{Data, Unknown},
     mistakes::MistakeRow,
     silent::Likely,
@@ -26,6 +27,9 @@ pub struct Report {
     pub instrumentations: Vec<InstrumentationRow>,
     /// The workloads, by namespace, kind and name.
     pub workloads: Vec<WorkloadRow>,
+    /// How many of the running pods have an agent, by namespace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<CoverageRow>,
     /// Mistakes in workloads, namespaces and pods, the worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<MistakeRow>,
@@ -100,6 +104,8 @@ pub struct WorkloadRow {
     pub workload: Workload,
     /// The number of its pods that have an agent or opt in.
     pub pods: usize,
+    /// The number of its pods that have an agent, whether or not it is up to date.
+    pub with_agent: usize,
     /// The worst state of its pods.
     pub state: State,
     /// Its languages, in the order of the language table.

@@ -84,8 +84,8 @@ faults! {
     /// The annotation `otel-webhook/restart` is none of `rollout`, `evict` and `never`, or on a pod or a pod
     /// template, so it consents to nothing.
     RestartUnclear: "restart-unclear", "correct its value, or move it to the workload";
-    /// The selector of an Instrumentation would opt the pods in, but a label is misspelt, or is on the workload instead
-    /// of its pod template.
+    /// The selector of an Instrumentation would opt the pods in, but a label is misspelt, is on the workload instead of
+    /// its pod template, or, by `explain` alone, is missing on the pod template or the namespace.
     NearlySelected: "nearly-selected", "correct the label, or ignore this if the pods are not meant to be injected";
 }
 

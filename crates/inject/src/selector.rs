@@ -102,6 +102,12 @@ impl Selector {
         self.0.iter().all(|one| one.operator.is_met_by(value(&one.key)))
     }
 
+    /// Whether the labels that `value` returns have one that a requirement needs.
+    pub fn has_label_of<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> bool {
+        let needs = |operator: &Operator| matches!(operator, Operator::In(_) | Operator::Exists);
+        self.0.iter().any(|one| needs(&one.operator) && one.operator.is_met_by(value(&one.key)))
+    }
+
     /// The requirements that the labels that `value` returns do not match.
     pub fn unmet_by<'l>(&self, value: impl Fn(&str) -> Option<&'l str>) -> Vec<Unmet<'_>> {
         self.0.iter().filter(|one| !one.operator.is_met_by(value(&one.key))).map(Unmet).collect()

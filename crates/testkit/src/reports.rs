@@ -40,7 +40,9 @@ pub fn workload(kind: &str, namespace: &str, name: &str, languages: Vec<Language
     let workload = Workload::new(kind, namespace, name);
     let is_outdated = languages.iter().any(|row| row.state.is_outdated());
     let is_not_selected = languages.iter().any(|row| row.reason == Some("NotSelected"));
+    let with_agent = |pods: Counts| pods.matched - pods.missed - pods.skipped;
     WorkloadRow {
+        with_agent: languages.iter().map(|row| with_agent(row.pods)).max().expect("a language"),
         pods: languages.iter().map(|row| row.pods.matched).max().expect("a language"),
         state: languages.iter().map(|row| row.state).max().expect("a language"),
         failing: 0,

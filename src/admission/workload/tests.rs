@@ -5,8 +5,8 @@ use crate::store::Writer;
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{Settings, catalogue::Catalogue};
 
-/// Returns the warnings about an object, with an Instrumentation `order` that selects pods by the label `app`.
-fn said(object: &Value, preview: bool) -> Option<Vec<String>> {
+/// Calls a function with an Instrumentation `order` that selects pods by the label `app`, and `jvm` that opts in.
+fn with_around<T>(of: impl FnOnce(&Around<'_>) -> T) -> T {
     let mut writer = Writer::new(DefaultImages::default());
     writer.put(&json!({
         "apiVersion": "opentelemetry.io/v1alpha1", "kind": "Instrumentation",
@@ -25,9 +25,14 @@ fn said(object: &Value, preview: bool) -> Option<Vec<String>> {
     let snapshot = writer.store().snapshot();
     let catalogue: &Catalogue = &snapshot.catalogue;
     let settings = Settings::default();
-    let around = Around { namespace: "shop", catalogue, settings: &settings, owners: &snapshot.owners };
+    of(&Around { namespace: "shop", catalogue, settings: &settings, owners: &snapshot.owners })
+}
+
+/// Returns the warnings about an object.
+fn said(object: &Value, preview: bool) -> Option<Vec<String>> {
     let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
-    let verdict = advise(&mut object.clone(), &text("apiVersion"), &text("kind"), &around, preview)?;
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let verdict = with_around(|around| advise(&mut object.clone(), &api_version, &kind, around, preview))?;
     assert!(verdict.is_allowed());
     Some(verdict.warnings.iter().map(ToString::to_string).collect())
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{
     result::{CheckResult, Code},
-    survey::Survey,
+    survey::{Mounting, Survey},
 };
 use crate::{
     cli::cluster::{
@@ -27,7 +27,7 @@ use otel_webhook_api::Delivery;
 use otel_webhook_inject::{
     cluster::{self, Cluster, Need, Node, Obstacle, Version},
     pause::Pause,
-    pod::Spec,
+    pod::{Pod, Spec},
     reason::ObjectName,
 };
 
@@ -101,25 +101,25 @@ pub async fn delivery(reader: &ClusterReader, facts: &Facts, survey: &Survey) ->
 }
 
 /// How agents are delivered.
-struct Agents {
+struct Agents<'s> {
     /// Whether init containers copy them by default.
     are_copied: bool,
-    /// For each workload that mounts them, whether the nodes can or not, whether it mounts a folder of an image.
-    mounting: Vec<bool>,
+    /// The pods that mount them, whether or not the nodes can.
+    mounting: Vec<&'s Mounting>,
 }
 
-impl Agents {
+impl Agents<'_> {
     fn on(&self, nodes: &Cluster, least: Version) -> Option<CheckResult> {
-        // For a pod that may run on any node.
         let obstacle =
-            |by_subpath| cluster::obstacle(Some(nodes), &Spec::default(), Need { by_subpath, least });
-        let by_subpath = self.mounting.iter().copied().max();
-        let known = by_subpath.and_then(obstacle).filter(Obstacle::is_known);
-        if let Some(known) = known {
-            return Some(not_supported(self.mounting.len(), &known));
+            |pod: &Spec<'_>, by_subpath| cluster::obstacle(Some(nodes), pod, Need { by_subpath, least });
+        let of = |mounting: &&Mounting| obstacle(&Pod::parse(&mounting.pod).ok()?.spec, mounting.by_subpath);
+        let known: Vec<_> = self.mounting.iter().filter_map(of).filter(Obstacle::is_known).collect();
+        if let Some(first) = known.first() {
+            return Some(not_supported(known.len(), first));
         }
-        // Whatever a language needs.
-        (self.are_copied && obstacle(true).is_none()).then(|| recommendation(nodes.nodes.len()))
+        // For a pod that may run on any node, whatever a language needs.
+        let is_possible = self.are_copied && obstacle(&Spec::default(), true).is_none();
+        is_possible.then(|| recommendation(nodes.nodes.len()))
     }
 }
 
@@ -273,12 +273,18 @@ mod tests {
                 runtimes.iter().enumerate().map(|(index, runtime)| (index.to_string().into(), node(runtime)));
             let server = server.map(Into::into);
             let cluster = Cluster { server, nodes: nodes.collect(), is_listed: true };
-            [(true, vec![]), (false, vec![true, false])].map(|(are_copied, mounting)| {
+            let anywhere = |by_subpath| Mounting { by_subpath, pod: "{}".to_owned() };
+            let pod = json!({"spec": {"nodeSelector": {"disk": "ssd"}}}).to_string();
+            let nowhere = Mounting { by_subpath: true, pod };
+            let agents =
+                [(true, vec![]), (false, vec![anywhere(true), anywhere(false)]), (false, vec![nowhere])];
+            agents.map(|(are_copied, mounting)| {
+                let mounting = mounting.iter().collect();
                 Agents { are_copied, mounting }.on(&cluster, Version::new(1, 36))
             })
         };
         let new = "containerd://2.4.2";
-        let [found, warned] = of(Some("v1.36.3"), &[new, new]);
+        let [found, warned, _] = of(Some("v1.36.3"), &[new, new]);
         assert_eq!(warned, None);
         let found = found.expect("a recommendation");
         assert_eq!(found.code, Code::ImageVolumesPossible);
@@ -294,8 +300,10 @@ mod tests {
             (None, &[new], None),
             (Some("v1.36.3"), &[], None),
         ] {
-            let [recommended, found] = of(server, runtimes);
+            let [recommended, found, elsewhere] = of(server, runtimes);
             assert_eq!(recommended, None, "{server:?} {runtimes:?}");
+            let is_of_node = server == Some("v1.36.3");
+            assert!(elsewhere.is_none() || !is_of_node, "no node that it may run on is known: {elsewhere:?}");
             assert_eq!(found.is_some(), warned.is_some(), "{server:?} {runtimes:?}");
             if let Some((found, warned)) = found.zip(warned) {
                 assert_eq!(found.code, Code::ImageVolumesNotSupported);

@@ -44,6 +44,7 @@ use otel_webhook_inject::{
     catalogue::Stored,
     language::{ImageVolume, LANGUAGES},
     mistakes::{self, Fault, Mistake},
+    nearly::Near,
     note::Note,
     pause::Pause,
     template::Workload,
@@ -358,6 +359,30 @@ pub struct Surveyed {
     pub not_advised: Option<NotAdvised>,
     /// Its annotations and labels that have no effect.
     pub mistakes: Vec<Mistake>,
+    /// How a new pod mounts agents as image volumes; `None` if it mounts none.
+    pub mounting: Option<Mounting>,
+}
+
+/// A pod that mounts agents as image volumes.
+#[derive(Debug)]
+pub struct Mounting {
+    /// Whether one of them is a folder of its image.
+    pub by_subpath: bool,
+    /// A pod, as JSON, with what decides on which nodes this one may run.
+    pub pod: String,
+}
+
+impl Mounting {
+    fn of(findings: &[Finding], pod: &Value) -> Option<Self> {
+        let by_subpath = |finding: &Finding| {
+            let row = LANGUAGES.iter().find(|row| row.name == finding.language);
+            row.is_none_or(|row| row.image_volume == ImageVolume::Folder)
+        };
+        let mounted = findings.iter().filter(|one| one.notes.contains(&Note::ImageVolume));
+        let by_subpath = mounted.map(by_subpath).max()?;
+        let spec = ["nodeName", "nodeSelector", "affinity"].map(|field| (field, pod["spec"][field].clone()));
+        Some(Self { by_subpath, pod: json!({"spec": BTreeMap::from(spec)}).to_string() })
+    }
 }
 
 impl Surveyed {
@@ -371,18 +396,9 @@ impl Surveyed {
 }
 
 impl Survey {
-    /// Returns for each workload of which a new pod mounts agents as image volumes, whether one of them is a folder of
-    /// its image.
-    pub fn mounting(&self) -> Vec<bool> {
-        let by_subpath = |finding: &Finding| {
-            let row = LANGUAGES.iter().find(|row| row.name == finding.language);
-            row.is_none_or(|row| row.image_volume == ImageVolume::Folder)
-        };
-        let of = |workload: &Surveyed| {
-            let mounted = workload.decided().iter().filter(|one| one.notes.contains(&Note::ImageVolume));
-            mounted.map(by_subpath).max()
-        };
-        self.workloads.iter().filter_map(of).collect()
+    /// Returns how new pods of the workloads mount agents as image volumes.
+    pub fn mounting(&self) -> Vec<&Mounting> {
+        self.workloads.iter().filter_map(|workload| workload.mounting.as_ref()).collect()
     }
 }
 
@@ -472,9 +488,11 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
     let replaced = replaced(&object);
     let workload = Workload::of(&mut object, &api_version, &kind)?;
     let (mut unsure, mut agents, mut references) = (Vec::new(), Vec::new(), Vec::new());
+    let mut mounting = None;
     let next = match known.decide(&workload, &subject.namespace) {
         Ok(decided) => {
-            mistakes.extend(known.nearly_selected(&workload, &subject.namespace, &decided));
+            let near = known.one_label_away(&workload, &subject.namespace, &decided);
+            mistakes.extend(near.into_iter().filter_map(Near::meant));
             unsure = decided.unsure;
             let outcome = decided.outcome;
             let mut next = workload.pod.clone();
@@ -482,6 +500,7 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
             let _ = json_patch::patch(&mut next, &outcome.patch.operations());
             agents = injected::next_agents(&next, &outcome.findings);
             references = referenced(workload.pod, &next);
+            mounting = Mounting::of(&outcome.findings, workload.pod);
             Next::Decided(outcome.findings)
         }
         Err(problem) => Next::Unreadable(problem),
@@ -502,6 +521,7 @@ fn at(known: &Known, mut object: Value, subject: Subject) -> Option<Surveyed> {
         failures: Vec::new(),
         not_advised: None,
         mistakes,
+        mounting,
     })
 }
 

@@ -8,7 +8,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-use crate::cli::flags::object_name;
+use crate::cli::{completions, flags::object_name};
 use otel_webhook_inject::reason::ObjectName;
 
 /// Flags of the cluster and the user.
@@ -20,7 +20,7 @@ pub struct ClusterFlags {
     kubeconfig: Option<PathBuf>,
 
     /// Context of the kubeconfig; defaults to the current context
-    #[arg(long, env = "OTEL_WEBHOOK_CONTEXT", value_name = "NAME")]
+    #[arg(long, env = "OTEL_WEBHOOK_CONTEXT", value_name = "NAME", add = completions::contexts())]
     context: Option<String>,
 }
 
@@ -33,7 +33,8 @@ pub struct ClustersFlags {
     kubeconfig: Option<PathBuf>,
 
     /// Contexts of the kubeconfig, comma-separated; may be repeated; defaults to the current context
-    #[arg(long, env = "OTEL_WEBHOOK_CONTEXT", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, env = "OTEL_WEBHOOK_CONTEXT", value_name = "NAME", value_delimiter = ',',
+        add = completions::contexts())]
     context: Vec<String>,
 }
 

@@ -29,7 +29,8 @@ use otel_webhook_inject::{
     Outcome, Settings,
     limits::LimitKind,
     mistakes::{self, Mistake},
-    nearly, object,
+    nearly::{self, Near},
+    object,
     size::shown,
     template::{Around, Workload},
 };
@@ -259,17 +260,12 @@ impl Known {
         Ok(Decided { outcome: Outcome { findings, ..outcome }, unsure })
     }
 
-    /// Returns the mistakes for which a workload is not opted in by a selector, where all that opts in is readable.
-    pub fn nearly_selected(
-        &self,
-        workload: &Workload<'_>,
-        namespace: &str,
-        decided: &Decided,
-    ) -> Vec<Mistake> {
+    /// Returns the Instrumentations that would opt a workload in but for one label, where all that opts in is readable.
+    pub fn one_label_away(&self, workload: &Workload<'_>, namespace: &str, decided: &Decided) -> Vec<Near> {
         if !decided.unsure.is_empty() {
             return Vec::new();
         }
-        nearly::selected(workload, &self.around(namespace), &decided.outcome.findings)
+        nearly::one_label_away(workload, &self.around(namespace), &decided.outcome.findings)
     }
 
     /// Returns what decisions about the workloads of a namespace depend on.

@@ -2,7 +2,7 @@
 //!
 //! A missing permission is a result too, so that the command continues.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use futures::AsyncReadExt as _;
 use hyper_util::client::proxy::matcher::Matcher;
@@ -16,7 +16,7 @@ use kube::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::flags::ClusterFlags;
+use super::{flags::ClusterFlags, progress::Progress};
 use crate::{cli::output::Failure, served};
 
 /// How many objects are read at a time.
@@ -36,6 +36,7 @@ const OF_AGENT: [&str; 3] = ["opentelemetry", "otel", "otlp"];
 #[derive(Clone)]
 pub struct ClusterReader {
     client: Client,
+    progress: Arc<Progress>,
     /// The context, or the address of the cluster if there is none.
     pub name: String,
     /// The namespace of the context, or of the service account.
@@ -88,7 +89,8 @@ impl ClusterReader {
         }
         let (url, namespace) = (config.cluster_url.clone(), config.default_namespace.clone());
         let client = Client::try_from(config).map_err(|problem| unreachable(&problem))?;
-        let version = match client.apiserver_version().await {
+        let progress = Progress::begin();
+        let version = match progress.follow(&format!("connect to {url}"), client.apiserver_version()).await {
             Ok(info) => Some(info.git_version),
             // The user may not read the version, but may have the other permissions.
             Err(kube::Error::Api(status)) if status.code == 403 => None,
@@ -97,7 +99,8 @@ impl ClusterReader {
         // If it cannot be read, the list of Instrumentations says why.
         let stored = served::version(&client).await.ok().flatten().unwrap_or_default();
         let name = flags.name().unwrap_or_else(|| url.to_string());
-        Ok(Self { client, name, namespace, version, instrumentations: served::resource(stored) })
+        let instrumentations = served::resource(stored);
+        Ok(Self { client, progress: Arc::new(progress), name, namespace, version, instrumentations })
     }
 
     /// Returns the client, for what is not only read.
@@ -289,7 +292,7 @@ impl ClusterReader {
         request: Result<hyper::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<T, (String, kube::Error)> {
         let asked = match request {
-            Ok(request) => self.client.request(request).await,
+            Ok(request) => self.progress.follow(&question, self.client.request(request)).await,
             Err(error) => Err(kube::Error::BuildRequest(error)),
         };
         asked.map_err(|error| (question, error))
@@ -372,6 +375,13 @@ impl ClusterReader {
 mod tests {
     use super::*;
 
+    fn reader(client: Client) -> ClusterReader {
+        let (name, namespace) = ("test".to_owned(), "default".to_owned());
+        let instrumentations = served::resource(otel_webhook_api::Version::V1alpha1);
+        let progress = Arc::new(Progress::begin());
+        ClusterReader { client, progress, name, namespace, version: None, instrumentations }
+    }
+
     /// What is read of a log where the API server answers with this status and these bytes.
     async fn log(status: u16, body: &'static [u8]) -> Result<String, String> {
         let answer = move |request: hyper::Request<kube::client::Body>| async move {
@@ -380,10 +390,7 @@ mod tests {
             let response = hyper::Response::builder().status(status);
             response.body(kube::client::Body::from(body.to_vec()))
         };
-        let client = Client::new(tower::service_fn(answer), "default");
-        let (name, namespace) = ("test".to_owned(), "default".to_owned());
-        let instrumentations = served::resource(otel_webhook_api::Version::V1alpha1);
-        let reader = ClusterReader { client, name, namespace, version: None, instrumentations };
+        let reader = reader(Client::new(tower::service_fn(answer), "default"));
         reader.log("shop", "order-1", "app", true).await
     }
 
@@ -410,10 +417,7 @@ mod tests {
             let response = hyper::Response::new(kube::client::Body::from(text.clone()));
             async { Ok::<_, std::convert::Infallible>(response) }
         };
-        let client = Client::new(tower::service_fn(answer), "default");
-        let (name, namespace) = ("test".to_owned(), "default".to_owned());
-        let instrumentations = served::resource(otel_webhook_api::Version::V1alpha1);
-        let reader = ClusterReader { client, name, namespace, version: None, instrumentations };
+        let reader = reader(Client::new(tower::service_fn(answer), "default"));
         let log = reader.log_of_agent("shop", "order-1", "app").await.expect("a log");
         let expected: Vec<_> =
             (20..30).map(|number| format!("[otel.javaagent] WARN {number} \u{e9}")).collect();

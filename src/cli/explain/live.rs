@@ -214,7 +214,8 @@ impl ClusterState {
         };
         match self.known.decide(&workload, namespace) {
             Ok(decided) => {
-                explained.mistakes.extend(self.known.nearly_selected(&workload, namespace, &decided));
+                let near = self.known.one_label_away(&workload, namespace, &decided);
+                explained.mistakes.extend(near.into_iter().map(|near| near.mistake));
                 let fields = workload::fields(&workload);
                 let findings = decided.outcome.findings.iter().map(|finding| Line::of(finding, &fields));
                 explained.lines = findings.chain(decided.unsure.iter().map(Line::unknown)).collect();

@@ -56,6 +56,16 @@ impl Target {
     }
 }
 
+/// Returns the singular names of the types.
+pub fn types() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(_, names)| names[1])
+}
+
+/// Returns the kind of a type; `None` if it is unknown.
+pub fn resource(name: &str) -> Option<ApiResource> {
+    kind_of(name).ok().map(|kind| (KINDS[kind].0)())
+}
+
 /// Reads the arguments: `TYPE/NAME ...`, `TYPE NAME ...` or `TYPE[,TYPE]`.
 ///
 /// # Errors
@@ -95,7 +105,7 @@ fn kind_of(word: &str) -> Result<usize, String> {
         names.iter().any(|known| known.eq_ignore_ascii_case(name)) && group.is_none_or(has_group)
     };
     KINDS.iter().position(is_it).ok_or_else(|| {
-        let known: Vec<_> = KINDS.iter().map(|(_, names)| names[1]).collect();
+        let known: Vec<_> = types().collect();
         format!("\"{word}\" is not a type of workload; valid: {}", known.join(", "))
     })
 }

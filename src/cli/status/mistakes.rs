@@ -22,7 +22,7 @@ use otel_webhook_fleet::{
     report::Report,
     workload::Workload,
 };
-use otel_webhook_inject::template;
+use otel_webhook_inject::{nearly::Near, template};
 
 /// Adds the mistakes to a report.
 pub async fn write(
@@ -49,8 +49,8 @@ pub async fn write(
             if let Some(read) = template::Workload::of(&mut object, &resource.api_version, &resource.kind)
                 && let Ok(decided) = known.decide(&read, &workload.namespace)
             {
-                let nearly = known.nearly_selected(&read, &workload.namespace, &decided);
-                findings.extend(nearly.into_iter().map(Finding::from));
+                let near = known.one_label_away(&read, &workload.namespace, &decided).into_iter();
+                findings.extend(near.filter_map(Near::meant).map(Finding::from));
             }
             let findings = findings.into_iter();
             rows.extend(findings.map(|finding| MistakeRow { object: workload.clone(), finding }));

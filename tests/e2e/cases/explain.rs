@@ -3,6 +3,8 @@
 mod developer;
 mod generated;
 
+use std::{env, path::Path, process::Command};
+
 use otel_webhook_testkit::{
     cluster::manifests::{deployment, object, template, workload},
     until::until,
@@ -10,7 +12,7 @@ use otel_webhook_testkit::{
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, java};
-use crate::program::{Checked, run};
+use crate::program::{Checked, output, program, run};
 
 pub use developer::developer;
 pub use generated::generated;
@@ -111,6 +113,52 @@ pub fn kinds(cluster: &Cluster) {
     assert_eq!(names(&deployments), ["Deployment/web", "Deployment/elsewhere"]);
     running(cluster, namespace);
     missing(cluster, namespace);
+    nearly(cluster);
+    completed(cluster, namespace);
+}
+
+/// What a selector demands of a workload in addition to what it has is said to those who ask for that workload.
+fn nearly(cluster: &Cluster) {
+    let namespace = "explained-nearly";
+    cluster.namespace(namespace, &[]);
+    let selector = json!({"matchLabels": {"team": "sales", "runtime": "jvm"}});
+    cluster.instrumentation(namespace, "jvm", &json!({"inject": ["java"], "selector": selector}));
+    let mut order = deployment(namespace, "order", 0);
+    let metadata = &mut order["spec"]["template"]["metadata"];
+    metadata["annotations"] = json!({});
+    metadata["labels"]["team"] = "sales".into();
+    cluster.apply(&order);
+    let explained = explained(cluster, namespace, "deploy/order");
+    let expected = "the selector of Instrumentation \"explained-nearly/jvm\" requires the label runtime, which the pods do not have";
+    assert_eq!(explained["mistakes"][0]["message"], expected, "{explained}");
+    assert_eq!(explained["mistakes"][0]["remedy"], "set runtime: \"jvm\" in spec.template.metadata.labels");
+    let checked = run(&cluster.plane, "check", &["-n", namespace, "--own-flags"]);
+    assert!(!checked.codes().contains(&"AnnotationIgnored"), "it may be meant so: {checked:?}");
+}
+
+/// A shell completes names from the cluster.
+fn completed(cluster: &Cluster, namespace: &str) {
+    let by_bash = |words: &[&str]| {
+        let script = r#"source <(otel-webhook completions bash)
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _clap_complete_otel_webhook "$1" "${!#}"
+            printf '%s\n' "${COMPREPLY[@]}""#;
+        let program = program();
+        let folder = Path::new(program.get_program()).parent().expect("a folder").display();
+        let path = format!("{folder}:{}", env::var("PATH").expect("a path"));
+        let mut bash = Command::new("bash");
+        bash.args(["-c", script, "bash", "otel-webhook"]).args(words).env("PATH", path);
+        let (out, err, code) = output(bash.env("KUBECONFIG", cluster.plane.kubeconfig()));
+        assert_eq!((code, &*err), (Some(0), ""), "{words:?}");
+        out.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(by_bash(&["expl"]), ["explain"]);
+    assert_eq!(by_bash(&["explain", "-n", "explained-ki"]), [namespace]);
+    assert_eq!(by_bash(&["explain", "st"]), ["statefulset/"]);
+    assert_eq!(by_bash(&["explain", "-n", namespace, "deployment/w"]), ["deployment/web"]);
+    assert_eq!(by_bash(&["trace", "--namespace", namespace, "sts/"]), ["sts/db"]);
+    let kubeconfig = cluster.plane.kubeconfig().display().to_string();
+    let elsewhere = by_bash(&["trace", "--kubeconfig", &kubeconfig, "-n", "explained-more", "deployment/"]);
+    assert_eq!(elsewhere, ["deployment/elsewhere"]);
 }
 
 /// Pods that have an earlier configuration, and pods that have nothing.

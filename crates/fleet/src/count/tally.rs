@@ -50,6 +50,7 @@ pub(super) struct Found {
 #[derive(Default)]
 pub(super) struct Tally {
     pods: usize,
+    with_agent: usize,
     failing: usize,
     languages: BTreeMap<&'static str, LanguageTally>,
     /// Whether a new pod in place of one of them would lack its agent, because injection is paused.
@@ -138,6 +139,7 @@ impl Tally {
         paused: Option<&Pause>,
     ) {
         self.pods += 1;
+        self.with_agent += usize::from(pod.member.agents().is_some_and(|agents| !agents.is_empty()));
         let is_failing = found.iter().any(|(_, one)| one.failing.is_some());
         self.failing += usize::from(is_failing);
         for failure in failures {
@@ -177,7 +179,16 @@ impl Tally {
 
     /// Returns what is told of the workload, and what restarts need of it.
     pub(super) fn rows(self, workload: Workload) -> (WorkloadRow, WorkloadPods) {
-        let Self { pods, failing, mut languages, failures, loses_agents, not_advised, replaceable } = self;
+        let Self {
+            pods,
+            with_agent,
+            failing,
+            mut languages,
+            failures,
+            loses_agents,
+            not_advised,
+            replaceable,
+        } = self;
         let mut of = |language: &'static str| Some(languages.remove(language)?.row(language));
         let mut languages: Vec<_> = LANGUAGES.iter().filter_map(|row| of(row.name)).collect();
         languages.shrink_to_fit();
@@ -195,6 +206,7 @@ impl Tally {
         let mut row = WorkloadRow {
             workload,
             pods,
+            with_agent,
             state,
             languages,
             failing,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use otel_webhook_fleet::{
     census::Census,
     count::{self, Changed, Counted, Counter, Known},
+    coverage::coverage,
     next::{self, Doubts, NoDoubts, Separated},
     pod::RunningPod,
     state::State,
@@ -12,7 +13,7 @@ use otel_webhook_fleet::{
 use otel_webhook_inject::Finding;
 use serde_json::{Value, json};
 
-use crate::support::{Cluster, ENDPOINT, pod, report, report_with, rows};
+use crate::support::{Cluster, ENDPOINT, pod, report, report_of, report_with, rows};
 
 #[test]
 fn pods_are_counted_by_workload_and_by_instrumentation() {
@@ -88,6 +89,30 @@ fn pods_whose_hash_is_of_another_version_are_apart_from_those_that_are_not_read_
     assert_eq!(count(&census), (1, 0, unknown.clone()));
     census.put(RunningPod::of_metadata(&unread["metadata"]).expect("a running pod"));
     assert_eq!(count(&census), (1, 1, unknown));
+}
+
+#[test]
+fn the_coverage_of_a_namespace_counts_all_of_its_running_pods() {
+    let (before, now) = (Cluster::new(ENDPOINT), Cluster::new("http://other:4317"));
+    let mut census = Census::default();
+    for (namespace, name, mut pod) in [
+        ("shop", "stale", before.injected(pod(&["java", "nodejs"]))),
+        ("shop", "missed", pod(&["java"])),
+        ("shop", "not-opted-in", pod(&[])),
+        ("tools", "alone", pod(&[])),
+    ] {
+        pod["metadata"]["namespace"] = json!(namespace);
+        pod["metadata"]["name"] = json!(name);
+        pod["metadata"]["uid"] = json!(name);
+        census.put(RunningPod::read(&pod).expect("a running pod"));
+    }
+    let team = |namespace: &str| (namespace == "shop").then(|| "sales".to_owned());
+    let rows = coverage(&census, &report_of(&now, &census).workloads, team);
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| (&*row.namespace, row.team.as_deref(), row.pods, row.opted_in, row.with_agent))
+        .collect();
+    assert_eq!(rows, [("shop", Some("sales"), 3, 2, 1), ("tools", None, 1, 0, 0)]);
 }
 
 /// Nothing is readable but the Instrumentation of the pod.

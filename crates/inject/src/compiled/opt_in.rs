@@ -3,7 +3,7 @@
 use crate::{
     held::{Held, held},
     language::{self, LanguageSet},
-    selector::{Labels, Selector},
+    selector::{Labels, Selector, Unmet},
 };
 use otel_webhook_api::{InstrumentationSpec, LabelSelector};
 
@@ -68,6 +68,11 @@ impl OptIn {
             Namespaces::Selected(selector) => Some(selector),
             Namespaces::Own | Namespaces::All => None,
         }
+    }
+
+    /// The requirements of its selector of namespaces that these labels do not match.
+    pub fn unmet_by_namespace(&self, labels: &impl Labels) -> Vec<Unmet<'_>> {
+        self.namespaces().map(|selector| selector.unmet_by(|key| labels.value(key))).unwrap_or_default()
     }
 
     /// Whether it selects a namespace with these labels.

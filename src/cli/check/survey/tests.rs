@@ -32,6 +32,7 @@ pub fn seen(kind: &str, namespace: &str, name: &str) -> SurveyedBuilder {
         failures: Vec::new(),
         not_advised: None,
         mistakes: Vec::new(),
+        mounting: None,
     }])
 }
 
