@@ -238,42 +238,18 @@ impl Mistakes {
             matches!(stored, Some(Stored::Ready(compiled)) if compiled.selector.is_some())
                 && !used.contains(&(&*name.namespace, &*name.name))
         });
+        let mut near: HashMap<&ObjectName, Vec<&Workload>> = HashMap::new();
+        for (workload, names) in &self.near {
+            for name in names {
+                near.entry(name).or_default().push(workload);
+            }
+        }
         let mistaken = |(name, head): (&ObjectName, &Arc<InstrumentationHead>)| Mistaken {
             object: Workload::new("Instrumentation", &name.namespace, &name.name),
             identity: Some((snapshot.version.api_version().to_owned(), head.uid.clone())),
-            findings: vec![self.selects_nothing(name)],
+            findings: vec![selects_nothing(name, near.remove(name).unwrap_or_default())],
         };
         selecting.map(mistaken).collect()
-    }
-
-    /// Returns the mistake of an Instrumentation with a selector that matches no running pod. Workloads of other namespaces
-    /// are not named, since whoever may read the Instrumentation may not be allowed to read these.
-    fn selects_nothing(&self, instrumentation: &ObjectName) -> Finding {
-        let near = self.near.iter().filter(|(_, names)| names.contains(instrumentation));
-        let (mut own, others): (Vec<_>, Vec<_>) = near
-            .map(|(workload, _)| workload)
-            .partition(|near| *near.namespace == *instrumentation.namespace);
-        own.sort();
-        let named = own.iter().take(MOST_NEAR).map(|near| format!("{} {}", near.kind, near.name));
-        let mut parts: Vec<_> = named.collect();
-        if own.len() > MOST_NEAR {
-            parts.push("others".to_owned());
-        }
-        if !others.is_empty() {
-            parts.push("some of other namespaces".to_owned());
-        }
-        let mut message = "spec.selector matches no running pod that opts in".to_owned();
-        let mut remedy = "compare it with the labels of the pods: kubectl get pods --show-labels";
-        if !parts.is_empty() {
-            message = format!("{message}; workloads that lack one label: {}", parts.join(", "));
-            remedy = "otel-webhook explain names the label of each of these workloads";
-        }
-        Finding {
-            code: SELECTS_NOTHING,
-            field: "spec.selector".to_owned(),
-            message,
-            remedy: remedy.to_owned(),
-        }
     }
 
     /// Returns a kind that can be read.
@@ -494,6 +470,30 @@ fn of_namespaces(snapshot: &Snapshot) -> impl Iterator<Item = Mistaken> {
         identity: Some(("v1".to_owned(), head.uid.clone())),
         findings: head.mistakes.iter().cloned().map(Finding::from).collect(),
     })
+}
+
+/// Returns the mistake of an Instrumentation with a selector that matches no running pod. `near` are the workloads that it
+/// would select but for one label. Those of other namespaces are not named, since readers of the Instrumentation may not be
+/// allowed to read these.
+fn selects_nothing(instrumentation: &ObjectName, near: Vec<&Workload>) -> Finding {
+    let (mut own, others): (Vec<_>, Vec<_>) =
+        near.into_iter().partition(|near| *near.namespace == *instrumentation.namespace);
+    own.sort();
+    let named = own.iter().take(MOST_NEAR).map(|near| format!("{} {}", near.kind, near.name));
+    let mut parts: Vec<_> = named.collect();
+    if own.len() > MOST_NEAR {
+        parts.push("others".to_owned());
+    }
+    if !others.is_empty() {
+        parts.push("some of other namespaces".to_owned());
+    }
+    let mut message = "spec.selector matches no running pod that opts in".to_owned();
+    let mut remedy = "compare it with the labels of the pods: kubectl get pods --show-labels";
+    if !parts.is_empty() {
+        message = format!("{message}; workloads that lack one label: {}", parts.join(", "));
+        remedy = "otel-webhook explain names the label of each of these workloads";
+    }
+    Finding { code: SELECTS_NOTHING, field: "spec.selector".to_owned(), message, remedy: remedy.to_owned() }
 }
 
 /// Returns the rows of a report.

@@ -277,7 +277,11 @@ fn workload(row: &Row, are_several: bool) -> Markup {
                 @if row.failing > 0 { div.failing { (row.failing) " failing" } }
                 @if let Some([heard, silent]) = row.data { div { (heard) " heard, " (silent) " silent" } }
             }
-            td.image { @for image in &row.images { div { (image) } } }
+            td.image {
+                @for image in &row.images {
+                    div { @for part in image.split_inclusive('/') { (part) wbr; } }
+                }
+            }
             td.reason {
                 @if let Some(code) = &row.code { code { (code) } " " }
                 (row.message)

@@ -26,13 +26,26 @@ pub struct Near {
     pub is_meant: bool,
 }
 
-/// The Instrumentations that would opt a workload in but for one label, with the label. There are none where `findings`
-/// shows that something opts it in, or out.
+/// The Instrumentations that would opt a workload in but for one label, those first of which the label was meant to
+/// match. There are none where `findings` shows that something opts it in, or out.
 pub fn one_label_away(workload: &Workload<'_>, around: &Around<'_>, findings: &[Finding]) -> Vec<Near> {
     if !findings.is_empty() {
         return Vec::new();
     }
-    candidates(around).filter_map(|one| one.near(workload, around)).take(MOST).collect()
+    let (mut meant, mut others) = (Vec::new(), Vec::new());
+    let mut near = candidates(around).filter_map(|one| one.near(workload, around));
+    while meant.len() < MOST
+        && let Some(one) = near.next()
+    {
+        if one.is_meant {
+            meant.push(one);
+        } else if others.len() < MOST {
+            others.push(one);
+        }
+    }
+    meant.extend(others);
+    meant.truncate(MOST);
+    meant
 }
 
 /// The mistakes in the labels of a workload for which a selector does not opt it in.
