@@ -67,10 +67,7 @@ pub async fn all(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
         "",
         &[process::cpu(controller.program.id()).as_secs_f64()],
     );
-    // Events are made at a pace; they are no idle requests.
-    let waiting = fleet.scale.workloads.min(500) as u64 / 2 + 20;
-    thread::sleep(Duration::from_secs(waiting));
-
+    settle(fleet);
     idle(figures, plane, &controller);
     change(figures, plane, fleet).await;
     let memory = controller.memory();
@@ -97,11 +94,19 @@ fn heard(figures: &mut Figures, plane: &ControlPlane, fleet: &Fleet) {
         let metric = "otel_webhook_pods_data{data=\"heard\",language=\"java\"}";
         (admin::metric(controller.admin, metric) == Some(count)).then_some(())
     });
+    settle(fleet);
     figures.add("resident with data of all pods", "MB", "≤ 80", &[controller.memory().resident]);
     let (rate, cpu) = while_idle(plane, &controller);
     figures.add("requests to the API server then", "/s", "≤ 5", &[rate]);
     figures.add("CPU then", "% of a core", "", &[cpu]);
     figures.add("resident at most then", "MB", "", &[controller.memory().peak]);
+}
+
+/// Waits until Events are made and workloads are read for mistakes, which both happen at a pace.
+fn settle(fleet: &Fleet) {
+    let of_events = fleet.scale.workloads.min(500) / 2;
+    let of_mistakes = fleet.scale.workloads / 20;
+    thread::sleep(Duration::from_secs(of_events.max(of_mistakes) as u64 + 30));
 }
 
 fn idle(figures: &mut Figures, plane: &ControlPlane, controller: &Controller) {
