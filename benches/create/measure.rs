@@ -177,7 +177,7 @@ pub fn of<'m>(measured: &'m [Measured], key: &str) -> &'m Measured {
     measured.iter().find(|one| one.way.key == key).expect("a way")
 }
 
-/// The figures with a goal, and those beside them.
+/// The figures with a goal, and those next to them.
 fn add(figures: &mut Figures, mode: Mode, measured: &[Measured]) {
     let [none, hook, constant, ours, silent] =
         [NONE, HOOK, CONSTANT, OURS, ANNOTATED].map(|key| of(measured, key));

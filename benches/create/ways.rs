@@ -123,7 +123,7 @@ impl Way {
         format!("{}.create.example.com", self.key)
     }
 
-    /// What its registration says beside where the webhook is.
+    /// What its registration says in addition to where the webhook is.
     pub fn registration(&self) -> Value {
         match self.webhook {
             Webhook::Ours(Registration::Never) => json!({"reinvocationPolicy": "Never"}),

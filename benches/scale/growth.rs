@@ -1,4 +1,4 @@
-//! What a review costs beside a full API server, against one with the same Instrumentation alone.
+//! What a review costs next to a full API server, against one with the same Instrumentation alone.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The product beside a real API server with thousands of objects in it: how
+//! The product next to a real API server with thousands of objects in it: how
 //! soon it is ready, what it keeps, what it does while nothing happens and
 //! while much does, and how soon a change is used. `make bench-scale` runs it.
 //!

@@ -183,7 +183,7 @@ impl Pods {
         self.unread.len() > MANY || !self.namespaces.is_empty()
     }
 
-    /// Begins to list whole pods, if there is a reason to. Beside the first list of metadata, it begins as soon as there
+    /// Begins to list whole pods, if there is a reason to. Next to the first list of metadata, it begins as soon as there
     /// are many: whatever was deleted since then, the watch will tell.
     fn begin_list(&mut self) {
         let are_many = self.unread.len() > MANY;

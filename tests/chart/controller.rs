@@ -56,7 +56,7 @@ fn its_rights_are_bound_to_its_own_account() {
     assert_eq!(made("files"), BTreeSet::from([&*format!("{RELEASE}-otel-webhook")]));
 }
 
-/// The rules are those beside the code, without the right to change a workload or a pod.
+/// The rules are those next to the code, without the right to change a workload or a pod.
 #[test]
 fn it_may_write_statuses_events_and_its_lease() {
     let objects = objects_of(&values("default"));

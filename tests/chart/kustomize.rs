@@ -62,7 +62,7 @@ fn a_certificate_of_ones_own_is_put_beside_the_overlay() {
 
     let program = env!("CARGO_BIN_EXE_otel-webhook");
     run(Command::new(program).args(["certs", "--out"]).arg(&overlay)).expect("a certificate");
-    let authority = fs::read_to_string(overlay.join("ca.crt")).expect("an authority");
+    let authority = fs::read_to_string(overlay.join("ca.crt")).expect("a CA");
     let mut built = build(&overlay).expect("built");
     let secret = built.remove(&("Secret".to_owned(), "otel-webhook-tls".to_owned())).expect("a Secret");
     assert_eq!(secret["type"], "kubernetes.io/tls");

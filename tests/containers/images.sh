@@ -99,7 +99,7 @@ add() {
     libraries "$root" "$@"
 }
 
-# A library without a path is found beside the one that asks for it.
+# A library without a path is found next to the one that asks for it.
 libraries() {
     local root=$1
     shift

@@ -1,5 +1,5 @@
 //! What an administrator applies: the manifests, with the address of a
-//! webhook that runs beside the API server instead of in the cluster.
+//! webhook that runs next to the API server instead of in the cluster.
 
 use std::path::PathBuf;
 

@@ -232,7 +232,7 @@ fn single_bytes(scale: &Scale) -> Row {
     })
 }
 
-/// Idle connections, and a review on a new connection beside them.
+/// Idle connections, and a review on a new connection next to them.
 fn idle(scale: &Scale, port: impl Fn(&Process) -> std::net::SocketAddr, sources: u8) -> Row {
     let mut wrong = Vec::new();
     let mut row = beside(scale, &Start::default(), |server| {

@@ -1,4 +1,4 @@
-//! Attackers and failures beside good reviews, which are counted.
+//! Attackers and failures next to good reviews, which are counted.
 //!
 //! `make faults` runs every case against the released program and prints the table of
 //! BENCHMARKS.md. `OTEL_WEBHOOK_FAULTS=short`, as in `.ci/run`, makes less of each. What is

@@ -47,7 +47,7 @@ impl Serving {
         command.args(["--tls-cert", "tls.crt", "--tls-key", "tls.key"]);
         let mut roots = RootCertStore::empty();
         let ca = CertificateDer::from_pem_slice(pair.ca_pem.as_bytes()).expect("a certificate");
-        roots.add(ca).expect("an authority");
+        roots.add(ca).expect("a CA");
         Self { server: Server::start(command), roots: Arc::new(roots), _folder: folder }
     }
 

@@ -37,7 +37,7 @@ pub const ALL: Group<Cluster> = &[
 pub const UPGRADES: Group<Cluster> =
     &[("an_upgrade_and_a_downgrade_under_load_lose_no_pod", upgrade::there_and_back)];
 
-/// Values for a webhook beside the API server, and some of the case's own.
+/// Values for a webhook next to the API server, and some of the case's own.
 fn values(ports: Ports, more: Value) -> Value {
     let mut values = json!({"registration": {"url": ports.url()}});
     merge(&mut values, more);

@@ -6,7 +6,7 @@
 //!    ^ helm 3, helm 4      | AdmissionReviews
 //!  cases ────────────────> Pod (the program, with what the Deployment of the chart says)
 //! ```
-//! kwok's pods are ready without running anything; one process beside the API
+//! kwok's pods are ready without running anything; one process next to the API
 //! server stands for those of a Deployment, with the arguments, the environment,
 //! the Secrets and the service account that the chart gives it.
 

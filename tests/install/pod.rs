@@ -1,4 +1,4 @@
-//! The pod of the chart's Deployment, as a process beside the API server: what
+//! The pod of the chart's Deployment, as a process next to the API server: what
 //! a kubelet would make of it.
 
 use std::cell::RefCell;

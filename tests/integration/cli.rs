@@ -81,7 +81,7 @@ pub fn run(arguments: &[&str], input: &str) -> Run {
     let mut child = pipes.spawn().expect("the program is built");
     let mut stdin = child.stdin.take().expect("a pipe");
     let output = std::thread::scope(|scope| {
-        // Written beside the reading, so that neither side waits for the other.
+        // Written next to the reading, so that neither side waits for the other.
         scope.spawn(move || {
             // A program that has seen enough closes its end.
             let _ = stdin.write_all(input.as_bytes());

@@ -1,4 +1,4 @@
-//! The watches as the source, beside a small API server in this process.
+//! The watches as the source, next to a small API server in this process.
 
 mod nodes;
 mod paused;

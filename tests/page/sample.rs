@@ -30,7 +30,7 @@ fn language(&(language, state, number, code, message): &LanguageState<'_>, curre
     LanguageRow { images, ..reports::language(language, states, reason) }
 }
 
-/// A workload with so many pods of each language that are up to date, beside the others.
+/// A workload with so many pods of each language that are up to date, next to the others.
 pub fn workload(
     kind: &str,
     namespace: &str,

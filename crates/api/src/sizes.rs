@@ -15,7 +15,7 @@ use super::{
 /// The assumed size of an extension of the Java agent: it is unknown before the copy.
 const EXTENSION_SIZE: Quantity = Quantity::mebibytes(10);
 
-/// The key for the size of an extension, beside the names of the languages.
+/// The key for the size of an extension, in addition to the names of the languages.
 const EXTENSION: &str = "extension";
 
 /// The sizes of agents and extensions in an installation.

@@ -35,7 +35,7 @@ const WORST: usize = 10;
 /// The code of workloads that are silent and nothing else.
 const SILENT: &str = "Silent";
 
-/// What is known beside the pods.
+/// What is known in addition to the pods.
 pub struct Known<'k> {
     /// What decisions depend on.
     pub around: Around<'k>,

@@ -19,7 +19,7 @@ pub struct CoverageRow {
     pub pods: usize,
     /// The number of those that have an agent or opt in.
     pub opted_in: usize,
-    /// The number of those that have an agent, whether or not it is up to date, and whoever injected it.
+    /// The number of those that have an agent, whether or not it is up to date, by any injector.
     pub with_agent: usize,
 }
 

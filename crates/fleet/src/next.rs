@@ -19,7 +19,7 @@ use crate::{
     pod::Shape,
 };
 
-/// What decisions depend on beside the pod.
+/// What decisions depend on in addition to the pod.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'a> {
     /// Namespaces, Instrumentations and limits.

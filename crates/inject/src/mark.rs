@@ -55,7 +55,7 @@ fn image_volume<'c>(
 }
 
 /// Whether the container has all variables of a target. One of them is no sign (D4): a
-/// collector beside the application has some as well.
+/// collector next to the application has some as well.
 pub fn is_target(container: &Container<'_>) -> bool {
     // Few containers have it, so few lists have to be parsed.
     if !container.env.is_some_and(|env| env.get().contains(POD_NAME)) {

@@ -138,28 +138,28 @@ mod tests {
 
     #[test]
     fn two_thirds_of_a_lifetime_do_not_include_the_backdated_part() {
-        let authority = Authority::make(now(), 3 * HOUR).expect("an authority");
+        let authority = Authority::make(now(), 3 * HOUR).expect("a CA");
         let certificate = authority.certificate();
         assert!(certificate.is_authority);
         assert_eq!(certificate.not_after, now() + 3 * HOUR);
         assert_eq!(certificate.due(), now() + 2 * HOUR);
         let begun = now() + Duration::from_millis(1);
-        let authority = Authority::make(begun, HOUR).expect("an authority");
+        let authority = Authority::make(begun, HOUR).expect("a CA");
         assert_eq!(authority.certificate().not_after, now() + HOUR + Duration::from_secs(1));
     }
 
     #[test]
     fn a_certificate_does_not_outlive_its_ca() {
-        let authority = Authority::make(now(), 3 * HOUR).expect("an authority");
+        let authority = Authority::make(now(), 3 * HOUR).expect("a CA");
         assert_eq!(issued(&authority, HOUR).not_after, now() + HOUR);
         assert_eq!(issued(&authority, 4 * HOUR).not_after, now() + 3 * HOUR);
     }
 
     #[test]
     fn a_ca_that_is_read_from_its_key_signs_as_before() {
-        let made = Authority::make(now(), HOUR).expect("an authority");
+        let made = Authority::make(now(), HOUR).expect("a CA");
         // Another CA of the same name: only the key differs.
-        let other = Authority::make(now(), HOUR).expect("an authority");
+        let other = Authority::make(now(), HOUR).expect("a CA");
         let known = [other.certificate().clone(), made.certificate().clone()];
         let read = Authority::read(&known, &made.key_pem()).expect("the authority");
         assert_eq!(read.certificate(), made.certificate());
@@ -172,14 +172,14 @@ mod tests {
 
     #[test]
     fn a_key_without_its_certificate_is_no_ca() {
-        let made = Authority::make(now(), HOUR).expect("an authority");
+        let made = Authority::make(now(), HOUR).expect("a CA");
         assert!(Authority::read(&[], &made.key_pem()).is_none());
         assert!(Authority::read(&[made.certificate().clone()], "nonsense").is_none());
     }
 
     #[test]
     fn a_certificate_is_the_same_after_pem_and_back() {
-        let made = Authority::make(now(), HOUR).expect("an authority");
+        let made = Authority::make(now(), HOUR).expect("a CA");
         let der = pem::parse(made.certificate().pem()).expect("PEM").into_contents();
         assert_eq!(&X509::read(der.into()).expect("a certificate"), made.certificate());
     }

@@ -1,4 +1,4 @@
-//! A real control plane, on loopback or with a real node, the processes beside it, and pods as its API server has them.
+//! A real control plane, on loopback or with a real node, the processes next to it, and pods as its API server has them.
 
 pub mod client;
 pub mod control_plane;

@@ -1,6 +1,6 @@
 //! Kubernetes objects as the decision knows them.
 //!
-//! The program's store does the same, and publishes snapshots beside it.
+//! The program's store does the same, and publishes snapshots next to it.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -186,7 +186,7 @@ pub fn missing_permissions(_: &Cluster) {
         let said = poll(|| log().contains(expected).then_some(()));
         assert!(said.is_some(), "{name} does not say that it {expected}:\n{}", log());
     };
-    // Beside others, it would find the status written already.
+    // Next to others, it would find the status written already.
     let is_first = |lacking: &&(String, PathBuf, String)| lacking.2.contains("instrumentations/status");
     let (name, kubeconfig, expected) = lacking.iter().find(is_first).expect("the status is written");
     let mut started = vec![(name, start(&cluster, kubeconfig, name))];

@@ -129,7 +129,7 @@ async fn dry_run(objects: &Objects, namespace: &str, pod: &Value) -> Result<Valu
     objects.dry_run(&pod).await
 }
 
-/// What injection makes of a pod beside these objects.
+/// What injection makes of a pod next to these objects.
 fn inject(around: &[&Value], pod: &Value) -> Outcome {
     let mut writer = Writer::new(DefaultImages::default());
     for object in around {

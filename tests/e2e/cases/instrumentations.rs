@@ -161,7 +161,10 @@ pub fn deleted(cluster: &Cluster) {
         assert!(warned.starts_with(expected) && warned.is_empty() == expected.is_empty(), "{warned}");
     }
     named("not-counted");
-    println!("a deletion takes {} ms longer than without the webhook", added(cluster, namespace, "not-counted"));
+    println!(
+        "a deletion takes {} ms longer than without the webhook",
+        added(cluster, namespace, "not-counted")
+    );
     let warned = delete("not-counted");
     assert!(
         warned.contains("running pods may have agents of Instrumentation deleted/not-counted"),

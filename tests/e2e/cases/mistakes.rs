@@ -224,7 +224,7 @@ fn is_told(one: &Value, row: &Row) -> bool {
     text.contains(&row.fault) && text.contains(&row.remedy)
 }
 
-/// What kubectl prints beside its output when the object is created.
+/// What kubectl prints in addition to its output when the object is created.
 fn shown(cluster: &Cluster, row: &Row) -> String {
     let ran = cluster.plane.kubectl_in(&["create", "--dry-run=server", "-f", "-"], &row.object.to_string());
     assert!(ran.ok, "{}: {}", row.what, ran.stderr);

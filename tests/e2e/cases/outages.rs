@@ -1,4 +1,4 @@
-//! Failures of the control plane beside good reviews, which are counted: none is lost, none is answered without
+//! Failures of the control plane next to good reviews, which are counted: none is lost, none is answered without
 //! injection, and what has changed meanwhile is known afterwards.
 //!
 //! The reviews come over their own connections, since an API server that is unavailable sends none.

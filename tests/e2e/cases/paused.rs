@@ -17,7 +17,7 @@ use crate::{
     registration::HOME,
 };
 
-/// The namespace that is paused, one beside it, and the one of a controller that watches no other.
+/// The namespace that is paused, one next to it, and the one of a controller that watches no other.
 const PAUSED: &str = "paused-shop";
 const OTHER: &str = "paused-other";
 

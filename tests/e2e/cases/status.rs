@@ -19,7 +19,7 @@ use crate::program::{Checked, check, run, run_as};
 
 const NAMESPACE: &str = "day-two";
 
-/// The registration of the cluster's own webhook. Other cases have some beside it.
+/// The registration of the cluster's own webhook. Other cases have some next to it.
 const FLAGS: [&str; 3] = ["--own-flags", "--webhook-configuration", "otel-webhook"];
 
 pub fn missed_and_stale(cluster: &Cluster) {

@@ -1,4 +1,4 @@
-//! Another mode of certificates, as certs/README.md changes it: by a second release, beside which the first one goes
+//! Another mode of certificates, as certs/README.md changes it: by a second release, next to which the first one goes
 //! on until the second one is ready.
 
 use otel_webhook_testkit::{objects::items, until::until};

@@ -1,4 +1,4 @@
-//! What a release has beside the webhook, with the values that change it.
+//! What a release has in addition to the webhook, with the values that change it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -138,7 +138,7 @@ pub fn own_certificates(cluster: &Cluster) {
     let pair = ["--cert", &file("tls.crt"), "--key", &file("tls.key")];
     let secret = ["create", "secret", "tls", "own", "--namespace", &release.namespace];
     cluster.plane.run_kubectl(&[&secret[..], &pair].concat());
-    let authority = fs::read_to_string(folder.join("ca.crt")).expect("an authority");
+    let authority = fs::read_to_string(folder.join("ca.crt")).expect("a CA");
     let certificates = json!({"mode": "files", "files": {"secretName": "own", "caBundle": authority}});
 
     release.install(&values(ports, json!({"certificates": certificates})));

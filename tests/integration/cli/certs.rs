@@ -27,7 +27,7 @@ fn read(folder: &Path) -> [String; 3] {
 /// Whether a client that trusts `ca` takes the certificate for the one of `name`.
 fn is_trusted(ca: &str, certificate: &str, name: &str) -> bool {
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).expect("a certificate")).expect("an authority");
+    roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).expect("a certificate")).expect("a CA");
     let provider = Arc::new(ring::default_provider());
     let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
     let leaf = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");

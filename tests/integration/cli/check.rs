@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Run, run};
 use crate::server::harness::Server;
 
-/// Runs `check --review` beside a server.
+/// Runs `check --review` next to a server.
 async fn review(arguments: Vec<String>) -> Run {
     let run = move || {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -151,7 +151,7 @@ pub fn trusting(ca_pem: &str) -> ClientConfig {
 pub fn trusting_by(ca_pem: &str, versions: &[&'static SupportedProtocolVersion]) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     let ca = CertificateDer::from_pem_slice(ca_pem.as_bytes()).expect("a certificate");
-    roots.add(ca).expect("an authority");
+    roots.add(ca).expect("a CA");
     let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_protocol_versions(versions)
         .expect("versions")

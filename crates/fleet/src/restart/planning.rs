@@ -206,7 +206,7 @@ impl<'w> Planning<'w> {
         Ok(())
     }
 
-    /// Checks that another workload of a namespace may be restarted beside the present ones.
+    /// Checks that another workload of a namespace may be restarted next to the present ones.
     fn room(&self, namespace: &str) -> Result<(), Wait> {
         let active = |flight: &&Flight| flight.healthy.is_none() && !self.is_blocked(flight);
         let active = self.ledger.flights.iter().filter(active);

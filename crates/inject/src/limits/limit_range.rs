@@ -116,7 +116,7 @@ const USUAL: [&str; 11] = [
 ];
 
 impl ResourceList {
-    /// Reads a list of an object's field. What is no quantity is left out, with a sentence that begins with
+    /// Reads a list of an object's field. What is no quantity is skipped, with a sentence that begins with
     /// the field.
     pub(super) fn read(value: &Value, field: &str, problems: &mut Vec<String>) -> Self {
         let entries = match value {

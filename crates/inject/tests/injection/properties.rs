@@ -48,7 +48,7 @@ fn try_pod(seed: u64) -> Result<Vec<&'static str>, String> {
     ends(&generated.pod, &after)?;
     let has_sidecar =
         outcome.findings.iter().any(|finding| finding.language == "go" && finding.reason.is_injected());
-    // The Go sidecar runs beside the others.
+    // The Go sidecar runs next to the others.
     if !has_sidecar {
         let (old, new) = (&generated.pod, &after);
         if (effective(old), class(old)) != (effective(new), class(new)) {

@@ -5,7 +5,7 @@ use crate::authority::Authority;
 
 fn authority() -> X509 {
     let authority = Authority::make(Timestamp::now(), std::time::Duration::from_secs(3600));
-    authority.expect("an authority").certificate().clone()
+    authority.expect("a CA").certificate().clone()
 }
 
 fn object(bundles: &[Option<String>]) -> Value {

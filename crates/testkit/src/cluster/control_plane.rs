@@ -317,7 +317,7 @@ impl ControlPlane {
         self.run("kube-scheduler", options);
     }
 
-    /// The folder with the programs of the control plane and the tools beside it.
+    /// The folder with the programs of the control plane and the tools next to it.
     pub fn tools(&self) -> &Path {
         &self.binaries
     }

@@ -86,7 +86,7 @@ fn bound(choices: &mut Choices, item: &mut Value, name: &str, amounts: &[&str]) 
         let most = if factor.is_empty() { amounts[high].to_owned() } else { times_four(amounts[high]) };
         item["max"][name] = most.into();
     }
-    // A ratio beside both has to be within what they span.
+    // A ratio next to both has to be within what they span.
     if choices.chance(25) && !(has_min && has_max) {
         item["maxLimitRequestRatio"][name] = choices.one(&["1", "1.1", "1.5", "2", "3", "4", "10"]).into();
     }

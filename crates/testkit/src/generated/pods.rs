@@ -17,7 +17,7 @@ pub struct Generated {
     pub instrumentation: Value,
 }
 
-/// Variables that injection sets or refers to, beside those that it extends.
+/// Variables that injection sets or refers to, in addition to those that it extends.
 const VARIABLES: [&str; 11] = [
     "OTEL_RESOURCE_ATTRIBUTES",
     "OTEL_SERVICE_NAME",

@@ -1,4 +1,4 @@
-//! Figures of a run: shown as a table beside those that were committed last.
+//! Figures of a run: shown as a table next to those that were committed last.
 
 use std::{collections::BTreeMap, env, fs, path::Path};
 
@@ -91,7 +91,7 @@ impl Figures {
         println!("\nwritten to {}", written.display());
     }
 
-    /// Prints the table, beside the committed figures.
+    /// Prints the table, next to the committed figures.
     pub fn print(&self, committed: Option<&Self>) {
         println!("\n{}", self.machine);
         let before: BTreeMap<&str, &Figure> = committed

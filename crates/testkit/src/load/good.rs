@@ -1,4 +1,4 @@
-//! Good reviews at a fixed rate beside a fault, and probes: what is lost, late or not injected is counted.
+//! Good reviews at a fixed rate next to a fault, and probes: what is lost, late or not injected is counted.
 
 use std::{
     io::{self, Read, Write},

@@ -71,7 +71,11 @@ fn same_but_for(before: &Value, after: &Value, edited: &[&str], what: &str) -> R
             .collect();
         kept
     };
-    if rest(before) == rest(after) { Ok(()) } else { Err(format!("{what} changed beside {edited:?}")) }
+    if rest(before) == rest(after) {
+        Ok(())
+    } else {
+        Err(format!("{what} changed in addition to {edited:?}"))
+    }
 }
 
 fn subsequence<'v>(

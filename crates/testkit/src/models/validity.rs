@@ -85,7 +85,7 @@ fn container_faults(faults: &mut Vec<String>, container: &Value) {
             let is_whole = name.contains('/') || name.starts_with("hugepages-");
             let (asked, most) = (Quantity::of(amount), limit.and_then(Quantity::of));
             if list == "requests" && limit.map_or(is_whole, |_| asked > most || is_whole && asked != most) {
-                say(format!("{name}: {amount} is asked for beside a limit of {limit:?}"));
+                say(format!("{name}: {amount} is requested next to a limit of {limit:?}"));
             }
             if !name.contains('/') && !["cpu", "memory", "ephemeral-storage"].contains(&&**name) && !is_whole
             {

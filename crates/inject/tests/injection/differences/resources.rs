@@ -9,7 +9,7 @@ use otel_webhook_testkit::{
 };
 use serde_json::{Value, json};
 
-/// Resources of Java's init container beside a container with these.
+/// Resources of Java's init container next to a container with these.
 fn resources(way: InitResources, own: Value) -> Value {
     let mut around = Surroundings::new([instrumentation("inst", json!({}))]);
     around.settings.init_resources = way;
@@ -35,7 +35,7 @@ fn d23_init_containers_change_neither_the_request_nor_the_class() {
 
 const INIT: &str = "opentelemetry-auto-instrumentation-java";
 
-/// What the core makes of a pod beside these objects, in its default settings.
+/// What the core makes of a pod next to these objects, in its default settings.
 fn beside(objects: &[Value], pod: &Value) -> Injected {
     let mut around = Surroundings::new(objects.iter().cloned().chain([instrumentation("inst", json!({}))]));
     around.settings.init_resources = InitResources::Neutral;

@@ -134,7 +134,7 @@ impl World {
         let canary = others.keys().find(is_canary);
         assert!(
             canary.is_none() || is_proven || others.contains_key(&workload),
-            "seed {seed}: {workload} is restarted beside the canary {canary:?}"
+            "seed {seed}: {workload} is restarted in addition to the canary {canary:?}"
         );
         others.entry(workload.clone()).or_insert(second);
         self.log.busy.insert(workload);
