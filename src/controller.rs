@@ -177,11 +177,11 @@ impl Controller {
             beat();
             let snapshot = self.store.snapshot();
             let around = self.around(&snapshot);
+            let is_counted = leading.is_counted();
             tokio::select! {
                 is_changed = leading.pods.step(&around) => leading.is_dirty |= is_changed,
                 () = workloads(&mut leading.restarts) => {}
-                // All pods are counted first.
-                is_changed = mistakes(&mut leading.mistakes, &snapshot, &self.settings), if leading.first_pass.is_none() => {
+                is_changed = mistakes(&mut leading.mistakes, &snapshot, &self.settings), if is_counted => {
                     leading.are_mistakes_dirty |= is_changed;
                 }
                 _ = tick.tick() => leading.tell(self, &snapshot).await,
@@ -259,6 +259,11 @@ impl Leading {
             last_count: Instant::now(),
             first_pass: Some(Instant::now() + FIRST_PASS),
         }
+    }
+
+    /// Whether all pods were counted once, or mistakes no longer wait for that.
+    fn is_counted(&self) -> bool {
+        self.first_pass.is_none_or(|until| Instant::now() + FIRST_PASS / 2 >= until)
     }
 
     /// Counts if something has changed, and writes what is due.
