@@ -162,7 +162,7 @@ pub fn deleted(cluster: &Cluster) {
     }
     named("not-counted");
     println!(
-        "a deletion takes {} ms longer than without the webhook",
+        "a deletion takes {:.1} ms longer than without the webhook",
         added(cluster, namespace, "not-counted")
     );
     let warned = delete("not-counted");
