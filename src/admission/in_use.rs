@@ -19,8 +19,8 @@ pub fn deleted(old: &Value) -> Option<String> {
     ))
 }
 
-/// Warns about what an update takes away from the pods that use an Instrumentation. Pods that opt in by an annotation
-/// keep the languages of `spec.inject`.
+/// Warns about what an update takes away from the pods that use an Instrumentation. Which of them opt in by an annotation,
+/// and lose nothing with `spec.inject`, is not known.
 pub fn changed(verdict: &mut Verdict, new: &Value, old: &Value) {
     let Some((field, what)) = withdrawn(&new["spec"], &old["spec"]) else { return };
     let Some(who) = users(old) else { return };
@@ -65,9 +65,9 @@ fn withdrawn(new: &Value, old: &Value) -> Option<(&'static str, String)> {
         return Some(("spec.agents", format!("it no longer has {}", agents.join(", "))));
     }
     let is_opting_in = old["inject"].as_array().is_some_and(|languages| !languages.is_empty());
-    let changed = ["selector", "namespaceSelector"].into_iter().find(|field| new[*field] != old[*field])?;
-    let field = if changed == "selector" { "spec.selector" } else { "spec.namespaceSelector" };
-    is_opting_in.then(|| (field, format!("{field} may no longer match them")))
+    let selectors = [("selector", "spec.selector"), ("namespaceSelector", "spec.namespaceSelector")];
+    let (_, path) = selectors.into_iter().find(|(field, _)| new[*field] != old[*field])?;
+    is_opting_in.then(|| (path, format!("{path} may no longer match them")))
 }
 
 #[cfg(test)]

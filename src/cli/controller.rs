@@ -60,8 +60,8 @@ pub struct ControllerFlags {
     )]
     admin_listen: SocketAddr,
 
-    /// Listen address of the status page (HTTP), or "off". Everyone who reaches it sees the names of all workloads
-    /// that opt in
+    /// Listen address of the status page (HTTP), or "off". Everyone who reaches it sees the names of all namespaces
+    /// with pods, and of all workloads that opt in
     #[arg(long, env = "OTEL_WEBHOOK_PAGE_LISTEN", value_name = "ADDRESS|off", default_value = "127.0.0.1:8081",
         value_parser = page_address, help_heading = "Controller")]
     page_listen: PageAddress,

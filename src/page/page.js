@@ -142,8 +142,10 @@ function copying({ rows, visible }, table) {
 // A page in use stays, so that no place and no selection is lost. Filters are in the address.
 function isInUse() {
   const regions = Array.from(document.querySelectorAll(".scroll"));
-  const isAt = document.activeElement !== document.body || regions.some((region) => region.scrollTop || region.scrollLeft);
-  return document.hidden || isAt || !getSelection().isCollapsed || !element("reload").firstElementChild.checked;
+  const isScrolled = regions.some((region) => region.scrollTop || region.scrollLeft);
+  const hasFocus = document.activeElement !== document.body;
+  const isWanted = element("reload").firstElementChild.checked;
+  return document.hidden || hasFocus || isScrolled || !getSelection().isCollapsed || !isWanted;
 }
 
 // Returns whether the page is loaded again.

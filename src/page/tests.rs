@@ -1,13 +1,12 @@
 use otel_webhook_fleet::{
     advice::{NotAdvised, Outside},
-    coverage::CoverageRow,
     report::{DataRow, LanguageRow, PauseRow, PausedRow, RestartRow, WorkloadRow, WorstWorkload},
     silent::{Likely, Step},
     state::State,
     workload::Workload,
 };
 use otel_webhook_inject::{pause::Pause, reason::Silent};
-use otel_webhook_testkit::reports::{self, counts, failing, failure};
+use otel_webhook_testkit::reports::{self, counts, covered, failing, failure};
 
 use super::{
     policy::{SCRIPT, STYLE},
@@ -61,14 +60,6 @@ fn a_row_has_everything_about_a_language() {
 
 #[test]
 fn coverage_is_that_of_the_cluster_its_teams_and_its_namespaces() {
-    let covered =
-        |namespace: &str, team: Option<&str>, [pods, opted_in, with_agent]: [usize; 3]| CoverageRow {
-            namespace: namespace.to_owned(),
-            team: team.map(str::to_owned),
-            pods,
-            opted_in,
-            with_agent,
-        };
     let mut report = cluster("one", Vec::new());
     report.report.coverage = vec![
         covered("cart", Some("sales"), [300, 200, 199]),

@@ -1,13 +1,12 @@
 //! Reports to show.
 
 use otel_webhook_fleet::{
-    coverage::CoverageRow,
     report::{ClusterReport, FailureRow, InstrumentationRow, LanguageRow, WorkloadRow, WorstWorkload},
     state::State,
     workload::Workload,
 };
 pub use otel_webhook_testkit::reports::cluster;
-use otel_webhook_testkit::reports::{self, counts, failing, failure};
+use otel_webhook_testkit::reports::{self, counts, covered, failing, failure};
 
 const IMAGES: &str = "ghcr.io/open-telemetry/opentelemetry-operator/autoinstrumentation-";
 
@@ -129,14 +128,6 @@ pub fn two_clusters() -> [ClusterReport; 2] {
         ],
     );
     staging.incomplete = vec!["limitranges are not readable by you".to_owned()];
-    let covered =
-        |namespace: &str, team: Option<&str>, [pods, opted_in, with_agent]: [usize; 3]| CoverageRow {
-            namespace: namespace.to_owned(),
-            team: team.map(str::to_owned),
-            pods,
-            opted_in,
-            with_agent,
-        };
     production.report.coverage = vec![
         covered("billing", Some("finance"), [9, 9, 4]),
         covered("kube-system", None, [12, 0, 0]),

@@ -2,6 +2,7 @@
 
 use otel_webhook_fleet::{
     advice::NotAdvised,
+    coverage::CoverageRow,
     report::{ClusterReport, Counts, FailureRow, LanguageRow, Report, WorkloadRow},
     state::State,
     workload::Workload,
@@ -54,6 +55,12 @@ pub fn workload(kind: &str, namespace: &str, name: &str, languages: Vec<Language
         workload,
         languages,
     }
+}
+
+/// Returns how many pods of a namespace there are, have opted in and have an agent.
+pub fn covered(namespace: &str, team: Option<&str>, [pods, opted_in, with_agent]: [usize; 3]) -> CoverageRow {
+    let (namespace, team) = (namespace.to_owned(), team.map(str::to_owned));
+    CoverageRow { namespace, team, pods, opted_in, with_agent }
 }
 
 /// Returns why a container of two pods fails.
