@@ -1,430 +1,423 @@
-//! The controller: what runs in the cluster, compared with what new pods would get, and told.
-//!
-//! ```text
-//! watches ──> pods (census), the store of the webhook with what else the controller uses
-//!                └── once a second, if something has changed ──> report
-//!                       ├──> status of Instrumentations
-//!                       ├──> Events on workloads
-//!                       ├──> metrics
-//!                       └──> restarts, where they are enabled
-//! ```
-//!
-//! One replica leads, by a Lease; the others keep the store and wait. All state is in the cluster or found again by
-//! the next leader. What is counted, and why, is in the crate `fleet`. See docs/adr/0012-controller.md.
+//! `otel-webhook controller`: reports pods with missing or outdated agents.
 
-mod conversion;
-mod election;
-mod events;
-mod heard;
-mod interest;
-mod mistakes;
-mod pods;
-mod raw;
-mod reads;
-mod restarts;
-mod selection;
-mod status;
-mod statuses;
-mod turns;
-mod unwatched;
-mod watches;
-mod workloads;
-
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt::Display, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
-use jiff::Timestamp;
-use kube::Client;
-use serde_json::{Value, json};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use clap::{ArgAction, Args};
+use kube::{Client, Config};
+use tokio::sync::watch;
 
-use crate::{
-    scope::Scope,
-    store::{Snapshot, Store},
-    telemetry::Metrics,
+use super::{
+    flags::{InjectionFlags, TeamFlags},
+    heard::HeardFlags,
+    names::{dns_name, label},
+    output::Failure,
+    pace::PaceFlags,
+    parts::Parts,
+    serve::ADMIN_CONNECTIONS,
 };
-use conversion::Conversion;
-use events::Events;
-use heard::Listening;
-use mistakes::{Mistaken, Mistakes};
-use otel_webhook_fleet::{
-    count::{Changed, Counted, Counter, Known},
-    coverage::coverage,
-    mistakes::{MOST, bound},
-    next::Around,
-    report::{ClusterReport, Report},
+use otel_webhook_controller::{Controller, Election, RestartSettings};
+use otel_webhook_fleet::report::ClusterReport;
+use otel_webhook_inject::{cluster::Version, reason::ObjectName};
+use otel_webhook_server::{
+    Condition, Health, Listening, ReadReport, Shutdown, TerminationSignals, Transport, admin_router,
+    page_router,
 };
-use otel_webhook_inject::{Settings, reason::ObjectName};
-use pods::Pods;
-use restarts::Restarts;
-use selection::Selection;
-use statuses::Statuses;
-use unwatched::Unwatched;
+use otel_webhook_store::{api_client::Connections, scope::Scope};
+use otel_webhook_telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics};
 
-pub use election::Election;
-pub use heard::{Asked, HeardSettings, QUERY};
-pub use restarts::RestartSettings;
+/// The maximum number of connections to the page's port, each of which may have a page in memory.
+const PAGE_CONNECTIONS: usize = 16;
 
-/// How long changes are collected before pods are counted again. Counting 50,000 takes a tenth of it.
-const PERIOD: Duration = Duration::from_secs(1);
+/// Examples for `--help`.
+pub const EXAMPLES: &str = "\
+Examples:
+  # In a cluster
+  otel-webhook controller --languages java,nodejs
 
-/// The same while some are not read yet.
-const PERIOD_OF_UNREAD: Duration = Duration::from_secs(5);
+  # On a workstation, with the permissions of the current context
+  otel-webhook controller --lease-namespace otel-webhook --admin-listen 127.0.0.1:8080
 
-/// How long a new leader reads pods before it tells of them although some are unread. Else it would tell of pods
-/// that are not confirmed, and take that back a moment later.
-const FIRST_PASS: Duration = Duration::from_secs(60);
+The injection flags have to be those of the webhook: by them, the controller decides what a new pod would get.";
 
-/// What the controller needs.
-pub struct Controller {
-    /// The client.
-    pub client: Client,
-    /// The settings of the webhook.
-    pub settings: Settings,
-    /// The webhook's store, which something else keeps up to date.
-    pub store: Store,
-    /// Names of the webhook configurations.
-    pub configurations: Vec<String>,
-    /// Its Lease, which stands for the controller in Events.
-    pub lease: ObjectName,
-    /// The metrics.
-    pub metrics: Arc<Metrics>,
-    /// The last report, for others to read; none while another replica leads.
-    pub report: Arc<ArcSwapOption<ClusterReport>>,
-    /// The name of the cluster in reports.
-    pub cluster: String,
-    /// How workloads are restarted; none if they are not.
-    pub restarts: Option<RestartSettings>,
-    /// Where it is asked what arrives; none if that is not known.
-    pub heard: Option<HeardSettings>,
-    /// The namespaces that are watched.
-    pub scope: Scope,
-    /// Whether mistakes in workloads, namespaces and pods are reported.
-    pub mistakes: bool,
-    /// How many namespaces have their own metrics.
-    pub metrics_namespaces: usize,
-    /// Whether the status of an Instrumentation names workloads of other namespaces.
-    pub names_all_workloads: bool,
-    /// The label of namespaces that names the team of each, if there is one.
-    pub team_label: Option<String>,
+/// Flags of the controller.
+#[derive(Debug, Args)]
+// The last value wins, so that arguments can be appended to those of the chart.
+#[command(args_override_self = true)]
+#[expect(clippy::struct_excessive_bools, reason = "flags, each of which may be given or not")]
+pub struct ControllerFlags {
+    /// Listen address of health checks and metrics (HTTP)
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_ADMIN_LISTEN",
+        default_value = "127.0.0.1:8080",
+        value_name = "ADDRESS",
+        help_heading = "Controller"
+    )]
+    admin_listen: SocketAddr,
+
+    /// Listen address of the status page (HTTP), or "off". Everyone who reaches it sees the names of all namespaces
+    /// with pods, and of all workloads that opt in
+    #[arg(long, env = "OTEL_WEBHOOK_PAGE_LISTEN", value_name = "ADDRESS|off", default_value = "127.0.0.1:8081",
+        value_parser = page_address, help_heading = "Controller")]
+    page_listen: PageAddress,
+
+    /// Name of the cluster on the status page
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_CLUSTER",
+        value_name = "NAME",
+        default_value = "this cluster",
+        help_heading = "Controller"
+    )]
+    cluster: String,
+
+    /// Namespaces whose pods and Instrumentations are watched; by default all. For a service account without
+    /// permissions in all namespaces: `otel-webhook rbac --controller --namespaces`
+    #[arg(long, env = "OTEL_WEBHOOK_NAMESPACES", value_name = "LIST", value_delimiter = ',', value_parser = label,
+        help_heading = "Controller")]
+    namespaces: Vec<String>,
+
+    /// Name of the webhook configurations; may be repeated
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION",
+        value_name = "NAME",
+        value_delimiter = ',',
+        default_value = "otel-webhook",
+        value_parser = dns_name,
+        help_heading = "Controller"
+    )]
+    webhook_configuration: Vec<String>,
+
+    /// Name of the Lease for leader election
+    #[arg(long, env = "OTEL_WEBHOOK_LEASE", value_name = "NAME", default_value = "otel-webhook-controller",
+        value_parser = dns_name, help_heading = "Controller")]
+    lease: String,
+
+    /// Namespace of the Lease; by default that of the pod, or of the context
+    #[arg(long, env = "OTEL_WEBHOOK_LEASE_NAMESPACE", value_name = "NAMESPACE", value_parser = label,
+        help_heading = "Controller")]
+    lease_namespace: Option<String>,
+
+    /// Restart workloads that consent by the annotation otel-webhook/restart and whose pods are stale or missed.
+    /// Needs more permissions: `otel-webhook rbac --controller --restarts`
+    #[arg(long, env = "OTEL_WEBHOOK_RESTARTS", help_heading = "Controller")]
+    restarts: bool,
+
+    /// Restart workloads also if the API server has no ValidatingAdmissionPolicies (Kubernetes 1.29): with the token of
+    /// the controller, all fields of workloads can be changed. Otherwise the controller does not start there
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_RESTARTS_WITHOUT_POLICY",
+        requires = "restarts",
+        help_heading = "Controller"
+    )]
+    restarts_without_policy: bool,
+
+    /// ConfigMap that remembers restarts, in the namespace of the Lease
+    #[arg(long, env = "OTEL_WEBHOOK_RESTARTS_CONFIG_MAP", value_name = "NAME",
+        default_value = "otel-webhook-restarts", value_parser = dns_name, help_heading = "Controller")]
+    restarts_config_map: String,
+
+    /// Service of the webhook's health and metrics, in the namespace of the Lease. Before each step of a restart, every
+    /// replica behind it has to answer that it would inject the expected configuration. Without it, as for a webhook
+    /// outside of the cluster, the first restart of each change shows it
+    #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_SERVICE", value_name = "NAME", value_parser = dns_name,
+        help_heading = "Controller")]
+    webhook_service: Option<String>,
+
+    /// Report annotations and labels that nothing reads, warnings of injected pods and selectors that match nothing: by
+    /// Events, metrics, the status of Instrumentations and the status page
+    #[arg(long, env = "OTEL_WEBHOOK_MISTAKES", value_name = "BOOL", default_value_t = true,
+        action = ArgAction::Set, help_heading = "Controller")]
+    mistakes: bool,
+
+    /// Number of namespaces with their own metrics, those with the most pods; the others are summed. 0 is none
+    #[arg(long, env = "OTEL_WEBHOOK_METRICS_NAMESPACES", value_name = "COUNT", default_value_t = 0,
+        value_parser = clap::value_parser!(u16).range(..=1000), help_heading = "Controller")]
+    metrics_namespaces: u16,
+
+    /// Name workloads of other namespaces in the status of an Instrumentation; by default they are counted, since those who
+    /// read the namespace of the Instrumentation may not read theirs
+    #[arg(long, env = "OTEL_WEBHOOK_NAME_ALL_WORKLOADS", help_heading = "Controller")]
+    name_all_workloads: bool,
+
+    #[command(flatten)]
+    team: TeamFlags,
+
+    /// Format of log lines
+    #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
+    log_format: LogFormat,
+
+    /// Log level, or levels for each target, such as `info,otel_webhook=debug`
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_LOG",
+        default_value = "info",
+        value_name = "LEVEL",
+        help_heading = "Logs"
+    )]
+    log: String,
+
+    #[command(flatten)]
+    heard: HeardFlags,
+
+    #[command(flatten)]
+    pace: PaceFlags,
+
+    #[command(flatten)]
+    injection: InjectionFlags,
 }
 
-/// Returns the rules of a role for the controller, in addition to those of the store.
-pub fn rules() -> Vec<Value> {
-    let read = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
-    vec![
-        read("", &["pods"], &["get", "list", "watch"]),
-        read("admissionregistration.k8s.io", &["mutatingwebhookconfigurations"], &["get"]),
-        // One of them, to find out whether the API server can convert it.
-        read("opentelemetry.io", &["instrumentations"], &["get"]),
-        read("opentelemetry.io", &["instrumentations/status"], &["patch"]),
-        read("apps", &["deployments", "statefulsets", "daemonsets"], &["get"]),
-        read("events.k8s.io", &["events"], &["create"]),
-    ]
+/// Where the status page is; none if it is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PageAddress(Option<SocketAddr>);
+
+fn page_address(text: &str) -> Result<PageAddress, String> {
+    if text == "off" {
+        return Ok(PageAddress(None));
+    }
+    let address =
+        text.parse().map_err(|_| "expected an address with a port, such as 127.0.0.1:8081, or \"off\"")?;
+    Ok(PageAddress(Some(address)))
 }
 
-/// Returns the rules of a role for mistakes in workloads, in addition to [`rules`].
-pub fn mistake_rules() -> [Value; 3] {
-    [
-        json!({"apiGroups": ["apps"], "resources": ["deployments", "statefulsets", "daemonsets"], "verbs": ["list", "watch"]}),
-        json!({"apiGroups": ["batch"], "resources": ["cronjobs"], "verbs": ["get", "list", "watch"]}),
-        json!({"apiGroups": ["argoproj.io"], "resources": ["rollouts"], "verbs": ["get", "list", "watch"]}),
-    ]
+/// Runs the controller until it receives a signal.
+///
+/// # Errors
+/// If it cannot start.
+pub fn run(flags: &ControllerFlags) -> Result<ExitCode, Failure> {
+    let logging = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
+    log_panics();
+    // One, since the allocator gives back little of what one thread has allocated and another one frees.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(Failure::failed)?;
+    let ended = runtime.block_on(control(flags, &logging));
+    runtime.shutdown_background();
+    ended
 }
 
-/// Returns the rules of a Role in the namespace of the Lease. The name `LEASE` is a placeholder.
-pub fn lease_rules() -> [Value; 2] {
-    let rule = |verbs: &[&str]| json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs});
-    let mut named = rule(&["get", "patch"]);
-    named["resourceNames"] = json!(["LEASE"]);
-    // A request that creates an object has no name by which it could be restricted.
-    [rule(&["create"]), named]
-}
-
-/// Returns the rules of a role for restarts, in addition to [`rules`].
-pub fn restart_rules() -> [Value; 2] {
-    let workloads = ["deployments", "statefulsets", "daemonsets"];
-    [
-        json!({"apiGroups": ["apps"], "resources": workloads, "verbs": ["get", "list", "watch", "patch"]}),
-        json!({"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}),
-    ]
-}
-
-/// Returns the rules of a Role for restarts: for their ConfigMap, and to find the replicas of the webhook. The name
-/// `CONFIGMAP` is a placeholder.
-pub fn restart_namespace_rules() -> [Value; 3] {
-    let rule = |verbs: &[&str]| json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs});
-    let mut named = rule(&["get", "update"]);
-    named["resourceNames"] = json!(["CONFIGMAP"]);
-    let replicas =
-        json!({"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list"]});
-    // A request that creates an object has no name by which it could be restricted.
-    [rule(&["create"]), named, replicas]
-}
-
-impl Controller {
-    /// Counts and tells, until it is dropped. To be called when this replica leads, and the store is listed. Calls
-    /// `beat` again and again while it makes progress.
-    pub async fn lead(&self, beat: impl Fn()) {
-        let mut leading = Leading::of(self);
-        let mut tick = interval(PERIOD);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            beat();
-            let snapshot = self.store.snapshot();
-            let around = self.around(&snapshot);
-            let is_counted = leading.is_counted();
-            tokio::select! {
-                is_changed = leading.pods.step(&around) => leading.is_dirty |= is_changed,
-                () = workloads(&mut leading.restarts) => {}
-                is_changed = mistakes(&mut leading.mistakes, &snapshot, &self.settings), if is_counted => {
-                    leading.are_mistakes_dirty |= is_changed;
-                }
-                _ = tick.tick() => leading.tell(self, &snapshot).await,
-            }
-        }
+async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode, Failure> {
+    let mut signals = TerminationSignals::catch().map_err(Failure::failed)?;
+    let unreachable = |error: &dyn Display| Failure::failed(format!("cannot connect to a cluster: {error}"));
+    let config = Config::infer().await.map_err(|error| unreachable(&error))?;
+    let connections = Connections::to(config).map_err(|error| unreachable(&error))?;
+    let client = connections.client();
+    if flags.restarts && !flags.restarts_without_policy {
+        let version = client.apiserver_version().await.map_err(|error| unreachable(&error))?.git_version;
+        restricted_by_policies(&version).map_err(Failure::failed)?;
     }
-
-    fn around<'s>(&'s self, snapshot: &'s Snapshot) -> Around<'s> {
-        Around { catalogue: &snapshot.catalogue, settings: &self.settings }
-    }
-}
-
-/// Follows the workloads, if they are restarted.
-async fn workloads(restarts: &mut Option<Restarts>) {
-    match restarts {
-        Some(restarts) => restarts.watch().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Follows the metadata of workloads, if mistakes are reported.
-async fn mistakes(mistakes: &mut Option<Mistakes>, snapshot: &Snapshot, settings: &Settings) -> bool {
-    match mistakes {
-        Some(mistakes) => mistakes.step(snapshot, settings).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// What the leader knows.
-struct Leading {
-    pods: Pods,
-    selection: Selection,
-    conversion: Option<Conversion>,
-    statuses: Statuses,
-    events: Events,
-    restarts: Option<Restarts>,
-    listening: Option<Listening>,
-    mistakes: Option<Mistakes>,
-    /// Whether mistakes have changed since they were reported.
-    are_mistakes_dirty: bool,
-    counter: Counter,
-    /// What was counted last, but for the report, which others read.
-    counted: Counted,
-    /// What it was counted with; none if all pods have to be counted anew.
-    counted_with: Option<Arc<Snapshot>>,
-    snapshot: Arc<Snapshot>,
-    is_dirty: bool,
-    /// Whether pods were counted since restarts were planned.
-    is_replanned: bool,
-    last_count: Instant,
-    /// Until when the first pass may take; none once it is over.
-    first_pass: Option<Instant>,
-}
-
-impl Leading {
-    fn of(controller: &Controller) -> Self {
-        let Controller { client, scope, .. } = controller;
-        Self {
-            pods: Pods::watch(client, scope).with_mistakes(controller.mistakes),
-            selection: Selection::new(client.clone(), controller.configurations.clone()),
-            // One check covers all namespaces, which a controller of some may not read.
-            conversion: (*scope == Scope::Cluster).then(|| Conversion::new(client.clone())),
-            statuses: Statuses::new(client.clone(), controller.mistakes, controller.names_all_workloads),
-            events: Events::new(client.clone()),
-            restarts: controller.restarts.as_ref().map(|settings| Restarts::new(client, scope, settings)),
-            listening: controller.heard.as_ref().map(Listening::begin),
-            mistakes: controller.mistakes.then(|| Mistakes::watch(client, scope)),
-            are_mistakes_dirty: false,
-            counter: Counter::new(controller.restarts.is_some()),
-            counted: Counted::default(),
-            counted_with: None,
-            snapshot: Arc::default(),
-            is_dirty: true,
-            is_replanned: true,
-            last_count: Instant::now(),
-            first_pass: Some(Instant::now() + FIRST_PASS),
-        }
-    }
-
-    /// Whether all pods were counted once, or mistakes no longer wait for that.
-    fn is_counted(&self) -> bool {
-        self.first_pass.is_none_or(|until| Instant::now() + FIRST_PASS / 2 >= until)
-    }
-
-    /// Counts if something has changed, and writes what is due.
-    async fn tell(&mut self, controller: &Controller, snapshot: &Arc<Snapshot>) {
-        if !Arc::ptr_eq(&self.snapshot, snapshot) {
-            self.pods.follow_namespaces(&controller.around(snapshot));
-            if let Some(mistakes) = &mut self.mistakes {
-                mistakes.follow_opt_ins(snapshot, &controller.settings);
-            }
-            self.snapshot = Arc::clone(snapshot);
-            self.is_dirty = true;
-        }
-        if self.selection.refresh().await {
-            (self.is_dirty, self.counted_with) = (true, None);
-        }
-        if let Some(conversion) = &mut self.conversion
-            && let Some(problem) = conversion.refresh().await
-        {
-            self.events.tell_of_conversion(&controller.lease, &problem);
-        }
-        // A list in progress would show pods as gone that are on one of its later pages.
-        if !self.pods.is_listed() {
-            return;
-        }
-        self.listen(controller);
-        if let (Some(mistakes), Some(pods)) = (&mut self.mistakes, self.pods.mistakes()) {
-            self.are_mistakes_dirty |= mistakes.follow_pods(pods);
-        }
-        self.is_dirty |= std::mem::take(&mut self.are_mistakes_dirty);
-        let are_all_read = self.pods.are_all_read();
-        self.first_pass = self.first_pass.filter(|until| !are_all_read && Instant::now() < *until);
-        if self.first_pass.is_some() {
-            return;
-        }
-        let has_found_failing = self.pods.has_found_failing();
-        let is_due = are_all_read || has_found_failing || self.last_count.elapsed() >= PERIOD_OF_UNREAD;
-        if self.is_dirty && is_due {
-            (self.is_dirty, self.last_count, self.is_replanned) = (false, Instant::now(), true);
-            self.count(controller, snapshot);
-            self.pods.follow_suspects(&self.counted);
-            let mut report = std::mem::take(&mut self.counted.report);
-            let team = |namespace: &str| {
-                snapshot.heads.labels(namespace).get(controller.team_label.as_ref()?).cloned()
-            };
-            report.coverage = coverage(self.pods.census(), &report.workloads, team);
-            let mistaken = self.find_mistakes(snapshot, &mut report);
-            controller.metrics.fleet.set(&report);
-            if controller.metrics_namespaces > 0 {
-                controller.metrics.fleet.set_namespaces(&report, controller.metrics_namespaces);
-            }
-            if controller.mistakes {
-                let codes = mistaken.iter().flat_map(|one| one.findings.iter().map(|finding| finding.code));
-                controller.metrics.fleet.set_mistakes(codes);
-            }
-            if let Some(restarts) = &self.restarts {
-                restarts.tell(&mut report);
-            }
-            let none = HashMap::new();
-            let restarts = self.restarts.as_ref().map_or(Some(&none), Restarts::progress);
-            self.statuses.take(&report, snapshot, restarts);
-            self.events.take(&report);
-            self.events.take_mistakes(&mistaken);
-            self.events.take_unused(snapshot);
-            controller.report.store(Some(Arc::new(self.clustered(controller, report))));
-        }
-        // Restarts are planned by the present counts only.
-        let is_due = self.restarts.as_ref().is_some_and(|restarts| self.is_replanned || restarts.is_due());
-        if !self.is_dirty && is_due {
-            self.is_replanned = false;
-            self.restart(controller, snapshot).await;
-        }
-        self.statuses.write().await;
-        self.events.send().await;
-    }
-
-    /// Adds mistakes to a report. Returns them by their objects.
-    fn find_mistakes(&mut self, snapshot: &Snapshot, report: &mut Report) -> Vec<Mistaken> {
-        let (Some(mistakes), Some(pods)) = (&self.mistakes, self.pods.mistakes()) else { return Vec::new() };
-        let all = mistakes.all(pods, snapshot, report);
-        report.mistakes = mistakes::rows(&all);
-        report.more_mistakes = bound(&mut report.mistakes, MOST);
-        all
-    }
-
-    /// Takes what has arrived of the telemetry of pods.
-    fn listen(&mut self, controller: &Controller) {
-        let (Some(listening), Some(settings)) = (&mut self.listening, &controller.heard) else { return };
-        let Some((is_changed, problem)) = listening.take(self.pods.census()) else { return };
-        self.is_dirty |= is_changed;
-        controller.metrics.fleet.set_source(settings.asked.name(), listening.problem.is_none());
-        if let Some(problem) = problem {
-            self.events.tell_of_source(&settings.lease, &problem);
-        }
-    }
-
-    /// Restarts what is due, by the pods as they were just counted.
-    async fn restart(&mut self, controller: &Controller, snapshot: &Snapshot) {
-        let Some(restarts) = &mut self.restarts else { return };
-        let metrics = &controller.metrics.restarts;
-        self.is_dirty |= restarts.step(&self.counted.pods, &snapshot.heads, metrics).await;
-        self.events.tell(restarts.news());
-    }
-
-    fn clustered(&self, controller: &Controller, report: Report) -> ClusterReport {
-        let unread = (!self.pods.are_all_read()).then(|| "not all pods are read yet".to_owned());
-        let problem = self.restarts.as_ref().and_then(Restarts::problem);
-        let source = self.listening.as_ref().and_then(|listening| listening.problem.as_ref());
-        let source = source.map(|why| format!("whether data arrives is not known: {why}"));
-        ClusterReport {
-            cluster: controller.cluster.clone(),
-            taken: Timestamp::now(),
-            incomplete: unread.into_iter().chain(problem).chain(source).collect(),
-            report,
-        }
-    }
-
-    /// Counts the pods of workloads that have changed, and of those in namespaces that have.
-    fn count(&mut self, controller: &Controller, snapshot: &Arc<Snapshot>) {
-        let created = snapshot.heads.instrumentations.iter();
-        let created: HashMap<String, Timestamp> =
-            created.filter_map(|(name, head)| Some((name.to_string(), head.created?))).collect();
-        let is_selected = |namespace: &str, labels: &BTreeMap<String, String>, asks_itself: bool| {
-            self.selection.selects(snapshot.heads.labels(namespace), labels, asks_itself)
-        };
-        let around = controller.around(snapshot);
-        let heard = self.listening.as_ref().map(|listening| &listening.heard);
-        let known = Known { around, created: &created, is_selected: &is_selected, heard };
-        let unwatched = Unwatched::of(&controller.scope, &controller.settings);
-        let told = controller.report.load_full();
-        let last = self.counted_with.replace(Arc::clone(snapshot)).zip(told);
-        let changed =
-            last.as_ref().map_or(Changed::Everything, |(last, _)| changed(last, snapshot, controller));
-        let mut counted = std::mem::take(&mut self.counted);
-        let census = self.pods.census();
-        if let (Changed::Namespaces(_), Some((_, told))) = (&changed, &last) {
-            counted.report = told.report.clone();
-            // Restarts have taken their commands back.
-            let stopped = counted.report.workloads.iter().filter(|row| row.is_stopped());
-            stopped.for_each(|row| census.touch(&row.workload));
-        }
-        let (counted, workloads) = self.counter.count(census, &known, &unwatched, &changed, counted);
-        tracing::debug!(workloads, "counted the pods of workloads that may have changed");
-        self.counted = counted;
-    }
-}
-
-/// Returns what has changed since a snapshot.
-fn changed<'s>(before: &'s Snapshot, now: &'s Snapshot, controller: &Controller) -> Changed<'s> {
-    let (was, is) = (&before.catalogue, &now.catalogue);
-    let has_changed = |name: &str| {
-        let [(own, head), (known, known_head)] =
-            [before, now].map(|one| (one.catalogue.namespaces.get(name), one.heads.namespaces.get(name)));
-        own.map(Arc::as_ptr) != known.map(Arc::as_ptr) || head.map(Arc::as_ptr) != known_head.map(Arc::as_ptr)
+    let metrics = Arc::new(Metrics::new().with_log(logging.dropped.clone()));
+    let (health, shutdown) = (Arc::new(Health::new()), Shutdown::new());
+    let listed = health.condition("store", "Instrumentations and namespaces are not listed yet");
+    let bind = |name, address, connections| {
+        let listening = Listening::bind(name, address).map_err(Failure::failed)?;
+        Ok::<_, Failure>(listening.with_metrics(Arc::clone(&metrics)).with_max_connections(connections))
     };
-    let names = [before, now].into_iter();
-    let names = names.flat_map(|one| one.catalogue.namespaces.keys().chain(one.heads.namespaces.keys()));
-    let changed: HashSet<&str> = names.map(|name| &**name).filter(|name| has_changed(name)).collect();
-    let default = controller.settings.default_instrumentation.as_ref().map(|default| &*default.namespace);
-    let of_all = [default, is.release.as_deref()];
-    let is_of_all = of_all.into_iter().flatten().any(|name| changed.contains(name))
-        || (&was.release, &was.paused_lease) != (&is.release, &is.paused_lease)
-        || was.cluster.as_ref().map(Arc::as_ptr) != is.cluster.as_ref().map(Arc::as_ptr);
-    if is_of_all { Changed::Everything } else { Changed::Namespaces(changed) }
+    let admin = bind("admin", flags.admin_listen, ADMIN_CONNECTIONS)?;
+    let (mut background, mut ports) = (Parts::default(), Parts::default());
+    let router = admin_router(Arc::clone(&health), Arc::clone(&metrics), None);
+    let served = admin.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO);
+    // It answers while all pods are counted, too.
+    ports.spawn_thread("the admin port", served).map_err(Failure::failed)?;
+
+    let report = Arc::new(ArcSwapOption::empty());
+    let namespace = flags.namespace(&client);
+    let leadership = ObjectName { namespace: namespace.as_str().into(), name: flags.lease.as_str().into() };
+    if let PageAddress(Some(address)) = flags.page_listen {
+        let page = bind("page", address, PAGE_CONNECTIONS)?;
+        let router = page_router(read_report(Arc::clone(&report), &leadership, address.port()), address);
+        let served = page.serve(router, Transport::Plain, shutdown.phases(), Duration::ZERO);
+        // A page of many workloads takes a while.
+        ports.spawn_thread("the page's port", served).map_err(Failure::failed)?;
+    }
+
+    let writer = flags.injection.writer(Some(&namespace)).with_heads().counted(Arc::clone(&metrics));
+    let controller = Controller {
+        client: client.clone(),
+        settings: flags.injection.settings(),
+        store: writer.store(),
+        configurations: flags.webhook_configuration.clone(),
+        lease: leadership.clone(),
+        metrics: Arc::clone(&metrics),
+        report: Arc::clone(&report),
+        cluster: flags.cluster.clone(),
+        restarts: flags.restarts(&client),
+        heard: flags.heard.settings(&leadership),
+        scope: Scope::of(&flags.namespaces),
+        mistakes: flags.mistakes,
+        metrics_namespaces: flags.metrics_namespaces.into(),
+        names_all_workloads: flags.name_all_workloads,
+        team_label: flags.team.team_label.clone(),
+    };
+    if controller.restarts.is_some() {
+        metrics.restarts.begin();
+    }
+    let (ready, is_ready) = watch::channel(false);
+    let on_ready = move || note_ready(&listed, &ready);
+    // What it counts does not depend on the delivery.
+    let sources = otel_webhook_store::watch::Sources {
+        scope: controller.scope.clone(),
+        nodes: false,
+        lease: Some(leadership.clone()),
+    };
+    background.spawn("the store", otel_webhook_store::watch::follow(client, sources, writer, on_ready));
+    let identity = std::env::var("HOSTNAME").unwrap_or_else(|_| "otel-webhook".to_owned());
+    let identity = format!("{identity}-{}", std::process::id());
+    let election = Election::new(&connections, leadership, identity).map_err(|error| unreachable(&error))?;
+    let candidate =
+        Candidate { controller, election, lease: flags.lease.clone(), health: Arc::clone(&health) };
+    background.spawn("the controller", candidate.run(is_ready, shutdown.stopping()));
+
+    let lost = tokio::select! {
+        name = signals.recv() => {
+            tracing::info!(signal = name, "received a signal");
+            None
+        }
+        ended = background.ended() => Some(ended),
+        ended = ports.ended() => Some(ended),
+    };
+    if let Some(lost) = &lost {
+        tracing::error!("{lost}; exiting, so that the container is restarted");
+    }
+    health.shut_down();
+    shutdown.stop();
+    if lost.is_none() {
+        // It gives the Lease up, so that another replica need not wait for its end.
+        background.ended().await;
+    }
+    drop(background);
+    ports.all_ended().await;
+    match lost {
+        Some(lost) => Err(Failure::failed(lost)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Returns the last report of a leader. Another replica says which one leads, and a leader without a report that it is
+/// still counting.
+fn read_report(report: Arc<ArcSwapOption<ClusterReport>>, lease: &ObjectName, port: u16) -> ReadReport {
+    let ObjectName { namespace, name } = lease;
+    let why = format!(
+        "There is no report here: this replica of the controller does not lead, or has not counted all pods yet.\n\
+         The pod that leads holds the Lease {name}; its name is followed by a number there:\n  \
+         kubectl get lease --namespace {namespace} {name} --output jsonpath={{.spec.holderIdentity}}\n  \
+         kubectl port-forward --namespace {namespace} pod/NAME {port}\n"
+    );
+    Arc::new(move || report.load_full().ok_or_else(|| why.clone()))
+}
+
+/// Checks whether an API server of this version can restrict what the controller changes of workloads.
+///
+/// # Errors
+/// Why it cannot, and what to do.
+fn restricted_by_policies(version: &str) -> Result<(), String> {
+    if Version::parse(version).is_some_and(|version| version >= Version::new(1, 30)) {
+        return Ok(());
+    }
+    Err(format!(
+        "--restarts: Kubernetes {version} has no ValidatingAdmissionPolicies, which restrict the controller to two annotations \
+         of workloads; upgrade to 1.30, or set --restarts-without-policy"
+    ))
+}
+
+fn note_ready(listed: &Condition, ready: &watch::Sender<bool>) {
+    listed.set(true);
+    ready.send_replace(true);
+}
+
+impl ControllerFlags {
+    fn restarts(&self, client: &Client) -> Option<RestartSettings> {
+        self.restarts.then(|| RestartSettings {
+            pace: self.pace.pace(),
+            namespace: self.namespace(client),
+            config_map: self.restarts_config_map.clone(),
+            webhook_service: self.webhook_service.clone(),
+        })
+    }
+
+    /// Returns the namespace of the Lease.
+    fn namespace(&self, client: &Client) -> String {
+        self.lease_namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned())
+    }
+}
+
+/// A replica that leads whenever it holds the Lease.
+struct Candidate {
+    controller: Controller,
+    election: Election,
+    lease: String,
+    health: Arc<Health>,
+}
+
+impl Candidate {
+    /// Leads again and again, until the process is to stop. Then it gives the Lease up.
+    async fn run(mut self, mut is_ready: watch::Receiver<bool>, mut stopping: watch::Receiver<bool>) {
+        // Without a permission, or an API server that answers, it is never ready.
+        let is_listed = tokio::select! {
+            // An error means that the store has ended, and the process with it.
+            ready = is_ready.wait_for(|ready| *ready) => ready.is_ok(),
+            _ = stopping.wait_for(|stop| *stop) => false,
+        };
+        if !is_listed {
+            return;
+        }
+        let (holding, holds) = watch::channel(false);
+        let (lease, pulse) = (&self.lease, self.health.pulse());
+        tokio::select! {
+            // The election is first: after a pause of the process, it may be over before anything is written.
+            biased;
+            never = self.election.run(&holding, || pulse.beat()) => match never {},
+            _ = stopping.wait_for(|stop| *stop) => {}
+            () = lead(&self.controller, lease, holds, &self.health) => {}
+        }
+        self.election.release().await;
+    }
+}
+
+/// Leads whenever this replica holds the Lease.
+async fn lead(controller: &Controller, lease: &str, mut holds: watch::Receiver<bool>, health: &Health) {
+    let fleet = &controller.metrics.fleet;
+    fleet.set_leader(lease, false);
+    while holds.wait_for(|holds| *holds).await.is_ok() {
+        tracing::info!(lease, "leading");
+        fleet.set_leader(lease, true);
+        let pulse = health.pulse();
+        tokio::select! {
+            biased;
+            _ = holds.wait_for(|holds| !*holds) => {}
+            () = controller.lead(|| pulse.beat()) => {}
+        }
+        tracing::info!(lease, "not leading any longer");
+        fleet.set_leader(lease, false);
+        fleet.clear();
+        controller.metrics.restarts.clear();
+        controller.report.store(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restarts_need_a_server_with_policies() {
+        assert_eq!(restricted_by_policies("v1.30.0-gke.1"), Ok(()));
+        for version in ["v1.29.15", "unknown"] {
+            let problem = restricted_by_policies(version).expect_err(version);
+            assert!(
+                problem.contains(version) && problem.ends_with("set --restarts-without-policy"),
+                "{problem}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_page_has_an_address_or_is_off() {
+        assert_eq!(page_address("off"), Ok(PageAddress(None)));
+        assert_eq!(page_address("[::]:80"), Ok(PageAddress(Some(SocketAddr::from(([0_u16; 8], 80))))));
+        let problem = page_address("localhost").expect_err("no port");
+        assert!(problem.contains("such as 127.0.0.1:8081, or \"off\""), "{problem}");
+    }
 }

@@ -1,98 +1,263 @@
-//! TLS for the webhook port: its configuration and its serving certificate.
-//!
-//! ```text
-//! files ───────┐
-//! managed ─────┼─> ServingCertificate ──replace──> CurrentCertificate <──resolve── each handshake
-//! self_signed ─┘
-//! files ──> ClientCa ──replace──> CurrentClients <──verify── each handshake, with --client-ca
-//! ```
-//! The crate `managed-certs` issues the certificates of the last two, and makes the decisions of the second.
-//!
-//! A certificate is checked when it is parsed, so that [`CurrentCertificate`] only ever holds certificates that can
-//! be served. Existing connections keep their certificate.
+//! Flags of the serving certificate, which is from files, managed, or self-signed, and of client certificates.
 
-mod clients;
-mod current;
-mod files;
-pub mod managed;
-mod names;
-mod self_signed;
-pub mod trust;
+use std::{future, path::PathBuf, sync::Arc, time::Duration};
 
-pub use clients::{ClientCa, ClientCaError, CurrentClients};
-pub use current::CurrentCertificate;
-pub use files::{Files, FilesError, INTERVAL};
-pub use names::{DEFAULT_NAMES, service_names};
-pub use self_signed::SelfSigned;
+use clap::{ArgGroup, Args, builder::NonEmptyStringValueParser};
+use futures::{FutureExt, future::BoxFuture};
+use kube::Client;
+use tokio::sync::watch;
 
-use std::sync::Arc;
+use super::{
+    names::{NameFlags, dns_name, duration, label},
+    output::Failure,
+};
+use otel_webhook_managed_certs::{certificate::ServingCertificate, plan::Policy};
+use otel_webhook_server::tls::{
+    CurrentCertificate, CurrentClients, DEFAULT_NAMES, Files, INTERVAL, SelfSigned,
+    managed::{Managed, Place},
+};
+use otel_webhook_telemetry::Metrics;
 
-use otel_webhook_managed_certs::library;
-use rustls::ServerConfig;
-use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
-use rustls::version::{TLS12, TLS13};
+/// Flags of the source of the certificate, one of three.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Certificate (one of --tls-cert, --tls-managed and --tls-self-signed)")]
+#[command(group = ArgGroup::new("certificate").required(true))]
+pub struct CertificateFlags {
+    /// File of the serving certificate and its chain (PEM); reloaded within a second of a change
+    #[arg(
+        long,
+        env = "OTEL_WEBHOOK_TLS_CERT",
+        value_name = "FILE",
+        requires = "tls_key",
+        group = "certificate"
+    )]
+    tls_cert: Option<PathBuf>,
 
-/// The only supported protocol. API servers use it for webhooks behind a Service, and HTTP/2 would add attack
-/// surface. See docs/adr/0008-http-1-and-long-idle-timeouts.md.
-const ALPN: &[u8] = b"http/1.1";
+    /// File of the private key (PEM)
+    #[arg(long, env = "OTEL_WEBHOOK_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
 
-/// Returns a configuration of TLS 1.2 and 1.3, without client certificates. The handshake rejects clients
-/// that do not support HTTP/1.1.
-///
-/// Sessions are resumed by tickets, so that the server keeps no state for them.
-///
-/// # Errors
-/// If the library cannot generate keys for tickets, because the system has no randomness.
-pub fn server_config(resolver: Arc<dyn ResolvesServerCert>) -> Result<ServerConfig, rustls::Error> {
-    let mut config = config(resolver, WebPkiClientVerifier::no_client_auth())?;
-    config.ticketer = library::Ticketer::new()?;
-    Ok(config)
+    /// Issue and rotate the certificate, store it in this Secret, and keep caBundle up to date
+    #[arg(long, env = "OTEL_WEBHOOK_TLS_MANAGED", value_name = "SECRET", group = "certificate",
+        requires = "webhook_configuration", value_parser = dns_name)]
+    pub tls_managed: Option<String>,
+
+    /// Issue a temporary certificate for localhost at startup, for testing
+    #[arg(long, env = "OTEL_WEBHOOK_TLS_SELF_SIGNED", group = "certificate")]
+    tls_self_signed: bool,
+
+    #[command(flatten)]
+    managed: ManagedFlags,
+
+    #[command(flatten)]
+    names: NameFlags,
+
+    #[command(flatten)]
+    pub clients: ClientCaFlags,
 }
 
-/// Returns the same configuration for clients that `clients` accepts.
-///
-/// Sessions are not resumed: the certificate of a resumed session would not be verified again, although it may have
-/// expired, or the CA may have changed.
-///
-/// # Errors
-/// If the library speaks neither.
-pub fn mutual_config(
-    resolver: Arc<dyn ResolvesServerCert>,
-    clients: Arc<CurrentClients>,
-) -> Result<ServerConfig, rustls::Error> {
-    let mut config = config(resolver, clients)?;
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.send_tls13_tickets = 0;
-    Ok(config)
+/// Flags that apply only with `--tls-managed`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --tls-managed")]
+struct ManagedFlags {
+    /// Name of the mutating and the validating webhook configuration in which caBundle is kept up
+    /// to date; may be repeated
+    #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',',
+        requires = "tls_managed", value_parser = dns_name)]
+    webhook_configuration: Vec<String>,
+
+    /// Service through which API servers call the webhook to convert between versions, in the same namespace: its name is
+    /// in the certificate, and caBundle of the CRD is kept up to date if the CRD names it
+    #[arg(long, env = "OTEL_WEBHOOK_CONVERSION_SERVICE", value_name = "NAME", requires = "tls_managed",
+        value_parser = label)]
+    conversion_service: Option<String>,
+
+    /// Lifetime of a serving certificate; it is rotated after two thirds of it
+    #[arg(long, env = "OTEL_WEBHOOK_TLS_LIFETIME", default_value = "90d", value_name = "DURATION",
+        value_parser = duration)]
+    tls_lifetime: Duration,
+
+    /// Lifetime of the CA; it is rotated after two thirds of it
+    #[arg(long, env = "OTEL_WEBHOOK_TLS_CA_LIFETIME", default_value = "365d", value_name = "DURATION",
+        value_parser = duration)]
+    tls_ca_lifetime: Duration,
+
+    /// Time for API servers to observe a new CA bundle, before a certificate of the new CA is served
+    #[arg(long, env = "OTEL_WEBHOOK_TLS_PROPAGATION", default_value = "10s", value_name = "DURATION",
+        value_parser = duration)]
+    tls_propagation: Duration,
 }
 
-fn config(
-    resolver: Arc<dyn ResolvesServerCert>,
-    clients: Arc<dyn ClientCertVerifier>,
-) -> Result<ServerConfig, rustls::Error> {
-    let mut config = ServerConfig::builder_with_provider(Arc::new(library::default_provider()))
-        .with_protocol_versions(&[&TLS13, &TLS12])?
-        .with_client_cert_verifier(clients)
-        .with_cert_resolver(resolver);
-    config.alpn_protocols = vec![ALPN.to_vec()];
-    // What rustls itself checks of suites, groups and protocol versions.
-    assert!(config.fips() || cfg!(not(feature = "fips")), "a program for FIPS serves by nothing else");
-    Ok(config)
+/// The serving certificate, and the task that reloads or rotates it.
+pub struct Certificate {
+    pub current: Arc<CurrentCertificate>,
+    pub upkeep: BoxFuture<'static, ()>,
+}
+
+/// What that task needs of the program.
+pub struct Surroundings {
+    pub metrics: Arc<Metrics>,
+    /// Becomes true when the program ends.
+    pub stopping: watch::Receiver<bool>,
+}
+
+impl CertificateFlags {
+    /// Checks combinations of flags that the parser cannot check.
+    ///
+    /// # Errors
+    /// The message names the flags, their values and what is expected.
+    pub fn check(&self) -> Result<(), Failure> {
+        let ManagedFlags { tls_lifetime, tls_ca_lifetime, tls_propagation, .. } = &self.managed;
+        // To the parser, a variable with the value false is the same as the flag.
+        if self.tls_managed.is_none() && self.tls_cert.is_none() && !self.tls_self_signed {
+            return Err(Failure::unreadable(
+                "OTEL_WEBHOOK_TLS_SELF_SIGNED is false, and there is no other certificate; set --tls-cert, \
+                 --tls-managed or --tls-self-signed",
+            ));
+        }
+        if self.tls_managed.is_none() {
+            return Ok(());
+        }
+        if tls_lifetime > tls_ca_lifetime {
+            return Err(Failure::unreadable(format!(
+                "--tls-lifetime {tls_lifetime:?} is longer than --tls-ca-lifetime {tls_ca_lifetime:?}: \
+                 a certificate cannot outlive its CA"
+            )));
+        }
+        if *tls_propagation >= *tls_lifetime / 3 {
+            return Err(Failure::unreadable(format!(
+                "--tls-propagation {tls_propagation:?} is not shorter than a third of --tls-lifetime \
+                 {tls_lifetime:?}: a certificate would expire before the next one may be served"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Starts with the certificate of these flags. Calls `on_ready` once API servers can verify it, as far as this
+    /// is known. `client` and `namespace`, that of the Secret and the Service, are used for managed certificates.
+    ///
+    /// # Errors
+    /// If there is no certificate to start with.
+    pub async fn start(
+        &self,
+        client: Option<Client>,
+        namespace: Option<&str>,
+        around: Surroundings,
+        on_ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Certificate, Failure> {
+        let Surroundings { metrics, stopping } = around;
+        if let (Some(secret), Some(client)) = (&self.tls_managed, client) {
+            let namespace = namespace.unwrap_or(client.default_namespace());
+            let current = Arc::new(CurrentCertificate::none(Arc::clone(&metrics)));
+            let (place, policy) = self.managed(secret, namespace);
+            let managed = Managed::new(client, &place, policy, Arc::clone(&current), metrics);
+            return Ok(Certificate { current, upkeep: managed.run(on_ready).boxed() });
+        }
+        on_ready();
+        if let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) {
+            let mut files = Files::certificate(certificate, key);
+            let first = files.load().await.map_err(Failure::failed)?;
+            let current = Arc::new(CurrentCertificate::new(first, Arc::clone(&metrics)));
+            let (serving, file) = (Arc::clone(&current), certificate.clone());
+            let replace = move |certificate: ServingCertificate| {
+                let not_after = certificate.not_after();
+                tracing::info!(file = %file.display(), not_after, "serving a new certificate");
+                serving.replace(certificate);
+            };
+            let upkeep = files.follow(replace, metrics, INTERVAL, stopping);
+            return Ok(Certificate { current, upkeep: upkeep.boxed() });
+        }
+        tracing::warn!("serving a temporary self-signed certificate, which no API server trusts");
+        let pair = SelfSigned::generate(&DEFAULT_NAMES).map_err(Failure::failed)?;
+        let current = CurrentCertificate::new(pair.serving().map_err(Failure::failed)?, metrics);
+        Ok(Certificate { current: Arc::new(current), upkeep: future::pending().boxed() })
+    }
+
+    fn managed(&self, secret: &str, namespace: &str) -> (Place, Policy) {
+        let flags = &self.managed;
+        let mut names = self.names.all(namespace);
+        names.extend(flags.conversion_service.iter().map(|service| format!("{service}.{namespace}.svc")));
+        let policy = Policy {
+            names,
+            lifetime: flags.tls_lifetime,
+            authority_lifetime: flags.tls_ca_lifetime,
+            propagation: flags.tls_propagation,
+        };
+        let place = Place {
+            namespace: namespace.to_owned(),
+            secret: secret.to_owned(),
+            configurations: flags.webhook_configuration.clone(),
+            conversion: flags.conversion_service.clone(),
+        };
+        (place, policy)
+    }
+}
+
+/// Flags of the clients that may connect.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Clients of the webhook port")]
+pub struct ClientCaFlags {
+    /// Accept only clients with a certificate of this CA bundle (PEM); reloaded within a second of a change. By
+    /// default, every client is accepted: API servers show a certificate only if their admission configuration
+    /// has one
+    #[arg(long, env = "OTEL_WEBHOOK_CLIENT_CA", value_name = "FILE")]
+    client_ca: Option<PathBuf>,
+
+    /// Accept only clients with this common name, DNS name or URI in their certificate; may be repeated; by default,
+    /// with any name
+    #[arg(long, env = "OTEL_WEBHOOK_CLIENT_NAME", value_name = "NAME", value_delimiter = ',',
+        requires = "client_ca", value_parser = NonEmptyStringValueParser::new())]
+    client_name: Vec<String>,
+}
+
+/// The clients that may connect, and the task that reloads their CA.
+pub struct Clients {
+    pub current: Arc<CurrentClients>,
+    pub upkeep: BoxFuture<'static, ()>,
+}
+
+impl ClientCaFlags {
+    /// Starts with the client CA of these flags, if there is one. `stopping` becomes true when the program ends.
+    ///
+    /// # Errors
+    /// If the file cannot be used.
+    pub async fn start(
+        &self,
+        metrics: Arc<Metrics>,
+        stopping: watch::Receiver<bool>,
+    ) -> Result<Option<Clients>, Failure> {
+        let Some(path) = &self.client_ca else { return Ok(None) };
+        let mut file = Files::client_ca(path);
+        let ca = file.load().await.map_err(|error| Failure::failed(format!("--client-ca {error}")))?;
+        let current = Arc::new(CurrentClients::new(ca, self.client_name.clone()));
+        let (clients, path) = (Arc::clone(&current), path.clone());
+        let replace = move |ca| {
+            tracing::info!(file = %path.display(), "verifying clients by a new CA");
+            clients.replace(ca);
+        };
+        let upkeep = file.follow(replace, metrics, INTERVAL, stopping);
+        Ok(Some(Clients { current, upkeep: upkeep.boxed() }))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
-    use crate::telemetry::Metrics;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        certificate: CertificateFlags,
+    }
 
     #[test]
-    fn sessions_are_resumed_by_tickets() {
-        let serving = SelfSigned::generate(&DEFAULT_NAMES).expect("a pair").serving().expect("a good pair");
-        let current = CurrentCertificate::new(serving, Arc::new(Metrics::new()));
-        let config = server_config(Arc::new(current)).expect("a configuration");
-        // rustls also resumes without tickets, but from a bounded cache.
-        assert!(config.ticketer.enabled());
-        assert_eq!(config.alpn_protocols, [b"http/1.1"]);
+    fn a_disabled_certificate_does_not_satisfy_the_requirement() {
+        let Line { mut certificate } = Line::parse_from(["serve", "--tls-self-signed"]);
+        certificate.check().expect("one of three");
+        certificate.tls_self_signed = false;
+        let problem = certificate.check().expect_err("none").to_string();
+        assert!(problem.starts_with("OTEL_WEBHOOK_TLS_SELF_SIGNED is false"), "{problem}");
     }
 }

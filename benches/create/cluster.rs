@@ -3,9 +3,9 @@
 use std::{env, fs, process::Command};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_api::{ANNOTATION_PREFIX, defaults::DefaultImages};
 use otel_webhook_inject::Outcome;
+use otel_webhook_server::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_testkit::{
     admin,
     cluster::{client::Objects, control_plane::ControlPlane, ports::free_ports},

@@ -10,7 +10,7 @@ use axum::{
     routing::post,
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use otel_webhook::tls::SelfSigned;
+use otel_webhook_server::tls::SelfSigned;
 use serde::Deserialize;
 use serde_json::json;
 

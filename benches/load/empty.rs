@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderName, header},
     routing::post,
 };
-use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use otel_webhook_server::tls::{DEFAULT_NAMES, SelfSigned};
 
 use crate::stack;
 

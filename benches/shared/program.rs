@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use futures::FutureExt;
-use otel_webhook::{
-    admission::Admission,
-    store::{Writer, cluster},
-    telemetry::Metrics,
-};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::Settings;
+use otel_webhook_server::admission::Admission;
+use otel_webhook_store::{Writer, cluster};
+use otel_webhook_telemetry::Metrics;
 use otel_webhook_testkit::load::stages::Answer;
 use serde_json::Value;
 

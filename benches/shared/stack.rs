@@ -7,11 +7,11 @@ use std::{
 };
 
 use axum::Router;
-use otel_webhook::{
-    server::{Listening, Shutdown, Transport},
-    telemetry::{LogFormat, Metrics, init_logging},
+use otel_webhook_server::{
+    Listening, Shutdown, Transport,
     tls::{self, CurrentCertificate, SelfSigned},
 };
+use otel_webhook_telemetry::{LogFormat, Metrics, init_logging};
 
 /// Answers until the process is ended.
 pub fn serve(router: Router, pair: &SelfSigned) {

@@ -1,7 +1,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use otel_webhook::manifest::{Style, read, write};
+use otel_webhook_store::manifest::{Style, read, write};
 
 fuzz_target!(|data: &[u8]| otel_webhook_testkit::fuzzed::documents(
     data,

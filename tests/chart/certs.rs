@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use otel_webhook::tls::service_names;
+use otel_webhook_server::tls::service_names;
 use serde_json::{Value, json};
 
 use crate::helm::{objects, repository};

@@ -50,7 +50,7 @@ fn nodes_may_be_read_only_where_they_are_watched() {
 #[test]
 fn the_definition_is_the_one_of_the_program() {
     let objects = objects_with(&[]);
-    let program: Value = serde_saphyr::from_str(&otel_webhook::cli::crd_yaml()).expect("YAML");
+    let program: Value = serde_saphyr::from_str(&otel_webhook::crd_yaml()).expect("YAML");
     assert_eq!(the(&objects, "CustomResourceDefinition")["spec"], program["spec"]);
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use otel_webhook::telemetry::{Metrics, RestartResult, ReviewOutcome};
 use otel_webhook_fleet::{report::Report, state::State};
 use otel_webhook_inject::reason::Reason;
+use otel_webhook_telemetry::{Metrics, RestartResult, ReviewOutcome};
 use otel_webhook_testkit::objects::items;
 use regex::Regex;
 use serde_json::Value;

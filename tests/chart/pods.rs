@@ -1,7 +1,7 @@
 //! The pods: what they may do, how they are told apart, and the arguments of the program in them.
 
 use clap::{CommandFactory as _, Parser as _};
-use otel_webhook::cli::Cli;
+use otel_webhook::Cli;
 use serde_json::{Value, json};
 
 use crate::helm::{args, matrix, objects_of, of_kind, selector, server, services, the, values};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::CommandFactory as _;
-use otel_webhook::cli::Cli;
+use otel_webhook::Cli;
 use serde_json::Value;
 
 use crate::{

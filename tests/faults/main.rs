@@ -16,7 +16,7 @@ use cases::{CASES, Scale};
 
 fn main() -> ExitCode {
     // For thousands of connections.
-    otel_webhook::server::raise_file_limit();
+    otel_webhook_server::raise_file_limit();
     let is_short = env::var("OTEL_WEBHOOK_FAULTS").is_ok_and(|scale| scale == "short");
     let scale = if is_short { Scale::SHORT } else { Scale::LONG };
     let wanted = env::args().nth(1).unwrap_or_default();

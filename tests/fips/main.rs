@@ -10,7 +10,7 @@ use std::{
     sync::Arc,
 };
 
-use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use otel_webhook_server::tls::{DEFAULT_NAMES, SelfSigned};
 use otel_webhook_testkit::load::server::Server;
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, Stream, SupportedCipherSuite,

@@ -17,22 +17,8 @@ use futures::{
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::{Method, Request, Response, body::Bytes, body::Frame, header::ACCEPT};
 use kube::Client;
-use otel_webhook::{
-    api_client::Connections,
-    controller::{Controller, Election, RestartSettings},
-    scope::Scope,
-    store::{
-        Writer,
-        cluster::{ClusterLookup, deadline},
-        watch::{self, Sources},
-    },
-    telemetry::Metrics,
-    tls::{
-        CurrentCertificate,
-        managed::{Managed, Place},
-    },
-};
 use otel_webhook_api::defaults::DefaultImages;
+use otel_webhook_controller::{Controller, Election, RestartSettings};
 use otel_webhook_fleet::restart::Pace;
 use otel_webhook_inject::{
     Settings,
@@ -40,6 +26,18 @@ use otel_webhook_inject::{
     workload::{OwnerKind, OwnerQuery},
 };
 use otel_webhook_managed_certs::plan::Policy;
+use otel_webhook_server::tls::{
+    CurrentCertificate,
+    managed::{Managed, Place},
+};
+use otel_webhook_store::{
+    Writer,
+    api_client::Connections,
+    cluster::{ClusterLookup, deadline},
+    scope::Scope,
+    watch::{self, Sources},
+};
+use otel_webhook_telemetry::Metrics;
 use serde_json::{Value, json};
 use tokio::{
     task::JoinHandle,

@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use otel_webhook_server::tls::{DEFAULT_NAMES, SelfSigned};
 use rustls::ClientConfig;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,7 +1,7 @@
 //! The seeds of the fuzz targets, and what fuzzing has found, on the stable compiler. `make fuzz`
 //! searches for more.
 
-use otel_webhook::manifest::{Style, read, write};
+use otel_webhook_store::manifest::{Style, read, write};
 use otel_webhook_testkit::fuzzed::{TARGETS, documents, seeds};
 
 #[test]

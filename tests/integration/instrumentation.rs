@@ -1,9 +1,9 @@
 //! The endpoints for Instrumentations, by HTTP.
 
 use hyper::StatusCode;
-use otel_webhook::admission::Admission;
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{Settings, reason::ObjectName};
+use otel_webhook_server::admission::Admission;
 use otel_webhook_testkit::{files::captured, objects::instrumentation as object};
 use serde_json::{Value, json};
 

@@ -19,7 +19,7 @@ mod fuzz_seeds;
 mod generated;
 mod instrumentation;
 mod logs;
-mod modules;
+mod pure;
 mod reference;
 mod reinvocation;
 mod routes;

@@ -9,9 +9,11 @@ use axum::{
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
 use http_body_util::BodyExt;
-use otel_webhook::{admission::Admission, server::webhook_router, store::Writer, telemetry::Metrics};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::Settings;
+use otel_webhook_server::{admission::Admission, webhook_router};
+use otel_webhook_store::Writer;
+use otel_webhook_telemetry::Metrics;
 use otel_webhook_testkit::objects::NAMESPACE;
 use serde_json::{Value, json};
 use tower::ServiceExt;

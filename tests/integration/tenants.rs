@@ -3,15 +3,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use otel_webhook::{
-    admission::Admission,
-    store::{Store, Writer, cluster},
-    telemetry::Metrics,
-};
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::{
     self as inject, CrossNamespace, Input, Outcome, Settings, pod::Pod, reason::ObjectName,
 };
+use otel_webhook_server::admission::Admission;
+use otel_webhook_store::{Store, Writer, cluster};
+use otel_webhook_telemetry::Metrics;
 use otel_webhook_testkit::{
     generated::choices::{Choices, how_many},
     objects::NAMESPACE,

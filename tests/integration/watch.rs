@@ -16,15 +16,13 @@ use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Bytes, Frame};
 use hyper::{Request, Response};
 use kube::Client;
-use otel_webhook::{
-    api_client::paged,
-    store::{
-        Store, Writer,
-        watch::{self, Sources},
-    },
-};
 use otel_webhook_api::{Version, defaults::DefaultImages};
 use otel_webhook_inject::{limits::Limits, size::SizeLimits};
+use otel_webhook_store::{
+    Store, Writer,
+    api_client::paged,
+    watch::{self, Sources},
+};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 

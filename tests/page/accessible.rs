@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use otel_webhook::page::page;
+use otel_webhook_server::page::page;
 use serde_json::json;
 
 use crate::{

@@ -1,6 +1,6 @@
 //! Filters, sorting and copying.
 
-use otel_webhook::page::page;
+use otel_webhook_server::page::page;
 
 use crate::{browser::Browser, sample};
 

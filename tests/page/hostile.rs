@@ -1,7 +1,7 @@
 //! Names and reasons come from users of the clusters: they are text and nothing else.
 
-use otel_webhook::page::page;
 use otel_webhook_fleet::state::State;
+use otel_webhook_server::page::page;
 
 use crate::{browser::Browser, sample};
 

@@ -1,7 +1,7 @@
 //! The status page in a real browser. `make page` runs it.
 //!
 //! ```text
-//! reports (sample.rs) ──> otel_webhook::page ──> file or server ──> headless Chromium (browser.rs)
+//! reports (sample.rs) ──> otel_webhook_server::page ──> file or server ──> headless Chromium (browser.rs)
 //! ```
 //!
 //! What the page says of a cluster is tested next to `src/page.rs`; here is what takes a browser. It is

@@ -3,7 +3,7 @@
 use std::{env, fs, path::Path};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use otel_webhook::page::page;
+use otel_webhook_server::page::page;
 use serde_json::json;
 
 use crate::{browser::Browser, sample};

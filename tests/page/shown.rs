@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use otel_webhook::page::{headers, page};
+use otel_webhook_server::page::{headers, page};
 use serde_json::json;
 
 use crate::{browser::Browser, sample};

@@ -6,7 +6,7 @@ mod home;
 
 use std::thread;
 
-use otel_webhook::tls::SelfSigned;
+use otel_webhook_server::tls::SelfSigned;
 use otel_webhook_testkit::{
     cluster::{
         control_plane::ControlPlane,

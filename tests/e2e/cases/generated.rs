@@ -5,9 +5,9 @@
 //! pods are tried in `crates/inject/tests`, is compared as well.
 
 use futures::StreamExt as _;
-use otel_webhook::store::Writer;
 use otel_webhook_api::defaults::DefaultImages;
 use otel_webhook_inject::Outcome;
+use otel_webhook_store::Writer;
 use otel_webhook_testkit::{
     cluster::client::{Objects, at_once, block_on},
     generated::{

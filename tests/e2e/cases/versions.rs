@@ -9,11 +9,11 @@ use std::{
 };
 
 use axum::{Router, http::header::CONTENT_TYPE, routing::post};
-use otel_webhook::{
-    server::{Listening, Shutdown, Transport},
-    telemetry::Metrics,
+use otel_webhook_server::{
+    Listening, Shutdown, Transport,
     tls::{self, CurrentCertificate},
 };
+use otel_webhook_telemetry::Metrics;
 use otel_webhook_testkit::{
     cluster::{control_plane::ControlPlane, created::Created, manifests::java, traffic::Traffic},
     objects::items,

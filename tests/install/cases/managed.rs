@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use otel_webhook::tls::SelfSigned;
+use otel_webhook_server::tls::SelfSigned;
 use otel_webhook_testkit::{objects::items, until::until};
 use serde_json::{Value, json};
 

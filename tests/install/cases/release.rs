@@ -155,7 +155,7 @@ pub fn rendered(cluster: &Cluster) {
     let release = Release::new(cluster, "helm3", "rendered-release");
     cluster.namespace(&release.namespace);
     // Instrumentations are taken for what they are only where they are known.
-    let crd = otel_webhook::cli::crd_yaml();
+    let crd = otel_webhook::crd_yaml();
     let ran = cluster.plane.kubectl_in(&["create", "--filename", "-"], &crd);
     assert!(ran.ok, "{}", ran.stderr);
     let files = files();

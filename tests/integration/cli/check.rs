@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use otel_webhook_server::tls::{DEFAULT_NAMES, SelfSigned};
 use serde_json::Value;
 
 use super::{Run, run};

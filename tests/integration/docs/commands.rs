@@ -5,7 +5,7 @@
 //! docs/operations/verify.md.
 
 use clap::{CommandFactory, error::ErrorKind};
-use otel_webhook::cli::Cli;
+use otel_webhook::Cli;
 use regex::Regex;
 
 use super::{

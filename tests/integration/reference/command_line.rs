@@ -1,7 +1,7 @@
 //! Flags and environment variables, by subcommand.
 
 use clap::{Arg, Command, CommandFactory};
-use otel_webhook::cli::Cli;
+use otel_webhook::Cli;
 
 use super::{beginning, code, prose, table};
 

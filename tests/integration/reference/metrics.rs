@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use otel_webhook::telemetry::{Metrics, ReviewOutcome};
 use otel_webhook_fleet::{report::Report, state::State};
 use otel_webhook_inject::pause::Pause;
+use otel_webhook_telemetry::{Metrics, ReviewOutcome};
 use otel_webhook_testkit::reports::{language, workload};
 use regex::Regex;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use otel_webhook::tls::{DEFAULT_NAMES, Files, SelfSigned};
+use otel_webhook_server::tls::{DEFAULT_NAMES, Files, SelfSigned};
 
 use super::harness::{Server, soon, trusting, until};
 use otel_webhook_testkit::cluster::secret_volume::SecretVolume;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use hyper::StatusCode;
-use otel_webhook::server::Listening;
+use otel_webhook_server::Listening;
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::harness::{Hold, Server, count, send_plain, soon, until};

@@ -9,8 +9,8 @@ use axum::routing::get;
 use http_body_util::Full;
 use hyper::header::{ALLOW, CONTENT_TYPE};
 use hyper::{Request, StatusCode};
-use otel_webhook::server::{BodyLimits, Health, Listening, Shutdown, Transport, admin_router};
-use otel_webhook::telemetry::Metrics;
+use otel_webhook_server::{BodyLimits, Health, Listening, Shutdown, Transport, admin_router};
+use otel_webhook_telemetry::Metrics;
 
 use super::harness::{Server, send_plain, soon};
 

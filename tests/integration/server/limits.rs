@@ -8,7 +8,7 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::{Request, StatusCode};
 use serde_json::Value;
 
-use otel_webhook::server::BodyLimits;
+use otel_webhook_server::BodyLimits;
 
 use super::harness::{Server, until};
 use crate::cli::run;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use futures::future::join_all;
-use otel_webhook::tls::{DEFAULT_NAMES, SelfSigned};
+use otel_webhook_server::tls::{DEFAULT_NAMES, SelfSigned};
 use serde_json::Value;
 
 use super::harness::{Client, count, send_plain, trusting, until};

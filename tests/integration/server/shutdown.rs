@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::CONNECTION;
-use otel_webhook::server::Health;
+use otel_webhook_server::Health;
 use tokio::net::TcpStream;
 
 use super::harness::{Hold, Server, soon, until};

@@ -1,7 +1,7 @@
 //! An installation as the manifests have it, without a kubelet that would run it.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use otel_webhook::tls::SelfSigned;
+use otel_webhook_server::tls::SelfSigned;
 use otel_webhook_testkit::{
     cluster::{control_plane::ControlPlane, manifests::deployment},
     until::until,
