@@ -5,7 +5,7 @@ mod paused;
 mod sizes;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     convert::Infallible,
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
@@ -52,6 +52,8 @@ struct State {
     watches: BTreeMap<String, Events>,
     /// How often each was listed.
     listed: BTreeMap<String, usize>,
+    /// What is not watched before it is listed again, since the version is forgotten.
+    forgotten: BTreeSet<String>,
     /// How many items each page had.
     pages: BTreeMap<String, Vec<usize>>,
 }
@@ -110,11 +112,17 @@ impl Server {
     async fn answer(self, request: Request<kube::client::Body>) -> Result<Response<Body>, Infallible> {
         let plural = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
         if request.uri().query().unwrap_or_default().contains("watch=true") {
+            if self.state().forgotten.contains(&plural) {
+                let mut response = Response::new(Full::from(gone().to_string()).boxed_unsync());
+                *response.status_mut() = hyper::StatusCode::GONE;
+                return Ok(response);
+            }
             let (events, told) = mpsc::unbounded();
             self.state().watches.insert(plural, events);
             return Ok(Response::new(StreamBody::new(told).boxed_unsync()));
         }
         *self.state().listed.entry(plural.clone()).or_default() += 1;
+        self.state().forgotten.remove(&plural);
         let query = request.uri().query().unwrap_or_default().to_owned();
         let (status, document) = until(|| match self.state().lists.get(&plural)? {
             Listing::Items(items) => Some((200, sizes::page(items, &query))),
@@ -205,6 +213,12 @@ async fn wait<T>(mut probe: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// The answer for a version that is too old.
+fn gone() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "code": 410, "reason": "Expired", "message": "too old",
+        "status": "Failure"})
+}
+
 fn metadata(name: &str) -> Value {
     json!({"namespace": "shop", "name": name, "resourceVersion": "2"})
 }
@@ -274,10 +288,10 @@ async fn what_is_not_listed_again_is_gone() {
     following.limits("shop", |limits| ranges(limits) == ["a", "b"]).await;
     server.list("limitranges", Listing::Items(vec![range("b", "10m")]));
     server.list("serviceaccounts", Listing::Items(vec![account("strict", false), account("other", true)]));
-    let gone = json!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old", "status": "Failure"});
-    for plural in ["limitranges", "serviceaccounts"] {
-        server.tell(plural, "ERROR", &gone).await;
-    }
+    // Of one, the watch says that its version is forgotten; of the other, the next watch is refused.
+    server.tell("limitranges", "ERROR", &gone()).await;
+    server.state().forgotten.insert("serviceaccounts".to_owned());
+    server.state().watches.remove("serviceaccounts");
     following.limits("shop", |limits| ranges(limits) == ["b"]).await;
     following.limits("shop", |limits| !limits.enforces_mountable_secrets("strict")).await;
     following.limits("shop", |limits| limits.enforces_mountable_secrets("other")).await;

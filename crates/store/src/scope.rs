@@ -14,7 +14,7 @@ use kube::{
     runtime::{WatchStreamExt, utils::Backoff, watcher, watcher::Config, watcher::Event},
 };
 use serde::de::DeserializeOwned;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// The events of a watch.
 pub type Events<K> = BoxStream<'static, watcher::Result<Event<K>>>;
@@ -28,18 +28,47 @@ pub fn follow<K>(api: Api<K>, config: Config) -> Events<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    patiently(watcher(api, config.timeout(LENGTH))).boxed()
+    let begin = move || watcher(api.clone(), config.clone().timeout(LENGTH)).boxed();
+    patiently(listing_again(begin)).boxed()
 }
 
-/// Waits after failures. If the API server has forgotten the version of a watch, it has answered, and a list follows at
-/// once: after the failures of its restart, the wait would be a long one.
+/// Whether the API server has forgotten the version from which it was to watch.
+fn is_forgotten(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::WatchError(status) | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => {
+            status.code == 410
+        }
+        _ => false,
+    }
+}
+
+/// Begins with a list again when the version is forgotten. kube does so if a watch says it, but if the request for the
+/// watch is refused, it would repeat that with the same version forever.
+fn listing_again<T: Send + 'static>(
+    begin: impl Fn() -> BoxStream<'static, watcher::Result<T>> + Send + 'static,
+) -> impl Stream<Item = watcher::Result<T>> + Send {
+    stream::unfold((begin(), begin), |(mut events, begin)| async {
+        let event = events.next().await?;
+        if event.as_ref().is_err_and(is_forgotten) {
+            events = begin();
+        }
+        Some((event, (events, begin)))
+    })
+}
+
+/// Waits after failures. If the API server has forgotten a version, it has answered, and a list follows at once: after the
+/// failures of its restart, the wait would be a long one. One that forgets again within the length of a watch is waited
+/// for as well.
 fn patiently<T: Send + 'static>(
     events: impl Stream<Item = watcher::Result<T>> + Send + 'static,
 ) -> impl Stream<Item = watcher::Result<T>> + Send {
-    let is_forgotten =
-        |error: &watcher::Error| matches!(error, watcher::Error::WatchError(status) if status.code == 410);
+    let mut last: Option<Instant> = None;
     let events = events.map(move |event| match event {
-        Err(error) if is_forgotten(&error) => Ok(Err(error)),
+        Err(error) if is_forgotten(&error) => {
+            let is_rare = last.is_none_or(|last| last.elapsed() > Duration::from_secs(LENGTH.into()));
+            last = Some(Instant::now());
+            if is_rare { Ok(Err(error)) } else { Err(error) }
+        }
         event => event.map(Ok),
     });
     events.backoff(Patient::default()).map(Result::flatten)
@@ -228,22 +257,31 @@ mod tests {
 
     use super::*;
 
+    fn failed(code: u16) -> watcher::Error {
+        let status = kube::core::Status { code, ..kube::core::Status::default() };
+        watcher::Error::WatchError(Box::new(status))
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_list_follows_a_forgotten_version_at_once_and_other_failures_later() {
-        let failed = |code| {
-            let status = kube::core::Status { code, ..kube::core::Status::default() };
-            watcher::Error::WatchError(Box::new(status))
-        };
         for (code, expected) in [(410, true), (500, false)] {
             let events = stream::iter([Err(failed(500)), Ok(1), Err(failed(code)), Ok(2)]);
             let mut events = Box::pin(patiently(events));
             assert!(events.next().await.is_some_and(|event| event.is_err()));
             assert!(matches!(events.next().await, Some(Ok(1))));
-            let begun = tokio::time::Instant::now();
+            let begun = Instant::now();
             assert!(events.next().await.is_some_and(|event| event.is_err()), "it is reported");
             assert!(matches!(events.next().await, Some(Ok(2))));
             assert_eq!(begun.elapsed().is_zero(), expected, "{code}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_server_that_forgets_every_version_is_not_asked_all_the_time() {
+        let begun = Instant::now();
+        let events = patiently(stream::iter((0..5).map(|_| Err::<(), _>(failed(410)))));
+        assert_eq!(events.count().await, 5);
+        assert!(begun.elapsed() > Duration::from_secs(5), "{:?}", begun.elapsed());
     }
 
     /// The watches that were begun, by namespace.
