@@ -37,12 +37,11 @@ use tokio::time::Instant;
 use super::{
     cluster::{
         facts::Facts,
-        flags::{ClusterFlags, RegistrationFlags},
+        flags::{ClusterFlags, InstalledFlags},
         object::Account,
         reader::{ClusterReader, FailedRequest},
     },
     completions,
-    flags::InjectionFlags,
     output::{Failure, ReportFlags},
     stream::FileFlags,
 };
@@ -99,9 +98,6 @@ pub struct CheckArgs {
     #[command(flatten)]
     cluster: ClusterFlags,
 
-    #[command(flatten)]
-    registration: RegistrationFlags,
-
     /// Secret of the serving certificate, in the namespace of the webhook's Service; by default, it is read from the
     /// webhook's pods
     #[arg(long, env = "OTEL_WEBHOOK_CHECK_SECRET", value_name = "NAME", help_heading = "Cluster")]
@@ -129,12 +125,8 @@ pub struct CheckArgs {
     #[arg(long, help_heading = "Output", conflicts_with_all = ["preview", "review", "output"])]
     fix_commands: bool,
 
-    /// Use the injection flags of this command instead of those of the webhook's pods
-    #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
-    own_flags: bool,
-
     #[command(flatten)]
-    injection: InjectionFlags,
+    installed: InstalledFlags,
 }
 
 /// The help of the files, which differs from that of other subcommands.
@@ -260,9 +252,8 @@ impl CheckArgs {
     async fn survey(&self) -> Result<(ClusterReader, Facts, Survey), Failure> {
         let ahead = self.instrumentations()?;
         let cluster = ClusterReader::connect(&self.cluster).await?;
-        let mut facts = Facts::gather(&cluster, &self.registration.webhook_configuration).await;
-        facts.read_settings(&cluster, &self.registration.settings).await;
-        let mut flags = facts.flags(&self.injection, self.own_flags);
+        let facts = Facts::read(&cluster, &self.installed).await;
+        let mut flags = facts.flags(&self.installed);
         flags.ahead = ahead;
         let mut survey = survey::take(&cluster, self.namespace.as_deref(), &facts, flags).await;
         survey.is_registration_unread = facts.selecting().is_none();
@@ -332,7 +323,7 @@ impl CheckArgs {
 
     fn settings(&self, facts: &Facts) -> CheckResult {
         match &facts.running {
-            _ if self.own_flags => assumed("--own-flags is set"),
+            _ if self.installed.own_flags => assumed("--own-flags is set"),
             Some(running) => running.result(),
             None => assumed(&facts.why_assumed().unwrap_or_default()),
         }

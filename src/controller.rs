@@ -8,7 +8,7 @@ use kube::{Client, Config};
 use tokio::sync::watch;
 
 use super::{
-    flags::{InjectionFlags, TeamFlags},
+    flags::{InjectionFlags, LogFlags, TeamFlags},
     heard::HeardFlags,
     names::{dns_name, label},
     output::Failure,
@@ -24,7 +24,7 @@ use otel_webhook_server::{
     page_router,
 };
 use otel_webhook_store::{api_client::Connections, scope::Scope};
-use otel_webhook_telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics};
+use otel_webhook_telemetry::{Logging, Metrics};
 
 /// The maximum number of connections to the page's port, each of which may have a page in memory.
 const PAGE_CONNECTIONS: usize = 16;
@@ -146,19 +146,8 @@ pub struct ControllerFlags {
     #[command(flatten)]
     team: TeamFlags,
 
-    /// Format of log lines
-    #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
-    log_format: LogFormat,
-
-    /// Log level, or levels for each target, such as `info,otel_webhook=debug`
-    #[arg(
-        long,
-        env = "OTEL_WEBHOOK_LOG",
-        default_value = "info",
-        value_name = "LEVEL",
-        help_heading = "Logs"
-    )]
-    log: String,
+    #[command(flatten)]
+    log: LogFlags,
 
     #[command(flatten)]
     heard: HeardFlags,
@@ -188,8 +177,7 @@ fn page_address(text: &str) -> Result<PageAddress, String> {
 /// # Errors
 /// If it cannot start.
 pub fn run(flags: &ControllerFlags) -> Result<ExitCode, Failure> {
-    let logging = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
-    log_panics();
+    let logging = flags.log.begin()?;
     // One, since the allocator gives back little of what one thread has allocated and another one frees.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(Failure::failed)?;

@@ -12,12 +12,11 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::{
-        facts::not_readable,
-        flags::{ClusterFlags, RegistrationFlags},
+        facts::{Facts, not_readable},
+        flags::{ClusterFlags, InstalledFlags},
         reader::ClusterReader,
     },
     completions,
-    flags::InjectionFlags,
     output::{Failure, ReportFlags},
     stream::{FileFlags, Inputs, Review, StreamFlags, Streams},
     workload,
@@ -54,9 +53,6 @@ pub struct ExplainArgs {
     cluster: ClusterFlags,
 
     #[command(flatten)]
-    registration: RegistrationFlags,
-
-    #[command(flatten)]
     input: StreamFlags,
 
     #[command(flatten)]
@@ -66,17 +62,13 @@ pub struct ExplainArgs {
     #[arg(long)]
     exit_code: bool,
 
-    /// Use the injection flags of this command instead of those of the webhook's pods in the cluster
-    #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
-    own_flags: bool,
-
     /// File of YAML or JSON documents with the nodes, such as the output of `kubectl get nodes -o yaml`, for the
     /// delivery "auto" with -f
     #[arg(long, value_name = "FILE|-", requires = "filename", help_heading = "Input")]
     nodes: Option<String>,
 
     #[command(flatten)]
-    injection: InjectionFlags,
+    installed: InstalledFlags,
 }
 
 /// The forms of the command.
@@ -125,7 +117,7 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
     let mut documents = streams.documents()?;
     let of_nodes = args.nodes.as_deref().map(|file| FileFlags::one(file).read()).transpose()?;
     let nodes = of_nodes.as_ref().map(Streams::documents).transpose()?.unwrap_or_default();
-    let inputs = Inputs::new(&args.input, &args.injection, documents.iter().chain(&nodes))?;
+    let inputs = Inputs::new(&args.input, &args.installed.injection, documents.iter().chain(&nodes))?;
     let reviews: Vec<Review> = documents.iter_mut().flat_map(|document| inputs.inject(document)).collect();
     let mut namespaces = Vec::new();
     for document in &mut documents {
@@ -135,7 +127,7 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
         namespaces.iter().any(|(_, mistakes)| !mistakes.is_empty()) || reviews.iter().any(is_trouble);
     args.report.write(
         args.code(is_trouble),
-        || table_of_all(&namespaces, &reviews, &args.injection.languages.names()),
+        || table_of_all(&namespaces, &reviews, &args.installed.injection.languages.names()),
         || namespaces.iter().map(namespace_object).chain(reviews.iter().map(object)),
     )
 }
@@ -174,16 +166,10 @@ async fn ask(args: &ExplainArgs) -> Result<Answer, Failure> {
         let place = format!("namespace \"{namespace}\"");
         (BTreeSet::from([namespace]), place)
     };
+    let facts = Facts::read(&cluster, &args.installed).await;
     for namespace in namespaces {
-        let question = Question {
-            namespace,
-            targets: &targets,
-            labels,
-            registration: &args.registration,
-            injection: &args.injection,
-            own_flags: args.own_flags,
-        };
-        answer.add(live::answer(&cluster, &question).await?.0);
+        let question = Question { namespace, targets: &targets, labels, installed: &args.installed };
+        answer.add(live::answer(&cluster, &facts, &question).await?.0);
     }
     if answer.workloads.is_empty() {
         let caveats = answer.caveats.iter().map(|caveat| format!("\n{caveat}"));

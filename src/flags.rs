@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use clap::{ArgAction, Args, ValueEnum};
+use clap::{ArgAction, Args};
 
 use otel_webhook_api::{
     Delivery,
@@ -10,11 +10,14 @@ use otel_webhook_api::{
     quantity::Quantity,
     sizes::AgentSizes,
 };
-use otel_webhook_inject as inject;
 use otel_webhook_inject::{
-    Settings, cluster::Version, helpers::Helpers, language::LanguageSet, reason::ObjectName, size::SizeLimits,
+    CrossNamespace, InitResources, PrivilegedInit, Settings, cluster::Version, helpers::Helpers,
+    language::LanguageSet, reason::ObjectName, size::SizeLimits,
 };
 use otel_webhook_store::Writer;
+use otel_webhook_telemetry::{LogFormat, Logging, init_logging, log_panics};
+
+use super::output::Failure;
 
 /// The value of `--source` for a cluster instead of a directory.
 pub const KUBERNETES: &str = "kubernetes";
@@ -147,33 +150,29 @@ pub struct ImageFlags {
     image_registry: Option<String>,
 }
 
-/// Resources of added init containers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InitResources {
-    /// Change neither the effective requests and limits nor the quality of service class of the pod.
-    Neutral,
-    /// Use the resources of the Instrumentation.
-    Exact,
+/// Flags of the log, for the two servers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Logs")]
+pub struct LogFlags {
+    /// Format of log lines
+    #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+
+    /// Log level, or levels for each target, such as `info,otel_webhook=debug`
+    #[arg(long, env = "OTEL_WEBHOOK_LOG", default_value = "info", value_name = "LEVEL")]
+    log: String,
 }
 
-/// Whether an Instrumentation may give its init containers more privileges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PrivilegedInit {
-    /// It may.
-    Allow,
-    /// It may not.
-    Deny,
-}
-
-/// Whether pods may use Instrumentations of other namespaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CrossNamespace {
-    /// All pods may.
-    Allow,
-    /// Pods of the namespaces in the annotation otel-webhook/allowed-namespaces may; "*" is all namespaces.
-    Granted,
-    /// No pod may.
-    Deny,
+impl LogFlags {
+    /// Begins to log, panics too.
+    ///
+    /// # Errors
+    /// If the level cannot be read.
+    pub fn begin(&self) -> Result<Logging, Failure> {
+        let logging = init_logging(self.log_format, &self.log).map_err(Failure::unreadable)?;
+        log_panics();
+        Ok(logging)
+    }
 }
 
 /// The label of teams, for `controller` and `status`.
@@ -192,22 +191,12 @@ impl InjectionFlags {
             stamp: self.stamp,
             // Without --stamp, a pod gets only what injection requires.
             safe_to_evict: self.safe_to_evict.unwrap_or(self.stamp),
-            init_resources: match self.init_resources {
-                InitResources::Neutral => inject::InitResources::Neutral,
-                InitResources::Exact => inject::InitResources::Exact,
-            },
+            init_resources: self.init_resources,
             delivery: self.delivery,
             image_volumes_from: self.image_volumes_from,
             default_instrumentation: self.default_instrumentation.clone(),
-            cross_namespace: match self.cross_namespace {
-                CrossNamespace::Allow => inject::CrossNamespace::Allow,
-                CrossNamespace::Granted => inject::CrossNamespace::Granted,
-                CrossNamespace::Deny => inject::CrossNamespace::Deny,
-            },
-            privileged_init: match self.init_containers_privileged {
-                PrivilegedInit::Allow => inject::PrivilegedInit::Allow,
-                PrivilegedInit::Deny => inject::PrivilegedInit::Deny,
-            },
+            cross_namespace: self.cross_namespace,
+            privileged_init: self.init_containers_privileged,
             helpers: Helpers::with(self.helper_containers.iter().cloned()),
             require_images: self.require_images,
             sizes: AgentSizes::with(self.agent_size.iter().cloned()),
@@ -339,7 +328,7 @@ mod tests {
 
     #[test]
     fn the_maximum_size_of_a_file_is_a_quantity() {
-        assert_eq!(max_declarative_config_size("16Ki"), Ok(inject::declarative::MAX_SIZE));
+        assert_eq!(max_declarative_config_size("16Ki"), Ok(otel_webhook_inject::declarative::MAX_SIZE));
         for text in ["", "1000", "257Ki"] {
             let found = max_declarative_config_size(text).expect_err(text);
             let expected =
@@ -350,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_maximum_pod_size_is_a_quantity() {
-        assert_eq!(max_pod_size("1536Ki"), Ok(inject::growth::MAX_POD_SIZE));
+        assert_eq!(max_pod_size("1536Ki"), Ok(otel_webhook_inject::growth::MAX_POD_SIZE));
         assert_eq!(max_pod_size("3M"), Ok(3_000_000));
         for text in ["", "large", "-1Mi", "63Ki", "1e99"] {
             let found = max_pod_size(text).expect_err(text);

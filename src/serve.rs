@@ -6,7 +6,7 @@ use clap::Args;
 use kube::{Client, Config};
 
 use super::{
-    flags::{InjectionFlags, KUBERNETES},
+    flags::{InjectionFlags, KUBERNETES, LogFlags},
     names::{dns_name, label},
     output::Failure,
     parts::Parts,
@@ -20,7 +20,7 @@ use otel_webhook_server::{
 use otel_webhook_store::{
     Store, api_client::Connections, cluster::ClusterLookup, dir::Follower, scope::Scope, watch,
 };
-use otel_webhook_telemetry::{LogFormat, Logging, Metrics, init_logging, log_panics};
+use otel_webhook_telemetry::{Logging, Metrics};
 
 /// The number of connections of the admin port. Its clients are the kubelet and Prometheus.
 pub const ADMIN_CONNECTIONS: usize = 256;
@@ -119,19 +119,8 @@ pub struct ServeFlags {
     #[arg(long, env = "OTEL_WEBHOOK_ONLY_ANNOTATED_PODS", help_heading = "Server")]
     only_annotated_pods: bool,
 
-    /// Format of log lines
-    #[arg(long, env = "OTEL_WEBHOOK_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text, help_heading = "Logs")]
-    log_format: LogFormat,
-
-    /// Log level, or levels for each target, such as `info,otel_webhook=debug`
-    #[arg(
-        long,
-        env = "OTEL_WEBHOOK_LOG",
-        default_value = "info",
-        value_name = "LEVEL",
-        help_heading = "Logs"
-    )]
-    log: String,
+    #[command(flatten)]
+    log: LogFlags,
 
     #[command(flatten)]
     certificate: CertificateFlags,
@@ -152,8 +141,7 @@ struct Running {
 /// # Errors
 /// If the server cannot start.
 pub fn run(flags: &ServeFlags) -> Result<ExitCode, Failure> {
-    let logging = init_logging(flags.log_format, &flags.log).map_err(Failure::unreadable)?;
-    log_panics();
+    let logging = flags.log.begin()?;
     raise_file_limit();
     // Reviews take microseconds: a few threads suffice on nodes with many cores, too.
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(4));

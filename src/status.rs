@@ -17,9 +17,9 @@ use kube::core::ApiResource;
 use serde_json::Value;
 
 use super::{
-    cluster::flags::{ClusterFlags, ClustersFlags, RegistrationFlags},
+    cluster::flags::{ClusterFlags, ClustersFlags, InstalledFlags},
     completions,
-    flags::{InjectionFlags, TeamFlags},
+    flags::TeamFlags,
     output::{Failure, ReportFlags},
 };
 use crate::cluster::{
@@ -54,9 +54,6 @@ pub struct StatusArgs {
     clusters: ClustersFlags,
 
     #[command(flatten)]
-    registration: RegistrationFlags,
-
-    #[command(flatten)]
     report: ReportFlags,
 
     #[command(flatten)]
@@ -83,12 +80,8 @@ pub struct StatusArgs {
     #[arg(long, help_heading = "Output")]
     silent: bool,
 
-    /// Use the injection flags of this command instead of those of the webhook's pods
-    #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
-    own_flags: bool,
-
     #[command(flatten)]
-    injection: InjectionFlags,
+    installed: InstalledFlags,
 }
 
 /// Examples for `--help`.
@@ -195,9 +188,8 @@ fn unread(cluster: &ClusterFlags, failure: &Failure) -> ClusterReport {
 async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, Failure> {
     let scope = args.namespace.as_deref();
     let cluster = ClusterReader::connect(flags).await?;
-    let mut facts = Facts::gather(&cluster, &args.registration.webhook_configuration).await;
-    facts.read_settings(&cluster, &args.registration.settings).await;
-    let mut known = Known::list(&cluster, scope, facts.flags(&args.injection, args.own_flags)).await;
+    let facts = Facts::read(&cluster, &args.installed).await;
+    let mut known = Known::list(&cluster, scope, facts.flags(&args.installed)).await;
     if let Some(name) = scope.filter(|_| known.namespaces.is_empty() && !known.unread.namespaces) {
         return Err(Failure::unreadable(format!("--namespace: namespace \"{name}\" not found")));
     }
@@ -210,7 +202,7 @@ async fn read(flags: &ClusterFlags, args: &StatusArgs) -> Result<ClusterReport, 
         (counted, _) = fleet::count(&census, &known, registration);
     }
     let Counted { mut report, pods, .. } = counted;
-    let mut incomplete = incomplete(&facts, &known, args.own_flags);
+    let mut incomplete = incomplete(&facts, &known, args.installed.own_flags);
     if args.plan {
         incomplete.extend(plan::write(&cluster, scope, &facts, &known, pods, &mut report).await);
     }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::{
-        flags::{ClusterFlags, RegistrationFlags},
+        facts::Facts,
+        flags::{ClusterFlags, InstalledFlags},
         reader::ClusterReader,
     },
     completions,
@@ -17,7 +18,6 @@ use super::{
         live::{self, Question},
         target,
     },
-    flags::InjectionFlags,
     output::{Failure, ReportFlags},
 };
 use otel_webhook_review::one_line;
@@ -38,17 +38,10 @@ pub struct TraceArgs {
     cluster: ClusterFlags,
 
     #[command(flatten)]
-    registration: RegistrationFlags,
-
-    #[command(flatten)]
     report: ReportFlags,
 
-    /// Use the injection flags of this command instead of those of the webhook's pods in the cluster
-    #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
-    own_flags: bool,
-
     #[command(flatten)]
-    injection: InjectionFlags,
+    installed: InstalledFlags,
 }
 
 /// Examples for `--help`.
@@ -85,11 +78,10 @@ async fn follow(args: &TraceArgs) -> Result<(Vec<Trace>, Vec<String>), Failure> 
         namespace: args.namespace.clone().unwrap_or_else(|| cluster.namespace.clone()),
         targets: &targets,
         labels: None,
-        registration: &args.registration,
-        injection: &args.injection,
-        own_flags: args.own_flags,
+        installed: &args.installed,
     };
-    let (answer, known) = live::answer(&cluster, &question).await?;
+    let facts = Facts::read(&cluster, &args.installed).await;
+    let (answer, known) = live::answer(&cluster, &facts, &question).await?;
     let mut traces = Vec::new();
     for workload in &answer.workloads {
         traces.extend(steps::of(&cluster, &known, workload, &answer.languages).await);

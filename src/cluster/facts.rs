@@ -13,11 +13,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
+    flags::InstalledFlags,
     known::{Flags, Known},
     reader::{Asked, ClusterReader, FailedRequest},
     running::{self, CONTROLLER_LABEL, Pod, Running, RunningController},
 };
-use crate::flags::InjectionFlags;
 use otel_webhook_inject::reason::ObjectName;
 use otel_webhook_server::{
     registration::{Backend, Registration},
@@ -61,6 +61,13 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Reads what is installed, with what the chart has written for users who may not read it.
+    pub async fn read(cluster: &ClusterReader, installed: &InstalledFlags) -> Self {
+        let mut facts = Self::gather(cluster, &installed.webhook_configuration).await;
+        facts.read_settings(cluster, &installed.settings).await;
+        facts
+    }
+
     /// Reads the configurations with these names, and their backends.
     pub async fn gather(cluster: &ClusterReader, names: &[String]) -> Self {
         let mut facts = Self::default();
@@ -93,7 +100,7 @@ impl Facts {
 
     /// Reads what the chart has written into a ConfigMap, if the configurations cannot be read: a configuration without
     /// its `caBundle`, and a pod of the webhook, reduced to its flags.
-    pub async fn read_settings(&mut self, cluster: &ClusterReader, settings: &ObjectName) {
+    async fn read_settings(&mut self, cluster: &ClusterReader, settings: &ObjectName) {
         if self.is_registration_told {
             return;
         }
@@ -134,13 +141,13 @@ impl Facts {
 
     /// Returns the injection flags that results are based on: those of the webhook's pods, unless those of the
     /// command are to be used or stand in for them.
-    pub fn flags<'f>(&'f self, own: &'f InjectionFlags, own_flags: bool) -> Flags<'f> {
-        let running = self.running.as_ref().filter(|_| !own_flags);
+    pub fn flags<'f>(&'f self, installed: &'f InstalledFlags) -> Flags<'f> {
+        let running = self.running.as_ref().filter(|_| !installed.own_flags);
         let found = running.and_then(|running| running.flags.as_ref().ok());
         Flags {
-            injection: found.map_or(own, |flags| &flags.injection),
+            injection: found.map_or(&installed.injection, |flags| &flags.injection),
             release: self.release(),
-            unread: self.unread_flags().filter(|_| !own_flags),
+            unread: self.unread_flags().filter(|_| !installed.own_flags),
             ahead: Vec::new(),
         }
     }

@@ -8,7 +8,10 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-use crate::{completions, flags::object_name};
+use crate::{
+    completions,
+    flags::{InjectionFlags, object_name},
+};
 use otel_webhook_inject::reason::ObjectName;
 
 /// Flags of the cluster and the user.
@@ -38,10 +41,10 @@ pub struct ClustersFlags {
     context: Vec<String>,
 }
 
-/// Flags of the registration in the cluster.
+/// Flags of what is installed in the cluster, and of what is taken in its place.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cluster")]
-pub struct RegistrationFlags {
+pub struct InstalledFlags {
     /// Name of the webhook configurations; may be repeated; by default, they are found by the names of their
     /// webhooks
     #[arg(long, env = "OTEL_WEBHOOK_WEBHOOK_CONFIGURATION", value_name = "NAME", value_delimiter = ',')]
@@ -52,6 +55,13 @@ pub struct RegistrationFlags {
     #[arg(long, env = "OTEL_WEBHOOK_SETTINGS", value_name = "NAMESPACE/NAME",
         default_value = "otel-webhook/otel-webhook-settings", value_parser = object_name)]
     pub settings: ObjectName,
+
+    /// Use the injection flags of this command instead of those of the webhook's pods
+    #[arg(long, env = "OTEL_WEBHOOK_OWN_FLAGS", help_heading = "Injection")]
+    pub own_flags: bool,
+
+    #[command(flatten)]
+    pub injection: InjectionFlags,
 }
 
 impl ClustersFlags {

@@ -15,14 +15,13 @@ use crate::{
     cluster::{
         arrival::{self, Data},
         facts::{Facts, caveats, not_readable},
-        flags::RegistrationFlags,
+        flags::InstalledFlags,
         fleet,
         known::Known,
         object::{labels, own_languages, text},
         owners::{Owners, controller},
         reader::{Asked, ClusterReader, Part},
     },
-    flags::InjectionFlags,
     output::Failure,
     workload,
 };
@@ -50,32 +49,29 @@ pub struct Question<'q> {
     pub targets: &'q [Target],
     /// The label selector.
     pub labels: Option<&'q str>,
-    /// The webhook configurations, and the settings that stand for them.
-    pub registration: &'q RegistrationFlags,
-    /// The injection flags of the command.
-    pub injection: &'q InjectionFlags,
-    /// Whether they are used instead of the webhook's.
-    pub own_flags: bool,
+    /// The flags that are used in place of those of the installation.
+    pub installed: &'q InstalledFlags,
 }
 
 /// Everything that the results depend on.
-struct ClusterState {
-    facts: Facts,
+struct ClusterState<'f> {
+    facts: &'f Facts,
     known: Known,
     /// Each running pod with its controllers; none if the user may not list them.
     running: Option<Vec<(Vec<Subject>, RunningPod)>>,
 }
 
-/// Answers a question. Returns what the results depend on, too.
+/// Answers a question about an installation. Returns what the results depend on, too.
 ///
 /// # Errors
 /// If a workload does not exist, or the user may not read it.
-pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<(Answer, Known), Failure> {
+pub async fn answer(
+    cluster: &ClusterReader,
+    facts: &Facts,
+    question: &Question<'_>,
+) -> Result<(Answer, Known), Failure> {
     let namespace = &*question.namespace;
-    let mut facts = Facts::gather(cluster, &question.registration.webhook_configuration).await;
-    facts.read_settings(cluster, &question.registration.settings).await;
-    let flags = facts.flags(question.injection, question.own_flags);
-    let mut known = Known::list(cluster, Some(namespace), flags).await;
+    let mut known = Known::list(cluster, Some(namespace), facts.flags(question.installed)).await;
     if known.namespaces.is_empty() && !known.unread.namespaces {
         return Err(Failure::unreadable(format!("namespace \"{namespace}\" not found")));
     }
@@ -88,7 +84,7 @@ pub async fn answer(cluster: &ClusterReader, question: &Question<'_>) -> Result<
         }
     }
     learn(cluster, &mut known, namespace, &found.objects).await;
-    let mut caveats = caveats(&facts, &known, question.own_flags);
+    let mut caveats = caveats(facts, &known, question.installed.own_flags);
     caveats.extend(found.failed.iter().map(not_readable));
     let running = running_pods(cluster, namespace).await;
     caveats.extend(running.as_ref().err().map(not_readable));
@@ -185,7 +181,7 @@ async fn running_pods(cluster: &ClusterReader, namespace: &str) -> Asked<Vec<(Ve
     Ok(found)
 }
 
-impl ClusterState {
+impl ClusterState<'_> {
     fn explain(&self, namespace: &str, mut object: Value) -> Explained {
         let subject = Subject::new(&text(&object["kind"]), namespace, &text(&object["metadata"]["name"]));
         let mut explained = Explained::new(subject.clone());
@@ -241,7 +237,7 @@ impl ClusterState {
             census.put((*pod).clone());
         }
         let mut report = fleet::count(&census, &self.known, None).0.report;
-        let mut outside = fleet::outside(&self.facts, &self.known);
+        let mut outside = fleet::outside(self.facts, &self.known);
         if is_restart_forbidden {
             outside.never.extend(report.workloads.iter().map(|row| row.workload.clone()));
         }

@@ -71,34 +71,37 @@ impl Default for Settings {
 
 /// How the resources of injected init containers are set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "flags", derive(clap::ValueEnum))]
 pub enum InitResources {
-    /// As in the Instrumentation, like the operator, but within the resources of the whole pod,
-    /// and as with `Neutral` if the namespace would reject the pod.
-    Exact,
-    /// Such that neither the pod's effective requests and limits nor its quality of service class change.
+    /// Change neither the effective requests and limits nor the quality of service class of the pod.
     #[default]
     Neutral,
+    /// Use the resources of the Instrumentation.
+    // Within those of the whole pod, and as with `Neutral` if the namespace would reject the pod.
+    Exact,
 }
 
 /// Whether an Instrumentation may give its init containers more privileges than containers have by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "flags", derive(clap::ValueEnum))]
 pub enum PrivilegedInit {
-    /// It may, as with the operator.
+    /// It may.
     #[default]
     Allow,
-    /// It may not: languages that would add such an init container are skipped.
+    /// It may not.
     Deny,
 }
 
 /// Whether other namespaces may use an Instrumentation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "flags", derive(clap::ValueEnum))]
 pub enum CrossNamespace {
-    /// Every namespace, as with the operator.
+    /// All pods may.
     #[default]
     Allow,
-    /// Those that the Instrumentation allows.
+    /// Pods of the namespaces in the annotation otel-webhook/allowed-namespaces may; "*" is all namespaces.
     Granted,
-    /// None.
+    /// No pod may.
     Deny,
 }
 
