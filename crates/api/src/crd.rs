@@ -18,8 +18,6 @@ mod pod;
 #[cfg(feature = "schema")]
 mod rules;
 pub mod schema;
-#[cfg(feature = "schema")]
-mod set;
 mod versions;
 
 use std::sync::LazyLock;

@@ -6,7 +6,7 @@ use super::{
     annotation::{Annotations, Ask},
     catalogue::{Catalogue, Namespace, Stored},
     compiled::Compiled,
-    input::Input,
+    decide::Input,
     language::{LANGUAGES, Language},
     pod::Pod,
     reason::{ObjectName, Reason},

@@ -7,9 +7,8 @@ use otel_webhook_api::ANNOTATION_PREFIX;
 use super::{
     build::build,
     catalogue::Catalogue,
-    decide::decide,
-    input::Input,
-    outcome::Outcome,
+    decide::{Input, decide},
+    finding::Outcome,
     pod::{OwnerReference, Pod},
     settings::Settings,
     text::{List, Text},

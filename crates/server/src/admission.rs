@@ -8,15 +8,12 @@
 //! Instrumentations that cannot be validated are rejected, and those that cannot be converted are not changed.
 
 mod answering;
-mod conversion;
 mod in_use;
 mod instrumentation;
 mod opt_in;
 mod pod;
-mod undecided;
 mod workload;
 
-pub use answering::Admission;
+pub use answering::{Admission, Undecided};
 pub use instrumentation::validate;
-pub use undecided::Undecided;
 pub use workload::advise;

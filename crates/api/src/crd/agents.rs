@@ -6,7 +6,7 @@ use super::{
     names::reserved,
     patterns::{AGENT_NAME, FOLDER, IMAGE, VARIABLE},
     pod,
-    set::{add_rule, rule, set},
+    rules::{add_rule, rule, set},
 };
 
 /// The longest name of an agent: with the prefix of the volume it has 63 characters.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     patterns::{KEY, LABEL_VALUE, OBJECT_NAME, QUALIFIED_NAME, SHORT_NAME},
-    set::{rule, set},
+    rules::{rule, set},
 };
 
 /// The longest name of an object.

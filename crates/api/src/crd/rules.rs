@@ -15,7 +15,6 @@ use super::{
     agents::agents,
     patterns::{CONFIG_PATH, IMAGE, INTERVAL, OBJECT_NAME, QUALIFIED_NAME, RATIO, VARIABLE},
     pod,
-    set::{add_rule, rule, set},
 };
 use crate::defaults::LANGUAGES;
 
@@ -176,4 +175,25 @@ fn selector(selector: &mut Value) {
     let values = "(has(self.values) && size(self.values) > 0) == (self.operator in ['In', 'NotIn'])";
     let message = "values must be set for In and NotIn, and for no other operator";
     add_rule(expression, rule(values, message));
+}
+
+/// Sets keywords of a member, if it exists.
+pub fn set(members: &mut Value, name: &str, keywords: Value) {
+    if let (Some(node), Value::Object(keywords)) =
+        (members.get_mut(name).and_then(Value::as_object_mut), keywords)
+    {
+        node.extend(keywords);
+    }
+}
+
+/// Adds a rule to an object of the schema.
+pub fn add_rule(node: &mut Value, rule: Value) {
+    let node = node.as_object_mut().expect("every rule is for an object of the schema");
+    let rules = node.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
+    rules.as_array_mut().expect("a list of rules").push(rule);
+}
+
+/// A rule with its message.
+pub fn rule(rule: impl Into<String>, message: &str) -> Value {
+    json!({"rule": rule.into(), "message": message})
 }

@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     about::{About, Reported},
+    filled,
     generic::Generic,
-    settings::{filled, settings},
+    settings,
 };
 use crate::{
     env::Setting,

@@ -5,9 +5,16 @@ use std::{
     sync::Arc,
 };
 
+use serde::de::IgnoredAny;
+use thiserror::Error;
+
 use otel_webhook_api::defaults::DefaultImages;
-use otel_webhook_inject::{Settings, catalogue::Catalogue};
-use otel_webhook_review::Panicked;
+use otel_webhook_inject::{Settings, catalogue::Catalogue, text::Text};
+use otel_webhook_review::{
+    AdmissionResponse, MalformedReview, Panicked, conversion,
+    envelope::{self, Envelope},
+    name_in_line,
+};
 use otel_webhook_store::{Store, cluster::ClusterLookup};
 use otel_webhook_telemetry::Metrics;
 
@@ -88,4 +95,56 @@ impl Admission {
 /// Calls a decision and catches panics. Decisions are pure, so a panic cannot leave inconsistent state.
 pub fn caught<T>(core: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(core)).map_err(|_| Panicked)
+}
+
+impl Admission {
+    /// Converts the objects of a ConversionReview, or responds with what prevents it.
+    ///
+    /// # Errors
+    /// If `body` is not a review with a uid, which a response requires.
+    pub fn convert(&self, body: &[u8]) -> Result<Vec<u8>, MalformedReview> {
+        let conversion = conversion::respond(body)?;
+        if let Some(failure) = conversion.failure {
+            tracing::warn!(failure, "Instrumentations were not converted");
+        }
+        Ok(conversion.review)
+    }
+}
+
+/// Why a review has no decision.
+#[derive(Debug, Error)]
+pub enum Undecided {
+    /// The body is not a review: without its uid there can be no response.
+    #[error(transparent)]
+    Malformed(#[from] MalformedReview),
+    /// The deadline has passed during the lookups.
+    #[error("the deadline has passed")]
+    Late,
+}
+
+impl Admission {
+    /// Allows an object unchanged, with a warning that says why, and logs it.
+    ///
+    /// # Errors
+    /// If `body` is not a review: without its uid there can be no response.
+    pub fn allow_undecided(
+        &self,
+        body: &[u8],
+        consequence: &str,
+        reason: &str,
+    ) -> Result<Vec<u8>, MalformedReview> {
+        let (uid, namespace) = match Envelope::<IgnoredAny>::parse(body) {
+            Ok(envelope) => (envelope.uid, envelope.namespace),
+            Err(MalformedReview::NotAReview(_)) => (envelope::uid(body)?, Text::default()),
+            Err(malformed) => return Err(malformed),
+        };
+        tracing::warn!(
+            namespace = name_in_line(&namespace),
+            consequence,
+            reason,
+            "allowed an object without a decision"
+        );
+        let warning = format!("otel-webhook: {consequence}: {reason}");
+        Ok(AdmissionResponse::allowed(&uid, Some(&warning)).write())
+    }
 }

@@ -4,10 +4,7 @@ use std::time::Instant;
 
 use tokio::time;
 
-use super::{
-    answering::{Admission, caught},
-    undecided::Undecided,
-};
+use super::answering::{Admission, Undecided, caught};
 use otel_webhook_inject as inject;
 use otel_webhook_inject::{Input, Outcome, pod::Pod, shown::shown};
 use otel_webhook_review::{

@@ -3,7 +3,7 @@
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    document::{Document, Syntax},
+    Document, Syntax,
     error::{Failure, Problem},
     split::Part,
 };

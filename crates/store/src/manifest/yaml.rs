@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_saphyr::{Budget, Options};
 
 use super::{
-    document::{Document, Syntax},
+    Document, Syntax,
     error::{Failure, Problem},
     split::Part,
 };

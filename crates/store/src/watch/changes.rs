@@ -6,23 +6,28 @@ use futures::{
     Stream, StreamExt, future,
     stream::{self, BoxStream},
 };
-use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAccount};
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAccount},
+};
 use kube::{
-    Client,
+    Api, Client,
     api::ApiResource,
     runtime::{watcher, watcher::Config, watcher::Event},
 };
-
 use tokio::sync::{Notify, watch};
 
-use super::{lease, nodes, sources::Sources, watched::Watched};
+use super::{Sources, nodes, watched::Watched};
 use crate::{
     reduced::Whole,
-    scope::{Scope, follow, place},
+    scope::{Events, Scope, follow, place},
     served::resource,
 };
 use otel_webhook_api::Version;
-use otel_webhook_inject::limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind};
+use otel_webhook_inject::{
+    limits::{ENFORCE_MOUNTABLE_SECRETS, LimitKind},
+    reason::ObjectName,
+};
 
 /// An event of a watch.
 pub struct Change {
@@ -57,7 +62,7 @@ pub fn changes(
     });
     let lease = sources.lease.as_ref().map(|name| {
         let change = |event| Change { watched: Watched::Lease, event };
-        lease::events(client, name).map(change).boxed()
+        lease_events(client, name).map(change).boxed()
     });
     stream::select_all(watches.into_iter().chain([instrumentations]).chain(nodes).chain(lease))
 }
@@ -113,4 +118,12 @@ impl Change {
         };
         matches!(&self.event, Ok(Event::InitApply(object)) if is_account && !is_strict(object))
     }
+}
+
+/// Returns the events of the Lease of the release, which is watched for the annotation that pauses all injection: it can be
+/// annotated where the namespace of the release cannot be read, as by a controller that watches some namespaces only.
+fn lease_events(client: &Client, ObjectName { namespace, name }: &ObjectName) -> Events<Whole> {
+    let kind = ApiResource::erase::<Lease>(&());
+    let api: Api<Whole> = Api::namespaced_with(client.clone(), namespace, &kind);
+    follow(api, Config::default().fields(&format!("metadata.name={name}")))
 }
