@@ -1,22 +1,20 @@
 //! The CustomResourceDefinition, generated from the types.
 //!
 //! ```text
-//! types ─ schemars ──> schema ─ mend ──> as the operator serves it ─ rules ──> bounds, patterns, CEL
+//! types with their bounds, patterns and CEL ─ schemars ──> schema ─ mend ──> as the operator serves it
 //! ```
 //!
 //! Validation checks types, values and patterns by the same schema
 //! (`schema.rs`), so the API server and the webhook cannot disagree about them.
 
 #[cfg(feature = "schema")]
-mod agents;
-#[cfg(feature = "schema")]
 mod mend;
 pub mod names;
-mod patterns;
+pub(crate) mod patterns;
 #[cfg(feature = "schema")]
-mod pod;
+pub(crate) mod pod;
 #[cfg(feature = "schema")]
-mod rules;
+pub(crate) mod rules;
 pub mod schema;
 mod versions;
 
@@ -43,7 +41,6 @@ pub fn of_types() -> Value {
     for version in crd["spec"]["versions"].as_array_mut().into_iter().flatten() {
         let schema = &mut version["schema"]["openAPIV3Schema"];
         mend::mend(schema);
-        rules::add(schema);
     }
     crd
 }

@@ -1,10 +1,16 @@
 //! The part of an Instrumentation for each language.
 
 #[cfg(feature = "schema")]
-use k8s_openapi::{
-    api::core::v1::{PersistentVolumeClaimTemplate, ResourceRequirements, SecurityContext},
-    apimachinery::pkg::api::resource::Quantity,
+use crate::{
+    Delivery,
+    crd::{
+        patterns::{CONFIG_PATH, IMAGE, MOST_VARIABLES},
+        pod::{Claim, ContainerSecurity, Resources},
+        rules,
+    },
 };
+#[cfg(feature = "schema")]
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,25 +19,29 @@ use super::values::{EnvVar, Raw};
 /// Settings of the Java agent.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = [rules::claim_or_limit()])))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Java {
     /// Image of the init container that copies the javaagent.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = IMAGE)))]
     pub image: Option<String>,
     /// How the agent gets into pods; overrides `spec.delivery`.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::deliveries"))]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = Delivery::NAMES)))]
     pub delivery: Option<String>,
     /// Environment variables of Java targets; they override those of `spec.env`.
+    #[cfg_attr(feature = "schema", schemars(length(max = MOST_VARIABLES)))]
     pub env: Option<Vec<EnvVar>>,
     /// Size limit of the agent's volume. Deprecated: use `volumeClaimTemplate`.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
     pub volume_limit_size: Option<Raw>,
     /// Claim of an ephemeral volume, used instead of an emptyDir.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Claim>"))]
     pub volume_claim_template: Option<Raw>,
     /// Resources of the init containers.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Resources>"))]
     pub resources: Option<Raw>,
     /// Extensions of the agent, each copied by its own init container.
+    #[cfg_attr(feature = "schema", schemars(length(max = 64)))]
     pub extensions: Option<Vec<Extension>>,
 }
 
@@ -40,104 +50,122 @@ pub struct Java {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Extension {
     /// Image with the extensions.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1), regex(pattern = IMAGE)))]
     pub image: String,
     /// Folder in the image; its content is copied.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub dir: String,
 }
 
 /// Settings of the Node.js, Python or .NET agent.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = [rules::claim_or_limit()])))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Agent {
     /// Image of the init container that copies the agent.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = IMAGE)))]
     pub image: Option<String>,
     /// How the agent gets into pods; overrides `spec.delivery`.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::deliveries"))]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = Delivery::NAMES)))]
     pub delivery: Option<String>,
     /// Environment variables of the language's targets; they override those of `spec.env`.
+    #[cfg_attr(feature = "schema", schemars(length(max = MOST_VARIABLES)))]
     pub env: Option<Vec<EnvVar>>,
     /// Size limit of the agent's volume. Deprecated: use `volumeClaimTemplate`.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
     pub volume_limit_size: Option<Raw>,
     /// Claim of an ephemeral volume, used instead of an emptyDir.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Claim>"))]
     pub volume_claim_template: Option<Raw>,
     /// Resources of the init container.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Resources>"))]
     pub resource_requirements: Option<Raw>,
 }
 
 /// Settings of the Go sidecar.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = [rules::claim_or_limit()])))]
 #[serde(rename_all = "camelCase")]
 pub struct Go {
     /// Image of the sidecar.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = IMAGE)))]
     pub image: Option<String>,
     /// Environment variables of the sidecar; they override those of `spec.env`.
+    #[cfg_attr(feature = "schema", schemars(length(max = MOST_VARIABLES)))]
     pub env: Option<Vec<EnvVar>>,
     /// Not used by Go, which has no volume for an agent. Deprecated.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
     pub volume_limit_size: Option<Raw>,
     /// Not used by Go, which has no volume for an agent.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Claim>"))]
     pub volume_claim_template: Option<Raw>,
     /// Resources of the sidecar.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Resources>"))]
     pub resource_requirements: Option<Raw>,
     /// Security context of the sidecar; by default privileged, as user 0.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<SecurityContext>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ContainerSecurity>"))]
     pub security_context: Option<Raw>,
 }
 
 /// Settings of the Apache HTTPD module.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = [rules::claim_or_limit()])))]
 #[serde(rename_all = "camelCase")]
 pub struct ApacheHttpd {
     /// Image of the init container that copies the module.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = IMAGE)))]
     pub image: Option<String>,
     /// Environment variables of the language's targets; they override those of `spec.env`.
+    #[cfg_attr(feature = "schema", schemars(length(max = MOST_VARIABLES)))]
     pub env: Option<Vec<EnvVar>>,
     /// Size limit of the volumes. Deprecated: use `volumeClaimTemplate`.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
     pub volume_limit_size: Option<Raw>,
     /// Claim of an ephemeral volume for the module.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Claim>"))]
     pub volume_claim_template: Option<Raw>,
     /// Resources of the init containers.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Resources>"))]
     pub resource_requirements: Option<Raw>,
     /// Directives of the module's configuration, by name and value.
+    #[cfg_attr(feature = "schema", schemars(length(max = MOST_VARIABLES)))]
     pub attrs: Option<Vec<EnvVar>>,
     /// Version of Apache HTTPD: `2.4` (default) or `2.2`.
     pub version: Option<String>,
     /// Folder of `httpd.conf`, by default `/usr/local/apache2/conf`.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = CONFIG_PATH), length(max = 256)))]
     pub config_path: Option<String>,
 }
 
 /// Settings of the nginx module.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = [rules::claim_or_limit()])))]
 #[serde(rename_all = "camelCase")]
 pub struct Nginx {
     /// Image of the init container that copies the module.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = IMAGE)))]
     pub image: Option<String>,
     /// Environment variables of the language's targets; they override those of `spec.env`.
+    #[cfg_attr(feature = "schema", schemars(length(max = MOST_VARIABLES)))]
     pub env: Option<Vec<EnvVar>>,
     /// Not used by nginx: its volumes have no limit. Deprecated.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Quantity>"))]
     pub volume_limit_size: Option<Raw>,
     /// Not used by nginx.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<PersistentVolumeClaimTemplate>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Claim>"))]
     pub volume_claim_template: Option<Raw>,
     /// Resources of the init containers.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<ResourceRequirements>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Resources>"))]
     pub resource_requirements: Option<Raw>,
     /// Directives of the module's configuration, by name and value.
+    #[cfg_attr(feature = "schema", schemars(length(max = MOST_VARIABLES)))]
     pub attrs: Option<Vec<EnvVar>>,
     /// The configuration file, by default `/etc/nginx/nginx.conf`.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = CONFIG_PATH), length(max = 256)))]
     pub config_file: Option<String>,
 }
 

@@ -8,7 +8,15 @@ use std::collections::BTreeMap;
 #[cfg(feature = "schema")]
 use super::status::InstrumentationStatus;
 #[cfg(feature = "schema")]
-use k8s_openapi::{api::core::v1::SecurityContext, apimachinery::pkg::apis::meta::v1 as meta};
+use crate::{
+    Delivery,
+    crd::{
+        SAMPLERS,
+        patterns::{MOST_VARIABLES, OBJECT_NAME},
+        pod::{ContainerSecurity, LONGEST_NAME, Selector},
+        rules,
+    },
+};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -50,11 +58,12 @@ use super::{
         printcolumn = r#"{"name":"Sampler Arg","type":"string","jsonPath":".spec.sampler.argument"}"#
     )
 )]
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = rules::opt_in())))]
 #[serde(rename_all = "camelCase", default)]
 pub struct InstrumentationSpec {
     /// Selects pods among those that opt in with "true", and those that `inject` opts in. By default it applies to
     /// all of the namespace.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<meta::LabelSelector>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Selector>"))]
     pub selector: Option<LabelSelector>,
     /// Languages that the selected pods are injected with although neither they nor their namespace opt in.
     /// Requires a selector; `{}` selects all pods.
@@ -62,11 +71,12 @@ pub struct InstrumentationSpec {
     pub inject: Option<Vec<String>>,
     /// Selects the namespaces of the pods that `inject` opts in, instead of this resource's own. Has an effect in
     /// the namespace of the default Instrumentation only.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<meta::LabelSelector>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Selector>"))]
     pub namespace_selector: Option<LabelSelector>,
     /// Among several resources that match a pod, the one with the highest priority is used.
     pub priority: Option<i32>,
     /// Environment variables of every target.
+    #[cfg_attr(feature = "schema", schemars(length(max = MOST_VARIABLES)))]
     pub env: Option<Vec<EnvVar>>,
     /// The collector that telemetry is sent to.
     pub exporter: Option<Exporter>,
@@ -83,18 +93,20 @@ pub struct InstrumentationSpec {
     pub declarative_config: Option<Raw>,
     /// Whether spans of the kubelet's HTTP probes are kept (`keep`, the default) or, as far as the agent can, dropped
     /// (`drop`).
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::probes"))]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["keep", "drop"])))]
     pub probes: Option<String>,
     /// Further sources of resource attributes.
     pub defaults: Option<Defaults>,
     /// How agents get into pods, unless a language or an annotation says otherwise: `initContainer` (an init container
     /// copies the agent), `imageVolume` (the image is mounted) or `auto` (mounted where all nodes of the pod can).
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::deliveries"))]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = Delivery::NAMES)))]
     pub delivery: Option<String>,
     /// Pull policy of the injected images.
+    // Typed clients write a policy that is not set as "".
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["Always", "IfNotPresent", "Never", ""])))]
     pub image_pull_policy: Option<String>,
     /// Security context of the init containers; by default the one of the first target.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<SecurityContext>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ContainerSecurity>"))]
     pub init_container_security_context: Option<Raw>,
     /// Java.
     pub java: Option<Java>,
@@ -111,6 +123,8 @@ pub struct InstrumentationSpec {
     /// Nginx.
     pub nginx: Option<Nginx>,
     /// Agents for other languages. Pods opt in to them by `inject-agent: NAME`.
+    #[cfg_attr(feature = "schema", schemars(length(max = 16), extend("x-kubernetes-list-type" = "map")))]
+    #[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-list-map-keys" = ["name"])))]
     pub agents: Option<Vec<GenericAgent>>,
     /// What v1alpha1 has no field for.
     #[serde(skip)]
@@ -133,8 +147,10 @@ pub struct Exporter {
 #[allow(non_snake_case, reason = "the names of the resource mix camel case and underscores")]
 pub struct Tls {
     /// Secret in the pod's namespace, mounted into every target.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = OBJECT_NAME), length(max = LONGEST_NAME)))]
     pub secretName: Option<String>,
     /// ConfigMap in the pod's namespace with the CA, mounted into every target.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = OBJECT_NAME), length(max = LONGEST_NAME)))]
     pub configMapName: Option<String>,
     /// Key in the ConfigMap, else in the Secret, or an absolute path, of the CA certificate.
     pub ca_file: Option<String>,
@@ -159,13 +175,15 @@ pub struct ResourceAttributes {
 /// The sampler, which decides which traces are recorded.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = rules::sampler())))]
 #[serde(default)]
 pub struct Sampler {
     /// Name of the sampler (`OTEL_TRACES_SAMPLER`).
     #[serde(rename = "type")]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::crd::names::samplers"))]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = SAMPLERS)))]
     pub kind: Option<String>,
     /// Argument of the sampler (`OTEL_TRACES_SAMPLER_ARG`).
+    #[cfg_attr(feature = "schema", schemars(length(max = 1024)))]
     pub argument: Option<String>,
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
+use crate::crd::rules;
 use serde::{Deserialize, Serialize};
 
 /// What running pods have of the Instrumentation, and what the OpenTelemetry Operator sets.
@@ -26,6 +28,9 @@ pub struct InstrumentationStatus {
     /// Restarts of workloads that consent.
     pub restart: Option<RestartStatus>,
     /// `Ready` (the specification can be used), `UpToDate`, `DataArrives`, `RestartInProgress`, `RestartStopped`.
+    // Clients that apply a condition of another type keep ours, and the controller theirs.
+    #[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-list-type" = "map")))]
+    #[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-list-map-keys" = ["type"])))]
     pub conditions: Option<Vec<Condition>>,
 }
 
@@ -113,9 +118,11 @@ pub struct RestartStatus {
 /// A condition of the standard shape.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(transform = rules::required(&["type"])))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
     /// Its type.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub r#type: Option<String>,
     /// True, False or Unknown.
     pub status: Option<String>,

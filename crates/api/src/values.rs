@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 #[cfg(feature = "schema")]
-use k8s_openapi::api::core::v1::EnvVarSource;
+use crate::crd::{patterns::VARIABLE, pod::Source, rules};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -47,14 +47,16 @@ pub fn is_directive_name(name: &str) -> bool {
 /// An environment variable, as in a container.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = rules::one_value())))]
 #[serde(rename_all = "camelCase")]
 pub struct EnvVar {
     /// Name of the variable.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1), regex(pattern = VARIABLE)))]
     pub name: String,
     /// Value of the variable; `$(NAME)` refers to a variable earlier in the list.
     pub value: Option<String>,
     /// Source of the value. Cannot be set together with `value`.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<EnvVarSource>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Source>"))]
     pub value_from: Option<Raw>,
 }
 

@@ -54,9 +54,12 @@ fn mend_node(schema: &mut Value) {
     if is_quantity || node.contains_key("x-kubernetes-int-or-string") {
         return mend_quantity(node);
     }
-    if node.get("minimum").and_then(Value::as_f64) == Some(0.0) {
-        // Of an unsigned number. Written as 0.0 it would come back from helm as 0.
-        node.insert("minimum".into(), json!(0));
+    for bound in ["minimum", "maximum"] {
+        // Written as 0.0, as kube does, it would come back from helm as 0.
+        if let Some(whole) = node.get(bound).and_then(Value::as_f64).filter(|bound| bound.fract() == 0.0) {
+            #[expect(clippy::cast_possible_truncation, reason = "bounds of our own, of 32 bits")]
+            node.insert(bound.into(), json!(whole as i64));
+        }
     }
     if node.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("uint")) {
         // The API server warns of a format that it does not know.

@@ -4,11 +4,7 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 #[cfg(feature = "schema")]
-use crate::{
-    annotations::Delivery,
-    declarative::{ASSUME_SUPPORTED, ON_UNSUPPORTED, ON_UNSUPPORTED_VALUES},
-    values::Mode,
-};
+use crate::declarative::{ASSUME_SUPPORTED, ON_UNSUPPORTED, ON_UNSUPPORTED_VALUES};
 
 /// Samplers of the OpenTelemetry specification and the operator.
 pub const SAMPLERS: [&str; 9] = [
@@ -26,12 +22,6 @@ pub const SAMPLERS: [&str; 9] = [
 /// Propagators of the OpenTelemetry specification and the operator.
 pub const PROPAGATORS: [&str; 8] =
     ["tracecontext", "baggage", "b3", "b3multi", "jaeger", "xray", "ottrace", "none"];
-
-/// The schema of a delivery's name.
-#[cfg(feature = "schema")]
-pub(crate) fn deliveries(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "nullable": true, "enum": Delivery::NAMES})
-}
 
 /// The schema of `spec.declarativeConfig`: validation checks the document by the schema of its format.
 #[cfg(feature = "schema")]
@@ -57,18 +47,6 @@ pub(crate) fn declarative(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The schema of `spec.probes`.
-#[cfg(feature = "schema")]
-pub(crate) fn probes(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "nullable": true, "enum": ["keep", "drop"]})
-}
-
-/// The schema of the mode of an agent's variable.
-#[cfg(feature = "schema")]
-pub(crate) fn modes(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "enum": Mode::NAMES})
-}
-
 /// Languages that an Instrumentation can opt pods in to, as in the keys of the annotations that opt in.
 pub const LANGUAGES: [&str; 8] = ["java", "nodejs", "python", "dotnet", "go", "apache-httpd", "nginx", "sdk"];
 
@@ -86,12 +64,6 @@ pub(crate) fn languages(_: &mut SchemaGenerator) -> Schema {
         "maxItems": 64,
         "items": {"type": "string", "enum": LANGUAGES},
     })
-}
-
-/// The schema of a sampler's name.
-#[cfg(feature = "schema")]
-pub(crate) fn samplers(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "nullable": true, "enum": SAMPLERS})
 }
 
 /// The schema of a list of propagators.

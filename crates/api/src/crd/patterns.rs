@@ -20,6 +20,10 @@ pub const LABEL_VALUE: &str = r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)
 /// A configuration folder or file. It is passed to a shell, as an argument only.
 pub const CONFIG_PATH: &str = r"^[A-Za-z0-9._/-]*$";
 
+/// The longest list of environment variables.
+#[cfg(feature = "schema")]
+pub const MOST_VARIABLES: usize = 1024;
+
 /// The name of an environment variable, as the API server accepts it in a pod.
 pub const VARIABLE: &str = r"^[ -<>-~]+$";
 

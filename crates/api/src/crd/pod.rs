@@ -2,12 +2,62 @@
 //! accepts there, value by value. Validation checks how values
 //! depend on each other.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
+
+use k8s_openapi::{
+    api::core::v1::{EnvVarSource, PersistentVolumeClaimTemplate, ResourceRequirements, SecurityContext},
+    apimachinery::pkg::apis::meta::v1::LabelSelector,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use super::{
     patterns::{KEY, LABEL_VALUE, OBJECT_NAME, QUALIFIED_NAME, SHORT_NAME},
-    rules::{rule, set},
+    rules::{self, add_rule, set},
 };
+
+/// The schema of a type of Kubernetes, edited.
+macro_rules! edited {
+    ($($(#[$doc:meta])* $name:ident = $kind:ty, $edit:expr;)*) => {
+        $($(#[$doc])*
+        pub struct $name;
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let mut schema = <$kind>::json_schema(generator).to_value();
+                let edit: fn(&mut Value) = $edit;
+                edit(&mut schema);
+                schema.try_into().expect("an object stays one")
+            }
+        })*
+    };
+}
+
+edited! {
+    /// The source of a variable's value.
+    Source = EnvVarSource, source;
+    /// The security context of a container.
+    ContainerSecurity = SecurityContext, security_context;
+    /// Requests, limits and claims of a container.
+    Resources = ResourceRequirements, |schema| {
+        resources(schema);
+        add_rule(schema, rules::limits_hold_requests());
+    };
+    /// The same in a list.
+    ListedResources = ResourceRequirements, resources;
+    /// A label selector.
+    Selector = LabelSelector, |schema| {
+        selector(schema);
+        rules::selector(schema);
+    };
+    /// The claim template of an ephemeral volume.
+    Claim = PersistentVolumeClaimTemplate, claim;
+}
 
 /// The longest name of an object.
 pub const LONGEST_NAME: usize = 253;
@@ -16,7 +66,7 @@ pub const LONGEST_NAME: usize = 253;
 const HIGHEST_ID: i64 = 2_147_483_647;
 
 /// The source of a variable's value.
-pub fn source(source: &mut Value) {
+fn source(source: &mut Value) {
     let members = &mut source["properties"];
     for object in ["configMapKeyRef", "secretKeyRef"] {
         let reference = &mut members[object]["properties"];
@@ -28,7 +78,7 @@ pub fn source(source: &mut Value) {
 }
 
 /// The security context of a container.
-pub fn security_context(context: &mut Value) {
+fn security_context(context: &mut Value) {
     let members = &mut context["properties"];
     for id in ["runAsUser", "runAsGroup"] {
         set(members, id, json!({"minimum": 0, "maximum": HIGHEST_ID}));
@@ -41,14 +91,14 @@ pub fn security_context(context: &mut Value) {
 }
 
 /// Requests, limits and claims of a container.
-pub fn resources(resources: &mut Value) {
+fn resources(resources: &mut Value) {
     let claim = &mut resources["properties"]["claims"]["items"]["properties"];
     set(claim, "name", json!({"minLength": 1}));
     set(claim, "request", json!({"pattern": SHORT_NAME}));
 }
 
 /// A label selector.
-pub fn selector(selector: &mut Value) {
+fn selector(selector: &mut Value) {
     let members = &mut selector["properties"];
     let value = json!({"pattern": LABEL_VALUE, "maxLength": 63});
     set(&mut members["matchLabels"], "additionalProperties", value.clone());
@@ -59,7 +109,7 @@ pub fn selector(selector: &mut Value) {
 }
 
 /// The claim template of an ephemeral volume.
-pub fn claim(claim: &mut Value) {
+fn claim(claim: &mut Value) {
     let metadata = &mut claim["properties"]["metadata"]["properties"];
     set(&mut metadata["labels"], "additionalProperties", json!({"pattern": LABEL_VALUE}));
     let members = &mut claim["properties"]["spec"]["properties"];
@@ -77,18 +127,4 @@ pub fn claim(claim: &mut Value) {
         set(reference, "name", json!({"minLength": 1}));
         set(reference, "namespace", json!({"pattern": SHORT_NAME}));
     }
-}
-
-/// An empty claim template is treated as not set. CEL cannot recognise every
-/// empty form, but only those that nobody writes by accident are missing.
-pub fn claim_or_limit() -> Value {
-    let claim = "self.volumeClaimTemplate";
-    let spec = format!("{claim}.spec");
-    let text = format!(
-        "!has(self.volumeLimitSize) || !has({claim}) || !has({spec}) || \
-         !(has({spec}.storageClassName) || has({spec}.volumeName) || has({spec}.volumeMode) || \
-         (has({spec}.accessModes) && size({spec}.accessModes) > 0) || \
-         (has({spec}.resources) && has({spec}.resources.requests) && size({spec}.resources.requests) > 0))"
-    );
-    rule(text, "volumeClaimTemplate and volumeLimitSize cannot both be set")
 }

@@ -9,90 +9,28 @@
 //! A rule that fails to evaluate rejects the object without a useful message. That is why
 //! `matches` stands before `double`, and `isQuantity` before `quantity`.
 
+use schemars::Schema;
 use serde_json::{Value, json};
 
 use super::{
-    agents::agents,
-    patterns::{CONFIG_PATH, IMAGE, INTERVAL, OBJECT_NAME, QUALIFIED_NAME, RATIO, VARIABLE},
-    pod,
+    names::reserved,
+    patterns::{INTERVAL, QUALIFIED_NAME, RATIO},
 };
-use crate::defaults::LANGUAGES;
-
-/// Adds everything to the schema of the whole resource.
-pub fn add(schema: &mut Value) {
-    opt_in(&mut schema["properties"]["spec"]);
-    conditions(&mut schema["properties"]["status"]["properties"]["conditions"]);
-    let spec = &mut schema["properties"]["spec"]["properties"];
-    // Typed clients write a policy that is not set as "".
-    set(spec, "imagePullPolicy", json!({"enum": ["Always", "IfNotPresent", "Never", ""]}));
-    pod::security_context(&mut spec["initContainerSecurityContext"]);
-    sampler(&mut spec["sampler"]);
-    selector(&mut spec["selector"]);
-    selector(&mut spec["namespaceSelector"]);
-    variables(&mut spec["env"]);
-    let tls = &mut spec["exporter"]["properties"]["tls"]["properties"];
-    for object in ["secretName", "configMapName"] {
-        set(tls, object, json!({"pattern": OBJECT_NAME, "maxLength": pod::LONGEST_NAME}));
-    }
-    agents(&mut spec["agents"]);
-    for language in LANGUAGES {
-        let field = &mut spec[language.field];
-        add_rule(field, pod::claim_or_limit());
-        let members = &mut field["properties"];
-        let resources = &mut members[language.resources];
-        add_rule(resources, limits_hold_requests());
-        pod::resources(resources);
-        pod::claim(&mut members["volumeClaimTemplate"]);
-        if members["securityContext"].is_object() {
-            pod::security_context(&mut members["securityContext"]);
-        }
-        set(members, "image", json!({"pattern": IMAGE}));
-        variables(&mut members["env"]);
-        for path in ["configPath", "configFile"] {
-            set(members, path, json!({"pattern": CONFIG_PATH, "maxLength": 256}));
-        }
-        if members["attrs"].is_object() {
-            variables(&mut members["attrs"]);
-        }
-        if members["extensions"].is_object() {
-            set(members, "extensions", json!({"maxItems": 64}));
-            let extension = &mut members["extensions"]["items"]["properties"];
-            set(extension, "image", json!({"minLength": 1, "pattern": IMAGE}));
-            set(extension, "dir", json!({"minLength": 1}));
-        }
-    }
-}
-
-/// Clients that apply a condition of another type keep ours, and we theirs.
-fn conditions(list: &mut Value) {
-    let node = list.as_object_mut().expect("a list of the schema");
-    node.insert("x-kubernetes-list-type".into(), json!("map"));
-    node.insert("x-kubernetes-list-map-keys".into(), json!(["type"]));
-    list["items"]["required"] = json!(["type"]);
-    list["items"]["properties"]["type"]
-        .as_object_mut()
-        .expect("a member of the schema")
-        .shift_remove("nullable");
-}
 
 /// What opts pods in has to say which pods.
-fn opt_in(spec: &mut Value) {
+pub fn opt_in() -> Value {
     let nothing = "!has(self.inject) || size(self.inject) == 0";
-    add_rule(
-        spec,
+    json!([
         rule(
             format!("{nothing} || has(self.selector)"),
             "inject requires a selector; selector: {} selects all pods",
         ),
-    );
-    add_rule(
-        spec,
         rule(format!("!has(self.namespaceSelector) || !({nothing})"), "namespaceSelector requires inject"),
-    );
+    ])
 }
 
-fn sampler(sampler: &mut Value) {
-    set(&mut sampler["properties"], "argument", json!({"maxLength": 1024}));
+/// The argument of each sampler has its own form.
+pub fn sampler() -> Value {
     let of = |kinds: [&str; 2], requirement: &str| {
         let [one, other] = kinds;
         format!(
@@ -101,13 +39,10 @@ fn sampler(sampler: &mut Value) {
         )
     };
     let ratio = ["traceidratio", "parentbased_traceidratio"];
-    add_rule(
-        sampler,
-        rule(
-            of(ratio, &in_range("self.argument")),
-            "argument must be a number from 0 to 1, such as \"0.25\"",
-        ),
-    );
+    let mut rules = vec![rule(
+        of(ratio, &in_range("self.argument")),
+        "argument must be a number from 0 to 1, such as \"0.25\"",
+    )];
     let jaeger = ["jaeger_remote", "parentbased_jaeger_remote"];
     let each = |requirement: &str| of(jaeger, &format!("self.argument.split(',').all(pair, {requirement})"));
     let rate = format!("!pair.startsWith('initialSamplingRate=') || {}", in_range("pair.substring(20)"));
@@ -123,8 +58,9 @@ fn sampler(sampler: &mut Value) {
         ),
         (&rate, "argument must have a number from 0 to 1 for initialSamplingRate, such as \"0.25\""),
     ] {
-        add_rule(sampler, rule(each(requirement), message));
+        rules.push(rule(each(requirement), message));
     }
+    rules.into()
 }
 
 /// The condition that a string is a number from 0 to 1.
@@ -133,21 +69,17 @@ fn in_range(text: &str) -> String {
     format!("({text}.matches('{pattern}') && double({text}) >= 0.0 && double({text}) <= 1.0)")
 }
 
-fn variables(list: &mut Value) {
-    let node = list.as_object_mut().expect("a list of variables");
-    node.insert("maxItems".into(), json!(1024));
-    let variable = &mut list["items"];
-    set(&mut variable["properties"], "name", json!({"minLength": 1, "pattern": VARIABLE}));
-    pod::source(&mut variable["properties"]["valueFrom"]);
+/// A variable has a value or a source of it.
+pub fn one_value() -> Value {
     let sources = ["configMapKeyRef", "fieldRef", "fileKeyRef", "resourceFieldRef", "secretKeyRef"];
     let any: Vec<_> = sources.iter().map(|source| format!("has(self.valueFrom.{source})")).collect();
     let text =
         format!("!has(self.value) || self.value == '' || !has(self.valueFrom) || !({})", any.join(" || "));
-    add_rule(variable, rule(text, "value and valueFrom cannot both be set"));
+    json!([rule(text, "value and valueFrom cannot both be set")])
 }
 
 /// CPU and memory only: a rule for all names would cost more than the API server allows.
-fn limits_hold_requests() -> Value {
+pub fn limits_hold_requests() -> Value {
     let holds = |name: &str| {
         let of = |list: &str| format!("string(self.{list}['{name}'])");
         let (limit, request) = (of("limits"), of("requests"));
@@ -162,8 +94,7 @@ fn limits_hold_requests() -> Value {
     rule(text, "requests must not be greater than limits")
 }
 
-fn selector(selector: &mut Value) {
-    pod::selector(selector);
+pub fn selector(selector: &mut Value) {
     let members = &mut selector["properties"];
     set(members, "matchLabels", json!({"maxProperties": 64}));
     let labels = &mut members["matchLabels"];
@@ -175,6 +106,59 @@ fn selector(selector: &mut Value) {
     let values = "(has(self.values) && size(self.values) > 0) == (self.operator in ['In', 'NotIn'])";
     let message = "values must be set for In and NotIn, and for no other operator";
     add_rule(expression, rule(values, message));
+}
+
+/// An empty claim template is treated as not set. CEL cannot recognise every
+/// empty form, but only those that nobody writes by accident are missing.
+pub fn claim_or_limit() -> Value {
+    let claim = "self.volumeClaimTemplate";
+    let spec = format!("{claim}.spec");
+    let text = format!(
+        "!has(self.volumeLimitSize) || !has({claim}) || !has({spec}) || \
+         !(has({spec}.storageClassName) || has({spec}.volumeName) || has({spec}.volumeMode) || \
+         (has({spec}.accessModes) && size({spec}.accessModes) > 0) || \
+         (has({spec}.resources) && has({spec}.resources.requests) && size({spec}.resources.requests) > 0))"
+    );
+    rule(text, "volumeClaimTemplate and volumeLimitSize cannot both be set")
+}
+
+/// Whether requests are above limits is left to the webhook: in a list, the rule would cost more than the API server
+/// allows.
+pub fn agent() -> Value {
+    let names: Vec<_> = reserved().map(|name| format!("'{name}'")).collect();
+    let reserved = format!("!(self.name in [{}])", names.join(", "));
+    let message = "name must not be that of a language, \"agent\", \"true\" or \"false\"";
+    json!([rule(reserved, message), claim_or_limit()])
+}
+
+/// A variable is extended by its separator.
+pub fn agent_variable() -> Value {
+    let is_extended = "(has(self.mode) && self.mode in ['append', 'prepend'])";
+    json!([
+        rule(
+            format!("has(self.separator) == {is_extended}"),
+            "separator must be set for the modes append and prepend, and for no other",
+        ),
+        rule(
+            format!("self.name != 'OTEL_RESOURCE_ATTRIBUTES' || !{is_extended}"),
+            "OTEL_RESOURCE_ATTRIBUTES is extended by injection; use spec.resource.resourceAttributes",
+        ),
+    ])
+}
+
+/// Requires members of the items of a list. In the types they have a default, so that one item without them does not make
+/// the whole resource unreadable.
+pub fn required(names: &'static [&'static str]) -> impl Fn(&mut Schema) {
+    move |schema| {
+        schema.insert("required".into(), json!(names));
+        for name in names {
+            if let Some(member) =
+                schema.pointer_mut(&format!("/properties/{name}")).and_then(Value::as_object_mut)
+            {
+                member.shift_remove("default");
+            }
+        }
+    }
 }
 
 /// Sets keywords of a member, if it exists.
