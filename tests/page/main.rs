@@ -4,7 +4,7 @@
 //! reports (sample.rs) ──> otel_webhook_server::page ──> file or server ──> headless Chromium (browser.rs)
 //! ```
 //!
-//! What the page says of a cluster is tested next to `src/page.rs`; here is what takes a browser. It is
+//! What the page says of a cluster is tested next to `page.rs` of `crates/server`; here is what takes a browser. It is
 //! made by `tests/page/prepare`.
 
 mod accessible;
