@@ -282,6 +282,23 @@ mod tests {
     }
 
     #[test]
+    fn the_level_of_the_program_is_that_of_each_of_its_crates() {
+        let written = Written::default();
+        let to = written.clone();
+        let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(move || to.clone());
+        let filter = parse_level("error,otel_webhook=debug").expect("valid");
+        let registry = tracing_subscriber::registry().with(lines.with_filter(filter));
+        tracing::subscriber::with_default(registry, || {
+            tracing::debug!(target: "otel_webhook::serve", "one");
+            tracing::debug!(target: "otel_webhook_server::listen", "two");
+            tracing::debug!(target: "kube_client::client", "three");
+        });
+        let text = String::from_utf8(written.0.lock().expect("no panic").clone()).expect("UTF-8");
+        let last = |line: &str| line.rsplit(' ').next().map(str::to_owned);
+        assert_eq!(text.lines().filter_map(last).collect::<Vec<_>>(), ["one", "two"], "{text}");
+    }
+
+    #[test]
     fn logging_is_set_up_once() {
         let _logging = init_logging(LogFormat::Json, "off").expect("the first time");
         let again = init_logging(LogFormat::Text, "off");
