@@ -13,7 +13,7 @@ use super::{
     names::{dns_name, label},
     output::Failure,
     pace::PaceFlags,
-    parts::Parts,
+    parts::{self, Parts},
     serve::ADMIN_CONNECTIONS,
 };
 use otel_webhook_controller::{Controller, Election, RestartSettings};
@@ -258,17 +258,7 @@ async fn control(flags: &ControllerFlags, logging: &Logging) -> Result<ExitCode,
         Candidate { controller, election, lease: flags.lease.clone(), health: Arc::clone(&health) };
     background.spawn("the controller", candidate.run(is_ready, shutdown.stopping()));
 
-    let lost = tokio::select! {
-        name = signals.recv() => {
-            tracing::info!(signal = name, "received a signal");
-            None
-        }
-        ended = background.ended() => Some(ended),
-        ended = ports.ended() => Some(ended),
-    };
-    if let Some(lost) = &lost {
-        tracing::error!("{lost}; exiting, so that the container is restarted");
-    }
+    let lost = parts::end(&mut signals, &mut background, &mut ports).await;
     health.shut_down();
     shutdown.stop();
     if lost.is_none() {

@@ -13,6 +13,8 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
 };
 
+use otel_webhook_server::TerminationSignals;
+
 /// Tasks with their names. Dropping this aborts those that still run.
 #[derive(Default)]
 pub struct Parts {
@@ -82,6 +84,25 @@ impl Parts {
     fn name(&self, id: Id) -> &'static str {
         self.names.get(&id).copied().unwrap_or("a task")
     }
+}
+
+/// Waits for a signal, or for a part that ends although it should not. Returns that part: the remaining ones would answer
+/// with outdated information forever.
+pub async fn end(
+    signals: &mut TerminationSignals,
+    background: &mut Parts,
+    ports: &mut Parts,
+) -> Option<Ended> {
+    let ended = tokio::select! {
+        name = signals.recv() => {
+            tracing::info!(signal = name, "received a signal");
+            return None;
+        }
+        ended = background.ended() => ended,
+        ended = ports.ended() => ended,
+    };
+    tracing::error!("{ended}; exiting, so that the container is restarted");
+    Some(ended)
 }
 
 /// A task that has ended.

@@ -9,7 +9,7 @@ use super::{
     flags::{InjectionFlags, KUBERNETES, LogFlags},
     names::{dns_name, label},
     output::Failure,
-    parts::Parts,
+    parts::{self, Parts},
     tls::{CertificateFlags, Surroundings},
 };
 use otel_webhook_inject::reason::ObjectName;
@@ -186,18 +186,7 @@ async fn serve(flags: &ServeFlags, logging: &Logging) -> Result<ExitCode, Failur
     ports.spawn_thread("the admin port", served).map_err(Failure::failed)?;
 
     let delay = Duration::from_secs(flags.shutdown_delay);
-    let lost = tokio::select! {
-        name = signals.recv() => {
-            tracing::info!(signal = name, "received a signal");
-            None
-        }
-        ended = background.ended() => Some(ended),
-        ended = ports.ended() => Some(ended),
-    };
-    if let Some(lost) = &lost {
-        // The remaining parts would answer with outdated information forever.
-        tracing::error!("{lost}; exiting, so that the container is restarted");
-    }
+    let lost = parts::end(&mut signals, &mut background, &mut ports).await;
     running.shutdown.end(&mut signals, &running.health, delay).await;
     drop(background);
     let panicked = ports.all_ended().await;

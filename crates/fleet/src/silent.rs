@@ -225,10 +225,10 @@ pub fn causes(facts: &Facts<'_>) -> Vec<Likely> {
 fn of_pod(facts: &Facts<'_>) -> Vec<Likely> {
     let status = failing::of(facts.pod, &[facts.language]);
     let failing = |failure: &failing::Failure| {
-        let (problem, todo) = failure.kind.texts(failure.part);
+        let (problem, remedy) = failure.kind.texts(failure.part);
         let step = if failure.part == Part::Application { Step::Started } else { Step::AgentFiles };
         let (container, code) = (failure.container.to_string(), failure.kind.code());
-        Likely { step, cause: Silent::AgentFails { container, code, problem, todo } }
+        Likely { step, cause: Silent::AgentFails { container, code, problem, remedy } }
     };
     let failures = status.failures.iter().filter(|failure| !failure.languages.is_empty());
     let mut found: Vec<_> = failures.map(failing).collect();

@@ -2,17 +2,15 @@
 //! applied, variables merged, JSON serialised.
 
 mod about;
+mod agent;
 mod generic;
 mod hash;
 mod opt_in;
 mod prepared;
+mod settings;
 mod shared;
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    iter,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, iter, sync::Arc};
 
 use serde_json::Value;
 
@@ -27,15 +25,15 @@ use super::{
     selector::{Labels, Selector},
 };
 use otel_webhook_api::{
-    ALLOWED_NAMESPACES, AllowedNamespaces, EnvVar, InstrumentationSpec, Raw, ResourceAttributes,
+    ALLOWED_NAMESPACES, AllowedNamespaces, InstrumentationSpec, Raw, ResourceAttributes,
     annotations::{PAUSED_ANNOTATION, is_paused},
     defaults::DefaultImages,
-    is_hollow,
 };
 
-use generic::prepare_agent;
+use agent::prepare_agent;
 use hash::Common;
 use prepared::prepare;
+use settings::{filled, settings};
 
 pub use about::{About, Reported};
 pub use generic::{Extended, Generic};
@@ -268,24 +266,4 @@ impl Compiled {
             rows.zip(&self.parts).map(|(row, part)| hash::of(&common, row, part, &part.image)).collect();
         self
     }
-}
-
-/// The variables of a list, each once: the first entry is used.
-pub fn settings(list: &[EnvVar]) -> Vec<Setting> {
-    let mut settings: Vec<Setting> = Vec::with_capacity(list.len());
-    let mut known = HashSet::new();
-    for variable in list.iter().filter(|variable| known.insert(&variable.name)) {
-        let from = variable.value_from.as_ref().map(Raw::value);
-        settings.push(Setting {
-            name: variable.name.clone(),
-            value: variable.value.clone().unwrap_or_default(),
-            from: from.filter(|from| !is_hollow(from)).cloned().map(Box::new),
-        });
-    }
-    settings
-}
-
-/// A non-empty string.
-pub fn filled(text: Option<String>) -> Option<String> {
-    text.filter(|text| !text.is_empty())
 }

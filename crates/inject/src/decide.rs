@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use crate::{
     annotation::{Annotations, Ask, MOST_AGENTS},
-    catalogue::Catalogue,
     compiled::Compiled,
     containers::{self, Listed, Places},
     finding::{Finding, Used},
     injection::Plan,
+    input::Input,
     language::{LANGUAGES, Language},
     mark,
     note::Note,
@@ -17,7 +17,6 @@ use crate::{
     reason::{Annotation, Reason, Unknown},
     required_nodes,
     select::Search,
-    settings::Settings,
     workload::{self, OwnerQuery},
 };
 use otel_webhook_api::ANNOTATION_PREFIX;
@@ -452,17 +451,4 @@ fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut names: Vec<_> = names.collect();
     names.dedup();
     names
-}
-
-/// Everything that a decision depends on.
-#[derive(Clone, Copy, Debug)]
-pub struct Input<'p> {
-    /// The pod.
-    pub pod: &'p Pod<'p>,
-    /// Namespace of the request.
-    pub namespace: &'p str,
-    /// Namespaces and their Instrumentations.
-    pub catalogue: &'p Catalogue,
-    /// The settings of the installation.
-    pub settings: &'p Settings,
 }

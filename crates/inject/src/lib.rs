@@ -14,10 +14,10 @@
 //!
 //! - text and JSON: `json`, `path`, [`text`], [`line`], [`shown`], [`attribute_value`]
 //! - input: [`pod`], [`annotation`], [`workload`], [`limits`], [`image`], `pod_security`, [`selector`], [`cluster`]
-//! - results: [`pause`], [`reason`], `kept`, [`note`], `other_agent`, `attribute_problem`, `finding`, [`growth`]
+//! - results: `object_name`, [`pause`], [`reason`], `kept`, [`note`], `other_agent`, `attribute_problem`, `finding`, `outcome`, [`growth`]
 //! - the table of languages: [`language`]
 //! - settings and Instrumentations: `held`, `settings`, [`helpers`], `exporter`, `resource`,
-//!   [`compiled`], [`catalogue`], [`size`]
+//!   [`compiled`], [`catalogue`], [`size`], `input`
 //! - the choice: `mark`, `containers`, `select`, `decide`
 //! - edits: [`env`], `token_mount`, `edit`, `container`, [`stamp`], `patch`
 //! - resources of the pod and limits of its namespace: `demand`, `fitting`, `storage`, `secrets`
@@ -51,6 +51,7 @@ mod held;
 pub mod helpers;
 pub mod image;
 mod injection;
+mod input;
 mod json;
 pub mod language;
 pub mod limits;
@@ -61,7 +62,9 @@ pub mod mistakes;
 pub mod nearly;
 pub mod note;
 pub mod object;
+mod object_name;
 mod other_agent;
+mod outcome;
 mod patch;
 mod path;
 pub mod pause;
@@ -89,9 +92,11 @@ mod warning;
 pub mod workload;
 
 pub use build::build;
-pub use decide::{Decision, Input, decide};
-pub use finding::{Finding, Outcome, Used};
+pub use decide::{Decision, decide};
+pub use finding::{Finding, Used};
+pub use input::Input;
 pub use note::Note;
+pub use outcome::Outcome;
 pub use patch::Patch;
 pub use select::{rivals, unselected};
 pub use settings::{CrossNamespace, InitResources, PrivilegedInit, Settings};

@@ -3,7 +3,7 @@
 //! Objects are read one by one: one that cannot be used is kept with its
 //! problem, and the others go on.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ use super::{
     compiled::{About, Compiled, Shared},
     language,
     limits::{LimitKind, Limits},
+    reason::ObjectName,
     user,
     workload::OwnerKind,
 };
@@ -161,22 +162,4 @@ pub fn strings(map: &Value) -> BTreeMap<String, String> {
     let entries = map.as_object().into_iter().flatten();
     let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
     entries.filter_map(text).collect()
-}
-
-/// The namespace and name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectName {
-    /// Its namespace.
-    pub namespace: Box<str>,
-    /// Its name.
-    pub name: Box<str>,
-}
-
-impl fmt::Display for ObjectName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // For each injected pod, and twice as fast as `write!`.
-        f.write_str(&self.namespace)?;
-        f.write_str("/")?;
-        f.write_str(&self.name)
-    }
 }

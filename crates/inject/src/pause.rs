@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::object::ObjectName;
+use super::object_name::ObjectName;
 use otel_webhook_api::annotations::PAUSED_ANNOTATION;
 
 /// An object that pauses injection.

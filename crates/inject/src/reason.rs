@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-pub use super::object::ObjectName;
+pub use super::object_name::ObjectName;
 use super::{
     growth::Excess,
     pause::Pause,

@@ -6,7 +6,7 @@ use super::{
     annotation::{Annotations, Ask},
     catalogue::{Catalogue, Namespace, Stored},
     compiled::Compiled,
-    decide::Input,
+    input::Input,
     language::{LANGUAGES, Language},
     pod::Pod,
     reason::{ObjectName, Reason},

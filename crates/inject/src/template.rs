@@ -7,8 +7,9 @@ use otel_webhook_api::ANNOTATION_PREFIX;
 use super::{
     build::build,
     catalogue::Catalogue,
-    decide::{Input, decide},
-    finding::Outcome,
+    decide::decide,
+    input::Input,
+    outcome::Outcome,
     pod::{OwnerReference, Pod},
     settings::Settings,
     text::{List, Text},

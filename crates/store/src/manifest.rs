@@ -4,17 +4,16 @@
 //! text ─ split ──> parts between `---` lines ─ json | yaml ──> documents, each with its text and value
 //! ```
 //!
-//! The text of every document is kept, so that unchanged documents are written as they were. Uses no other module of
-//! this crate.
+//! The text of every document is kept, so that unchanged documents are written as they were.
 
+mod document;
 mod error;
 mod json;
 mod list;
 mod split;
 mod yaml;
 
-use serde_json::Value;
-
+pub use document::{Document, Syntax};
 pub use error::{ManifestError, Problem};
 pub use json::compact;
 pub use list::{TypeMeta, item_type, items};
@@ -49,39 +48,6 @@ pub fn read<'t>(text: &'t str, origin: &str) -> Result<Vec<Document<'t>>, Manife
         })?;
     }
     Ok(documents)
-}
-
-/// The syntax of a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
-    /// YAML.
-    Yaml,
-    /// JSON: the document starts with `{` or `[`.
-    Json,
-}
-
-/// One document of a stream.
-#[derive(Clone, Debug)]
-pub struct Document<'t> {
-    /// Its number in the stream, from 1.
-    pub number: usize,
-    /// The line on which its content begins, from 1.
-    pub line: usize,
-    /// Its syntax.
-    pub syntax: Syntax,
-    /// The text before the content: the `---` line, directives, comments.
-    pub head: &'t str,
-    /// The text of the content.
-    pub text: &'t str,
-    /// The object; null for a blank document.
-    pub value: Value,
-}
-
-impl Document<'_> {
-    /// Returns whether it is empty, or contains only comments.
-    pub fn is_blank(&self) -> bool {
-        self.value.is_null()
-    }
 }
 
 #[cfg(test)]

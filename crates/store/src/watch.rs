@@ -8,6 +8,7 @@ mod changes;
 mod lists;
 mod nodes;
 mod pace;
+mod sources;
 mod watched;
 
 use std::{sync::Arc, time::Duration};
@@ -18,12 +19,13 @@ use serde_json::{Value, json};
 use tokio::{sync::Notify, time::Instant};
 
 use super::Writer;
-use crate::{scope::Scope, served};
+use crate::served;
 use changes::{Change, changes};
 use lists::Lists;
 use otel_webhook_api::Version;
-use otel_webhook_inject::{limits::LimitKind, reason::ObjectName};
+use otel_webhook_inject::limits::LimitKind;
 use pace::{News, Pace};
+pub use sources::Sources;
 
 /// How many events are processed before a snapshot: a burst is published once, a single event immediately. Until
 /// then, the text of the objects is in memory.
@@ -117,15 +119,4 @@ pub async fn follow(client: Client, sources: Sources, mut writer: Writer, on_rea
             on_ready();
         }
     }
-}
-
-/// What is watched.
-#[derive(Clone, Debug, Default)]
-pub struct Sources {
-    /// The namespaces.
-    pub scope: Scope,
-    /// Whether nodes and the version of the API server are watched, for deliveries of `auto`.
-    pub nodes: bool,
-    /// The Lease of the release, for its annotation `otel-webhook/paused`.
-    pub lease: Option<ObjectName>,
 }

@@ -48,7 +48,8 @@ edited! {
         resources(schema);
         add_rule(schema, rules::limits_hold_requests());
     };
-    /// The same in a list.
+    /// The same in a list, where it would cost more than the API server allows to compare requests with limits: that is left
+    /// to the webhook.
     ListedResources = ResourceRequirements, resources;
     /// A label selector.
     Selector = LabelSelector, |schema| {

@@ -1,6 +1,5 @@
-//! Bounds, patterns and CEL rules: what validation rejects, as far as the API
-//! server can reject it by itself, so that invalid objects are rejected even
-//! while the webhook is down.
+//! The CEL rules that fields have as attributes, and how they are added to a schema of Kubernetes: what validation rejects,
+//! as far as the API server can reject it by itself, so that invalid objects are rejected even while the webhook is down.
 //!
 //! The API server estimates the maximum cost of a rule and rejects a CRD
 //! above its limit, so lists and strings that a rule reads are bounded. The
@@ -122,8 +121,7 @@ pub fn claim_or_limit() -> Value {
     rule(text, "volumeClaimTemplate and volumeLimitSize cannot both be set")
 }
 
-/// Whether requests are above limits is left to the webhook: in a list, the rule would cost more than the API server
-/// allows.
+/// The name of an agent is none that opts in to something else.
 pub fn agent() -> Value {
     let names: Vec<_> = reserved().map(|name| format!("'{name}'")).collect();
     let reserved = format!("!(self.name in [{}])", names.join(", "));
@@ -152,11 +150,8 @@ pub fn required(names: &'static [&'static str]) -> impl Fn(&mut Schema) {
     move |schema| {
         schema.insert("required".into(), json!(names));
         for name in names {
-            if let Some(member) =
-                schema.pointer_mut(&format!("/properties/{name}")).and_then(Value::as_object_mut)
-            {
-                member.shift_remove("default");
-            }
+            let member = schema.pointer_mut(&format!("/properties/{name}")).and_then(Value::as_object_mut);
+            member.expect("a member of the schema").shift_remove("default");
         }
     }
 }

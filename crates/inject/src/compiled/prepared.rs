@@ -4,9 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     about::{About, Reported},
-    filled,
     generic::Generic,
-    settings,
+    settings::{filled, settings},
 };
 use crate::{
     env::Setting,

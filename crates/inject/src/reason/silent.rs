@@ -9,8 +9,8 @@ described! {
     /// Why no data of an injected pod arrives. What is certain, and comes first on the way of the data, precedes.
     Silent:
     /// A container that injection added, or that has the agent, cannot start or stay (docs/operations/failing.md).
-    AgentFails { container: String, code: &'static str, problem: &'static str, todo: &'static str }
-        => "container \"{container}\" cannot start or stay ({code}): {problem}; {todo}",
+    AgentFails { container: String, code: &'static str, problem: &'static str, remedy: &'static str }
+        => "container \"{container}\" cannot start or stay ({code}): {problem}; {remedy}",
         said "see docs/operations/failing.md";
     /// The pod is not Ready, so that its agent need not have sent anything yet.
     PodNotReady { pod: String }

@@ -1,4 +1,4 @@
-//! The state that all endpoints share.
+//! The state that all endpoints share, and the responses that need no decision.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -90,14 +90,7 @@ impl Admission {
         let found = cluster.namespace(name, deadline).await?;
         Some(catalogue.with(name, &found))
     }
-}
 
-/// Calls a decision and catches panics. Decisions are pure, so a panic cannot leave inconsistent state.
-pub fn caught<T>(core: impl FnOnce() -> T) -> Result<T, Panicked> {
-    catch_unwind(AssertUnwindSafe(core)).map_err(|_| Panicked)
-}
-
-impl Admission {
     /// Converts the objects of a ConversionReview, or responds with what prevents it.
     ///
     /// # Errors
@@ -109,20 +102,7 @@ impl Admission {
         }
         Ok(conversion.review)
     }
-}
 
-/// Why a review has no decision.
-#[derive(Debug, Error)]
-pub enum Undecided {
-    /// The body is not a review: without its uid there can be no response.
-    #[error(transparent)]
-    Malformed(#[from] MalformedReview),
-    /// The deadline has passed during the lookups.
-    #[error("the deadline has passed")]
-    Late,
-}
-
-impl Admission {
     /// Allows an object unchanged, with a warning that says why, and logs it.
     ///
     /// # Errors
@@ -147,4 +127,20 @@ impl Admission {
         let warning = format!("otel-webhook: {consequence}: {reason}");
         Ok(AdmissionResponse::allowed(&uid, Some(&warning)).write())
     }
+}
+
+/// Why a review has no decision.
+#[derive(Debug, Error)]
+pub enum Undecided {
+    /// The body is not a review: without its uid there can be no response.
+    #[error(transparent)]
+    Malformed(#[from] MalformedReview),
+    /// The deadline has passed during the lookups.
+    #[error("the deadline has passed")]
+    Late,
+}
+
+/// Calls a decision and catches panics. Decisions are pure, so a panic cannot leave inconsistent state.
+pub fn caught<T>(core: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(core)).map_err(|_| Panicked)
 }

@@ -18,14 +18,13 @@
 mod clock;
 mod objects;
 mod report;
+mod step;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use kube::Client;
-use thiserror::Error;
 use tracing::{debug, info};
 
 pub use objects::{CRD, cluster_rules, conversion_rules, namespace_rules};
@@ -33,10 +32,11 @@ pub use objects::{CRD, cluster_rules, conversion_rules, namespace_rules};
 use super::current::CurrentCertificate;
 use clock::Clock;
 use objects::{ManagedObjects, News, RequestError};
-use otel_webhook_managed_certs::plan::{Plan, PlanError, Policy};
+use otel_webhook_managed_certs::plan::{Plan, Policy};
 use otel_webhook_managed_certs::replica::{Action, Replica};
 use otel_webhook_telemetry::{ManagedOperation, Metrics};
 use report::Report;
+use step::{StepError, in_time};
 
 /// How often a step is retried at once after a conflict.
 const ATTEMPTS: usize = 3;
@@ -203,25 +203,4 @@ impl Managed {
         self.replica.take_secret(secret);
         Ok(())
     }
-}
-
-/// The timeout of a step.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Why a step failed.
-#[derive(Debug, Error)]
-enum StepError {
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error("not changed: {0}")]
-    Foreign(String),
-    #[error("timed out after {PATIENCE:?}")]
-    NoAnswer,
-}
-
-/// Returns the outcome of a step, with the timeout [`PATIENCE`].
-async fn in_time(step: impl Future<Output = Result<(), StepError>>) -> Result<(), StepError> {
-    tokio::time::timeout(PATIENCE, step).await.unwrap_or(Err(StepError::NoAnswer))
 }

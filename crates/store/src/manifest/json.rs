@@ -3,7 +3,7 @@
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    Document, Syntax,
+    document::{Document, Syntax},
     error::{Failure, Problem},
     split::Part,
 };

@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_saphyr::{Budget, Options};
 
 use super::{
-    Document, Syntax,
+    document::{Document, Syntax},
     error::{Failure, Problem},
     split::Part,
 };

@@ -17,7 +17,7 @@ use kube::{
 };
 use tokio::sync::{Notify, watch};
 
-use super::{Sources, nodes, watched::Watched};
+use super::{nodes, sources::Sources, watched::Watched};
 use crate::{
     reduced::Whole,
     scope::{Events, Scope, follow, place},

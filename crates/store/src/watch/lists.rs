@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, error::Error, mem};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::{watcher, watcher::Event};
 
-use super::{Sources, changes::Change, pace::News, watched::Watched};
+use super::{changes::Change, pace::News, sources::Sources, watched::Watched};
 use crate::{Writer, reduced::Whole};
 use otel_webhook_inject::{limits::LimitKind, object};
 

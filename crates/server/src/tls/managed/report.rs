@@ -7,8 +7,8 @@ use std::time::Instant;
 use kube::runtime::watcher;
 use tracing::{info, warn};
 
-use super::StepError;
 use super::objects::{ManagedObjects, Named};
+use super::step::StepError;
 use otel_webhook_managed_certs::configuration::Configuration;
 use otel_webhook_managed_certs::plan::Cause;
 use otel_webhook_managed_certs::replica::Replica;
